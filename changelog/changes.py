@@ -1,0 +1,81 @@
+"""``Changes``: rows with a signed count, and their algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from changelog.rows import groups_of_equal, numpy_column
+
+DELTA = "delta"
+DELTA_TYPE = pa.int32()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """An Arrow table whose last column, ``delta`` (int32, never null), is a signed count of the row before it.
+
+    +n inserts the row n times, -n retracts it n times. As a multiset it forms a group: ``concat`` adds, ``negated``
+    inverts, ``consolidated`` gives the shortest form.
+    """
+
+    table: pa.Table
+
+    @staticmethod
+    def of(rows: pa.Table, delta: int = 1) -> Changes:
+        """Each row of ``rows`` changed by the same count."""
+        counts = pa.array(np.full(rows.num_rows, delta, dtype=np.int32))
+        return Changes(rows.append_column(pa.field(DELTA, DELTA_TYPE, nullable=False), counts))
+
+    @staticmethod
+    def with_deltas(rows: pa.Table, deltas: npt.NDArray[np.int32]) -> Changes:
+        return Changes(rows.append_column(pa.field(DELTA, DELTA_TYPE, nullable=False), pa.array(deltas, DELTA_TYPE)))
+
+    @staticmethod
+    def empty(schema: pa.Schema) -> Changes:
+        """No change; ``schema`` is that of the rows, without ``delta``."""
+        return Changes.of(schema.empty_table())
+
+    @staticmethod
+    def concat(parts: Iterable[Changes]) -> Changes:
+        """All changes of ``parts``, in order. At least one part; equal column names."""
+        return Changes(pa.concat_tables([part.table for part in parts]).combine_chunks())
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def rows(self) -> pa.Table:
+        """The rows without their counts."""
+        return self.table.drop_columns([DELTA])
+
+    @property
+    def deltas(self) -> npt.NDArray[np.int32]:
+        return numpy_column(self.table, DELTA)
+
+    @property
+    def only_insertions(self) -> bool:
+        return len(self) == 0 or bool(self.deltas.min() > 0)
+
+    def negated(self) -> Changes:
+        return Changes.with_deltas(self.rows, -self.deltas)
+
+    def consolidated(self) -> Changes:
+        """Equal rows once, with the sum of their counts; rows whose counts add up to zero are gone.
+
+        NULL equals NULL here. Rows keep the order of their first appearance.
+        """
+        rows, deltas = self.rows, self.deltas
+        order, starts = groups_of_equal(rows)
+        if len(starts) == len(self):
+            kept = np.flatnonzero(deltas)
+            return self if len(kept) == len(self) else Changes(self.table.take(pa.array(kept)))
+        sums = np.add.reduceat(deltas[order], starts)
+        first = np.minimum.reduceat(order, starts)[sums != 0]
+        by_appearance = np.argsort(first, kind="stable")
+        kept = first[by_appearance]
+        return Changes.with_deltas(rows.take(pa.array(kept)), sums[sums != 0][by_appearance].astype(np.int32))

@@ -1,0 +1,110 @@
+"""The errors of Dovetail, one tree.
+
+    DovetailError
+    ├─ SqlError                a statement that cannot be run as written      user
+    │  ├─ SyntaxFault          the text is not SQL of either dialect
+    │  ├─ UnknownName          a stream, column, function or setting that is not there
+    │  └─ Unsupported          understood, and refused: the nearest thing that works is named
+    ├─ RecordRejected          one record that cannot be used                 user
+    ├─ StateLimitExceeded      the rows buffered by a query passed its limit  user
+    ├─ CheckpointMismatch      the checkpoint belongs to another plan         user
+    ├─ StackError              the local stack: Java, jars, ports, processes  user
+    ├─ ServiceUnavailable      a broker, cache or database does not answer    external, retry
+    └─ InternalError           an invariant of Dovetail is broken             internal
+
+Each says what was attempted, where, and the fix with its exact setting.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Domain(StrEnum):
+    """Who can mend it: the user, somebody else's service, or the developers."""
+
+    USER = "user"
+    EXTERNAL = "external"
+    INTERNAL = "internal"
+
+
+class DovetailError(Exception):
+    """The root. ``str()`` gives what, where and fix, a line each."""
+
+    domain: Domain = Domain.INTERNAL
+    retry: bool = False
+
+    def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
+        super().__init__(what, where, fix)
+        self.what = what
+        self.where = where
+        self.fix = fix
+
+    def __str__(self) -> str:
+        lines = [self.what]
+        if self.where:
+            lines.append(f"  where: {self.where}")
+        if self.fix:
+            lines.append(f"  fix:   {self.fix}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Spark carries errors from its workers to the driver by pickle, which knows nothing of keywords.
+        return _rebuild, (type(self), self.what, self.where, self.fix)
+
+
+def _rebuild(kind: type[DovetailError], what: str, where: str, fix: str) -> DovetailError:
+    return kind(what, where=where, fix=fix)
+
+
+class SqlError(DovetailError):
+    """A statement that cannot be run as it is written; ``where`` gives line, column and clause."""
+
+    domain = Domain.USER
+
+
+class SyntaxFault(SqlError):
+    """The text is not SQL of either dialect."""
+
+
+class UnknownName(SqlError):
+    """A stream, column, function or setting that does not exist; ``fix`` names the nearest that does."""
+
+
+class Unsupported(SqlError):
+    """Understood, and refused; ``fix`` names the nearest thing that works."""
+
+
+class RecordRejected(DovetailError):
+    """One record that cannot be used; it goes to the dead-letter topic with this as its reason."""
+
+    domain = Domain.USER
+
+
+class StateLimitExceeded(DovetailError):
+    """The rows that a query buffers passed ``join_max_buffered_bytes``; the query is aborted."""
+
+    domain = Domain.USER
+
+
+class CheckpointMismatch(DovetailError):
+    """The checkpoint was written by another plan, so the query cannot resume from it."""
+
+    domain = Domain.USER
+
+
+class StackError(DovetailError):
+    """The local stack cannot be started or reached."""
+
+    domain = Domain.USER
+
+
+class ServiceUnavailable(DovetailError):
+    """A service outside of Dovetail does not answer; trying again may help."""
+
+    domain = Domain.EXTERNAL
+    retry = True
+
+
+class InternalError(DovetailError):
+    """An invariant of Dovetail is broken."""

@@ -1,0 +1,51 @@
+"""What is known of a stream before its first record: columns, kind, primary key, event time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+
+TIME = "_tp_time"
+SEQUENCE = "_tp_sn"
+ARRIVAL = "arrival"
+"""Order of arrival, ``partition << 44 | offset``: total, and the same in every replay."""
+EVENT_TIME_TYPE = pa.timestamp("ms", tz="UTC")
+
+
+class Kind(StrEnum):
+    """How the records of a stream become changes."""
+
+    APPEND = "append"
+    """Every record is a row of its own; nothing is taken back."""
+    UPSERT = "upsert"
+    """A record replaces the row of its primary key; a tombstone deletes it."""
+    CHANGELOG_KV = "changelog_kv"
+    """``_tp_delta`` is +1 or -1; +1 replaces the row of its primary key, -1 deletes it if it is equal."""
+    CHANGELOG = "changelog"
+    """``_tp_delta`` is +1 or -1 and counts whole rows; there is no primary key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A declared column: ``default`` is the literal (text) of its DEFAULT, taken where a record lacks the field."""
+
+    name: str
+    type: pa.DataType
+    nullable: bool = True
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSchema:
+    """The declared shape of a stream; ``event_time`` names the column that gives ``_tp_time``, else Kafka's timestamp."""
+
+    name: str
+    columns: tuple[Column, ...]
+    kind: Kind = Kind.APPEND
+    primary_key: tuple[str, ...] = ()
+    event_time: str | None = None
+
+    def column(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
