@@ -1,0 +1,1 @@
+"""The incremental operators: pure, on columns, a batch of changes at a time."""

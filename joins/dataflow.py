@@ -1,0 +1,248 @@
+"""A query as the hosts run it: scans, operators in levels, exchanges between them, a sink.
+
+    scan ──edge──▶ node (level 1) ──edge──▶ node (level 2) ──edge──▶ sink
+
+Rows travel on edges as Arrow tables: the columns of the edge, ``arrival`` where the receiving port needs the order of
+records, and ``delta`` last. An edge names the columns by whose hash its rows are cut into buckets; a bucket of a level
+holds the state of that level's operators for its keys, and nothing else is shared between buckets. Everything here
+pickles, and nothing here knows the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from changelog.schema import StreamSchema
+
+
+class Ingest(StrEnum):
+    """What the rows that reach a port are; the first two need no look at the state."""
+
+    APPEND = "append"
+    CHANGES = "changes"
+    """Changes of an operator upstream: consistent by construction."""
+    UPSERT = "upsert"
+    CHANGELOG_KV = "changelog_kv"
+    CHANGELOG = "changelog"
+
+
+class JoinKind(StrEnum):
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+
+
+class Pad(StrEnum):
+    """What the columns of the missing side of an outer row hold."""
+
+    NULL = "null"
+    DEFAULT = "default"
+    """The default of the column's type: 0, '', the epoch (``join_use_nulls = 0``)."""
+
+
+class Predicate(Protocol):
+    """A condition over rows; NULL counts as false. Pickles."""
+
+    def __call__(self, rows: pa.Table) -> npt.NDArray[np.bool_]: ...
+
+
+class Transform(Protocol):
+    """A stateless step on the rows of an edge: keeps ``delta`` and, where present, ``arrival``. Pickles."""
+
+    def __call__(self, rows: pa.Table) -> pa.Table: ...
+
+    def bound(self, snapshots: Mapping[str, pa.Table]) -> Transform:
+        """The step with the static tables it needs at hand; itself where it needs none."""
+        ...
+
+
+def transformed(rows: pa.Table, transforms: Sequence[Transform]) -> pa.Table:
+    for step in transforms:
+        rows = step(rows)
+    return rows
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """``column`` is an event time of the rows; the watermark is the greatest one seen less ``delay_ms``."""
+
+    column: str
+    delay_ms: int
+
+
+@dataclass(frozen=True)
+class Port:
+    """One input of an operator.
+
+    schema       the row columns, without ``arrival`` and ``delta``
+    keys         the columns by which the rows are exchanged, the join key
+    primary_key  for UPSERT and CHANGELOG_KV; holds every column of ``keys``
+    watermark    over a column of ``schema``; insertions behind it (as of the batches before) are late: dropped, counted
+    """
+
+    schema: pa.Schema
+    keys: tuple[str, ...]
+    ingest: Ingest
+    primary_key: tuple[str, ...] = ()
+    watermark: Watermark | None = None
+    identity: tuple[str, ...] = ()
+    """CHANGELOG_KV: the columns in which a retraction must equal the row it takes away; all if empty."""
+    ties_by_arrival: bool = False
+    """The operator orders equal rows by arrival."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows must carry ``arrival``."""
+        return self.ties_by_arrival or self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV)
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Upserts in, changes out: -1 of the old row and +1 of the new one, by primary key."""
+
+    port: Port
+
+
+@dataclass(frozen=True)
+class Bidirectional:
+    """The symmetric join: both sides are kept and both trigger. Output: columns of left, then right."""
+
+    kind: JoinKind
+    left: Port
+    right: Port
+    null_safe: tuple[bool, ...] = ()
+    """Per key column: NULL equals NULL (IS NOT DISTINCT FROM). Empty: none does."""
+    condition: Predicate | None = None
+    """The residual condition, over the columns of left and right together."""
+    pad: Pad = Pad.NULL
+    max_buffered_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Enrichment:
+    """One-shot: each left row is joined once, when it comes, with the right rows held then. INNER or LEFT.
+
+    The left port is APPEND or CHANGES without retractions; only the right side is kept. Right rows of a batch are
+    taken in before its left rows are answered.
+    """
+
+    kind: JoinKind
+    left: Port
+    right: Port
+    null_safe: tuple[bool, ...] = ()
+    condition: Predicate | None = None
+    pad: Pad = Pad.NULL
+    max_buffered_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class AsofOnce:
+    """One-shot ASOF: as Enrichment, but at most one right row for each left row: the nearest for which
+    ``left_time <comparison> right_time`` holds; ties: last arrived. Keeps ``keep_versions`` rows per join key."""
+
+    kind: JoinKind
+    left: Port
+    right: Port
+    left_time: str
+    right_time: str
+    comparison: str
+    """``>=``, ``>``, ``<=`` or ``<``."""
+    keep_versions: int = 3
+    condition: Predicate | None = None
+    pad: Pad = Pad.NULL
+    max_buffered_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+
+
+Operator = Keyed | Bidirectional | Enrichment | AsofOnce
+
+
+@dataclass(frozen=True)
+class Edge:
+    """Where rows go: ``keys`` cut them into buckets; ``level`` is that of the receiving node, or the sink's."""
+
+    id: int
+    level: int
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Scan:
+    """One reading of a topic (a self join has two), decoded, transformed, and sent along ``edge``.
+
+    columns     the declared and reserved columns to decode (``_tp_time``, ``_tp_sn`` among them where used)
+    transforms  applied in order to the decoded rows
+    watermark   over a decoded column, before the transforms: rows that a WHERE drops move it too
+    """
+
+    stream: StreamSchema
+    topic: str
+    columns: tuple[str, ...]
+    transforms: tuple[Transform, ...]
+    edge: int
+    watermark: Watermark | None = None
+    starts_latest: bool = False
+    """History is not read: a fresh start begins at the end of the topic (else at its beginning)."""
+    start_offsets: str = ""
+    """What ``seek_to`` says, if anything: 'earliest', 'latest', a time in ms, or offsets per partition '5,3,11'."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operator at a level; its inputs are edges in port order, its changes pass ``transforms`` on to ``output``."""
+
+    level: int
+    operator: Operator
+    inputs: tuple[int, ...]
+    transforms: tuple[Transform, ...]
+    output: int
+
+
+@dataclass(frozen=True)
+class Sink:
+    """The output of a query.
+
+    columns    what a record's value holds, in order
+    key        the columns of the rows that make up the Kafka key; may be hidden (not among ``columns``)
+    updating   whether retractions can occur (``_tp_delta`` is written then)
+    exchanged  rows meet by ``key`` before they are written, so that a retraction comes before its replacement even if
+               two buckets made them; false where the last node is already cut by (a part of) the key
+    format     'changelog' or 'upsert'
+    """
+
+    edge: int
+    columns: tuple[str, ...]
+    key: tuple[str, ...]
+    key_names: tuple[str, ...]
+    updating: bool
+    exchanged: bool
+    format: str = "changelog"
+
+
+@dataclass(frozen=True)
+class Dataflow:
+    """A whole query; ``snapshots`` names the static tables that its transforms need, read once at its first start."""
+
+    scans: tuple[Scan, ...]
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    sink: Sink
+    snapshots: tuple[str, ...] = ()
+
+    @property
+    def levels(self) -> int:
+        """The number of levels with state; 0 for a query without."""
+        return max((node.level for node in self.nodes), default=0)
+
+    def edge(self, edge_id: int) -> Edge:
+        return next(edge for edge in self.edges if edge.id == edge_id)

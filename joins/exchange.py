@@ -1,0 +1,39 @@
+"""The exchange: rows are cut into buckets by the hash of their key, so that rows of one key meet in one bucket."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.hashing import mixed, row_hashes
+
+
+def cut(rows: pa.Table, keys: tuple[str, ...], buckets: int) -> list[tuple[int, pa.Table]]:
+    """``rows`` by bucket, in order within each; empty buckets are left out. Without keys all rows go to bucket 0."""
+    if rows.num_rows == 0:
+        return []
+    if buckets == 1 or not keys:
+        return [(0, rows)]
+    # Mixed once more: the arrangements order by the same hash, and a bucket must not hold only a slice of its range.
+    target = mixed(row_hashes(rows, keys)) % np.uint64(buckets)
+    order = np.argsort(target, kind="stable")
+    bounds = np.searchsorted(target[order], np.arange(buckets + 1, dtype=np.uint64))
+    grouped = rows.take(pa.array(order))
+    return [
+        (bucket, grouped.slice(int(low), int(high - low)))
+        for bucket, (low, high) in enumerate(itertools.pairwise(bounds))
+        if high > low
+    ]
+
+
+def greatest_ms(column: pa.ChunkedArray) -> int | None:
+    """The greatest of some event times, in ms since the epoch; None if there is none."""
+    greatest = pc.max(column)
+    if not greatest.is_valid:
+        return None
+    if pa.types.is_timestamp(column.type):
+        return int(greatest.cast(pa.timestamp("ms", column.type.tz), safe=False).value)
+    return int(greatest.as_py())

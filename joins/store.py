@@ -1,0 +1,128 @@
+"""The runs of a bucket's arrangements, and the journal of what makes them durable.
+
+An arrangement's rows lie in **runs**: immutable tables sorted by ``__sort``. Runs merge geometrically, so their content
+is written again and again in memory and in local files; the durable copy is not. It holds **entries**: each new run is
+one (or, above ``ENTRY_ROWS``, several). A merge of large runs only adds their lists of entries up; entries are written
+anew when the merged run is small, or when it holds half of their rows or less. So durable writes stay near one per row,
+and the durable copy below twice the live rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from changelog.changes import DELTA
+from changelog.rows import numpy_column
+
+SORT = "__sort"
+ENTRY_ROWS = 65_536
+_NEXT_ID = "next_id"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Sorted rows. ``table``: the row columns, ``delta``, and ``__sort`` last.
+
+    unit    every delta is 1
+    clean   no two join keys of the run share the upper bits of ``__sort``
+    """
+
+    uid: int
+    table: pa.Table
+    unit: bool
+    clean: bool
+    entries: tuple[int, ...]
+    durable_rows: int
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    @property
+    def sort(self) -> npt.NDArray[np.uint64]:
+        return numpy_column(self.table, SORT)
+
+    @property
+    def deltas(self) -> npt.NDArray[np.int32]:
+        return numpy_column(self.table, DELTA)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A durable piece of an arrangement: rows and their deltas, without ``__sort``."""
+
+    arrangement: str
+    table: pa.Table
+
+
+@dataclass(frozen=True)
+class Journal:
+    """What has to be written and removed to make the store's present content durable."""
+
+    added: Mapping[int, Entry]
+    dropped: frozenset[int]
+    scalars: Mapping[str, int]
+
+
+@dataclass
+class RunStore:
+    """The state of one bucket: runs by arrangement, oldest first, and a few numbers (``scalars``)."""
+
+    runs: dict[str, list[Run]] = field(default_factory=dict)
+    scalars: dict[str, int] = field(default_factory=dict)
+    unsorted: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
+    """Entries read back, by arrangement; the arrangement sorts them into one run when it is opened."""
+    next_id: int = 0
+    _added: dict[int, Entry] = field(default_factory=dict)
+    _dropped: set[int] = field(default_factory=set)
+
+    @staticmethod
+    def restored(entries: Iterable[tuple[int, Entry]], scalars: Mapping[str, int]) -> RunStore:
+        """The store whose durable copy holds ``entries``; they may come in any order."""
+        store = RunStore(scalars=dict(scalars))
+        store.next_id = store.scalars.pop(_NEXT_ID, 0)
+        for entry_id, entry in sorted(entries, key=lambda pair: pair[0]):
+            store.unsorted.setdefault(entry.arrangement, []).append((entry_id, entry.table))
+            store.next_id = max(store.next_id, entry_id + 1)
+        return store
+
+    def new_id(self) -> int:
+        self.next_id += 1
+        return self.next_id - 1
+
+    def write(self, arrangement: str, table: pa.Table) -> tuple[int, ...]:
+        """Note ``table`` (rows and ``delta``) to be made durable; the ids of its entries."""
+        ids = []
+        for start in range(0, table.num_rows, ENTRY_ROWS):
+            ids.append(self.new_id())
+            self._added[ids[-1]] = Entry(arrangement, table.slice(start, ENTRY_ROWS))
+        return tuple(ids)
+
+    def discard(self, entries: Iterable[int]) -> None:
+        for entry_id in entries:
+            if self._added.pop(entry_id, None) is None:
+                self._dropped.add(entry_id)
+
+    def flush(self) -> Journal:
+        """The changes since the last flush, handed over once."""
+        journal = Journal(self._added, frozenset(self._dropped), {**self.scalars, _NEXT_ID: self.next_id})
+        self._added, self._dropped = {}, set()
+        return journal
+
+    def all_runs(self) -> Iterator[tuple[str, Run]]:
+        for arrangement, runs in sorted(self.runs.items()):
+            for run in runs:
+                yield arrangement, run
+
+    @property
+    def rows(self) -> int:
+        return sum(len(run) for _, run in self.all_runs())
+
+    @property
+    def buffered_bytes(self) -> int:
+        """The Arrow size of the rows held, ``__sort`` left out."""
+        return sum(run.table.nbytes - 8 * len(run) for _, run in self.all_runs())
