@@ -39,7 +39,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class StreamSchema:
-    """The declared shape of a stream; ``event_time`` names the column that gives ``_tp_time``, else Kafka's timestamp."""
+    """The declared shape of a stream; ``event_time`` names the column of ``_tp_time`` (else Kafka's timestamp)."""
 
     name: str
     columns: tuple[Column, ...]

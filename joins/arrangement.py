@@ -6,8 +6,8 @@ a join key lie together, and one row among them is found by the same binary sear
 keys: candidates are compared with the key itself.
 
 Sizes fall into tiers, each four times the one before. A run is merged with an older one of a lower tier, and four runs
-of one tier are merged: a row is moved log4(n) times, and a probe visits at most three runs a tier. A merge adds up equal
-rows; those that cancel out are gone: the garbage collection of overridden rows.
+of one tier are merged: a row is moved log4(n) times, and a probe visits at most three runs a tier. A merge adds up
+equal rows; those that cancel out are gone: the garbage collection of overridden rows.
 """
 
 from __future__ import annotations
