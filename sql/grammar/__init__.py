@@ -1,0 +1,1 @@
+"""The grammar of statements: one file per kind, each a few functions from a cursor over tokens to a statement."""

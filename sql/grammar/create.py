@@ -1,0 +1,48 @@
+"""CREATE: which one it is."""
+
+from __future__ import annotations
+
+from changelog.errors import Unsupported
+from sql.grammar.cursor import Cursor
+from sql.grammar.dictionaries import create_dictionary
+from sql.grammar.streams import create_stream
+from sql.grammar.tables import create_index, create_table
+from sql.grammar.views import create_view
+from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+
+_REFUSED = {
+    "SINK": "CREATE MATERIALIZED VIEW v INTO stream AS SELECT ..; its topic is read by any Kafka client",
+    "EXTERNAL TABLE": "CREATE DICTIONARY .. SOURCE(MYSQL(..)) LAYOUT(..)",
+    "DATABASE": 'there is one database, "default"',
+    "SCHEMA": 'there is one schema, "public"',
+    "FUNCTION": "write the expression in the SELECT itself",
+}
+
+
+def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDictionary:
+    cursor.clause = "CREATE"
+    cursor.expect("CREATE")
+    or_replace = bool(cursor.accept("OR REPLACE"))
+    for words, fix in _REFUSED.items():
+        if cursor.at(words):
+            cursor.fail(f"CREATE {words} is not taken", fix=fix, kind=Unsupported)
+    found = cursor.expect(
+        "STREAM",
+        "MUTABLE STREAM",
+        "EXTERNAL STREAM",
+        "TABLE",
+        "SOURCE",
+        "MATERIALIZED VIEW",
+        "VIEW",
+        "INDEX",
+        "DICTIONARY",
+    )
+    if found.endswith("STREAM"):
+        return create_stream(cursor, found.removesuffix("STREAM").strip(), or_replace)
+    if found in ("TABLE", "SOURCE"):
+        return create_table(cursor, or_replace, source=found == "SOURCE")
+    if found == "INDEX":
+        return create_index(cursor)
+    if found == "DICTIONARY":
+        return create_dictionary(cursor, or_replace)
+    return create_view(cursor, or_replace, materialized=found == "MATERIALIZED VIEW")
