@@ -1,0 +1,205 @@
+"""The catalog: create, look up, drop; and the state of every query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from changelog.errors import ServiceUnavailable, SqlError
+from sql.catalog import queries, relations
+from sql.catalog.records import Actual, Definition, Desired, Query, Relation, What
+from sql.catalog.tables import METADATA, engine_for
+from sql.statements import CreateIndex, Drop
+
+
+class Catalog:
+    """What exists, for several processes at once: each method is one transaction. Times are given by the caller."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._writing = engine.execution_options(writes=True)
+
+    @staticmethod
+    def open(url: str) -> Catalog:
+        """The catalog at a SQLAlchemy URL (``sqlite:///file``, ``mysql+pymysql://..``), made if it is not there.
+
+        Raises ServiceUnavailable where the database does not answer.
+        """
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:"):
+            Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
+        catalog = Catalog(engine_for(parsed))
+        with catalog._write() as connection:
+            METADATA.create_all(connection)
+        return catalog
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    # -- relations --
+
+    def create(
+        self, definition: Definition, *, now_ms: int, uses: Iterable[str] = (), query: Query | None = None
+    ) -> tuple[Relation, Query | None]:
+        """Adds a relation and, of a materialized view, the query that fills it.
+
+        ``uses`` names the relations that a view reads and writes; they cannot be dropped before it. With IF NOT EXISTS
+        an existing relation is left alone and returned; with OR REPLACE it gives way, unless others use it.
+        """
+        relation = Relation(definition.name, What.of(definition), definition.text, now_ms)
+        used = {definition.stream} if isinstance(definition, CreateIndex) else uses
+        with self._write() as connection:
+            existing = relations.find(connection, relation.name)
+            if existing is not None and definition.if_not_exists:
+                return existing, queries.find(connection, relation.name)
+            if existing is not None:
+                _give_way(connection, existing, definition, now_ms)
+            relations.add(connection, relation, used)
+            return relation, None if query is None else queries.add(connection, query, now_ms)
+
+    def get(self, name: str) -> Relation:
+        """Raises UnknownName with the nearest name there is."""
+        with self._read() as connection:
+            return relations.expect(connection, name)
+
+    def find(self, name: str) -> Relation | None:
+        with self._read() as connection:
+            return relations.find(connection, name)
+
+    def relations(self, what: What | None = None, like: str | None = None) -> list[Relation]:
+        """In order of creation; ``like`` is a pattern of SHOW .. LIKE (``%`` and ``_``)."""
+        with self._read() as connection:
+            found = relations.listed(connection)
+        return [
+            one for one in found if what in (None, one.what) and (like is None or relations.matches(one.name, like))
+        ]
+
+    def users(self, name: str) -> list[Relation]:
+        """The relations that use ``name`` directly: views and indexes."""
+        with self._read() as connection:
+            return relations.users(connection, name)
+
+    def drop(self, statement: Drop, *, now_ms: int) -> list[Relation]:
+        """Drops a relation and returns what went, users first; a view's query is wanted DROPPED from now on.
+
+        Its indexes go with a stream; other users are refused, unless CASCADE takes them along.
+        """
+        with self._write() as connection:
+            if statement.if_exists and relations.find(connection, statement.name) is None:
+                return []
+            target = relations.expect(connection, statement.name)
+            if target.what != statement.what:
+                fix = f"DROP {target.what.upper()} {target.name}"
+                raise SqlError(f'"{target.name}" is a {target.what}, not a {statement.what}', fix=fix)
+            if not statement.cascade:
+                relations.refuse_while_used(connection, target)
+            dropped = relations.with_users(connection, target)
+            for relation in dropped:
+                _remove(connection, relation.name, now_ms)
+            return dropped
+
+    # -- queries --
+
+    def add_query(self, query: Query, *, now_ms: int) -> Query:
+        """A query that belongs to no view. Refused while another of this name lives."""
+        with self._write() as connection:
+            return queries.add(connection, query, now_ms)
+
+    def query(self, name: str) -> Query:
+        """The living query of this name; UnknownName where there is none."""
+        with self._read() as connection:
+            return queries.expect(connection, name)
+
+    def queries(self, *, dropped: bool = False) -> list[Query]:
+        """The living queries in order of creation; with ``dropped`` those to be cleaned away as well."""
+        with self._read() as connection:
+            found = queries.listed(connection)
+        return [query for query in found if dropped or query.desired != Desired.DROPPED]
+
+    def want(self, name: str, desired: Desired, *, now_ms: int) -> Query:
+        """The user's wish: run, pause or drop the living query of this name."""
+        with self._write() as connection:
+            query = queries.expect(connection, name)
+            queries.update(connection, query.id, desired=desired.value, updated_ms=now_ms)
+            return replace(query, desired=desired, updated_ms=now_ms)
+
+    def report(
+        self,
+        query_id: int,
+        *,
+        now_ms: int,
+        actual: Actual | None = None,
+        error: str | None = None,
+        progress: Mapping[str, Any] | None = None,
+    ) -> None:
+        """What the runner has to say of a query; what is left out stays as it is."""
+        said: dict[str, Any] = {"updated_ms": now_ms}
+        if actual is not None:
+            said["actual"] = actual.value
+        if error is not None:
+            said["error"] = error
+        if progress is not None:
+            said["progress"] = dict(progress)
+        with self._write() as connection:
+            queries.update(connection, query_id, **said)
+
+    def set_checkpoint(self, query_id: int, checkpoint: str) -> None:
+        with self._write() as connection:
+            queries.update(connection, query_id, checkpoint=checkpoint)
+
+    def forget_query(self, query_id: int) -> None:
+        """Removes a dropped query, once the runner has cleaned up after it."""
+        with self._write() as connection:
+            queries.remove(connection, query_id)
+
+    # -- transactions --
+
+    @contextmanager
+    def _read(self) -> Iterator[Connection]:
+        with _answering(self._engine), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _write(self) -> Iterator[Connection]:
+        with _answering(self._engine), self._writing.begin() as connection:
+            yield connection
+
+
+@contextmanager
+def _answering(engine: Engine) -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as error:
+        # SQLite has one writer at a time; elsewhere two may create the same name at once.
+        raise SqlError("another process has just created the same name", fix="run the statement again") from error
+    except OperationalError as error:
+        raise ServiceUnavailable(
+            f"the catalog does not answer: {error.orig}",
+            where=engine.url.render_as_string(hide_password=True),
+            fix="see that its database runs and that the file can be written",
+        ) from error
+
+
+def _give_way(connection: Connection, existing: Relation, definition: Definition, now_ms: int) -> None:
+    """Removes ``existing`` and its indexes for its replacement; raises where it may not be replaced."""
+    if isinstance(definition, CreateIndex) or not definition.or_replace:
+        raise SqlError(
+            f'there is a {existing.what} "{existing.name}" already',
+            fix=f"DROP {existing.what.upper()} {existing.name}, or create it IF NOT EXISTS",
+        )
+    relations.refuse_while_used(connection, existing)
+    for relation in relations.with_users(connection, existing):
+        _remove(connection, relation.name, now_ms)
+
+
+def _remove(connection: Connection, name: str, now_ms: int) -> None:
+    relations.remove(connection, name)
+    query = queries.find(connection, name)
+    if query is not None:
+        queries.update(connection, query.id, desired=Desired.DROPPED.value, updated_ms=now_ms)

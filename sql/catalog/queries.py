@@ -1,0 +1,63 @@
+"""Queries as rows of the catalog, within a transaction that the caller has begun."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, RowMapping
+
+from changelog.errors import SqlError, UnknownName
+from sql.catalog.records import Actual, Desired, Query
+from sql.catalog.tables import QUERIES
+from sql.suggest import suggestion
+
+_LIVING = QUERIES.c.desired != Desired.DROPPED.value
+
+
+def listed(connection: Connection) -> list[Query]:
+    """All, the dropped ones too, in order of creation."""
+    return [_read(row) for row in connection.execute(sa.select(QUERIES).order_by(QUERIES.c.id)).mappings()]
+
+
+def find(connection: Connection, name: str) -> Query | None:
+    living = sa.select(QUERIES).where(QUERIES.c.name == name, _LIVING)
+    row = connection.execute(living).mappings().first()
+    return None if row is None else _read(row)
+
+
+def expect(connection: Connection, name: str) -> Query:
+    query = find(connection, name)
+    if query is None:
+        living = sa.select(QUERIES.c.name).where(_LIVING)
+        known = connection.execute(living).scalars().all()
+        raise UnknownName(f'there is no query "{name}"', fix=suggestion(name, known))
+    return query
+
+
+def add(connection: Connection, query: Query, now_ms: int) -> Query:
+    if find(connection, query.name) is not None:
+        raise SqlError(f'there is a query "{query.name}" already', fix=f"TERMINATE {query.name}")
+    values = {column.name: getattr(query, column.name) for column in QUERIES.c if column.name != "id"}
+    values |= {
+        "desired": query.desired.value,
+        "actual": query.actual.value,
+        "progress": dict(query.progress),
+        "created_ms": now_ms,
+        "updated_ms": now_ms,
+    }
+    key = connection.execute(QUERIES.insert().values(values)).inserted_primary_key
+    return replace(query, id=int(key[0]) if key else 0, created_ms=now_ms, updated_ms=now_ms)
+
+
+def update(connection: Connection, query_id: int, **values: Any) -> None:
+    connection.execute(QUERIES.update().where(QUERIES.c.id == query_id).values(values))
+
+
+def remove(connection: Connection, query_id: int) -> None:
+    connection.execute(QUERIES.delete().where(QUERIES.c.id == query_id))
+
+
+def _read(row: RowMapping) -> Query:
+    return Query(**{**row, "desired": Desired(row["desired"]), "actual": Actual(row["actual"])})

@@ -1,0 +1,103 @@
+"""The records of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import Any
+
+from changelog.errors import InternalError
+from sql.parse import parse_one
+from sql.redact import redacted
+from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+
+Definition = CreateStream | CreateView | CreateDictionary | CreateIndex
+
+
+class What(StrEnum):
+    """The kinds of relations; a name belongs to one relation, whatever its kind."""
+
+    STREAM = "stream"
+    VIEW = "view"
+    DICTIONARY = "dictionary"
+    INDEX = "index"
+
+    @staticmethod
+    def of(definition: Definition) -> What:
+        match definition:
+            case CreateStream():
+                return What.STREAM
+            case CreateView():
+                return What.VIEW
+            case CreateDictionary():
+                return What.DICTIONARY
+            case CreateIndex():
+                return What.INDEX
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A named thing and the statement that made it; ``ddl`` is the user's own text, passwords included."""
+
+    name: str
+    what: What
+    ddl: str
+    created_ms: int
+
+    @cached_property
+    def definition(self) -> Definition:
+        """The statement itself, read from ``ddl``."""
+        statement = parse_one(self.ddl)
+        if not isinstance(statement, Definition):
+            raise InternalError(f'the catalog holds no definition of "{self.name}"', where=redacted(self.ddl))
+        return statement
+
+    @property
+    def shown(self) -> str:
+        """``ddl`` as SHOW CREATE shows it: without passwords."""
+        return redacted(self.ddl)
+
+
+class Desired(StrEnum):
+    """What the user wants of a query."""
+
+    RUNNING = "running"
+    PAUSED = "paused"
+    DROPPED = "dropped"
+
+
+class Actual(StrEnum):
+    """What the runner last said of a query."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    PAUSED = "paused"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query that runs until it is dropped.
+
+    id           0 until the catalog gives one; names its checkpoint, and is never used again
+    plan         the text of EXPLAIN
+    fingerprint  of the plan: a checkpoint of another one is refused
+    progress     what the runner reports, as JSON: rows in and out, offsets, rates
+    """
+
+    name: str
+    sql: str
+    plan: str
+    fingerprint: str
+    topic: str
+    checkpoint: str = ""
+    id: int = 0
+    desired: Desired = Desired.RUNNING
+    actual: Actual = Actual.PENDING
+    error: str = ""
+    progress: Mapping[str, Any] = field(default_factory=dict)
+    created_ms: int = 0
+    updated_ms: int = 0

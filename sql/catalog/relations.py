@@ -1,0 +1,96 @@
+"""Relations as rows of the catalog, within a transaction that the caller has begun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection, RowMapping
+
+from changelog.errors import UnknownName, Unsupported
+from sql.catalog.records import Relation, What
+from sql.catalog.tables import RELATIONS, USES
+from sql.suggest import suggestion
+
+FEW = 12
+"""Up to so many names are listed in an error."""
+
+
+def add(connection: Connection, relation: Relation, used: Iterable[str]) -> None:
+    """Adds a relation; raises UnknownName where one of ``used`` is not there."""
+    names = sorted(set(used))
+    for name in names:
+        expect(connection, name)
+    connection.execute(
+        RELATIONS.insert().values(
+            name=relation.name, what=relation.what.value, ddl=relation.ddl, created_ms=relation.created_ms
+        )
+    )
+    for name in names:
+        connection.execute(USES.insert().values(name=relation.name, used=name))
+
+
+def listed(connection: Connection) -> list[Relation]:
+    """All, in order of creation."""
+    return [_read(row) for row in connection.execute(sa.select(RELATIONS).order_by(RELATIONS.c.position)).mappings()]
+
+
+def remove(connection: Connection, name: str) -> None:
+    connection.execute(RELATIONS.delete().where(RELATIONS.c.name == name))
+    connection.execute(USES.delete().where(USES.c.name == name))
+
+
+def find(connection: Connection, name: str) -> Relation | None:
+    row = connection.execute(sa.select(RELATIONS).where(RELATIONS.c.name == name)).mappings().first()
+    return None if row is None else _read(row)
+
+
+def expect(connection: Connection, name: str) -> Relation:
+    relation = find(connection, name)
+    if relation is None:
+        known = connection.execute(sa.select(RELATIONS.c.name)).scalars().all()
+        listing = "SHOW STREAMS and SHOW VIEWS list what there is" if len(known) > FEW else ""
+        raise UnknownName(f'there is no stream or view "{name}"', fix=suggestion(name, known, listing))
+    return relation
+
+
+def _read(row: RowMapping) -> Relation:
+    return Relation(row["name"], What(row["what"]), row["ddl"], row["created_ms"])
+
+
+def users(connection: Connection, name: str) -> list[Relation]:
+    joined = sa.select(RELATIONS).join(USES, USES.c.name == RELATIONS.c.name)
+    rows = connection.execute(joined.where(USES.c.used == name).order_by(RELATIONS.c.position)).mappings()
+    return [_read(row) for row in rows]
+
+
+def with_users(connection: Connection, target: Relation) -> list[Relation]:
+    """``target`` and all that use it, directly or not, each after its own users."""
+    found: dict[str, Relation] = {}
+
+    def visit(relation: Relation) -> None:
+        for user in users(connection, relation.name):
+            if user.name not in found:
+                visit(user)
+        found[relation.name] = relation
+
+    visit(target)
+    return list(found.values())
+
+
+def refuse_while_used(connection: Connection, relation: Relation) -> None:
+    """Raises where a view uses the relation; indexes do not count."""
+    views = [user.name for user in users(connection, relation.name) if user.what != What.INDEX]
+    if views:
+        names = ", ".join(views)
+        raise Unsupported(
+            f'the {relation.what} "{relation.name}" is used by {names}',
+            fix=f"drop {names} first, or DROP {relation.what.upper()} {relation.name} CASCADE",
+        )
+
+
+def matches(name: str, pattern: str) -> bool:
+    """SQL's LIKE, letter case aside."""
+    escaped = "".join(f"[{c}]" if c in "*?[" else c for c in pattern)
+    return fnmatchcase(name.casefold(), escaped.casefold().replace("%", "*").replace("_", "?"))

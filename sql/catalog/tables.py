@@ -1,0 +1,79 @@
+"""The tables of the catalog, and an engine that several processes can share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
+
+BUSY_TIMEOUT_MS = 15_000
+"""How long a process waits for another one to finish its transaction (SQLite)."""
+
+METADATA = sa.MetaData()
+# MySQL compares text without regard to case unless told otherwise; names here are case-sensitive.
+_NAME = sa.String(255).with_variant(sa.String(255, collation="utf8mb4_bin"), "mysql")
+_LONG = sa.Text().with_variant(sa.Text(2**24 - 1), "mysql")
+
+RELATIONS = sa.Table(
+    "relations",
+    METADATA,
+    sa.Column("position", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", _NAME, nullable=False, unique=True),
+    sa.Column("what", sa.String(16), nullable=False),
+    sa.Column("ddl", _LONG, nullable=False),
+    sa.Column("created_ms", sa.BigInteger, nullable=False),
+)
+
+USES = sa.Table(
+    "uses",
+    METADATA,
+    sa.Column("name", _NAME, primary_key=True),
+    sa.Column("used", _NAME, primary_key=True),
+)
+"""``name`` cannot live without ``used``: a view and what it reads or writes, an index and its stream."""
+
+QUERIES = sa.Table(
+    "queries",
+    METADATA,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=True),
+    sa.Column("name", _NAME, nullable=False, index=True),
+    sa.Column("sql", _LONG, nullable=False),
+    sa.Column("plan", _LONG, nullable=False),
+    sa.Column("fingerprint", sa.String(128), nullable=False),
+    sa.Column("topic", sa.String(255), nullable=False),
+    sa.Column("checkpoint", _LONG, nullable=False),
+    sa.Column("desired", sa.String(16), nullable=False),
+    sa.Column("actual", sa.String(16), nullable=False),
+    sa.Column("error", _LONG, nullable=False),
+    sa.Column("progress", sa.JSON, nullable=False),
+    sa.Column("created_ms", sa.BigInteger, nullable=False),
+    sa.Column("updated_ms", sa.BigInteger, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+
+def engine_for(url: URL) -> Engine:
+    """An engine for ``url``; the one of SQLite waits for other processes instead of failing."""
+    if url.get_backend_name() != "sqlite":
+        return sa.create_engine(url, pool_pre_ping=True)
+    in_memory = url.database in (None, "", ":memory:")
+    engine = sa.create_engine(url, poolclass=StaticPool) if in_memory else sa.create_engine(url)
+    sa.event.listen(engine, "connect", _share_file)
+    sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _share_file(connection: Any, _entry: ConnectionPoolEntry) -> None:
+    # The driver begins transactions by itself, and late: ``_begin`` does it instead.
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = NORMAL")
+
+
+def _begin(connection: Connection) -> None:
+    # A writer takes its lock before it reads: one that read first could find its snapshot outdated, and fail.
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
