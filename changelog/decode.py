@@ -1,0 +1,152 @@
+"""From Kafka records to typed rows with a delta; a record that cannot be used is set aside with its reason.
+
+A batch is decoded as a whole. Records that stand in the way of that are taken out, the rest is decoded as a whole, and
+those taken out are looked at one by one: a few bad records cost little more than none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.changes import DELTA, DELTA_TYPE
+from changelog.errors import RecordRejected
+from changelog.formats.json_batch import Declined, Positions
+from changelog.row_reader import WIRE_DELTA, RowReader
+from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, SEQUENCE, TIME, StreamSchema
+
+REJECTED = pa.schema(
+    [
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("reason", pa.string()),
+    ]
+)
+_ATTEMPTS = 12
+_OFFSET_BITS = 44
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """``rows``: the requested columns, ``arrival``, ``delta``; ``rejected``: REJECTED; each in the order of records."""
+
+    rows: pa.Table
+    rejected: pa.Table
+
+
+class Decoder:
+    """Decodes the records of one stream into rows of ``columns`` (declared ones, ``_tp_time``, ``_tp_sn``). Pickles.
+
+    Members that no column needs are not looked at. ``_tp_time`` is the value's member of that name, else the column of
+    the event time, else the timestamp of the record; ``_tp_sn`` is its offset.
+    """
+
+    def __init__(self, schema: StreamSchema, columns: tuple[str, ...]) -> None:
+        self.schema = schema
+        self.columns = columns
+        self._reader = RowReader(schema, columns)
+        self._shape = self._rows_schema()
+
+    def __reduce__(self) -> tuple[type[Decoder], tuple[StreamSchema, tuple[str, ...]]]:
+        return Decoder, (self.schema, self.columns)
+
+    def decode(self, batch: pa.Table | pa.RecordBatch) -> Decoded:
+        """``batch``: key, value (binary), timestamp, partition (int32), offset (int64) of records of this stream."""
+        records = _records(batch)
+        plain, suspect, rows = self._decode_plain(records)
+        if len(suspect) == 0:
+            return Decoded(rows, REJECTED.empty_table())
+        good, single_rows, rejected = self._decode_each(records, suspect)
+        order = pa.array(np.argsort(np.concatenate([plain, good]), kind="stable"))
+        return Decoded(pa.concat_tables([rows, single_rows]).take(order).combine_chunks(), rejected)
+
+    def decode_singly(self, batch: pa.Table | pa.RecordBatch) -> Decoded:
+        """As ``decode``, slowly: every record is looked at by itself. The reference of the tests."""
+        records = _records(batch)
+        _, rows, rejected = self._decode_each(records, np.arange(records.num_rows))
+        return Decoded(rows, rejected)
+
+    def _decode_plain(self, records: pa.RecordBatch) -> tuple[Positions, Positions, pa.Table]:
+        """The rows of all records that can be read at once, their positions, and those of all others."""
+        plain = np.arange(records.num_rows)
+        suspects: list[Positions] = [plain[:0]]
+        for _ in range(_ATTEMPTS):
+            rest = records if len(suspects) == 1 else records.take(pa.array(plain))
+            try:
+                rows = self._shaped(self._reader.read_batch(rest["key"], rest["value"]), rest)
+            except Declined as declined:
+                positions = slice(None) if declined.positions is None else declined.positions
+                suspects.append(plain[positions])
+                plain = np.delete(plain, positions)
+            else:
+                return plain, np.sort(np.concatenate(suspects)), rows
+        return plain[:0], np.arange(records.num_rows), self._shape.empty_table()
+
+    def _decode_each(self, records: pa.RecordBatch, suspect: Positions) -> tuple[Positions, pa.Table, pa.Table]:
+        """The records at ``suspect`` one by one: the positions of the good ones, their rows, and the rejected."""
+        values, good, reasons = [], [], {}
+        records_of = records.take(pa.array(suspect))
+        pairs = zip(records_of["key"].to_pylist(), records_of["value"].to_pylist(), strict=True)
+        for position, (key, value) in zip(suspect.tolist(), pairs, strict=True):
+            try:
+                values.append(self._reader.read_record(key, value))
+                good.append(position)
+            except RecordRejected as rejection:
+                reasons[position] = rejection.what
+        positions = np.array(good, dtype=np.int64)
+        rows = self._shaped(self._reader.table(values), records.take(pa.array(positions)))
+        return positions, rows, _rejected(records, reasons)
+
+    def _shaped(self, members: pa.Table, records: pa.RecordBatch) -> pa.Table:
+        """The rows as they leave: reserved columns added, members that only they needed gone."""
+        columns = [self._column(name, members, records) for name in self.columns]
+        offsets, partitions = records["offset"].to_numpy(), records["partition"].to_numpy().astype(np.int64)
+        columns.append(pa.array(partitions << _OFFSET_BITS | offsets))
+        columns.append(members[WIRE_DELTA] if self._reader.counted else pa.array(np.ones(len(offsets), np.int32)))
+        return pa.table(columns, schema=self._shape)
+
+    def _column(self, name: str, members: pa.Table, records: pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
+        if name == SEQUENCE:
+            return records["offset"]
+        if name != TIME:
+            return members[name]
+        sources = [members[TIME], records["timestamp"]]
+        if self.schema.event_time not in (None, TIME):
+            sources.insert(1, _to_event_time(members[self.schema.event_time]))
+        return pc.coalesce(*sources)
+
+    def _rows_schema(self) -> pa.Schema:
+        reserved = {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}
+        fields = [(name, reserved.get(name) or self.schema.column(name).type) for name in self.columns]
+        return pa.schema([*fields, (ARRIVAL, pa.int64()), pa.field(DELTA, DELTA_TYPE, nullable=False)])
+
+
+def _rejected(records: pa.RecordBatch, reasons: dict[int, str]) -> pa.Table:
+    bad = records.take(pa.array(list(reasons), pa.int64()))
+    columns = [bad[name] for name in REJECTED.names[:-1]] + [pa.array(list(reasons.values()), pa.string())]
+    return pa.table(columns, schema=REJECTED)
+
+
+def _records(batch: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
+    """The records with one chunk per column, in the types that are documented."""
+    records = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+    types = {"key": pa.binary(), "value": pa.binary(), "partition": pa.int32(), "offset": pa.int64()}
+    columns = {name: records[name].cast(kind).combine_chunks() for name, kind in types.items()}
+    columns["timestamp"] = _to_event_time(records["timestamp"]).combine_chunks()
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _to_event_time(instants: pa.ChunkedArray) -> pa.ChunkedArray:
+    """In milliseconds and UTC, digits beyond cut off towards the past."""
+    kind = instants.type
+    if kind == EVENT_TIME_TYPE:
+        return instants
+    if kind.unit in ("us", "ns"):
+        instants = pc.floor_temporal(instants, unit="millisecond")
+    zoned = instants if kind.tz else instants.cast(pa.timestamp(kind.unit, "UTC"))
+    return zoned.cast(EVENT_TIME_TYPE)

@@ -1,0 +1,99 @@
+"""From changed rows to Kafka records: what ``decode`` reads, so that an output can be the input of another query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+import pyarrow as pa
+
+from changelog.changes import DELTA, Changes
+from changelog.errors import InternalError
+from changelog.formats import json_text
+from changelog.row_reader import WIRE_DELTA
+
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Record n has the key ``keys[n]`` and the value ``values[n]``; None is Kafka's null."""
+
+    keys: list[bytes | None]
+    values: list[bytes | None]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def encode(
+    rows: pa.Table,
+    columns: tuple[str, ...],
+    key: tuple[tuple[str, str], ...],
+    updating: bool,
+    format: str = "changelog",  # noqa: A002
+) -> Encoded:
+    """The records of ``rows``, whose column ``delta`` counts each row.
+
+    columns   the members of a value, in order; ``_tp_delta`` comes last if ``updating``
+    key       (column of ``rows``, member of the key), in order; none: records have no key
+    format    'changelog': a record per row and count; the rows of a key are adjacent, retractions first.
+              'upsert': a record per key, its last inserted row, or a tombstone if rows were only retracted; ``rows``
+              are all changes of their keys in this step, and the key is that of a row.
+    """
+    if format == "changelog":
+        return _changelog(rows, columns, key, updating)
+    if format == "upsert":
+        return _upsert(rows, columns, key)
+    raise InternalError(f"unknown output format {format!r}")
+
+
+def _changelog(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str], ...], updating: bool) -> Encoded:
+    deltas = Changes(rows).deltas
+    if not Changes(rows).only_insertions:
+        order = np.lexsort((deltas > 0, _key_groups(rows, key)))
+        rows, deltas = rows.take(pa.array(order)), deltas[order]
+    if len(deltas) and np.abs(deltas).max() > 1:
+        times = np.repeat(np.arange(len(deltas)), np.abs(deltas))
+        rows, deltas = rows.take(pa.array(times)), deltas[times]
+    values = rows.select(columns)
+    if updating:
+        values = values.append_column(WIRE_DELTA, pa.array(np.sign(deltas), pa.int32()))
+    return Encoded(_keys(rows, key), _bytes(json_text.objects(values)))
+
+
+def _upsert(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str], ...]) -> Encoded:
+    written = dict.fromkeys((*columns, *(column for column, _ in key)))
+    changes = Changes(rows.select([*written, DELTA])).consolidated()
+    deltas, groups = changes.deltas, _key_groups(changes.table, key)
+    order = np.lexsort((np.arange(len(deltas)), deltas > 0, groups))
+    last = np.append(groups[order][1:] != groups[order][:-1], True) if len(order) else np.array([], dtype=np.bool_)
+    net = changes.table.take(pa.array(order[last]))
+    values = _bytes(json_text.objects(net.select(columns)))
+    return Encoded(
+        _keys(net, key),
+        [value if delta > 0 else None for value, delta in zip(values, Changes(net).deltas.tolist(), strict=True)],
+    )
+
+
+def _key_groups(rows: pa.Table, key: tuple[tuple[str, str], ...]) -> Positions:
+    """For each row the position of the first row with its key."""
+    if not key:
+        return np.zeros(rows.num_rows, dtype=np.int64)
+    frame = pl.DataFrame([pl.Series(str(place), rows.column(column)) for place, (column, _) in enumerate(key)])
+    first = pl.col("position").min().over(frame.columns)
+    return frame.with_row_index("position").select(first).to_series().to_numpy().astype(np.int64)
+
+
+def _keys(rows: pa.Table, key: tuple[tuple[str, str], ...]) -> list[bytes | None]:
+    if not key:
+        return [None] * rows.num_rows
+    columns, names = zip(*key, strict=True)
+    return _bytes(json_text.objects(rows.select(columns).rename_columns(names)))
+
+
+def _bytes(texts: pl.Series) -> list[bytes | None]:
+    encoded: list[bytes | None] = texts.cast(pl.Binary).to_list()
+    return encoded

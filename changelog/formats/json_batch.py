@@ -1,0 +1,209 @@
+"""A batch of JSON objects at once, in Arrow's own parser, or not at all.
+
+``read`` answers only if every object is plainly right; for the rest ``json_record`` decides. What it takes care of:
+
+- *Alignment*: row n must be record n. Each text begins with ``{``, ends with ``}`` and has no line break, and there are
+  as many rows as texts: an object that ends within a line or spans two lines breaks one of these.
+- *Strictness*: the schema is explicit, so that a value of another type is an error and not a NULL.
+- *Leniency of the parser*: it knows NaN and Inf and lets bytes pass that are no UTF-8; JSON has neither.
+- *Absent or null*: both come as NULL. A default is taken only for a text that nowhere mentions the member.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+
+from changelog.formats import time_text
+from changelog.formats.members import Member
+
+_NOT_JSON = rb"[:,\[]\s*-?(?:NaN|Inf)"
+_LONGEST = 1 << 30
+_MISFITS_PER_ROW = 1 / 64
+
+Positions = npt.NDArray[np.int64]
+
+
+class Declined(Exception):
+    """The rows at ``positions`` need a closer look each; all of them, if None. The others may pass without them."""
+
+    def __init__(self, positions: Positions | None = None) -> None:
+        super().__init__()
+        self.positions = positions
+
+
+def decline_where(misfit: pa.Array | pa.ChunkedArray) -> None:
+    """Raises Declined if any of ``misfit`` is true or NULL."""
+    positions = np.flatnonzero(misfit.fill_null(True).to_numpy(zero_copy_only=False))
+    if len(positions):
+        raise Declined(positions)
+
+
+class BatchReader:
+    """Reads the given members out of batches of JSON objects."""
+
+    def __init__(self, members: tuple[Member, ...]) -> None:
+        self._members = members
+
+    def read(self, texts: pa.Array) -> pa.Table:
+        """A column per member, in order, a row per text (binary, none null). Raises Declined."""
+        if len(texts) == 0:
+            return pa.table({member.name: pa.array([], member.type) for member in self._members})
+        lines, first = _lines(texts), _first(texts)
+        raw = _parsed(lines, texts, pa.schema([(member.name, _carrier(member, first)) for member in self._members]))
+        columns = {}
+        for member in self._members:
+            column = _typed(raw.column(member.name).combine_chunks(), member.type)
+            columns[member.name] = column if member.default is None else _with_default(column, member, texts)
+        return pa.table(columns)
+
+
+def mentioning(texts: pa.Array, name: str) -> pa.Array:
+    """Which texts hold ``name`` in double quotes: all others lack the member."""
+    return pc.match_substring(texts, f'"{name}"')
+
+
+def _lines(texts: pa.Array) -> bytes:
+    """The texts, a line each; raises Declined if a line would not be one whole text."""
+    decline_where(pc.invert(pc.and_(pc.starts_with(texts, b"{"), pc.ends_with(texts, b"}"))))
+    whole = pa.ListArray.from_arrays(pa.array([0, len(texts)], pa.int32()), texts)
+    lines: bytes = pc.binary_join(whole, b"\n")[0].as_py()
+    if len(lines) > _LONGEST:
+        raise Declined
+    if lines.count(b"\n") != len(texts) - 1:
+        decline_where(pc.match_substring(texts, b"\n"))
+    if b"NaN" in lines or b"Inf" in lines:
+        decline_where(pc.match_substring_regex(texts, _NOT_JSON))
+    return lines
+
+
+def _first(texts: pa.Array) -> dict[str, Any]:
+    try:
+        first: dict[str, Any] = orjson.loads(texts[0].as_py())
+    except orjson.JSONDecodeError:
+        raise Declined(np.zeros(1, dtype=np.int64)) from None
+    return first
+
+
+def _parsed(lines: bytes, texts: pa.Array, schema: pa.Schema) -> pa.Table:
+    try:
+        lines.decode()
+        rows = _read_json(pa.py_buffer(lines), schema)
+    except UnicodeDecodeError:
+        raise Declined from None
+    except pa.ArrowInvalid:
+        raise Declined(_misfits(lines, texts, schema)) from None
+    if rows.num_rows != len(texts):
+        raise Declined
+    return rows
+
+
+def _read_json(lines: pa.Buffer, schema: pa.Schema) -> pa.Table:
+    reading = pa.json.ReadOptions(use_threads=False, block_size=lines.size + 1)
+    parsing = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    return pa.json.read_json(lines, reading, parsing)
+
+
+def _misfits(lines: bytes, texts: pa.Array, schema: pa.Schema) -> Positions | None:
+    """The rows that the parser stumbles over, found by starting anew after each; None if they are many, or not named.
+
+    Integers are read as floats here: the parser names the row of a value of another type, not that of a wrong number.
+    """
+    floats = pa.schema([(one.name, pa.float64() if pa.types.is_integer(one.type) else one.type) for one in schema])
+    starts = np.append(0, np.cumsum(pc.binary_length(texts).to_numpy() + 1))
+    buffer, begin = pa.py_buffer(lines), 0
+    found: list[int] = []
+    while begin < len(texts) and len(found) <= len(texts) * _MISFITS_PER_ROW:
+        try:
+            rows = _read_json(buffer.slice(starts[begin]), floats)
+        except pa.ArrowInvalid as fault:
+            named = re.search(r"in row (\d+)", str(fault))
+            if named is None or begin + int(named[1]) >= len(texts):
+                return None
+            found.append(begin + int(named[1]))
+            begin = found[-1] + 1
+        else:
+            if begin + rows.num_rows != len(texts):
+                return None
+            return np.array(found) if found else _unfitting_integers(rows, schema)
+    # A line with two objects in it shifts the numbers of the rows after it.
+    return np.array(found) if begin == len(texts) else None
+
+
+def _unfitting_integers(rows: pa.Table, schema: pa.Schema) -> Positions | None:
+    """Where a number is no integer of its column's type, or at the very edge of what a float tells."""
+    misfit = np.zeros(rows.num_rows, dtype=np.bool_)
+    for field in schema:
+        if pa.types.is_integer(field.type):
+            bounds = np.iinfo(field.type.to_pandas_dtype())
+            numbers = rows.column(field.name).fill_null(0).to_numpy()
+            misfit |= (numbers % 1 != 0) | (numbers < bounds.min) | (numbers > bounds.max) | (abs(numbers) >= 2.0**63)
+    return np.flatnonzero(misfit) if misfit.any() else None
+
+
+def _carrier(member: Member, first: dict[str, Any]) -> pa.DataType:
+    """The type in which the parser reads a member. Whether times are numbers is seen from the first record."""
+    kind = member.type
+    if pa.types.is_timestamp(kind):
+        return pa.int64() if isinstance(first.get(member.name), int) else pa.string()
+    if pa.types.is_date32(kind) or pa.types.is_binary(kind) or pa.types.is_time(kind):
+        return pa.string()
+    if pa.types.is_float32(kind):
+        # Rounded once from the digits, or once more from the double: json_record does the latter.
+        return pa.float64()
+    if _is_native(kind) or pa.types.is_decimal(kind):
+        return kind
+    raise Declined
+
+
+def _is_native(kind: pa.DataType) -> bool:
+    """Whether the parser's own reading is the one wanted, at any depth."""
+    if pa.types.is_list(kind):
+        return _is_native(kind.value_type)
+    if pa.types.is_struct(kind):
+        return all(_is_native(field.type) for field in kind)
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind) or pa.types.is_float64(kind)
+    )
+
+
+def _typed(carried: pa.Array, kind: pa.DataType) -> pa.Array:
+    if carried.type == kind:
+        return carried
+    if pa.types.is_timestamp(kind):
+        return _instants(carried, kind)
+    try:
+        if pa.types.is_binary(kind):
+            return pl.Series(carried).str.decode("base64", strict=True).to_arrow().cast(kind)
+        if pa.types.is_time(kind):
+            raise Declined
+        return carried.cast(kind)
+    except (pa.ArrowInvalid, pl.exceptions.ComputeError):
+        raise Declined from None
+
+
+def _instants(carried: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_string(carried.type):
+        instants = time_text.instants_of_numbers(carried, kind.unit)
+    else:
+        instants = time_text.instants_of_texts(carried, kind.unit)
+        if instants is None:
+            decline_where(time_text.unlike_the_others(carried))
+    if instants is None:
+        raise Declined
+    return instants.view(kind)
+
+
+def _with_default(column: pa.Array, member: Member, texts: pa.Array) -> pa.Array:
+    if column.null_count == 0:
+        return column
+    decline_where(pc.and_(column.is_null(), mentioning(texts, member.name)))
+    return column.fill_null(pa.scalar(member.default, member.type))

@@ -1,0 +1,55 @@
+"""``Member``: one member of the JSON object, as it is to be read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from changelog.errors import SqlError
+from changelog.formats.json_types import Mismatch, converter, type_name
+from changelog.schema import Column
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """The member ``name`` with values of ``type``; ``default`` is the value where an object lacks it.
+
+    ``default`` is in the form that ``pa.array`` takes for the type.
+    """
+
+    name: str
+    type: pa.DataType
+    default: Any = None
+
+    @staticmethod
+    def of(column: Column) -> Member:
+        """Raises SqlError if the type has no form in JSON or the DEFAULT is not a literal of it."""
+        try:
+            convert = converter(column.type)
+            default = None if column.default is None else _literal(column.default.strip())
+            return Member(column.name, column.type, None if default is None else convert(default))
+        except TypeError as unknown:
+            raise SqlError(str(unknown), where=f"column {column.name}", fix="declare it as a text column") from None
+        except Mismatch as mismatch:
+            raise SqlError(
+                f"the DEFAULT does not fit: {mismatch}",
+                where=f"column {column.name}",
+                fix=f"give a literal of type {type_name(column.type)}",
+            ) from None
+
+
+def _literal(text: str) -> Any:
+    """The value of an SQL literal: NULL, TRUE, FALSE, a number, or a text in single quotes (or bare)."""
+    if text.upper() in ("NULL", "TRUE", "FALSE"):
+        return {"NULL": None, "TRUE": True, "FALSE": False}[text.upper()]
+    if re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    if re.fullmatch(r"[+-]?(\d+\.\d*|\.?\d+)([eE][+-]?\d+)?", text):
+        return Decimal(text)
+    if len(text) >= 2 and text[0] == text[-1] == "'":
+        return text[1:-1].replace("''", "'")
+    return text

@@ -1,0 +1,126 @@
+"""From the key and value of records to the members of their rows, by the kind of the stream.
+
+    kind           value                 row                                  delta
+    APPEND         object                its members                          +1
+    CHANGELOG      object                its members                          its ``_tp_delta``, else +1
+    CHANGELOG_KV   object                its members                          its ``_tp_delta``, else +1
+    UPSERT         object                its members                          its ``_tp_delta``, else +1
+    UPSERT         null (a tombstone)    the primary key of the Kafka key     -1
+
+Primary key columns that a value lacks are taken from the Kafka key; all of them must be known in the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.changes import DELTA_TYPE
+from changelog.errors import RecordRejected
+from changelog.formats.json_batch import BatchReader, Declined, Positions, decline_where, mentioning
+from changelog.formats.json_record import RecordReader
+from changelog.formats.json_types import described
+from changelog.formats.members import Member
+from changelog.keys import as_object, as_objects
+from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Kind, StreamSchema
+
+WIRE_DELTA = "_tp_delta"
+_TOMBSTONE = b'{"_tp_delta":-1}'
+
+
+class RowReader:
+    """Reads what rows of ``columns`` need: these, the primary key, the event time, the delta."""
+
+    def __init__(self, schema: StreamSchema, columns: tuple[str, ...]) -> None:
+        self.keyed = schema.kind in (Kind.UPSERT, Kind.CHANGELOG_KV)
+        self.counted = schema.kind is not Kind.APPEND
+        self._kind = schema.kind
+        self._primary_key = schema.primary_key if self.keyed else ()
+        self._members = tuple(_members(schema, columns, self._primary_key))
+        keys = tuple(member for member in self._members if member.name in self._primary_key)
+        self._text_key = len(keys) == 1 and pa.types.is_string(keys[0].type)
+        self._batch, self._record = BatchReader(self._members), RecordReader(self._members)
+        self._key_batch, self._key_record = BatchReader(keys), RecordReader(keys)
+        self.schema = pa.schema([(member.name, member.type) for member in self._members])
+
+    def read_batch(self, keys: pa.Array, values: pa.Array) -> pa.Table:
+        """The members of all rows; raises Declined where a record needs a closer look."""
+        if values.null_count:
+            if self._kind is not Kind.UPSERT:
+                decline_where(values.is_null())
+            values = values.fill_null(_TOMBSTONE)
+        rows = self._batch.read(values)
+        if self.counted:
+            decline_where(pc.not_equal(pc.abs(rows.column(WIRE_DELTA)), 1))
+        return self._with_keys(rows, keys, values)
+
+    def read_record(self, key: bytes | None, value: bytes | None) -> list[Any]:
+        """The members of one row. Raises RecordRejected."""
+        if value is None and self._kind is not Kind.UPSERT:
+            raise RecordRejected(f"null value in {_ARTICLED[self._kind]} stream")
+        record = self._record.parsed_object(_TOMBSTONE if value is None else value, "value")
+        if any(name not in record for name in self._primary_key):
+            held = self._key_record.parsed_object(as_object(key, self._primary_key, self._text_key), "key")
+            record = {**{name: held[name] for name in self._primary_key if name in held}, **record}
+        for name in self._primary_key:
+            if record.get(name) is None:
+                state = "null" if name in record else "missing"
+                raise RecordRejected(f"primary key column {name} is {state}")
+        if self.counted and record.get(WIRE_DELTA, 1) not in (1, -1):
+            found = described(record[WIRE_DELTA]).removeprefix("number ")
+            raise RecordRejected(f"{WIRE_DELTA} is {found}; it must be 1 or -1")
+        return self._record.values(record)
+
+    def table(self, rows: list[list[Any]]) -> pa.Table:
+        """What ``read_record`` gave, as a table."""
+        columns = zip(*rows, strict=True) if rows else [()] * len(self._members)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
+        return pa.table(arrays, schema=self.schema)
+
+    def _with_keys(self, rows: pa.Table, keys: pa.Array, values: pa.Array) -> pa.Table:
+        """Primary key columns that values lack, from the Kafka keys."""
+        lacking = np.zeros(len(values), dtype=np.bool_)
+        for name in self._primary_key:
+            if rows.column(name).null_count:
+                absent = rows.column(name).is_null()
+                decline_where(pc.and_(absent, mentioning(values, name)))
+                lacking |= absent.to_numpy()
+        return self._filled(rows, keys, np.flatnonzero(lacking)) if lacking.any() else rows
+
+    def _filled(self, rows: pa.Table, keys: pa.Array, lacking: Positions) -> pa.Table:
+        """``rows`` with the primary key columns that are NULL at the positions ``lacking`` taken from ``keys``."""
+        try:
+            held = self._key_batch.read(as_objects(keys.take(pa.array(lacking)), self._primary_key, self._text_key))
+        except Declined as declined:
+            raise Declined(None if declined.positions is None else lacking[declined.positions]) from None
+        places = np.zeros(len(keys), dtype=np.int64)
+        places[lacking] = np.arange(len(lacking))
+        for name in self._primary_key:
+            column = pc.coalesce(rows.column(name), held.column(name).take(pa.array(places)))
+            decline_where(column.is_null())
+            rows = rows.set_column(rows.schema.get_field_index(name), name, column)
+        return rows
+
+
+_ARTICLED = {Kind.APPEND: "an append", Kind.CHANGELOG: "a changelog", Kind.CHANGELOG_KV: "a changelog_kv"}
+
+
+def _members(schema: StreamSchema, columns: tuple[str, ...], primary_key: tuple[str, ...]) -> list[Member]:
+    wanted = dict.fromkeys(name for name in (*columns, *primary_key) if name not in (TIME, SEQUENCE))
+    if TIME in columns and schema.event_time not in (None, TIME):
+        wanted[schema.event_time] = None
+    members = [_member(schema, name, primary_key) for name in wanted]
+    if TIME in columns:
+        members.append(Member(TIME, EVENT_TIME_TYPE))
+    if schema.kind is not Kind.APPEND:
+        members.append(Member(WIRE_DELTA, DELTA_TYPE, 1))
+    return members
+
+
+def _member(schema: StreamSchema, name: str, primary_key: tuple[str, ...]) -> Member:
+    """A primary key column has no default: its value is in the record or in the record's key."""
+    member = Member.of(schema.column(name))
+    return Member(member.name, member.type) if name in primary_key else member

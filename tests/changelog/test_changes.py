@@ -1,0 +1,90 @@
+"""The laws of ``Changes``: rows with a signed count form a group, and consolidation gives its shortest form."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from changelog.changes import DELTA, Changes
+
+TYPES = {
+    "n": pa.int64(),
+    "x": pa.float64(),
+    "t": pa.string(),
+    "l": pa.list_(pa.int64()),
+}
+ROW = st.tuples(
+    st.none() | st.integers(0, 2),
+    st.none() | st.sampled_from([0.0, -0.0, 1.5, math.nan]),
+    st.none() | st.sampled_from(["", "a"]),
+    st.none() | st.lists(st.integers(0, 1), max_size=2),
+    st.integers(-3, 3).filter(bool),
+)
+
+
+def changes(rows: list[tuple[Any, ...]]) -> Changes:
+    columns = list(zip(*rows, strict=True)) or [()] * (len(TYPES) + 1)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, (*TYPES.values(), pa.int32()), strict=True)]
+    rows = pa.table(arrays[:-1], names=list(TYPES))
+    return Changes.with_deltas(rows, arrays[-1].to_numpy())
+
+
+CHANGES = st.lists(ROW, max_size=8).map(changes)
+
+
+def multiset(part: Changes) -> dict[str, int]:
+    """The sum of the counts of each row, in plain Python; -0.0 is 0.0, NaN is NaN, NULL is NULL."""
+    counts: Counter[str] = Counter()
+    for row in part.table.to_pylist():
+        delta = row.pop(DELTA)
+        row["x"] = row["x"] + 0.0 if row["x"] is not None else None
+        counts[repr(row)] += delta
+    return {row: count for row, count in counts.items() if count}
+
+
+@given(CHANGES)
+def test_consolidating_keeps_the_multiset_and_leaves_each_row_once(part: Changes) -> None:
+    short = part.consolidated()
+
+    assert multiset(short) == multiset(part)
+    assert len(short) == len(multiset(part))
+    assert short.table.schema.types == part.table.schema.types
+
+
+@given(CHANGES)
+def test_consolidating_twice_changes_nothing(part: Changes) -> None:
+    once = part.consolidated()
+    assert repr(once.consolidated().table.to_pylist()) == repr(once.table.to_pylist())
+
+
+@given(CHANGES)
+def test_a_batch_and_its_negation_consolidate_to_nothing(part: Changes) -> None:
+    assert len(Changes.concat([part, part.negated()]).consolidated()) == 0
+
+
+@given(CHANGES, CHANGES)
+def test_concat_adds(left: Changes, right: Changes) -> None:
+    both = Counter(multiset(left))
+    both.update(multiset(right))
+    assert multiset(Changes.concat([left, right])) == {row: count for row, count in both.items() if count}
+
+
+@given(CHANGES)
+def test_consolidated_rows_keep_the_order_of_their_first_appearance(part: Changes) -> None:
+    kept = list(multiset(part.consolidated()))
+    assert kept == [row for row in dict.fromkeys(multiset_order(part)) if row in kept]
+
+
+def multiset_order(part: Changes) -> list[str]:
+    return [next(iter(multiset(Changes(part.table.slice(place, 1))))) for place in range(len(part))]
+
+
+def test_only_insertions() -> None:
+    assert changes([]).only_insertions
+    assert changes([(1, None, None, None, 2)]).only_insertions
+    assert not changes([(1, None, None, None, 2), (1, None, None, None, -1)]).only_insertions
