@@ -28,12 +28,15 @@ class Changes:
     @staticmethod
     def of(rows: pa.Table, delta: int = 1) -> Changes:
         """Each row of ``rows`` changed by the same count."""
-        counts = pa.array(np.full(rows.num_rows, delta, dtype=np.int32))
-        return Changes(rows.append_column(pa.field(DELTA, DELTA_TYPE, nullable=False), counts))
+        return Changes.with_deltas(rows, np.full(rows.num_rows, delta, dtype=np.int32))
 
     @staticmethod
     def with_deltas(rows: pa.Table, deltas: npt.NDArray[np.int32]) -> Changes:
-        return Changes(rows.append_column(pa.field(DELTA, DELTA_TYPE, nullable=False), pa.array(deltas, DELTA_TYPE)))
+        """Row i changed by ``deltas[i]``. Rows without columns are told by their counts alone."""
+        field, column = pa.field(DELTA, DELTA_TYPE, nullable=False), pa.array(deltas, DELTA_TYPE)
+        if not rows.column_names:
+            return Changes(pa.table([column], schema=pa.schema([field])))
+        return Changes(rows.append_column(field, column))
 
     @staticmethod
     def empty(schema: pa.Schema) -> Changes:
@@ -70,6 +73,9 @@ class Changes:
         NULL equals NULL here. Rows keep the order of their first appearance.
         """
         rows, deltas = self.rows, self.deltas
+        if not rows.column_names:
+            total = deltas.sum(keepdims=True, dtype=np.int32)
+            return Changes.with_deltas(rows, total[total != 0])
         order, starts = groups_of_equal(rows)
         if len(starts) == len(self):
             kept = np.flatnonzero(deltas)

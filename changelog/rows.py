@@ -63,8 +63,6 @@ def groups_of_equal(rows: pa.Table) -> tuple[Positions, Positions]:
 
     NULL equals NULL. Rows are grouped by hash; rows of one hash that differ after all are told apart by comparison.
     """
-    if not rows.column_names:
-        return np.arange(rows.num_rows), np.zeros(min(rows.num_rows, 1), dtype=np.int64)
     hashes = row_hashes(rows, rows.column_names)
     order = np.argsort(hashes)
     sorted_hashes = hashes[order]

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,3 +89,10 @@ def test_only_insertions() -> None:
     assert changes([]).only_insertions
     assert changes([(1, None, None, None, 2)]).only_insertions
     assert not changes([(1, None, None, None, 2), (1, None, None, None, -1)]).only_insertions
+
+
+def test_rows_without_columns_are_one_row() -> None:
+    nothing = pa.table({}, schema=pa.schema([]))
+    changes = Changes.with_deltas(nothing, np.array([2, 1, -1], dtype=np.int32))
+    assert changes.consolidated().deltas.tolist() == [2]
+    assert len(Changes.concat([changes, changes.negated()]).consolidated()) == 0
