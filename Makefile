@@ -1,0 +1,71 @@
+# Dovetail: `make` lists the targets. Needs Python 3.11+, Java 17+ and make; everything else is fetched by `make setup`.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# The name of the stamp changes with what it stands for, so a new lock is a new set-up.
+STAMP := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml services/jars.lock | cksum | cut -d' ' -f1)
+CASES ?= tests/cases
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up down demo test unit check format conformance bench-join golden lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## virtual environment, pinned dependencies, Kafka jars; does nothing when they are there
+	@$(BIN)/python -m services.jars
+
+$(STAMP): requirements.lock pyproject.toml services/jars.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Dovetail needs Python 3.11 or newer, and $(PYTHON) is older; run: make setup PYTHON=/path/to/python3"; exit 1; }
+	@echo "creating $(VENV) and installing the locked dependencies (a minute or two)"
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+up: setup ## start the local stack: Kafka, Redis, the Spark runner
+	@$(BIN)/dovetail up
+
+down: setup ## stop what `make up` started
+	@$(BIN)/dovetail down
+
+demo: setup ## two examples through real Kafka and Spark, start to end; leaves nothing running
+	@$(BIN)/python -m services.demo
+
+test: setup ## all tests, those with Kafka and Spark included
+	@$(BIN)/python -m pytest
+
+unit: setup ## the tests that start no service
+	@$(BIN)/python -m pytest -m "not services"
+
+check: setup ## lint, formatting, types and the unit tests
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/python -m pytest -m "not services"
+
+format: setup ## rewrite the code in the project's format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+conformance: setup ## every case through both engines; CASES=dir for other cases
+	@$(BIN)/python -m tests.conformance --cases $(CASES) --engine memory
+	@$(BIN)/python -m tests.conformance --cases $(CASES) --engine services
+
+bench-join: setup ## the join benchmark beside Spark's own stream-stream join
+	@$(BIN)/python -m benchmarks.join
+
+golden: setup ## rewrite the golden files; read the difference before it is committed
+	@$(BIN)/python -m pytest -m "not services" --golden
+
+lock: setup ## resolve pyproject.toml into requirements.lock again
+	@$(BIN)/python -m pip install --quiet uv==0.13.8
+	@$(BIN)/uv pip compile --quiet pyproject.toml --group dev --generate-hashes --universal --python-version 3.11 \
+		--no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock
+
+clean: ## stop the stack, remove its data, the environment and all caches
+	@if [ -x $(BIN)/dovetail ]; then $(BIN)/dovetail down; fi
+	@rm -rf $(VENV) .dovetail .mypy_cache .pytest_cache .ruff_cache .hypothesis build *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

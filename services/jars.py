@@ -1,0 +1,223 @@
+"""The jars of Kafka and of Spark's Kafka connector.
+
+``jars.lock`` names each jar with its sha256; nothing else is fetched. The fetching is done by Ivy, which ships inside
+PySpark, so Java and Python are all a machine needs. Ivy keeps what it fetched in ``jar_cache``, which every checkout
+of a machine shares; ``jar_dir`` of a checkout holds copies, one folder per set:
+
+    .dovetail/jars/broker/*.jar    the class path of the broker
+    .dovetail/jars/spark/*.jar     beside PySpark's own jars
+
+``python -m services.jars`` fetches what is missing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+from xml.sax.saxutils import quoteattr
+
+from changelog.errors import DovetailError, StackError
+from services.java import find_java
+from services.settings import Settings, read_settings
+
+JarSet = Literal["broker", "spark"]
+LOCK_FILE = Path(__file__).with_name("jars.lock")
+_MARKER = ".complete"
+
+
+@dataclass(frozen=True)
+class Jar:
+    """One line of the lock."""
+
+    jar_set: JarSet
+    organisation: str
+    module: str
+    version: str
+    sha256: str
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.module}-{self.version}.jar"
+
+
+def locked_jars(lock_file: Path = LOCK_FILE) -> tuple[Jar, ...]:
+    """The jars of the lock, in its order."""
+    lines = [line.split() for line in lock_file.read_text().splitlines() if line and not line.startswith("#")]
+    return tuple(Jar(_jar_set(words[0]), *words[1:]) for words in lines)
+
+
+def _jar_set(word: str) -> JarSet:
+    return "broker" if word == "broker" else "spark"
+
+
+def jar_paths(settings: Settings, jar_set: JarSet) -> list[Path]:
+    """The files of one set, fetched first where something is missing."""
+    folder = jar_folder(settings, jar_set)
+    return [folder / jar.file_name for jar in locked_jars() if jar.jar_set == jar_set]
+
+
+def jar_folder(settings: Settings, jar_set: JarSet) -> Path:
+    """The folder that holds exactly one set, fetched first where something is missing."""
+    ensure_jars(settings)
+    return settings.jars / jar_set
+
+
+def ensure_jars(settings: Settings, on_progress: Callable[[str], None] = lambda line: None) -> None:
+    """Make ``jar_dir`` hold exactly what the lock says; a damaged or missing file is fetched again.
+
+    The file ``.complete`` holds the digest of the lock and is written last, so a broken run is noticed by the next one.
+    """
+    if _complete(settings.jars):
+        return
+    with _exclusive(settings.jar_cache):
+        if not _complete(settings.jars):  # another process may have fetched them while this one waited
+            _fetch(settings, on_progress)
+            (settings.jars / _MARKER).write_text(_lock_digest())
+            on_progress(f"{len(locked_jars())} jars ready in {settings.jars}")
+
+
+def _complete(folder: Path) -> bool:
+    marker = folder / _MARKER
+    return marker.exists() and marker.read_text() == _lock_digest() and not _missing(folder)
+
+
+def _lock_digest() -> str:
+    return hashlib.sha256(LOCK_FILE.read_bytes()).hexdigest()
+
+
+def _missing(jar_dir: Path) -> list[Jar]:
+    return [jar for jar in locked_jars() if not (jar_dir / jar.jar_set / jar.file_name).exists()]
+
+
+def _fetch(settings: Settings, on_progress: Callable[[str], None]) -> None:
+    settings.jars.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=settings.jars) as folder:
+        fetched = Path(folder)
+        _run_ivy(settings, fetched, on_progress)
+        if damaged := _damaged(fetched):
+            on_progress(f"fetching {len(damaged)} damaged jars again")
+            for jar in damaged:
+                shutil.rmtree(settings.jar_cache / jar.organisation / jar.module, ignore_errors=True)
+            _run_ivy(settings, fetched, on_progress)
+            _refuse_damaged(_damaged(fetched), settings.jar_cache)
+        for jar_set in sorted({jar.jar_set for jar in locked_jars()}):
+            # The whole folder is replaced: a jar of an older lock must not stay on a class path.
+            shutil.rmtree(settings.jars / jar_set, ignore_errors=True)
+            (fetched / jar_set).replace(settings.jars / jar_set)
+
+
+def _damaged(folder: Path) -> list[Jar]:
+    """The jars that are not there, or whose sha256 is not the lock's."""
+    return [jar for jar in locked_jars() if _sha256(folder / jar.jar_set / jar.file_name) != jar.sha256]
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
+def _refuse_damaged(damaged: list[Jar], jar_cache: Path) -> None:
+    if damaged:
+        raise StackError(
+            f"{len(damaged)} jars differ from their sha256 in jars.lock, first {damaged[0].file_name}",
+            where=str(jar_cache),
+            fix="check the repository or proxy that serves them; then delete the folder above and run: make setup",
+        )
+
+
+def _run_ivy(settings: Settings, target: Path, on_progress: Callable[[str], None]) -> None:
+    """Ivy copies into ``target`` what its cache has and fetches the rest; its download lines become progress."""
+    ivy_file = target / "ivy.xml"
+    ivy_file.write_text(_ivy_module(locked_jars()))
+    settings_file = settings.ivy_settings or target / "ivysettings.xml"
+    if settings.ivy_settings is None:
+        settings_file.write_text(_IVY_SETTINGS)
+    argv = [str(find_java().executable), "-cp", str(_ivy_jar()), "org.apache.ivy.Main", "-settings", str(settings_file)]
+    argv += ["-ivy", str(ivy_file), "-cache", str(settings.jar_cache)]
+    argv += ["-retrieve", f"{target}/[conf]/[module]-[revision].[ext]"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy:
+        assert ivy.stdout is not None
+        lines = list(_reported(ivy.stdout, on_progress))
+    if ivy.returncode != 0 or any("UNRESOLVED DEPENDENCIES" in line or "FAILED DOWNLOADS" in line for line in lines):
+        raise _unresolvable(lines)
+
+
+def _reported(lines: Iterator[str], on_progress: Callable[[str], None]) -> Iterator[str]:
+    for line in lines:
+        if line.startswith("downloading "):
+            on_progress(f"fetching {line.split()[1].rsplit('/', 1)[-1]}")
+        yield line
+
+
+def _unresolvable(lines: list[str]) -> StackError:
+    named = [line.strip(" \t:\n") for line in lines if "not found" in line or "[FAILED" in line]
+    return StackError(
+        f"the jars of Kafka could not be fetched: {named[0] if named else ''.join(lines[-3:]).strip()}",
+        fix="check the network and its proxy (Java reads http.proxyHost from JAVA_TOOL_OPTIONS), or point "
+        "DOVETAIL_IVY_SETTINGS at an Ivy settings file of your own mirror; then run: make setup",
+    )
+
+
+def _ivy_jar() -> Path:
+    spec = find_spec("pyspark")
+    found = [] if spec is None or spec.origin is None else list(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
+    if not found:
+        raise StackError("PySpark, whose Ivy fetches the jars, is not installed", fix="run: make setup")
+    return found[0]
+
+
+# Without the POM files: the lock is complete, so Ivy fetches each jar and its checksum and nothing else.
+_IVY_SETTINGS = """\
+<ivysettings>
+  <settings defaultResolver="central"/>
+  <resolvers><ibiblio name="central" m2compatible="true" usepoms="false" useMavenMetadata="false"/></resolvers>
+</ivysettings>
+"""
+
+
+def _ivy_module(jars: tuple[Jar, ...]) -> str:
+    sets = "".join(f"<conf name={quoteattr(name)}/>" for name in sorted({jar.jar_set for jar in jars}))
+    return "\n".join(
+        [
+            '<ivy-module version="2.0"><info organisation="dovetail" module="jars"/>',
+            f"<configurations>{sets}</configurations><dependencies>",
+            *(_ivy_dependency(jar) for jar in jars),
+            "</dependencies></ivy-module>",
+        ]
+    )
+
+
+def _ivy_dependency(jar: Jar) -> str:
+    names = f"org={quoteattr(jar.organisation)} name={quoteattr(jar.module)} rev={quoteattr(jar.version)}"
+    return f'<dependency {names} transitive="false" conf="{jar.jar_set}->default"/>'
+
+
+@contextmanager
+def _exclusive(folder: Path) -> Iterator[None]:
+    """One fetching process at a time: Ivy's cache does not stand two."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def main() -> int:
+    try:
+        ensure_jars(read_settings(), lambda line: print(line, flush=True))
+    except DovetailError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,122 @@
+"""The settings of Dovetail: one declared list, read once at start.
+
+Each comes from the environment variable ``DOVETAIL_<NAME>`` (or ``.env`` in the working directory), else from its
+default. Units are in the names. Secrets are ``SecretStr``: they never print.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from changelog.errors import StackError
+
+Port = Annotated[int, Field(ge=0, le=65535)]
+Seconds = Annotated[float, Field(gt=0)]
+AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dovetail" / "jars"
+
+
+class Settings(BaseSettings):
+    """Every setting: name, type, default, help."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="DOVETAIL_", env_file=".env", frozen=True, extra="ignore", validate_default=True
+    )
+
+    data_dir: AbsolutePath = Field(default=Path(".dovetail"), description="where the local stack keeps everything")
+    jar_dir: AbsolutePath | None = Field(default=None, description="jars of this checkout; unset: in data_dir")
+    jar_cache: AbsolutePath = Field(default_factory=_user_cache, description="jars fetched once per machine")
+    ivy_settings: AbsolutePath | None = Field(default=None, description="Ivy settings file of an own jar mirror")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="least level logged")
+    log_format: Literal["console", "json"] = Field(default="console", description="how log lines look")
+
+    brokers: str | None = Field(
+        default=None, description="Kafka bootstrap servers; unset: the broker of the local stack"
+    )
+    redis_url: SecretStr | None = Field(default=None, description="Redis; unset: the one of the local stack")
+    catalog_url: SecretStr | None = Field(
+        default=None, description="SQLAlchemy URL of the catalog; unset: SQLite in data_dir"
+    )
+
+    kafka_port: Port = Field(default=9092, description="port of the local broker; 0 or taken: a free one")
+    kafka_controller_port: Port = Field(
+        default=9093, description="port of the broker's controller; 0 or taken: a free one"
+    )
+    redis_port: Port = Field(default=6379, description="port of the local Redis; 0 or taken: a free one")
+    kafka_heap_mb: int = Field(default=512, ge=128, description="heap of the local broker in MiB")
+    redis_memory_mb: int = Field(
+        default=256, ge=1, description="memory of the local Redis in MiB; least used keys leave first"
+    )
+    start_timeout_s: Seconds = Field(
+        default=90, description="longest wait for a component of the stack to become healthy"
+    )
+    stop_timeout_s: Seconds = Field(default=20, description="wait between asking a component to stop and killing it")
+    broker_timeout_s: Seconds = Field(default=30, description="longest wait for Kafka to answer at start")
+
+    spark_master: str = Field(default="local[*]", description="Spark master URL")
+    driver_memory_gib: int = Field(default=3, ge=1, description="heap of the Spark driver in GiB")
+    checkpoint_dir: AbsolutePath | None = Field(
+        default=None, description="checkpoints of the queries; unset: in data_dir"
+    )
+    local_copy_dir: AbsolutePath | None = Field(
+        default=None, description="mapped copies of the state; unset: in data_dir"
+    )
+    local_copy_max_bytes: int = Field(default=64 << 30, ge=0, description="largest local copy of a bucket")
+    buckets: int = Field(
+        default_factory=lambda: os.cpu_count() or 1, ge=1, description="key buckets of a query; fixed by its checkpoint"
+    )
+    max_offsets_per_trigger: int = Field(default=400_000, ge=1, description="most records that one micro-batch reads")
+    output_partitions: int = Field(default=1, ge=1, description="partitions of an output topic created for a query")
+    broker_wait_s: Seconds = Field(default=120, description="longest wait for a lost broker before a query fails")
+    transaction_timeout_s: Seconds = Field(
+        default=600, description="life of an output transaction; above the longest batch"
+    )
+
+    @property
+    def jars(self) -> Path:
+        return self.jar_dir or self.data_dir / "jars"
+
+    @property
+    def log_dir(self) -> Path:
+        return self.data_dir / "logs"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.checkpoint_dir or self.data_dir / "checkpoints"
+
+    @property
+    def local_copies(self) -> Path:
+        return self.local_copy_dir or self.data_dir / "state-copy"
+
+    @property
+    def catalog_address(self) -> str:
+        """The SQLAlchemy URL; it may hold a password, so it is never logged."""
+        if self.catalog_url is not None:
+            return self.catalog_url.get_secret_value()
+        return f"sqlite:///{self.data_dir / 'catalog.db'}"
+
+    def as_environment(self) -> dict[str, str]:
+        """The settings as variables, for a child process that must read the same ones."""
+        return {f"DOVETAIL_{name.upper()}": _as_text(value) for name, value in self if value is not None}
+
+
+def _as_text(value: object) -> str:
+    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+
+
+def read_settings() -> Settings:
+    """The settings of this process; :class:`StackError` names the one that is wrong."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        name = f"DOVETAIL_{'_'.join(str(part) for part in first['loc']).upper()}"
+        raise StackError(f"setting {name}: {first['msg']}", fix=f"correct or unset {name}") from None

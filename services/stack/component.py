@@ -1,0 +1,39 @@
+"""What a component of the stack is: a command line, an address, and a question that tells whether it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from services.settings import Settings
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How to start a component once: its command, its own environment, and where it will answer."""
+
+    argv: tuple[str, ...]
+    endpoint: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+class Component(Protocol):
+    """``prepare`` writes what the server needs on disk; ``answers`` asks it, briefly, whether it works."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def after(self) -> tuple[str, ...]:
+        """The components that must answer before this one is started, where they are started at all."""
+
+    def prepare(self, settings: Settings) -> Launch: ...
+
+    def answers(self, settings: Settings, endpoint: str, pid: int) -> bool: ...
+
+    def provided(self, settings: Settings) -> bool:
+        """Whether the settings name a server outside of the stack, so that none is started."""
+
+    def announce(self, settings: Settings, endpoint: str) -> Settings:
+        """The settings for components that start later, with this one's address in them."""

@@ -1,0 +1,34 @@
+"""Ports of the loopback interface."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import ExitStack
+
+LOOPBACK = "127.0.0.1"
+
+
+def choose_ports(*preferred: int) -> tuple[int, ...]:
+    """Each preferred port if it is free, else a free one; 0 always means a free one. All differ."""
+    with ExitStack() as held:
+        # All sockets stay open until every port is chosen, so the kernel hands out none of them twice.
+        return tuple(held.enter_context(_bound(port)).getsockname()[1] for port in preferred)
+
+
+def _bound(port: int) -> socket.socket:
+    try:
+        return _bind(port)
+    except OSError:
+        return _bind(0)
+
+
+def _bind(port: int) -> socket.socket:
+    server = socket.socket()
+    # A port whose old connections linger in TIME_WAIT is free to a new server.
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        server.bind((LOOPBACK, port))
+    except OSError:
+        server.close()
+        raise
+    return server

@@ -1,0 +1,93 @@
+"""Processes named so that a reused pid is never mistaken for the process that had it before.
+
+A process is a pid and its start time. The processes of one run of the stack also carry the run's mark in their
+environment, so that a worker that left its parent's process group, or whose parent was killed, is still found.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import psutil
+
+RUN_MARK = "DOVETAIL_STACK_RUN"
+# Start times are computed from the boot time, which moves by fractions of a second when the clock is set.
+_START_TOLERANCE_S = 2.0
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """A pid and when it started, in seconds since the epoch."""
+
+    pid: int
+    started: float
+
+    @staticmethod
+    def of(pid: int) -> ProcessIdentity:
+        return ProcessIdentity(pid, psutil.Process(pid).create_time())
+
+    def find(self) -> psutil.Process | None:
+        """The running process, or None when it has ended, be it not yet reaped, or its pid has gone to another."""
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(self.pid)
+            same = abs(process.create_time() - self.started) < _START_TOLERANCE_S
+            if same and process.status() != psutil.STATUS_ZOMBIE:
+                return process
+        return None
+
+
+def marked_processes(run_id: str) -> list[ProcessIdentity]:
+    """The processes started by this run of the stack, however they are related now."""
+    marked = [process for process in psutil.process_iter() if _mark_of(process) == run_id]
+    return [ProcessIdentity(process.pid, process.create_time()) for process in marked]
+
+
+def _mark_of(process: psutil.Process) -> str | None:
+    with suppress(psutil.Error, OSError):
+        mark: str | None = process.environ().get(RUN_MARK)
+        return mark
+    return None
+
+
+def end_group(leader: ProcessIdentity, timeout_s: float) -> None:
+    """Ask the leader's process group to stop; kill what is left of it after ``timeout_s``."""
+    if leader.find() is None:
+        return
+    _signal_group(leader.pid, signal.SIGTERM)
+    if not await_end([leader], timeout_s):
+        _signal_group(leader.pid, signal.SIGKILL)
+        await_end([leader], timeout_s)
+
+
+def kill(processes: Iterable[ProcessIdentity], timeout_s: float) -> None:
+    """End processes at once."""
+    targets = [identity for identity in processes if identity.find() is not None]
+    for identity in targets:
+        with suppress(ProcessLookupError):
+            os.kill(identity.pid, signal.SIGKILL)
+    await_end(targets, timeout_s)
+
+
+def await_end(processes: Sequence[ProcessIdentity], timeout_s: float) -> bool:
+    """Whether all have ended within the time. One that its parent has not reaped yet has ended."""
+    deadline = time.monotonic() + timeout_s
+    while any(identity.find() is not None for identity in processes):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    # Each child leads a group of its own. One that has not become its leader yet is signalled by itself.
+    with suppress(ProcessLookupError):
+        if os.getpgid(pid) == pid:
+            os.killpg(pid, number)
+        else:
+            os.kill(pid, number)

@@ -1,0 +1,48 @@
+"""The Spark runner: the process that runs every query with state."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from services.jars import jar_folder
+from services.settings import Settings
+from services.stack.component import Launch
+
+
+@dataclass(frozen=True)
+class SparkRunner:
+    """Healthy once it has written its pid into the file that ``DOVETAIL_READY_FILE`` names.
+
+    ``DOVETAIL_SPARK_JARS`` names the folder whose jars go beside PySpark's own.
+    """
+
+    name: str = "spark"
+    after: tuple[str, ...] = ("kafka",)
+    module: str = "spark_jobs.runner"
+
+    def prepare(self, settings: Settings) -> Launch:
+        ready_file = _ready_file(settings)
+        ready_file.unlink(missing_ok=True)
+        # The driver's helper processes otherwise take the first python3 of the PATH.
+        environment = {
+            "DOVETAIL_READY_FILE": str(ready_file),
+            "DOVETAIL_SPARK_JARS": str(jar_folder(settings, "spark")),
+            "PYSPARK_PYTHON": sys.executable,
+        }
+        return Launch((sys.executable, "-m", self.module), endpoint=settings.spark_master, environment=environment)
+
+    def answers(self, settings: Settings, endpoint: str, pid: int) -> bool:
+        ready_file = _ready_file(settings)
+        return ready_file.exists() and ready_file.read_text().strip() == str(pid)
+
+    def provided(self, settings: Settings) -> bool:
+        return False
+
+    def announce(self, settings: Settings, endpoint: str) -> Settings:
+        return settings
+
+
+def _ready_file(settings: Settings) -> Path:
+    return settings.data_dir / "spark.ready"

@@ -1,0 +1,74 @@
+"""``stack.json``: which processes the supervisor runs, written by it alone and replaced as a whole."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from services.stack.processes import ProcessIdentity
+
+
+class Phase(StrEnum):
+    """The life of a component: waiting -> starting -> ready -> exited; ``stopped`` when nothing runs it."""
+
+    WAITING = "waiting"
+    STARTING = "starting"
+    READY = "ready"
+    EXITED = "exited"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True)
+class ChildState:
+    """One component as the supervisor sees it."""
+
+    name: str
+    phase: Phase = Phase.WAITING
+    process: ProcessIdentity | None = None
+    endpoint: str = ""
+    exit_code: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class StackState:
+    """One run of the stack; ``request`` is the last one that the supervisor has read."""
+
+    run_id: str
+    supervisor: ProcessIdentity
+    children: tuple[ChildState, ...] = ()
+    request: str = ""
+
+    def child(self, name: str) -> ChildState:
+        return next((child for child in self.children if child.name == name), ChildState(name, Phase.STOPPED))
+
+    def with_child(self, child: ChildState) -> StackState:
+        others = tuple(child if child.name == other.name else other for other in self.children)
+        known = any(other.name == child.name for other in self.children)
+        return replace(self, children=others if known else (*others, child))
+
+
+def write_state(path: Path, state: StackState) -> None:
+    """A reader sees the old state or the new one, never a part."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(asdict(state), indent=2))
+    partial.replace(path)
+
+
+def read_state(path: Path) -> StackState | None:
+    """The state last written, or None when there is none."""
+    try:
+        document = json.loads(path.read_text())
+    except FileNotFoundError:
+        return None
+    children = tuple(_child(child) for child in document["children"])
+    return StackState(document["run_id"], ProcessIdentity(**document["supervisor"]), children, document["request"])
+
+
+def _child(document: dict[str, Any]) -> ChildState:
+    process = document.pop("process")
+    phase = Phase(document.pop("phase"))
+    return ChildState(**document, phase=phase, process=None if process is None else ProcessIdentity(**process))

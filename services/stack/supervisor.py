@@ -1,0 +1,196 @@
+"""The supervisor: starts the wanted components in order, watches them, and ends them when it is told to.
+
+    python -m services.stack.supervisor [--owner PID]
+
+The command returns once the supervisor runs in the background. Its signals:
+SIGHUP: read the wanted components again and start those that do not run. SIGTERM or SIGINT: end everything.
+With ``--owner`` it also ends when that process is gone, so that a test killed half-way leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import queue
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import structlog
+
+from changelog.errors import DovetailError
+from services.logs import configure_logs
+from services.settings import Settings, read_settings
+from services.stack.component import Component
+from services.stack.components import in_start_order
+from services.stack.files import StackFiles, locked
+from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes
+from services.stack.state import ChildState, Phase, StackState, write_state
+
+log = structlog.get_logger(__name__)
+_TICK_S = 0.2
+_PROJECT_ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass
+class Supervisor:
+    """``settings`` grows with the address of each component that is ready; ``state`` is what stack.json says."""
+
+    settings: Settings
+    owner: ProcessIdentity | None = None
+    signals: queue.SimpleQueue[signal.Signals] = field(default_factory=queue.SimpleQueue)
+    running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    deadlines: dict[str, float] = field(default_factory=dict)
+    state: StackState = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.files = StackFiles(self.settings)
+        self.state = StackState(uuid.uuid4().hex, ProcessIdentity.of(os.getpid()))
+
+    def run(self) -> None:
+        """Until told to stop; whatever ends the loop, no child outlives it."""
+        write_state(self.files.state, self.state)
+        self.read_wanted()
+        try:
+            while not self._told_to_stop():
+                self.tick()
+        finally:
+            self.end_all()
+            self.files.state.unlink(missing_ok=True)
+
+    def _told_to_stop(self) -> bool:
+        if self.owner is not None and self.owner.find() is None:
+            return True
+        try:
+            received = self.signals.get(timeout=_TICK_S)
+        except queue.Empty:
+            return False
+        if received == signal.SIGHUP:
+            self.tick()  # a child that has just ended must be known to have ended before it is wanted again
+            self.read_wanted()
+            return False
+        return True
+
+    def read_wanted(self) -> None:
+        """Put the wanted components that do not run back to waiting."""
+        request, *names = self.files.wanted.read_text().split()
+        for wanted in in_start_order(names):
+            if self.state.child(wanted.name).phase in (Phase.STOPPED, Phase.EXITED):
+                self._record(ChildState(wanted.name))
+        self.state = replace(self.state, request=request)
+        write_state(self.files.state, self.state)
+
+    def tick(self) -> None:
+        """One look at every component, in the order of starting."""
+        for component in in_start_order([child.name for child in self.state.children]):
+            child = self.state.child(component.name)
+            if child.phase is Phase.WAITING and self._may_start(component):
+                self._start(component)
+            elif child.phase in (Phase.STARTING, Phase.READY):
+                self._watch(component, child)
+
+    def _may_start(self, component: Component) -> bool:
+        before = [self.state.child(name) for name in component.after]
+        return all(child.phase in (Phase.READY, Phase.STOPPED) for child in before)
+
+    def _start(self, component: Component) -> None:
+        """Start the process, and write down who it is before anything else happens."""
+        try:
+            launch = component.prepare(self.settings)
+            with self.files.fresh_log(component.name).open("wb") as output:
+                process = subprocess.Popen(
+                    launch.argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                    cwd=_PROJECT_ROOT,
+                    env=os.environ | self.settings.as_environment() | dict(launch.environment) | self._mark,
+                )
+        except (DovetailError, OSError) as error:
+            self._record(ChildState(component.name, Phase.EXITED, reason=str(error)))
+            return
+        self.running[component.name] = process
+        self.deadlines[component.name] = time.monotonic() + self.settings.start_timeout_s
+        identity = ProcessIdentity.of(process.pid)
+        self._record(ChildState(component.name, Phase.STARTING, identity, launch.endpoint))
+
+    @property
+    def _mark(self) -> dict[str, str]:
+        return {RUN_MARK: self.state.run_id}
+
+    def _watch(self, component: Component, child: ChildState) -> None:
+        process = self.running[component.name]
+        exit_code = process.poll()
+        if exit_code is not None:
+            self._record(replace(child, phase=Phase.EXITED, exit_code=exit_code, reason=_ending(exit_code)))
+        elif child.phase is Phase.STARTING:
+            self._await_answer(component, child, process.pid)
+
+    def _await_answer(self, component: Component, child: ChildState, pid: int) -> None:
+        if component.answers(self.settings, child.endpoint, pid):
+            self.settings = component.announce(self.settings, child.endpoint)
+            self._record(replace(child, phase=Phase.READY))
+        elif time.monotonic() > self.deadlines[component.name]:
+            self._end(child)
+            reason = f"did not answer within {self.settings.start_timeout_s:g} s (DOVETAIL_START_TIMEOUT_S)"
+            self._record(replace(child, phase=Phase.EXITED, reason=reason))
+
+    def _record(self, child: ChildState) -> None:
+        self.state = self.state.with_child(child)
+        write_state(self.files.state, self.state)
+        log.info("component", name=child.name, phase=child.phase, endpoint=child.endpoint, reason=child.reason)
+
+    def end_all(self) -> None:
+        """End the components, last started first, then whatever else carries the mark of this run."""
+        for child in reversed(self.state.children):
+            self._end(child)
+        kill(marked_processes(self.state.run_id), self.settings.stop_timeout_s)
+
+    def _end(self, child: ChildState) -> None:
+        if child.process is not None:
+            end_group(child.process, self.settings.stop_timeout_s)
+
+
+def _ending(exit_code: int) -> str:
+    if exit_code < 0:
+        return f"was killed by {signal.Signals(-exit_code).name}"
+    return f"ended with exit code {exit_code}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m services.stack.supervisor")
+    parser.add_argument("--owner", type=int, help="end the stack when this process is gone")
+    owner_pid = parser.parse_args(arguments).owner
+    settings = read_settings()
+    configure_logs(settings)
+    owner = None if owner_pid is None else ProcessIdentity.of(owner_pid)
+    try:
+        with locked(StackFiles(settings).lock("supervisor"), wait=False):
+            _detach()
+            _run(Supervisor(settings, owner))
+    except BlockingIOError:
+        log.error("another supervisor runs this stack", data_dir=str(settings.data_dir))
+        return 1
+    return 0
+
+
+def _detach() -> None:
+    """Go on as a process of its own, with the lock; the one that was started ends, and its parent reaps it."""
+    if os.fork() != 0:
+        os._exit(0)
+
+
+def _run(supervisor: Supervisor) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # A SimpleQueue may be filled from a signal handler; the loop reads it.
+        signal.signal(number, lambda received, _: supervisor.signals.put(signal.Signals(received)))
+    supervisor.run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

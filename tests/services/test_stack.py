@@ -1,0 +1,200 @@
+"""The stack with its real servers: brought up, crashed, killed and taken down."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from changelog.errors import StackError
+from services.stack import Stack, temporary_stack
+from services.stack.files import StackFiles
+from services.stack.ports import LOOPBACK
+from services.stack.processes import ProcessIdentity, await_end, kill, marked_processes
+from services.stack.state import Phase, StackState, read_state
+from services.stack.temporary import temporary_settings
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture
+def redis_stack(tmp_path: Path) -> Iterator[Stack]:
+    with temporary_stack(tmp_path, ("redis",)) as running:
+        yield running
+
+
+def status_of(stack: Stack, name: str) -> tuple[Phase, int | None]:
+    line = next(line for line in stack.status() if line.name == name)
+    return line.phase, line.pid
+
+
+def state_of(stack: Stack) -> StackState:
+    state = read_state(StackFiles(stack.settings).state)
+    assert state is not None
+    return state
+
+
+def kill_and_wait(pid: int) -> None:
+    kill([ProcessIdentity.of(pid)], timeout_s=10)
+
+
+def test_up_starts_kafka_and_redis_and_down_ends_them(tmp_path: Path) -> None:
+    stack = Stack(temporary_settings(tmp_path))
+    stack.up(("kafka", "redis"))
+    state = state_of(stack)
+    processes = [child.process for child in state.children if child.process is not None]
+    assert [child.phase for child in state.children] == [Phase.READY, Phase.READY]
+    assert sorted(stack.down()) == ["kafka", "redis"]
+    assert [process.find() for process in (*processes, state.supervisor)] == [None, None, None]
+    assert marked_processes(state.run_id) == []
+    assert stack.down() == []
+
+
+def test_a_broker_keeps_its_topics_over_a_restart(tmp_path: Path) -> None:
+    for expected in ([], ["kept"]):
+        with temporary_stack(tmp_path) as stack:
+            admin = AdminClient({"bootstrap.servers": stack.endpoint("kafka"), "log_level": 0})
+            assert [name for name in admin.list_topics(timeout=10).topics if not name.startswith("__")] == expected
+            if not expected:
+                admin.create_topics([NewTopic("kept", 1, 1)])["kept"].result()
+
+
+def test_up_twice_is_one_stack(redis_stack: Stack) -> None:
+    before = status_of(redis_stack, "redis")
+    redis_stack.up(("redis",))
+    assert status_of(redis_stack, "redis") == before
+
+
+def test_a_taken_port_is_replaced_by_a_free_one(tmp_path: Path) -> None:
+    with closing(socket.create_server((LOOPBACK, 0))) as holder:
+        taken = holder.getsockname()[1]
+        with temporary_stack(tmp_path, ("redis",), redis_port=taken) as stack:
+            assert stack.endpoint("redis") != f"redis://{LOOPBACK}:{taken}/0"
+
+
+def test_a_crashed_child_is_reported_with_its_log_and_started_again(redis_stack: Stack) -> None:
+    _, pid = status_of(redis_stack, "redis")
+    assert pid is not None
+    kill_and_wait(pid)
+    line = next(line for line in redis_stack.status() if line.name == "redis")
+    assert line.phase is Phase.EXITED
+    assert "Ready to accept connections" in line.log_tail
+    with pytest.raises(StackError, match="redis is not up"):
+        redis_stack.endpoint("redis")
+    progress: list[str] = []
+    redis_stack.up(("redis",), progress.append)
+    assert status_of(redis_stack, "redis")[0] is Phase.READY
+    assert "starting redis again" in progress[0]
+    assert "redis ready" in progress[-1]
+
+
+def test_a_component_that_cannot_start_says_why(tmp_path: Path) -> None:
+    properties = tmp_path / "kafka" / "log" / "meta.properties"
+    properties.parent.mkdir(parents=True)
+    properties.write_text("version=99\n")
+    expected = r"kafka ended with exit code 1; the end of its log:[\s\S]*version"
+    with pytest.raises(StackError, match=expected) as caught, temporary_stack(tmp_path):
+        pytest.fail("a broker with broken storage must not start")
+    assert caught.value.where.endswith("kafka.log")
+
+
+def test_no_java_is_said_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
+    with pytest.raises(StackError, match="JAVA_HOME has no bin/java"), temporary_stack(tmp_path):
+        pytest.fail("a broker without Java must not start")
+
+
+def test_children_of_a_killed_supervisor_are_found_by_down(redis_stack: Stack) -> None:
+    state = state_of(redis_stack)
+    kill_and_wait(state.supervisor.pid)
+    child = state.child("redis").process
+    assert child is not None
+    assert child.find() is not None
+    assert redis_stack.down() == ["redis"]
+    assert child.find() is None
+    assert read_state(StackFiles(redis_stack.settings).state) is None
+
+
+def test_children_of_a_killed_supervisor_are_replaced_by_up(redis_stack: Stack) -> None:
+    state = state_of(redis_stack)
+    kill_and_wait(state.supervisor.pid)
+    redis_stack.up(("redis",))
+    child = state.child("redis").process
+    assert child is not None
+    assert child.find() is None
+    assert state_of(redis_stack).run_id != state.run_id
+
+
+def test_everything_killed_is_a_clean_start(redis_stack: Stack) -> None:
+    state = state_of(redis_stack)
+    _, pid = status_of(redis_stack, "redis")
+    assert pid is not None
+    kill_and_wait(state.supervisor.pid)
+    kill_and_wait(pid)
+    assert status_of(redis_stack, "redis") == (Phase.EXITED, None)
+    redis_stack.up(("redis",))
+    assert status_of(redis_stack, "redis")[0] is Phase.READY
+
+
+def test_a_pid_that_went_to_another_process_is_left_alone(tmp_path: Path) -> None:
+    stack = Stack(temporary_settings(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
+    ) as bystander:
+        stale = {"pid": bystander.pid, "started": 1.0}
+        child = {"name": "redis", "phase": "ready", "process": stale, "endpoint": "", "exit_code": None, "reason": ""}
+        document = {"run_id": "gone", "supervisor": stale, "children": [child], "request": ""}
+        StackFiles(stack.settings).state.write_text(json.dumps(document))
+        assert stack.down() == []
+        assert bystander.poll() is None
+        assert bystander.stdin is not None
+        bystander.stdin.write(b"\n")
+    assert bystander.returncode == 0
+
+
+def test_a_stack_ends_with_its_owner(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner:
+        stack = Stack(temporary_settings(tmp_path), owner_pid=owner.pid)
+        stack.up(("redis",))
+        state = state_of(stack)
+        owner.kill()
+    assert await_end([state.supervisor], timeout_s=20)
+    assert marked_processes(state.run_id) == []
+    assert stack.status()[1].phase is Phase.STOPPED
+
+
+def test_a_server_outside_of_the_stack_is_not_started(tmp_path: Path) -> None:
+    with temporary_stack(tmp_path, ("kafka", "redis"), brokers="kafka.example:9092") as stack:
+        assert status_of(stack, "kafka")[0] is Phase.STOPPED
+        assert stack.connected_settings().brokers == "kafka.example:9092"
+
+
+def test_a_worker_in_another_process_group_is_ended_too(redis_stack: Stack) -> None:
+    run_id = state_of(redis_stack).run_id
+    environment = os.environ | {"DOVETAIL_STACK_RUN": run_id}
+    with subprocess.Popen([sys.executable, "-c", "input()"], env=environment, stdin=subprocess.PIPE) as worker:
+        identity = ProcessIdentity.of(worker.pid)
+        redis_stack.down()
+        assert identity.find() is None
+    assert worker.returncode == -signal.SIGKILL
+
+
+def test_logs_end_with_the_last_lines(redis_stack: Stack) -> None:
+    assert any("Ready to accept connections" in line for line in redis_stack.logs("redis", lines=5))
+    with pytest.raises(StackError, match="kafka has no log yet"):
+        list(redis_stack.logs("kafka"))
+
+
+def test_an_unknown_component_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(StackError, match="no component 'zookeeper'") as caught:
+        Stack(temporary_settings(tmp_path)).up(("zookeeper",))
+    assert "kafka, redis, spark" in caught.value.fix

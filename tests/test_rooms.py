@@ -1,0 +1,107 @@
+"""A room imports only what its row of the table allows. Read from the source, so an import inside a function counts."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Room:
+    """What a room may import: other rooms, and libraries. ``pure``: no clock, no chance, no network, no process."""
+
+    rooms: frozenset[str]
+    libraries: frozenset[str] | None
+    pure: bool = False
+
+
+def room(rooms: str, libraries: str | None, *, pure: bool = False) -> Room:
+    return Room(frozenset(rooms.split()), None if libraries is None else frozenset(libraries.split()), pure)
+
+
+ROOMS = {
+    "changelog": room("", "numpy orjson polars pyarrow", pure=True),
+    "joins": room("changelog", "duckdb numpy pyarrow", pure=True),
+    "sql": room("changelog joins", "duckdb numpy pyarrow sqlalchemy sqlglot", pure=True),
+    "dictionaries": room("changelog", None),
+    "enrichment": room("changelog dictionaries joins sql", "numpy pyarrow", pure=True),
+    "spark_jobs": room(
+        "changelog dictionaries enrichment joins sql", "confluent_kafka numpy pandas polars pyarrow pyspark"
+    ),
+    "services": room("changelog dictionaries enrichment joins spark_jobs sql", None),
+}
+IMPURE_MODULES = frozenset({"asyncio", "random", "secrets", "socket", "subprocess", "time", "uuid"})
+CLOCK_READS = frozenset({"now", "utcnow", "today"})
+PRESENT = [name for name in ROOMS if (ROOT / name).is_dir()]
+
+
+def sources(name: str) -> list[Path]:
+    return sorted((ROOT / name).rglob("*.py"))
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """The top-level names that a module imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
+            yield node.module.split(".")[0]
+
+
+def refused(name: str, imported: str) -> bool:
+    rules = ROOMS[name]
+    if imported == name or imported in rules.rooms:
+        return False
+    if imported in ROOMS or imported in ("tests", "benchmarks"):
+        return True
+    if imported in sys.stdlib_module_names:
+        return rules.pure and imported in IMPURE_MODULES
+    return rules.libraries is not None and imported not in rules.libraries
+
+
+@pytest.mark.parametrize("name", PRESENT)
+def test_a_room_imports_only_what_its_row_allows(name: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)} imports {imported}"
+        for path in sources(name)
+        for imported in imports(ast.parse(path.read_text()))
+        if refused(name, imported)
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("name", [name for name in PRESENT if ROOMS[name].pure])
+def test_a_pure_room_reads_no_clock(name: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno} calls {ast.unparse(node.func)}"
+        for path in sources(name)
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCK_READS
+    ]
+    assert found == []
+
+
+def test_the_folders_with_code_are_the_rooms() -> None:
+    known = {*ROOMS, "tests", "benchmarks", "examples", "deploy", "docs"}
+    with_code = {path.name for path in ROOT.iterdir() if path.is_dir() and (path / "__init__.py").exists()}
+    assert with_code <= known
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "expected"),
+    [
+        ("changelog", "import time", ["time"]),
+        ("joins", "def f():\n    from pyspark.sql import Row", ["pyspark"]),
+        ("sql", "from spark_jobs.session import open_session", ["spark_jobs"]),
+        ("spark_jobs", "import time, sql.plan", []),
+    ],
+)
+def test_the_rules_see_what_they_forbid(name: str, source: str, expected: list[str]) -> None:
+    assert [imported for imported in imports(ast.parse(source)) if refused(name, imported)] == expected
