@@ -88,6 +88,18 @@ def _groups_by_value(rows: pa.Table) -> tuple[Positions, Positions]:
     return order, np.cumsum(sizes) - sizes
 
 
+def allotted(owners: Positions, available: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """How much of each position its owner takes: ``wanted[owner]`` in all, from the first positions first."""
+    order = np.argsort(owners, kind="stable")
+    sorted_owners, counts = owners[order], available[order]
+    through = np.cumsum(counts)
+    first = np.searchsorted(sorted_owners, sorted_owners, "left")
+    before = through - counts - (through[first] - counts[first])
+    taken = np.empty_like(available)
+    taken[order] = np.clip(wanted[sorted_owners] - before, 0, counts)
+    return taken
+
+
 def numpy_column(rows: pa.Table, name: str) -> npt.NDArray[Any]:
     """A column without NULLs as an array, without a copy where Arrow allows it."""
     values: npt.NDArray[Any] = rows.column(name).to_numpy()

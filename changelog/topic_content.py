@@ -7,7 +7,8 @@ import polars as pl
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.schema import ARRIVAL, Kind, StreamSchema
+from changelog.rows import allotted, groups_of_equal
+from changelog.schema import ARRIVAL, SEQUENCE, TIME, Kind, StreamSchema
 
 
 def content(schema: StreamSchema, decoded: pa.Table) -> pa.Table:
@@ -16,13 +17,13 @@ def content(schema: StreamSchema, decoded: pa.Table) -> pa.Table:
     APPEND                every row
     UPSERT, CHANGELOG_KV  the last row of each primary key, unless that is a delete; in the order of arrival. The
                           columns of the primary key are among those decoded
-    CHANGELOG             each row as often as its deltas add up to; never fewer than no times
+    CHANGELOG             each row as often as its deltas add up to, its times aside; never fewer than no times
     """
     rows = decoded.drop_columns([ARRIVAL])
     if schema.kind is Kind.APPEND:
         return Changes(rows).rows
     if schema.kind is Kind.CHANGELOG:
-        return _repeated(Changes(rows).consolidated())
+        return rows.select(Changes(rows).rows.column_names).take(pa.array(_not_taken_back(Changes(rows))))
     last = _last_of_each(decoded, schema.primary_key)
     return Changes(rows.take(pa.array(last[Changes(rows).deltas[last] > 0]))).rows
 
@@ -34,6 +35,17 @@ def _last_of_each(decoded: pa.Table, primary_key: tuple[str, ...]) -> np.ndarray
     return last["position"].to_numpy().astype(np.int64)
 
 
-def _repeated(changes: Changes) -> pa.Table:
-    times = np.maximum(changes.deltas, 0)
-    return changes.rows.take(pa.array(np.repeat(np.arange(len(changes)), times)))
+def _not_taken_back(changes: Changes) -> np.ndarray:
+    """The positions of the rows that remain, in order, each as often as it does.
+
+    A retraction has a time and a place in the topic of its own, so it takes a row that equals it in all other columns;
+    the oldest rows go first.
+    """
+    identity = [name for name in changes.rows.column_names if name not in (TIME, SEQUENCE)]
+    grouped, starts = groups_of_equal(changes.rows.select(identity))
+    group = np.zeros(len(changes), dtype=np.int64)
+    group[grouped] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(changes))))
+    remaining = np.maximum(np.bincount(group, weights=changes.deltas), 0).astype(np.int64)
+    newest_first = np.flatnonzero(changes.deltas > 0)[::-1]
+    kept = allotted(group[newest_first], changes.deltas[newest_first], remaining)
+    return np.sort(np.repeat(newest_first, kept))

@@ -41,6 +41,13 @@ class Matches:
     def deltas(self) -> npt.NDArray[np.int32]:
         return numpy_column(self.rows, DELTA)
 
+    def summed(self) -> Matches:
+        """With the rows whose retraction lies in a run of its own taken out."""
+        if Changes(self.rows).only_insertions:
+            return self
+        together = Changes(self.rows.add_column(0, "__probe", pa.array(self.probe))).consolidated().table
+        return Matches(numpy_column(together, "__probe"), together.drop_columns(["__probe"]))
+
 
 class Arrangement:
     """Rows of ``schema`` by ``keys``, kept in ``store`` under ``name``.
@@ -212,20 +219,23 @@ class Arrangement:
         found = self._matches(owners, parts)
         return found.probe, found.rows.drop_columns([DELTA])
 
-    def held(self, rows: pa.Table) -> npt.NDArray[np.int64]:
-        """How many times each of ``rows`` (whole rows; subkeys are all columns) is held."""
+    def equal(self, rows: pa.Table) -> Matches:
+        """The rows held that equal each of ``rows`` in the subkey columns, with what they add up to; none below one.
+
+        ``rows`` have our key and subkey columns.
+        """
         needles = _Needles(self.sort_words(rows), exact=True)
-        total = np.zeros(rows.num_rows, dtype=np.int64)
-        pairs = [(name, name) for name in self.schema.names]
+        pairs = [(name, name) for name in self.subkeys]
+        owners, parts = [], []
         for run in self._runs:
             low, high = needles.span(run)
             probe, position = expand(low, high)
-            candidates = run.table.take(pa.array(position))
-            same = equal_rows(rows.take(pa.array(probe)), candidates, pairs, [True] * len(pairs))
-            total += np.bincount(probe[same], weights=run.deltas[position[same]], minlength=rows.num_rows).astype(
-                np.int64
-            )
-        return total
+            candidates = run.table.take(pa.array(position)).drop_columns([SORT])
+            probing = rows.select(list(self.subkeys)).take(pa.array(probe))
+            same = equal_rows(probing, candidates, pairs, [True] * len(pairs))
+            owners.append(probe[same])
+            parts.append(candidates.filter(pa.array(same)))
+        return self._matches(owners, parts).summed()
 
 
 class _Needles:

@@ -94,7 +94,8 @@ class Port:
     primary_key: tuple[str, ...] = ()
     watermark: Watermark | None = None
     identity: tuple[str, ...] = ()
-    """CHANGELOG_KV: the columns in which a retraction must equal the row it takes away; all if empty."""
+    """The columns in which a retraction must equal the row it takes away; all if empty. Times of arrival are left out:
+    a retraction comes later than its row."""
     ties_by_arrival: bool = False
     """The operator orders equal rows by arrival."""
 
@@ -194,7 +195,8 @@ class Scan:
     starts_latest: bool = False
     """History is not read: a fresh start begins at the end of the topic (else at its beginning)."""
     start_offsets: str = ""
-    """What ``seek_to`` says, if anything: 'earliest', 'latest', a time in ms, or offsets per partition '5,3,11'."""
+    """What ``seek_to`` says, if anything: 'earliest', 'latest', a time in ms (below 0: before now), or offsets per
+    partition '5,3,11'."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.changes import DELTA, Changes
-from changelog.rows import Positions, equal_rows
+from changelog.rows import Positions, allotted, equal_rows
 from changelog.schema import ARRIVAL
 from joins.arrangement import Arrangement
 from joins.dataflow import Ingest, Keyed, Port
@@ -45,7 +45,7 @@ class Intake:
         if port.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV):
             subkeys = port.primary_key
         elif port.ingest is Ingest.CHANGELOG:
-            subkeys = tuple(schema.names)
+            subkeys = port.identity or tuple(schema.names)
         if port.ties_by_arrival:
             schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         return Intake(port, Arrangement(store, name, schema, port.keys, subkeys, null_safe))
@@ -88,12 +88,11 @@ class Intake:
         owner = groups.owner_of_member
         retracting = np.flatnonzero((deltas[groups.members] < 0) & (groups.members > inserted[owner]))
         aimed = retracting[target[owner[retracting]] >= 0]
-        columns = self.port.identity or tuple(known.column_names)
         equal = equal_rows(
             known.take(pa.array(groups.members[aimed])),
             known.take(pa.array(target[owner[aimed]])),
-            [(name, name) for name in columns],
-            [True] * len(columns),
+            [(name, name) for name in self._identity],
+            [True] * len(self._identity),
         )
         deleted = np.unique(owner[aimed[equal]])
         self.unfounded += len(retracting) - len(deleted)
@@ -101,18 +100,29 @@ class Intake:
         return target
 
     def _founded(self, changes: Changes) -> Changes:
-        """``changes`` (consolidated) with each retraction cut down to the number of equal rows held."""
+        """The insertions of ``changes``, and for each retraction a row that is there: held, or inserted with it.
+
+        A retraction takes the row that equals it in the identity columns, the one held longest where there are several.
+        """
         deltas = changes.deltas
-        retractions = np.flatnonzero(deltas < 0)
-        if len(retractions) == 0:
-            return changes
-        held = self.arrangement.held(changes.rows.take(pa.array(retractions)))
-        allowed = np.maximum(deltas[retractions], -held)
-        self.unfounded += int((allowed - deltas[retractions]).sum())
-        adjusted = deltas.copy()
-        adjusted[retractions] = allowed
-        kept = np.flatnonzero(adjusted)
-        return Changes.with_deltas(changes.rows.take(pa.array(kept)), adjusted[kept])
+        inserted = Changes(changes.table.filter(pa.array(deltas > 0)))
+        if len(inserted) == len(changes):
+            return inserted
+        retracted = Changes(changes.table.filter(pa.array(deltas < 0)).select([*self._identity, DELTA])).consolidated()
+        fresh = Arrangement(RunStore(), "fresh", self.arrangement.schema, self.port.keys, self._identity)
+        fresh.insert(inserted)
+        found = [side.equal(retracted.rows) for side in (self.arrangement, fresh)]
+        candidates = pa.concat_tables([match.rows for match in found]).combine_chunks()
+        taken = allotted(
+            np.concatenate([match.probe for match in found]), Changes(candidates).deltas, -retracted.deltas
+        )
+        self.unfounded -= int(retracted.deltas.sum() + taken.sum())
+        gone = Changes.with_deltas(Changes(candidates).rows, -taken)
+        return Changes.concat([inserted, gone]).consolidated()
+
+    @property
+    def _identity(self) -> tuple[str, ...]:
+        return self.port.identity or tuple(self.port.schema.names)
 
 
 @dataclass(frozen=True)

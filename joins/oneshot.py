@@ -56,7 +56,7 @@ class EnrichmentOperator:
         self._right.arrangement.insert(self._right.changes(rows))
 
     def _answered(self, left: Changes) -> Changes:
-        found = self._current(self._right.arrangement.probe(left.table, self._left.keys))
+        found = self._right.arrangement.probe(left.table, self._left.keys).summed()
         holds = self._pairing.matching(left.table.take(pa.array(found.probe)), found.rows)
         found = self._chosen(left, Matches(found.probe[holds], found.rows.filter(pa.array(holds))))
         joined = Pairing(self._pairing.left, self._pairing.right).of_left(left, found)
@@ -65,13 +65,6 @@ class EnrichmentOperator:
         unmatched = np.ones(len(left), dtype=np.bool_)
         unmatched[found.probe] = False
         return Changes.concat([joined, self._pairing.left_padded(Changes(left.table.filter(pa.array(unmatched))))])
-
-    def _current(self, found: Matches) -> Matches:
-        """``found`` without the rows whose retraction lies in a run of its own."""
-        if Changes(found.rows).only_insertions:
-            return found
-        summed = Changes(found.rows.add_column(0, "__probe", pa.array(found.probe))).consolidated().table
-        return Matches(summed.column("__probe").to_numpy(), summed.drop_columns(["__probe"]))
 
     def _chosen(self, left: Changes, found: Matches) -> Matches:
         return found
@@ -92,7 +85,7 @@ class AsofOperator(EnrichmentOperator):
         super()._take_in(rows)
         arrangement = self._right.arrangement
         touched = distinct(rows, arrangement.keys)
-        versions = self._current(arrangement.probe(touched))
+        versions = arrangement.probe(touched).summed()
         surplus = self._beyond(versions)
         arrangement.insert(Changes(versions.rows.take(pa.array(surplus))).negated())
 
