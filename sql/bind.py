@@ -1,0 +1,401 @@
+"""Names to columns: a SELECT becomes a tree of plan nodes and a list of output expressions.
+
+Each FROM item names its columns ``<alias>.<column>``; expressions are DuckDB SQL over these names from here on. A
+subquery, CTE or plain view is bound where it stands, its columns renamed under its own alias. What is not supported is
+refused here, with the clause and the nearest thing that works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import UnknownName, Unsupported
+from changelog.schema import SEQUENCE, TIME, Kind
+from joins.dataflow import JoinKind, Pad
+from sql.clauses import refuse_clauses, refuse_join_method, refuse_table
+from sql.expressions import quoted, types_of
+from sql.functions import function_name
+from sql.plan import Asof, Expr, Join, Map, Node, Scan, Static, StaticJoin, changes, rules_of
+from sql.projection import is_delta, projected
+from sql.relations import Relations, Stream
+from sql.resolve import resolved, resolved_on
+from sql.rules.predicates import conjunction, conjuncts
+from sql.rules.push_down import identity
+from sql.rules.static import is_static
+from sql.rules.strategy import choose
+from sql.scope import Scope, Visible, output_names, place_of
+from sql.settings import APPEND_BUFFERED_BYTES, QuerySettings, seek_offsets
+from sql.snapshot import snapshot_of
+from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.types import Rules
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound query: its rows, its output columns over them, and whether it asks for ``_tp_delta``."""
+
+    node: Node
+    columns: tuple[tuple[str, Expr], ...]
+    marked: bool
+
+
+@dataclass(frozen=True)
+class _Item:
+    node: Node
+    scope: Scope
+
+
+@dataclass
+class Binder:
+    """Binds one query; ``view`` tells the stream that a materialized view writes."""
+
+    catalog: Relations
+    settings: QuerySettings
+    view: Callable[[CreateView], Stream]
+    ctes: Mapping[str, exp.Query] = field(default_factory=dict)
+    aliases: set[str] = field(default_factory=set)
+
+    def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
+        """``texts``: the select list as it is written, for the names of expressions."""
+        select = refuse_clauses(query)
+        ctes = {**self.ctes, **{cte.alias: cte.this for cte in select.ctes}}
+        return replace(self, ctes=ctes).of_select(select, texts)
+
+    def of_select(self, select: exp.Select, texts: Sequence[str]) -> Bound:
+        """``select``, its own CTEs apart."""
+        source = select.args.get("from_") or select.args.get("from")
+        if source is None:
+            raise Unsupported(
+                "a query without FROM has no stream to read", fix="SELECT .. FROM a stream, or FROM table(x)"
+            )
+        item = self._from(source.this, seeks=_filters_time(select))
+        for join in select.args.get("joins") or ():
+            item = self._join(item, join, seeks=_filters_time(select))
+        if (where := select.args.get("where")) is not None:
+            item = self._where(item, where.this)
+        return self._selected(select, item, texts)
+
+    # -- FROM --
+
+    def _from(self, table: exp.Expr, seeks: bool) -> _Item:
+        refuse_table(table)
+        if isinstance(table, exp.Subquery):
+            return self.derived(table.this, self._alias(table.alias or "subquery"))
+        name = table.name
+        if isinstance(table.this, exp.Anonymous):
+            return self._function(table)
+        alias = table.alias or name
+        if name in self.ctes:
+            without_itself = {other: query for other, query in self.ctes.items() if other != name}
+            return replace(self, ctes=without_itself).derived(self.ctes[name], self._alias(alias))
+        definition = self._definition(table, name)
+        if isinstance(definition, CreateView) and not definition.materialized:
+            return replace(self, ctes={}).derived(definition.query, self._alias(alias))
+        return self._scan(self._stream(definition, table), self._alias(alias), seeks)
+
+    def _alias(self, alias: str) -> str:
+        """The alias, made unique over the whole query: internal names begin with it."""
+        chosen, number = alias, 1
+        while chosen in self.aliases:
+            chosen, number = f"{alias}#{number + 1}", number + 1
+        self.aliases.add(chosen)
+        return chosen
+
+    def _definition(self, table: exp.Expr, name: str) -> CreateStream | CreateView | CreateDictionary | CreateIndex:
+        try:
+            return self.catalog.get(name).definition
+        except UnknownName as fault:
+            raise UnknownName(fault.what, where=place_of(table, "FROM"), fix=fault.fix) from None
+
+    def _stream(
+        self, definition: CreateStream | CreateView | CreateDictionary | CreateIndex, table: exp.Expr
+    ) -> Stream:
+        match definition:
+            case CreateStream():
+                _refuse_version_column(definition, place_of(table, "FROM"))
+                return Stream.declared(definition)
+            case CreateView():
+                return self.view(definition)
+        what = "a dictionary" if isinstance(definition, CreateDictionary) else "an index"
+        raise Unsupported(
+            f'"{definition.name}" is {what}; this release joins streams, views and table(x)',
+            where=place_of(table, "FROM"),
+            fix="keep the rows in a mutable stream and join that",
+        )
+
+    def _function(self, table: exp.Expr) -> _Item:
+        call = table.this
+        name, place = function_name(call), place_of(table, "FROM")
+        if name == "table":
+            return self._table(table, place)
+        if name == "changelog":
+            return self._changelog(table, place)
+        raise Unsupported(
+            f"{name}() in FROM is not supported in this release",
+            where=place,
+            fix="FROM stream, table(stream) or changelog(stream, key)",
+        )
+
+    def _table(self, table: exp.Expr, place: str) -> _Item:
+        alias = self._alias(table.alias or table.this.expressions[0].name)
+        bare = exp.Table(this=table.this.copy())
+        query = exp.Select(expressions=[exp.Star()]).from_(bare)
+        return self._static(query, alias)
+
+    def _static(self, query: exp.Query, alias: str) -> _Item:
+        """A FROM item all of whose relations are ``table(x)``."""
+        found = snapshot_of(query, self.catalog, self.view)
+        select = ", ".join(f"{quoted(name)} AS {quoted(f'{alias}.{name}')}" for name in found.columns)
+        schema = pa.schema([pa.field(f"{alias}.{name}", kind) for name, kind in found.columns.items()])
+        node = Static(alias, found.relations, f"SELECT {select} FROM ({found.sql})", schema)
+        return _Item(node, _scope(alias, list(found.columns)))
+
+    def _changelog(self, table: exp.Expr, place: str) -> _Item:
+        name, *keys = [argument.name for argument in table.this.expressions]
+        definition = self._definition(table, name)
+        stream = self._stream(definition, table)
+        if stream.schema.kind != Kind.APPEND:
+            raise Unsupported(f'"{name}" is a changelog already', where=place, fix=f"write FROM {name}")
+        if not keys:
+            raise Unsupported(
+                f"changelog({name}) needs the columns of its key", where=place, fix=f"changelog({name}, key)"
+            )
+        declared = {column.name for column in stream.schema.columns}
+        for key in keys:
+            if key not in declared:
+                raise UnknownName(
+                    f'"{name}" has no column "{key}"', where=place, fix=f"there are: {', '.join(sorted(declared))}"
+                )
+        schema = replace(stream.schema, kind=Kind.UPSERT, primary_key=tuple(keys))
+        return self._scan(replace(stream, schema=schema), self._alias(table.alias or name), seeks=False)
+
+    def _scan(self, stream: Stream, alias: str, seeks: bool) -> _Item:
+        declared = [column.name for column in stream.schema.columns]
+        reserved = [name for name in (TIME, SEQUENCE) if name not in declared]
+        columns = tuple((f"{alias}.{name}", name) for name in declared + reserved)
+        scan = Scan(
+            alias,
+            stream.schema,
+            stream.topic,
+            stream.rules,
+            columns,
+            trusted=stream.trusted,
+            watermark=stream.watermark,
+        )
+        node = self._started(scan, seeks)
+        starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
+        return _Item(node, _scope(alias, starred, hidden=reserved))
+
+    def _started(self, scan: Scan, seeks: bool) -> Scan:
+        """Where reading begins: append streams of Timeplus rules have no history unless it is asked for."""
+        if scan.stream.kind != Kind.APPEND or scan.rules != Rules.TIMEPLUS or scan.trusted:
+            return scan
+        seek = self.settings.text("seek_to")
+        if seek in ("", "latest"):
+            return replace(scan, latest=not seeks or seek == "latest")
+        return replace(scan, seek=seek_offsets(seek))
+
+    def derived(self, query: exp.Query, alias: str) -> _Item:
+        """A subquery, CTE or plain view under its alias."""
+        if is_static(query, self.ctes):
+            return self._static(_with_ctes(query, self.ctes), alias)
+        bound = self.bind(query)
+        columns = tuple((f"{alias}.{name}", expr) for name, expr in bound.columns)
+        return _Item(Map(bound.node, columns), _scope(alias, [name for name, _ in bound.columns]))
+
+    # -- JOIN --
+
+    def _join(self, left: _Item, join: exp.Join, seeks: bool) -> _Item:
+        place = place_of(join, "JOIN")
+        refuse_join_method(join, place)
+        right = self._from(join.this, seeks)
+        _refuse_same_alias(left, right, place)
+        scope = left.scope + right.scope
+        using = [identifier.name for identifier in join.args.get("using") or ()]
+        if join.method.upper() == "NATURAL":
+            using = _common(left, right)
+        terms = [f"{quoted(first)} = {quoted(second)}" for first, second in _using_pairs(left, right, using, place)]
+        if (on := join.args.get("on")) is not None:
+            terms += [resolved_on(term, scope, left.node.schema, right.node.schema) for term in conjuncts(on)]
+        schema = pa.schema([*left.node.schema, *right.node.schema])
+        types_of(schema, terms, place_of(on, "JOIN .. ON") if on is not None else place)
+        kind = JoinKind(join.side.lower()) if join.side else JoinKind.INNER
+        node = self._joined(kind, left.node, right.node, tuple(terms), join.method.upper() == "ASOF", place)
+        return _merged(_Item(node, scope), left, right, using, kind)
+
+    def _joined(self, kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], asof: bool, place: str) -> Node:
+        pad = Pad.NULL if self.settings["join_use_nulls"] else Pad.DEFAULT
+        if isinstance(left, Static) or isinstance(right, Static):
+            if asof:
+                raise Unsupported(
+                    "ASOF JOIN with table(x) is not supported in this release",
+                    where=place,
+                    fix="ASOF JOIN with the stream itself",
+                )
+            return _static_join(kind, left, right, on, pad, place)
+        limit = self._limit(left, right, asof)
+        if asof:
+            right = _versions(right, place)
+        choice = choose(kind, left, right, asof, place)
+        if choice.turned:
+            left, right = right, left
+            kind = JoinKind.LEFT if kind == JoinKind.RIGHT else kind
+        keep = int(self.settings["keep_versions"] or 1)
+        return Join(
+            kind,
+            choice.strategy,
+            left,
+            right,
+            on,
+            asof=Asof("", "", "", keep) if asof else None,
+            pad=pad,
+            max_buffered_bytes=limit,
+            place=place,
+        )
+
+    def _limit(self, left: Node, right: Node, asof: bool) -> int | None:
+        given = self.settings.number("join_max_buffered_bytes")
+        if given is not None or asof:
+            return given
+        unbounded = rules_of(left) == rules_of(right) == Rules.TIMEPLUS and not changes(left) and not changes(right)
+        return APPEND_BUFFERED_BYTES if unbounded else None
+
+    # -- WHERE and SELECT --
+
+    def _where(self, item: _Item, condition: exp.Expr) -> _Item:
+        terms = [resolved(term, item.scope, "WHERE") for term in conjuncts(condition)]
+        types_of(item.node.schema, terms, place_of(condition, "WHERE"))
+        if isinstance(item.node, Static):
+            raise Unsupported(
+                "a query over table(x) alone is bounded", where="in WHERE", fix="run it as a query of its own"
+            )
+        return replace(item, node=Map(item.node, identity(item.node), conjunction(terms)))
+
+    def _selected(self, select: exp.Select, item: _Item, texts: Sequence[str]) -> Bound:
+        named: list[tuple[str, str]] = []
+        sqls: list[str] = []
+        places: list[str] = []
+        marked = False
+        for position, projection in enumerate(select.expressions):
+            if is_delta(projection):
+                marked = True
+                continue
+            text = texts[position] if len(texts) == len(select.expressions) else ""
+            for name, table, sql in projected(projection, item.scope, text):
+                named.append((name, table))
+                sqls.append(sql)
+                places.append(place_of(projection, "SELECT"))
+        schema = item.node.schema
+        kinds = [types_of(schema, [sql], place)[0] for sql, place in zip(sqls, places, strict=True)]
+        columns = zip(output_names(named), map(Expr, sqls, kinds), strict=True)
+        return Bound(item.node, tuple(columns), marked)
+
+
+def _scope(alias: str, names: Sequence[str], hidden: Sequence[str] = ()) -> Scope:
+    shown = alias.partition("#")[0]
+    columns = [Visible(shown, name, f"{alias}.{name}") for name in names]
+    columns += [Visible(shown, name, f"{alias}.{name}", starred=False) for name in hidden if name not in names]
+    return Scope(tuple(columns))
+
+
+def _filters_time(select: exp.Select) -> bool:
+    """Whether WHERE says where in time to start: then history is read."""
+    where = select.args.get("where")
+    bounds = where.find_all(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.EQ) if where is not None else ()
+    return any(column.name == TIME for bound in bounds for column in bound.find_all(exp.Column))
+
+
+def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:
+    """The query with the CTEs around it as its own."""
+    result = query.copy()
+    own = {cte.alias for cte in query.ctes}
+    for name, other in ctes.items():
+        if name not in own:
+            result = result.with_(name, as_=other.copy())
+    return result
+
+
+def _refuse_same_alias(left: _Item, right: _Item, place: str) -> None:
+    twice = set(left.scope.tables) & set(right.scope.tables)
+    if twice:
+        raise UnknownName(
+            f'"{min(twice)}" stands twice in FROM', where=place, fix="give each its own alias: FROM a AS x JOIN a AS y"
+        )
+
+
+def _common(left: _Item, right: _Item) -> list[str]:
+    """The columns that a NATURAL join equates: those that both sides have, reserved ones apart."""
+    names = [column.name for column in left.scope.columns if column.bare and column.name not in (TIME, SEQUENCE)]
+    return [name for name in dict.fromkeys(names) if right.scope.has(name)]
+
+
+def _using_pairs(left: _Item, right: _Item, names: Sequence[str], place: str) -> list[tuple[str, str]]:
+    return [
+        (left.scope.find(exp.column(name), "USING").internal, right.scope.find(exp.column(name), "USING").internal)
+        for name in names
+    ]
+
+
+def _merged(joined: _Item, left: _Item, right: _Item, names: Sequence[str], kind: JoinKind) -> _Item:
+    """USING columns once: the left one's, the right one's under RIGHT, whichever is there under FULL."""
+    node, scope = joined.node, joined.scope
+    computed: list[tuple[str, Expr]] = []
+    columns: list[tuple[str, str, str, str]] = []
+    for name, (first, second) in zip(names, _using_pairs(left, right, names, ""), strict=True):
+        internal = second if kind == JoinKind.RIGHT else first
+        if kind == JoinKind.FULL:
+            internal = f"{first}|{second}"
+            sql = f"COALESCE({quoted(first)}, {quoted(second)})"
+            computed.append((internal, Expr(sql, types_of(node.schema, [sql])[0])))
+        columns.append((name, first, second, internal))
+    if computed:
+        node = Map(node, (*identity(node), *computed))
+    leads = rules_of(joined.node) == Rules.RISINGWAVE
+    for name, first, second, internal in columns:
+        scope = scope.merged(name, first, second, internal, leads)
+    return _Item(node, scope)
+
+
+def _refuse_version_column(definition: CreateStream, place: str) -> None:
+    version = str(definition.settings.get("version_column", ""))
+    if version not in ("", TIME):
+        raise Unsupported(
+            f'"{definition.name}" keeps the row of the greatest {version}; this release keeps the one that came last',
+            where=place,
+            fix="declare the stream without version_column",
+        )
+
+
+def _versions(right: Node, place: str) -> Node:
+    """The right side of an ASOF join: an update of a keyed stream adds a version to those that are kept."""
+    if not isinstance(right, Scan) or right.stream.kind in (Kind.CHANGELOG, Kind.CHANGELOG_KV):
+        raise Unsupported(
+            "the right side of an ASOF JOIN is an append, mutable or versioned_kv stream itself in this release",
+            where=place,
+            fix="name the stream in the join, and filter in WHERE",
+        )
+    return replace(right, stream=replace(right.stream, kind=Kind.APPEND))
+
+
+def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], pad: Pad, place: str) -> Node:
+    if isinstance(left, Static) and isinstance(right, Static):
+        raise Unsupported(
+            "two tables are joined before a stream",
+            where=place,
+            fix="write the stream first: FROM stream JOIN table(a) JOIN table(b)",
+        )
+    if isinstance(left, Static):
+        left, right = right, left
+        kind = {JoinKind.LEFT: JoinKind.RIGHT, JoinKind.RIGHT: JoinKind.LEFT}.get(kind, kind)
+    if kind not in (JoinKind.INNER, JoinKind.LEFT) or not isinstance(right, Static):
+        raise Unsupported(
+            "a stream joined with table(x) keeps the rows of the stream: those of the table without a match never "
+            "become known",
+            where=place,
+            fix="INNER JOIN or LEFT JOIN with the stream on the left",
+        )
+    return StaticJoin(kind, left, right, on, pad=pad, place=place)

@@ -1,0 +1,237 @@
+"""From the logical plan to a Dataflow: Scan, Keyed and Join become stages, what lies between them their transforms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from changelog.errors import InternalError
+from changelog.schema import SEQUENCE, TIME, Kind
+from joins.dataflow import (
+    AsofOnce,
+    Bidirectional,
+    Dataflow,
+    Edge,
+    Enrichment,
+    Ingest,
+    JoinKind,
+    Operator,
+    Pad,
+    Port,
+    Sink,
+    Transform,
+    Watermark,
+)
+from joins.dataflow import Keyed as KeyedOperator
+from joins.dataflow import Node as Stage
+from joins.dataflow import Scan as ScanStage
+from sql.expressions import Condition, RowMap, quoted
+from sql.plan import Asof, Join, Keyed, Map, Node, Output, Scan, Strategy
+from sql.plan import StaticJoin as StaticJoinNode
+from sql.rules.keyed_inputs import UPSERTS, fused_key
+from sql.rules.predicates import substituted
+from sql.static_join import StaticJoin
+
+_INGEST = {
+    Kind.APPEND: Ingest.APPEND,
+    Kind.UPSERT: Ingest.UPSERT,
+    Kind.CHANGELOG_KV: Ingest.CHANGELOG_KV,
+    Kind.CHANGELOG: Ingest.CHANGELOG,
+}
+
+
+def dataflow(plan: Output) -> Dataflow:
+    """The physical plan."""
+    return _Compiler().output(plan)
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """Rows on their way: where they come from, and the transforms collected since."""
+
+    source: Scan | Keyed | Join
+    inputs: tuple[int, ...]
+    level: int
+    schema: pa.Schema
+    transforms: tuple[Transform, ...] = ()
+
+    def then(self, transform: Transform, schema: pa.Schema) -> _Stream:
+        return _Stream(self.source, self.inputs, self.level, schema, (*self.transforms, transform))
+
+
+@dataclass
+class _Compiler:
+    scans: list[ScanStage] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    snapshots: list[str] = field(default_factory=list)
+
+    def output(self, plan: Output) -> Dataflow:
+        rows = self._stream(plan.input)
+        columns = (*plan.columns, *plan.hidden)
+        schema = pa.schema([pa.field(name, expr.type) for name, expr in columns])
+        select = tuple((name, expr.sql) for name, expr in columns)
+        stream = rows.then(RowMap(select, schema), schema)
+        level = max((stage.level for stage in self.stages), default=0)
+        level = max(level, rows.level)
+        edge = self._emit(stream, plan.key, level + 1)
+        sink = Sink(
+            edge=edge,
+            columns=tuple(name for name, _ in plan.columns),
+            key=plan.key,
+            key_names=plan.key_names,
+            updating=plan.updating or plan.marked,
+            exchanged=plan.exchanged,
+            format=plan.format,
+        )
+        return Dataflow(
+            tuple(self.scans), tuple(self.stages), tuple(self.edges), sink, tuple(dict.fromkeys(self.snapshots))
+        )
+
+    def _stream(self, node: Node) -> _Stream:
+        match node:
+            case Scan():
+                return _scanned(node)
+            case Keyed():
+                edge = self._emit(self._stream(node.input), node.primary_key, 1)
+                return _Stream(node, (edge,), 1, node.schema)
+            case Map():
+                select = tuple((name, expr.sql) for name, expr in node.columns)
+                return self._stream(node.input).then(RowMap(select, node.schema, node.where), node.schema)
+            case StaticJoinNode():
+                return self._static(node)
+            case Join():
+                return self._join(node)
+            case _:
+                raise InternalError(f"no stage for {type(node).__name__}")
+
+    def _static(self, node: StaticJoinNode) -> _Stream:
+        static = node.static
+        self.snapshots += static.relations
+        names = ", ".join(quoted(name) for name in static.schema.names)
+        step = StaticJoin(
+            relations=static.relations,
+            sql=f"SELECT {names or '1 AS one'} FROM ({static.sql})",
+            schema=static.schema,
+            left_keys=tuple(left for left, _ in node.keys),
+            right_keys=tuple(right for _, right in node.keys),
+            null_safe=node.null_safe,
+            outer=node.kind == JoinKind.LEFT,
+            condition=node.residual,
+            defaults=node.pad == Pad.DEFAULT,
+        )
+        return self._stream(node.input).then(step, node.schema)
+
+    def _join(self, join: Join) -> _Stream:
+        left, right = self._stream(join.left), self._stream(join.right)
+        level = 1 + max(left.level, right.level)
+        left_keys, right_keys = (tuple(pair[side] for pair in join.keys) for side in (0, 1))
+        edges = (self._emit(left, left_keys, level), self._emit(right, right_keys, level))
+        return _Stream(join, edges, level, join.schema)
+
+    def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int) -> int:
+        """The edge that the rows of ``stream`` leave by; their scan or stage is complete with it."""
+        edge = Edge(id=len(self.edges), level=level, keys=keys)
+        self.edges.append(edge)
+        source = stream.source
+        if isinstance(source, Scan):
+            self.scans.append(_scan_stage(source, stream.transforms, edge.id))
+        else:
+            operator = _operator(source)
+            self.stages.append(Stage(stream.level, operator, stream.inputs, stream.transforms, edge.id))
+        return edge.id
+
+
+def _scanned(scan: Scan) -> _Stream:
+    declared = {internal: quoted(name) for internal, name in scan.columns}
+    select = tuple((internal, quoted(name)) for internal, name in scan.columns)
+    where = substituted(scan.where, declared) if scan.where is not None else None
+    on_reject: Literal["drop", "delete"] = "delete" if scan.stream.kind in UPSERTS else "drop"
+    return _Stream(scan, (), 0, scan.schema, (RowMap(select, scan.schema, where, on_reject),))
+
+
+def _scan_stage(scan: Scan, transforms: tuple[Transform, ...], edge: int) -> ScanStage:
+    return ScanStage(
+        stream=scan.stream,
+        topic=scan.topic,
+        columns=tuple(name for _, name in scan.columns),
+        transforms=transforms,
+        edge=edge,
+        watermark=scan.watermark,
+        starts_latest=scan.latest,
+        start_offsets=scan.seek,
+    )
+
+
+def _operator(source: Keyed | Join) -> Operator:
+    if isinstance(source, Keyed):
+        return KeyedOperator(_port(source.input, source.primary_key))
+    left = _port(source.left, tuple(left for left, _ in source.keys))
+    right = _port(source.right, tuple(right for _, right in source.keys))
+    residual = Condition(source.residual) if source.residual is not None else None
+    if source.strategy == Strategy.ASOF and source.asof is not None:
+        return _asof(source, source.asof, left, right, residual)
+    kind = Bidirectional if source.strategy == Strategy.BIDIRECTIONAL else Enrichment
+    return kind(source.kind, left, right, source.null_safe, residual, source.pad, source.max_buffered_bytes)
+
+
+def _asof(join: Join, asof: Asof, left: Port, right: Port, residual: Condition | None) -> AsofOnce:
+    return AsofOnce(
+        kind=join.kind,
+        left=left,
+        right=right,
+        left_time=asof.left,
+        right_time=asof.right,
+        comparison=asof.comparison,
+        keep_versions=asof.keep_versions,
+        condition=residual,
+        pad=join.pad,
+        max_buffered_bytes=join.max_buffered_bytes,
+    )
+
+
+def _port(node: Node, keys: tuple[str, ...]) -> Port:
+    """The port that the rows of ``node`` enter by."""
+    key = fused_key(node)
+    if key is not None:
+        scan = _source(node)
+        return Port(node.schema, keys, _INGEST[scan.stream.kind], key, identity=_identity(scan, node, keys))
+    source = _source_or_none(node)
+    if source is None or source.trusted:
+        return Port(node.schema, keys, Ingest.CHANGES)
+    identity = _identity(source, node, keys)
+    return Port(node.schema, keys, _INGEST[source.stream.kind], watermark=_watermark(source, node), identity=identity)
+
+
+def _identity(scan: Scan, node: Node, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns that tell rows apart: not the time and the place in the topic, which a retraction has of its own."""
+    arrivals = {internal for internal, name in scan.columns if name in (TIME, SEQUENCE)} - set(keys)
+    return tuple(name for name in node.schema.names if name not in arrivals)
+
+
+def _source(node: Node) -> Scan:
+    found = _source_or_none(node)
+    if found is None:
+        raise InternalError("upserts come from a scan")
+    return found
+
+
+def _source_or_none(node: Node) -> Scan | None:
+    """The scan whose rows reach ``node`` without an operator between; None if there is one."""
+    match node:
+        case Scan():
+            return node
+        case Map() | StaticJoinNode():
+            return _source_or_none(node.input)
+        case _:
+            return None
+
+
+def _watermark(scan: Scan, node: Node) -> Watermark | None:
+    """The watermark of an append-only scan, under the name that its column has in ``node``."""
+    if scan.watermark is None or scan.stream.kind != Kind.APPEND:
+        return None
+    internal = scan.internal(scan.watermark.column)
+    return Watermark(internal, scan.watermark.delay_ms) if internal in node.schema.names else None

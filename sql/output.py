@@ -1,0 +1,111 @@
+"""What leaves a query: its columns, its key, and whether rows of one key must meet before they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from changelog.errors import Unsupported
+from sql.expressions import columns_of, plain_column, quoted
+from sql.plan import HIDDEN, Expr, Node, Output, changes
+from sql.rules.keys import bucket_key, equals, unique_keys
+from sql.settings import QuerySettings
+
+Columns = tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True)
+class _Key:
+    """``columns`` are names among the output columns and ``hidden``; ``sources`` the expressions that they hold."""
+
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    sources: tuple[str, ...]
+    hidden: Columns = ()
+    unique: bool = False
+
+
+def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, settings: QuerySettings) -> Output:
+    """The root of the plan over ``node``, of which the rules have run."""
+    updating = changes(node)
+    if updating and settings["output"] == "append":
+        raise Unsupported(
+            "the rows of this query can be taken back, so it has no append form",
+            where="SETTINGS output",
+            fix="SETTINGS output = 'changelog', or an INNER JOIN of append streams",
+        )
+    key = _key(node, columns, updating)
+    form = settings.text("output_format")
+    if form == "upsert" and not key.unique:
+        raise Unsupported(
+            "upserts need a key that no two rows share, and the selected columns hold none",
+            where="SETTINGS output_format",
+            fix="select the primary keys of both sides, or use output_format = 'changelog'",
+        )
+    return Output(
+        name=name,
+        topic=topic,
+        input=node,
+        columns=columns,
+        hidden=key.hidden,
+        key=key.columns,
+        key_names=key.names,
+        updating=updating,
+        exchanged=updating and not _together(node, key),
+        marked=marked,
+        unique=key.unique,
+        format=form,
+    )
+
+
+def _key(node: Node, columns: Columns, updating: bool) -> _Key:
+    """The shortest unique key among the selected columns; else the join key, hidden where it is not selected; else
+    all.
+    """
+    by_source = {expr.sql: name for name, expr in reversed(columns)}
+    standing = equals(node)
+    for candidate in unique_keys(node):
+        found = [_selected(column, by_source, standing) for column in candidate]
+        sources = tuple(dict.fromkeys(source for source in found if source is not None))
+        if all(found):
+            names = tuple(by_source[source] for source in sources)
+            return _Key(names, names, sources, unique=True)
+    cut = bucket_key(node)
+    if cut is not None and all(cut):
+        return _with_hidden(cut, by_source, node)
+    names = tuple(name for name, _ in columns) if updating else ()
+    return _Key(names, names, tuple(expr.sql for _, expr in columns) if updating else ())
+
+
+def _selected(column: str, by_source: dict[str, str], standing: dict[str, set[str]]) -> str | None:
+    """The selected expression that is ``column``, or stands for it."""
+    for name in (column, *sorted(standing.get(column, ()))):
+        if quoted(name) in by_source:
+            return quoted(name)
+    return None
+
+
+def _with_hidden(sources: tuple[str, ...], by_source: dict[str, str], node: Node) -> _Key:
+    columns, names, hidden = [], [], []
+    for position, source in enumerate(sources):
+        if source in by_source:
+            columns.append(by_source[source])
+            names.append(by_source[source])
+            continue
+        first = min(columns_of(source), key=lambda name: name.startswith(HIDDEN))
+        hidden.append((f"__key{position}", Expr(source, node.schema.field(first).type)))
+        columns.append(f"__key{position}")
+        names.append(first.rsplit(".", 1)[-1].lstrip("_"))
+    return _Key(tuple(columns), tuple(names), sources, tuple(hidden))
+
+
+def _together(node: Node, key: _Key) -> bool:
+    """Whether rows of one key come out of one bucket: the key holds what they were cut by."""
+    cut = bucket_key(node)
+    if cut is None:
+        return False
+    standing = equals(node)
+    held = set(key.sources)
+    return all(
+        source in held or held & {quoted(name) for name in standing.get(plain_column(source) or "", ())}
+        for source in cut
+    )

@@ -1,0 +1,207 @@
+"""From a statement to its plan: bind, rewrite, find the key, prune, compile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import pyarrow as pa
+from sqlglot.tokenizer_core import TokenType
+
+from changelog.errors import SqlError, Unsupported
+from changelog.schema import TIME, Column, Kind, StreamSchema
+from joins.dataflow import Dataflow
+from sql import plan as logical
+from sql.bind import Binder
+from sql.compile import dataflow
+from sql.dialect import Dovetail
+from sql.explain import explain
+from sql.output import output
+from sql.plan import Output, rules_of
+from sql.relations import Relations, Stream
+from sql.rules import rewritten
+from sql.rules.prune import pruned
+from sql.rules.static import is_static
+from sql.settings import QuerySettings, Value, checked
+from sql.snapshot import Snapshot, snapshot_of
+from sql.statements import CreateStream, CreateView, Select
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A planned query: streaming (``output``, ``dataflow``) or bounded (``snapshot``)."""
+
+    name: str
+    settings: QuerySettings
+    output: Output | None = None
+    snapshot: Snapshot | None = None
+    reads: tuple[str, ...] = field(default=())
+    """The relations that it reads."""
+
+    @property
+    def bounded(self) -> bool:
+        return self.snapshot is not None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The output columns and their types."""
+        if self.output is not None:
+            return self.output.schema
+        return pa.schema(list(self.snapshot.columns.items()) if self.snapshot is not None else [])
+
+    @property
+    def updating(self) -> bool:
+        """Whether its rows can be taken back."""
+        return self.output is not None and self.output.updating
+
+    @cached_property
+    def dataflow(self) -> Dataflow:
+        """The physical plan of a streaming query."""
+        if self.output is None:
+            raise SqlError(f'"{self.name}" reads table(x) only, so there is nothing to run', fix="ask it as a SELECT")
+        return dataflow(self.output)
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for plans whose checkpoints fit each other; '' for a bounded query."""
+        return logical.fingerprint(self.output) if self.output is not None else ""
+
+    def explain(self) -> str:
+        if self.output is not None:
+            return explain(self.output)
+        reads = ", ".join(f"table({name})" for name in self.reads)
+        return f"Snapshot {self.name}  engine=duckdb  columns={','.join(self.columns)}\n└─ {reads}  read once"
+
+    def stream(self) -> Stream:
+        """The output topic as an input of other queries."""
+        if self.output is None:
+            raise Unsupported(f'"{self.name}" is bounded: it has no topic', fix="read a stream in its query")
+        made = self.output
+        kind = Kind.APPEND
+        if made.updating or made.marked:
+            kind = Kind.UPSERT if made.format == "upsert" else Kind.CHANGELOG
+        names = {name for name, _ in made.columns}
+        schema = StreamSchema(
+            name=self.name,
+            columns=tuple(Column(name, expr.type) for name, expr in made.columns),
+            kind=kind,
+            primary_key=made.key if made.unique and set(made.key) <= names else (),
+            event_time=TIME if TIME in names else None,
+        )
+        return Stream(schema, made.topic, rules_of(made.input), trusted=True)
+
+
+def plan_query(
+    name: str, statement: Select | CreateView, catalog: Relations, settings: Mapping[str, Value] | None = None
+) -> Plan:
+    """The plan of a SELECT, or of the query of a materialized view; settings of the statement go before ``settings``.
+
+    Raises a SqlError that names the clause and the nearest thing that works.
+    """
+    merged = checked({**(settings or {}), **statement.settings})
+    texts = select_list(statement.text)
+    if is_static(statement.query, {}):
+        snapshot = snapshot_of(statement.query, catalog, _stream_of(catalog), texts)
+        return Plan(name, merged, snapshot=snapshot, reads=snapshot.relations)
+    bound = Binder(catalog, merged, _stream_of(catalog)).bind(statement.query, texts)
+    marked = bound.marked or (statement.emit is not None and statement.emit.changelog)
+    if statement.emit is not None and statement.emit.policy:
+        raise Unsupported(
+            f"EMIT {statement.emit.policy.upper()} is for aggregates, which this release does not have",
+            where="EMIT",
+            fix="leave it out: every change is emitted when it comes",
+        )
+    into = statement.into if isinstance(statement, CreateView) else None
+    target = _target(into, catalog) if into is not None else None
+    made = output(name, target.topic if target else name, rewritten(bound.node), bound.columns, marked, merged)
+    if target is not None:
+        made = _into(made, target)
+    return Plan(name, merged, pruned(made), reads=_reads(made))
+
+
+def recompute(name: str, statement: Select | CreateView, catalog: Relations) -> Snapshot:
+    """The batch query that says what the rows of ``statement`` should be now."""
+    return snapshot_of(statement.query, catalog, _stream_of(catalog), select_list(statement.text))
+
+
+def _stream_of(catalog: Relations) -> Callable[[CreateView], Stream]:
+    """How the output of a materialized view is read by others."""
+
+    def stream(view: CreateView) -> Stream:
+        return plan_query(view.name, view, catalog).stream()
+
+    return stream
+
+
+def _reads(made: Output) -> tuple[str, ...]:
+    names: list[str] = []
+    for node in logical.walk(made):
+        if isinstance(node, logical.Scan):
+            names.append(node.stream.name)
+        elif isinstance(node, logical.Static):
+            names += node.relations
+    return tuple(dict.fromkeys(names))
+
+
+def _target(into: str, catalog: Relations) -> Stream:
+    definition = catalog.get(into).definition
+    if not isinstance(definition, CreateStream):
+        raise Unsupported(f'INTO "{into}", which is no stream', where="INTO", fix="INTO a stream")
+    return Stream.declared(definition)
+
+
+def _into(made: Output, target: Stream) -> Output:
+    """The output as ``target`` takes it: its columns, and the Kafka key is its primary key."""
+    schema, names = target.schema, {name for name, _ in made.columns}
+    declared = {column.name for column in schema.columns}
+    if not names <= declared:
+        raise SqlError(
+            f'"{schema.name}" has no column "{min(names - declared)}"',
+            where="INTO",
+            fix=f"rename it with AS; there are: {', '.join(sorted(declared))}",
+        )
+    if made.updating and schema.kind == Kind.APPEND:
+        raise Unsupported(
+            f'the rows of the view can be taken back, and "{schema.name}" is append-only',
+            where="INTO",
+            fix="INTO a stream with mode = 'changelog', or a mutable stream with the view's key",
+        )
+    if schema.kind not in (Kind.UPSERT, Kind.CHANGELOG_KV) or made.key == schema.primary_key:
+        return made
+    if not set(schema.primary_key) <= names:
+        raise SqlError(
+            f'the view does not give the primary key of "{schema.name}"',
+            where="INTO",
+            fix=f"select {', '.join(schema.primary_key)}",
+        )
+    # Rows of one primary key must come in order, so they meet before they are written.
+    return replace(made, key=schema.primary_key, key_names=schema.primary_key, hidden=(), exchanged=True, unique=False)
+
+
+def select_list(text: str) -> tuple[str, ...]:
+    """The items of the outermost SELECT list, as they are written."""
+    tokens = Dovetail().tokenize(text)
+    depth, items, start, last = 0, [], -1, -1
+    for token in tokens:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth == 0 and start < 0 and token.token_type == TokenType.SELECT:
+            start = last = token.end + 1
+            continue
+        if start < 0:
+            continue
+        if depth == 0 and token.token_type in (TokenType.COMMA, TokenType.FROM):
+            items.append(text[start:last].strip())
+            start = token.end + 1
+            if token.token_type == TokenType.FROM:
+                return tuple(items)
+        last = token.end + 1
+    return (*items, text[start:last].strip()) if start >= 0 else ()
+
+
+_OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
+_CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)

@@ -1,0 +1,43 @@
+"""What the names after FROM stand for, as the binder asks the catalog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from changelog.schema import StreamSchema
+from joins.dataflow import Watermark
+from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.types import Rules
+
+
+class Named(Protocol):
+    """An entry of the catalog."""
+
+    @property
+    def definition(self) -> CreateStream | CreateView | CreateDictionary | CreateIndex: ...
+
+
+class Relations(Protocol):
+    """The catalog, as far as planning needs it. ``get`` raises UnknownName with the nearest name."""
+
+    def get(self, name: str) -> Named: ...
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A topic with its schema. ``trusted``: a query of Dovetail writes it. ``timed``: ``_tp_time`` is part of ``*``."""
+
+    schema: StreamSchema
+    topic: str
+    rules: Rules
+    watermark: Watermark | None = None
+    trusted: bool = False
+
+    @property
+    def timed(self) -> bool:
+        return self.rules == Rules.TIMEPLUS and not self.trusted
+
+    @staticmethod
+    def declared(statement: CreateStream) -> Stream:
+        return Stream(statement.schema, statement.topic or statement.name, statement.rules, statement.watermark)

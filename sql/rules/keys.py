@@ -1,0 +1,118 @@
+"""Which columns tell the rows of a node apart, and by which its rows were cut into buckets last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from joins.dataflow import JoinKind
+from sql.expressions import columns_of, quoted
+from sql.plan import HIDDEN, Join, Keyed, Map, Node, Scan, Static, StaticJoin, Strategy
+from sql.rules.keyed_inputs import UPSERTS
+from sql.rules.predicates import substituted
+
+Key = tuple[str, ...]
+
+
+def unique_keys(node: Node) -> list[Key]:
+    """Sets of columns no two rows of the running table share, the shortest first; none is known for a multiset.
+
+    Of a join: the keys of both sides together; those of one side alone where each of its rows meets at most one row of
+    the other, because the other's key is part of the join key.
+    """
+    match node:
+        case Scan():
+            known = node.stream.primary_key if node.stream.kind in UPSERTS or node.trusted else ()
+            travels = {declared for _, declared in node.columns}
+            return [tuple(node.internal(name) for name in known)] if known and set(known) <= travels else []
+        case Keyed():
+            return [node.primary_key]
+        case Map():
+            renamed = _renamed(node)
+            return [tuple(renamed[name] for name in key) for key in unique_keys(node.input) if set(key) <= set(renamed)]
+        case Join():
+            return _of_join(node)
+        case StaticJoin() | Static():
+            return []
+
+
+def _renamed(node: Map) -> Mapping[str, str]:
+    """Input column -> the output column that is it."""
+    return {expr.plain: name for name, expr in reversed(node.columns) if expr.plain is not None}
+
+
+def _of_join(join: Join) -> list[Key]:
+    if join.strategy != Strategy.BIDIRECTIONAL:
+        return []
+    left, right = unique_keys(join.left), unique_keys(join.right)
+    # NULL keys that equal one another are no exception: a primary key column is never NULL.
+    one_right = any(set(key) <= {name for _, name in join.keys} for key in right)
+    one_left = any(set(key) <= {name for name, _ in join.keys} for key in left)
+    found: list[Key] = []
+    if one_right and join.kind in (JoinKind.INNER, JoinKind.LEFT):
+        found += left
+    if one_left and join.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        found += right
+    found += [tuple(dict.fromkeys(first + second)) for first in left for second in right]
+    return sorted(dict.fromkeys(found), key=len)
+
+
+def equals(node: Node) -> dict[str, set[str]]:
+    """Column -> columns that, in a key, can stand for it: the partner in the join key.
+
+    A LEFT join's right column is NULL or equal to its left partner, so the left one stands for it, not the reverse.
+    """
+    match node:
+        case Map():
+            renamed = _renamed(node)
+            below = equals(node.input)
+            return {
+                renamed[name]: {renamed[other] for other in others if other in renamed}
+                for name, others in below.items()
+                if name in renamed
+            }
+        case StaticJoin():
+            return equals(node.input)
+        case Join():
+            found = {**equals(node.left), **equals(node.right)}
+            for left, right in node.keys:
+                if node.kind in (JoinKind.INNER, JoinKind.LEFT):
+                    found.setdefault(right, set()).add(left)
+                if node.kind in (JoinKind.INNER, JoinKind.RIGHT):
+                    found.setdefault(left, set()).add(right)
+            return found
+        case _:
+            return {}
+
+
+def bucket_key(node: Node) -> tuple[str, ...] | None:
+    """The expressions over the columns of ``node`` by which its rows were cut into buckets; None without a level."""
+    match node:
+        case Keyed():
+            return tuple(quoted(name) for name in node.primary_key)
+        case Map():
+            below = bucket_key(node.input)
+            return tuple(_above(node, sql) for sql in below) if below is not None else None
+        case StaticJoin():
+            return bucket_key(node.input)
+        case Join():
+            return tuple(_cut(node.kind, left, right) for left, right in node.keys)
+        case _:
+            return None
+
+
+def _above(node: Map, sql: str) -> str:
+    """An expression over the input of ``node`` as one over its output; '' where its columns end."""
+    same = next((name for name, expr in node.columns if expr.sql == sql), None)
+    if same is not None:
+        return quoted(same)
+    renamed = _renamed(node)
+    read = columns_of(sql)
+    return substituted(sql, {name: quoted(renamed[name]) for name in read}) if set(read) <= set(renamed) else ""
+
+
+def _cut(kind: JoinKind, left: str, right: str) -> str:
+    """The key that a row was cut by; of two equal ones rather that which is no hidden column."""
+    if kind == JoinKind.FULL:
+        return f"COALESCE({quoted(left)}, {quoted(right)})"
+    by_right = kind == JoinKind.RIGHT or (kind == JoinKind.INNER and left.startswith(HIDDEN))
+    return quoted(right if by_right else left)

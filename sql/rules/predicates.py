@@ -1,0 +1,71 @@
+"""Conditions as DuckDB SQL: cut into conjuncts, joined again, their columns replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import sqlglot
+from sqlglot import exp
+
+
+def parsed(sql: str) -> exp.Expr:
+    return sqlglot.parse_one(sql, read="duckdb")
+
+
+def text(expression: exp.Expr) -> str:
+    return expression.sql(dialect="duckdb")
+
+
+def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
+    """The terms that AND joins; of ``(a AND b) OR (a AND c)`` they are ``a`` and ``b OR c``."""
+    condition = condition.unnest()
+    if isinstance(condition, exp.And):
+        return [*conjuncts(condition.left), *conjuncts(condition.right)]
+    if isinstance(condition, exp.Or):
+        return _factored(condition)
+    return [condition]
+
+
+def split(sql: str) -> list[str]:
+    return [text(term) for term in conjuncts(parsed(sql))]
+
+
+def _factored(condition: exp.Or) -> list[exp.Expr]:
+    """The terms common to every branch of an OR, and the OR of what is left of the branches."""
+    branches = [conjuncts(branch) for branch in _branches(condition)]
+    texts = [{term.sql() for term in branch} for branch in branches]
+    common = [term for term in branches[0] if all(term.sql() in names for names in texts)]
+    if not common:
+        return [condition]
+    names = {term.sql() for term in common}
+    rests = [[term for term in branch if term.sql() not in names] for branch in branches]
+    if not all(rests):
+        return common
+    return [*common, exp.or_(*(exp.and_(*(term.copy() for term in rest)) for rest in rests))]
+
+
+def _branches(condition: exp.Expr) -> list[exp.Expr]:
+    condition = condition.unnest()
+    if isinstance(condition, exp.Or):
+        return [*_branches(condition.left), *_branches(condition.right)]
+    return [condition]
+
+
+def conjunction(terms: Iterable[str]) -> str | None:
+    """All of them, as one condition; None for none."""
+    listed = list(terms)
+    if not listed:
+        return None
+    return listed[0] if len(listed) == 1 else " AND ".join(f"({term})" for term in listed)
+
+
+def substituted(sql: str, by_column: Mapping[str, str]) -> str:
+    """The expression with each column replaced by another expression."""
+
+    def replace(node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Column) and node.name in by_column:
+            replacement = parsed(by_column[node.name])
+            return replacement if isinstance(replacement, exp.Column | exp.Literal) else exp.Paren(this=replacement)
+        return node
+
+    return text(parsed(sql).transform(replace))

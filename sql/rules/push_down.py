@@ -1,0 +1,107 @@
+"""Conditions move towards the scans.
+
+A condition of WHERE passes below a join on the sides whose rows the join never pads: both of an INNER join, the left
+of a LEFT join, the right of a RIGHT join, none of a FULL join. A condition of ON over one side moves the other way:
+below the side that is padded with, since a row that fails it is as if absent. Below ASOF only the left side takes
+conditions: a right row that fails must still hide older ones.
+
+Rows of an upsert stream that fail are deletes (``RowMap.on_reject``). A ``changelog_kv`` stream takes no condition
+before its rows are changes: a retraction is compared with the whole row that it takes away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from changelog.errors import InternalError
+from changelog.schema import Kind
+from joins.dataflow import JoinKind
+from sql.expressions import columns_of, quoted
+from sql.plan import Expr, Join, Keyed, Map, Node, Scan, Static, StaticJoin, Strategy
+from sql.rules.predicates import conjunction, split, substituted
+
+
+def push_down(node: Node) -> Node:
+    return _push(node, [])
+
+
+def _push(node: Node, terms: list[str]) -> Node:
+    """``node`` with ``terms`` applied to its rows, as deep as they go."""
+    match node:
+        case Scan():
+            return _scan(node, terms)
+        case Map():
+            own = split(node.where) if node.where is not None else []
+            by_column = {name: expr.sql for name, expr in node.columns}
+            below = _push(node.input, own + [substituted(term, by_column) for term in terms])
+            return below if _is_identity(node) else replace(node, input=below, where=None)
+        case Join():
+            return _join(node, terms)
+        case StaticJoin():
+            return _static_join(node, terms)
+        case Keyed() | Static():
+            return filtered(node, terms)
+    raise InternalError(f"no rule for {type(node).__name__}")
+
+
+def _scan(scan: Scan, terms: list[str]) -> Node:
+    if scan.stream.kind == Kind.CHANGELOG_KV:
+        return filtered(scan, terms)
+    known = split(scan.where) if scan.where is not None else []
+    return replace(scan, where=conjunction(known + terms))
+
+
+def filtered(node: Node, terms: list[str]) -> Node:
+    """A Map above ``node`` that keeps the rows for which all ``terms`` hold."""
+    if not terms:
+        return node
+    return Map(node, identity(node), conjunction(terms))
+
+
+def identity(node: Node) -> tuple[tuple[str, Expr], ...]:
+    return tuple((field.name, Expr(quoted(field.name), field.type)) for field in node.schema)
+
+
+def _is_identity(node: Map) -> bool:
+    return node.columns == identity(node.input)
+
+
+def _join(join: Join, terms: list[str]) -> Node:
+    left, right = set(join.left.schema.names), set(join.right.schema.names)
+    inner = join.kind == JoinKind.INNER and join.strategy != Strategy.ASOF
+    asof = join.strategy == Strategy.ASOF
+    where_left = _over(terms, left) if join.kind in (JoinKind.INNER, JoinKind.LEFT) else []
+    where_right = _over(terms, right) if join.kind in (JoinKind.INNER, JoinKind.RIGHT) and not asof else []
+    on_left = _over(join.on, left) if inner or join.kind == JoinKind.RIGHT else []
+    on_right = _over(join.on, right) if (inner or join.kind == JoinKind.LEFT) and not asof else []
+    rest = [term for term in terms if term not in where_left + where_right]
+    on = [term for term in join.on if term not in on_left + on_right]
+    if inner:
+        # WHERE is ON, as far as its terms are about both sides: FROM a, b WHERE a.k = b.k.
+        both = [term for term in rest if columns_of(term)]
+        on, rest = on + both, [term for term in rest if term not in both]
+    pushed = replace(
+        join,
+        left=_push(join.left, where_left + on_left),
+        right=_push(join.right, where_right + on_right),
+        on=tuple(on),
+    )
+    return filtered(pushed, rest)
+
+
+def _static_join(join: StaticJoin, terms: list[str]) -> Node:
+    names = set(join.input.schema.names)
+    inner = join.kind == JoinKind.INNER
+    below = _over(terms, names) + (_over(join.on, names) if inner else [])
+    rest = [term for term in terms if term not in below]
+    on = [term for term in join.on if term not in below]
+    if inner:
+        both = [term for term in rest if columns_of(term)]
+        on, rest = on + both, [term for term in rest if term not in both]
+    return filtered(replace(join, input=_push(join.input, below), on=tuple(on)), rest)
+
+
+def _over(terms: Iterable[str], names: set[str]) -> list[str]:
+    """The terms whose columns, at least one, are all among ``names``."""
+    return [term for term in terms if columns_of(term) and set(columns_of(term)) <= names]

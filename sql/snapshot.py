@@ -1,0 +1,284 @@
+"""Bounded queries: a SELECT over ``table(x)``, answered by DuckDB from the content of each topic now.
+
+Anything that DuckDB can do is allowed, aggregates and ORDER BY included. A streaming query can be asked in the same
+way: every stream is its content then, and the answer is what a view should hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
+from sql import expressions
+from sql.functions import function_name, to_duckdb
+from sql.relations import Relations, Stream
+from sql.resolve import DELTA_COLUMN, bounded_on
+from sql.scope import output_names, place_of
+from sql.statements import CreateStream, CreateView
+from sql.suggest import suggestion
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A bounded query: the relations it reads, its DuckDB SQL over tables of their names, its columns and their types.
+
+    A table holds the declared columns of its relation and, where it has one, ``_tp_time``; rows in order of arrival.
+    """
+
+    relations: tuple[str, ...]
+    sql: str
+    columns: Mapping[str, pa.DataType]
+
+    def run(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        try:
+            rows = expressions.run(self.sql, {name: tables[name] for name in self.relations})
+        except duckdb.Error as fault:
+            raise SqlError(
+                str(fault).split("\n")[0], where="a query over table(x)", fix="check the values that it meets"
+            ) from None
+        return pa.table(
+            [column.cast(kind, safe=False) for column, kind in zip(rows.columns, self.columns.values(), strict=True)],
+            names=list(self.columns),
+        )
+
+
+def snapshot_of(
+    query: exp.Query, catalog: Relations, view: Callable[[CreateView], Stream], texts: Sequence[str] = ()
+) -> Snapshot:
+    """The query over the content of its relations; ``x`` and ``table(x)`` are the same here."""
+    tree = query.copy()
+    rewriter = _Rewriter(catalog, view)
+    rewriter.query(tree, {}, texts)
+    sql = to_duckdb(tree, identify=True)
+    tables = {name: _content_schema(stream).empty_table() for name, stream in rewriter.read.items()}
+    return Snapshot(tuple(tables), sql, _columns(sql, tables))
+
+
+def _columns(sql: str, tables: Mapping[str, pa.Table]) -> dict[str, pa.DataType]:
+    try:
+        schema = expressions.run(sql, tables).schema
+    except duckdb.BinderException as fault:
+        raise UnknownName(_line(fault), where="a query over table(x)", fix=_candidates(fault)) from None
+    except duckdb.Error as fault:
+        raise SqlError(_line(fault), where="a query over table(x)", fix="check names and types") from None
+    return {column.name: _plain(column.type) for column in schema}
+
+
+def _line(fault: duckdb.Error) -> str:
+    return str(fault).split("\n")[0].split("Error: ", 1)[-1].replace('"', "")
+
+
+def _candidates(fault: duckdb.Error) -> str:
+    _, found, rest = str(fault).partition("Candidate bindings: ")
+    return f"there are: {rest.split(chr(10))[0]}".replace('"', "") if found else "check names and types"
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Sums of integers are 128 bits wide in DuckDB; a column of ours holds 64."""
+    if pa.types.is_decimal(kind) and kind.precision == 38 and kind.scale == 0:
+        return pa.int64()
+    return pa.int32() if pa.types.is_null(kind) else kind
+
+
+def _content_schema(stream: Stream) -> pa.Schema:
+    fields = [pa.field(column.name, column.type) for column in stream.schema.columns]
+    if TIME not in {column.name for column in stream.schema.columns}:
+        fields.append(pa.field(TIME, EVENT_TIME_TYPE))
+    return pa.schema(fields)
+
+
+Items = list[tuple[str, list[str]]]
+"""FROM items: alias, and its columns in ``*``."""
+
+
+@dataclass
+class _Rewriter:
+    """Turns a tree, in place, into one that DuckDB reads: relations by name, ``*`` spelled out, columns named."""
+
+    catalog: Relations
+    view: Callable[[CreateView], Stream]
+    read: dict[str, Stream] = field(default_factory=dict)
+
+    def query(self, query: exp.Expr, around: Mapping[str, list[str]], texts: Sequence[str] = ()) -> list[str]:
+        """The names of the columns of a query, rewritten."""
+        ctes = dict(around)
+        for cte in getattr(query, "ctes", ()):
+            ctes[cte.alias] = self.query(cte.this, ctes)
+        if isinstance(query, exp.Subquery):
+            return self.query(query.this, ctes)
+        if isinstance(query, exp.SetOperation):
+            names = self.query(query.left, ctes, texts)
+            self.query(query.right, ctes)
+            return names
+        if not isinstance(query, exp.Select):
+            raise Unsupported(f"{type(query).__name__} is not supported over table(x)", fix="SELECT .. FROM table(x)")
+        query.set("settings", None)
+        return self._select(query, ctes, texts)
+
+    def _select(self, select: exp.Select, ctes: Mapping[str, list[str]], texts: Sequence[str]) -> list[str]:
+        items: Items = []
+        merged: list[str] = []
+        source = select.args.get("from_") or select.args.get("from")
+        if source is not None:
+            items.append(self._item(source.this, ctes))
+        for join in select.args.get("joins") or ():
+            right = self._item(join.this, ctes)
+            merged += [name for name in _join(join, items, right) if name not in merged]
+            items.append(right)
+        _check_names(select, items)
+        for inner in _inner_queries(select):
+            self.query(inner, ctes)
+        return _projected(select, items, merged, texts)
+
+    def _item(self, table: exp.Expr, ctes: Mapping[str, list[str]]) -> tuple[str, list[str]]:
+        if isinstance(table, exp.Subquery):
+            return table.alias, self.query(table.this, ctes)
+        if not isinstance(table, exp.Table):
+            raise Unsupported(
+                f"{type(table).__name__} in FROM is not supported", where=place_of(table, "FROM"), fix="FROM table(x)"
+            )
+        if table.name in ctes and not isinstance(table.this, exp.Anonymous):
+            return table.alias or table.name, ctes[table.name]
+        call = function_name(table.this) if isinstance(table.this, exp.Anonymous) else ""
+        name = table.this.expressions[0].name if call else table.name
+        alias = table.alias or name
+        if call not in ("table", "changelog", ""):
+            raise Unsupported(
+                f"{call}() in FROM is not supported over table(x)",
+                where=place_of(table, "FROM"),
+                fix="FROM table(stream)",
+            )
+        definition = self.catalog.get(name).definition
+        if isinstance(definition, CreateView) and not definition.materialized:
+            inner = definition.query.copy()
+            names = _Rewriter(self.catalog, self.view, self.read).query(inner, {})
+            table.replace(exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(alias))))
+            return alias, names
+        stream = self._stream(definition, table)
+        self.read[name] = stream
+        _rename(
+            table,
+            name,
+            alias,
+            [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else [],
+        )
+        declared = [column.name for column in stream.schema.columns]
+        return alias, [*declared, TIME] if stream.timed and TIME not in declared else declared
+
+    def _stream(self, definition: object, table: exp.Expr) -> Stream:
+        if isinstance(definition, CreateStream):
+            return Stream.declared(definition)
+        if isinstance(definition, CreateView):
+            return self.view(definition)
+        raise Unsupported(
+            f"{table.sql()} has no rows to read here",
+            where=place_of(table, "FROM"),
+            fix="table(x) of a stream or a view",
+        )
+
+
+def _inner_queries(select: exp.Select) -> list[exp.Query]:
+    """The queries in the expressions of ``select``, outermost only."""
+    clauses = [select.args.get(name) for name in ("where", "having", "qualify", "order")]
+    parts = [*select.expressions, *(clause for clause in clauses if clause is not None)]
+    walked = (node for part in parts for node in part.walk(prune=lambda node: isinstance(node, exp.Query)))
+    return [node for node in walked if isinstance(node, exp.Query)]
+
+
+def _check_names(select: exp.Select, items: Items) -> None:
+    """Plain columns of the select list must exist: DuckDB would take them for the names that they are given."""
+    for projection in select.expressions:
+        if not isinstance(projection, exp.Column) or isinstance(projection.this, exp.Star) or projection.table:
+            continue
+        known = {name for _, names in items for name in names} | {TIME, DELTA_COLUMN}
+        if projection.name.casefold() not in {name.casefold() for name in known}:
+            raise UnknownName(
+                f'there is no column "{projection.name}"',
+                where=place_of(projection, "SELECT"),
+                fix=suggestion(projection.name, known - {TIME, DELTA_COLUMN}),
+            )
+
+
+def _rename(table: exp.Table, name: str, alias: str, keys: Sequence[str]) -> None:
+    """The relation under its alias; of ``changelog(x, k)`` the last row of each key."""
+    named = exp.Table(this=exp.to_identifier(name, quoted=True))
+    as_alias = exp.TableAlias(this=exp.to_identifier(alias))
+    if not keys:
+        named.set("alias", as_alias)
+        table.replace(named)
+        return
+    numbered = exp.Select(expressions=[exp.Star(), exp.alias_(_row_number(), "arrived")]).from_(named)
+    last = exp.Window(this=exp.RowNumber(), partition_by=[exp.column(key) for key in keys], order=_latest_first())
+    rows = exp.Select(expressions=[exp.Star(except_=[exp.to_identifier("arrived")])]).from_(
+        numbered.subquery("numbered")
+    )
+    rows.set("qualify", exp.Qualify(this=exp.EQ(this=last, expression=exp.Literal.number(1))))
+    table.replace(exp.Subquery(this=rows, alias=as_alias))
+
+
+def _row_number() -> exp.Expr:
+    return exp.Window(this=exp.RowNumber())
+
+
+def _latest_first() -> exp.Order:
+    return exp.Order(expressions=[exp.Ordered(this=exp.column("arrived"), desc=True)])
+
+
+def _join(join: exp.Join, items: Items, right: tuple[str, list[str]]) -> list[str]:
+    """The columns that the join merges; NATURAL is spelled out, since ``_tp_time`` is not part of it."""
+    if join.method.upper() == "NATURAL":
+        left = [name for _, names in items for name in names]
+        common = [name for name in right[1] if name in left and name not in (TIME, SEQUENCE)]
+        join.set("method", None)
+        join.set("using", [exp.to_identifier(name) for name in common])
+    if join.method.upper() in ("LATEST", "ANY"):
+        raise Unsupported(
+            f"{join.method.upper()} JOIN over table(x) is not supported", where=place_of(join, "JOIN"), fix="ASOF JOIN"
+        )
+    if (on := join.args.get("on")) is not None:
+        times: list[exp.Expr] = [exp.column(TIME, table=items[0][0]), exp.column(TIME, table=right[0])]
+        join.set("on", bounded_on(on, times, place_of(join, "JOIN .. ON")))
+    return [identifier.name for identifier in join.args.get("using") or ()]
+
+
+def _projected(select: exp.Select, items: Items, merged: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """Replaces the select list by one in which every column has its name."""
+    found: list[tuple[str, str, exp.Expr]] = []
+    for position, projection in enumerate(select.expressions):
+        star = projection.this if isinstance(projection, exp.Column) else projection
+        if isinstance(star, exp.Star):
+            found += _starred(star, projection.table if isinstance(projection, exp.Column) else "", items, merged)
+        elif projection.alias:
+            found.append((projection.alias, "", projection.unalias()))
+        elif isinstance(projection, exp.Column):
+            if projection.name != DELTA_COLUMN:
+                found.append((projection.name, projection.table, projection))
+        else:
+            written = texts[position] if len(texts) == len(select.expressions) else projection.sql(dialect="clickhouse")
+            found.append((written, "", projection))
+    names = output_names([(name, table) for name, table, _ in found])
+    select.set(
+        "expressions",
+        [
+            exp.alias_(expression.copy(), name, quoted=True)
+            for name, (_, _, expression) in zip(names, found, strict=True)
+        ],
+    )
+    return names
+
+
+def _starred(star: exp.Star, table: str, items: Items, merged: Sequence[str]) -> list[tuple[str, str, exp.Expr]]:
+    excluded = {column.name for column in star.args.get("except_") or star.args.get("except") or ()}
+    columns: list[tuple[str, str, exp.Expr]] = []
+    if not table:
+        columns += [(name, "", exp.column(name)) for name in merged]
+    for alias, names in items:
+        if table in ("", alias):
+            columns += [(name, alias, exp.column(name, table=alias)) for name in names if table or name not in merged]
+    return [column for column in columns if column[0] not in excluded]

@@ -1,0 +1,72 @@
+"""A small world for tests of planning: a catalog made of statements, queries in memory, what they should hold."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sql.parse import parse, parse_one
+from sql.query import Plan, plan_query, recompute
+from sql.settings import Value
+from sql.statements import CreateStream, CreateView, Select
+from tests.conformance.memory import MemoryHost
+from tests.conformance.sql_engine import SqlEngine
+
+Row = dict[str, object]
+
+
+@dataclass
+class World:
+    """``create`` and ``plan`` ask the catalog only; ``run`` starts a query in memory."""
+
+    engine: SqlEngine = field(default_factory=lambda: SqlEngine(MemoryHost()))
+    net: Counter[tuple[object, ...]] = field(default_factory=Counter)
+
+    @staticmethod
+    def of(*statements: str) -> World:
+        world = World()
+        for statement in statements:
+            world.engine.create(statement)
+        return world
+
+    def plan(self, query: str, **settings: Value) -> Plan:
+        return plan_query("q", select(query), self.engine.catalog, settings)
+
+    def explain(self, query: str, **settings: Value) -> str:
+        return self.plan(query, **settings).explain()
+
+    def start(self, query: str, **settings: Value) -> None:
+        self.engine.start(query, settings)
+
+    def insert(self, table: str, *rows: Row) -> None:
+        self.engine.insert(table, list(rows))
+
+    def delete(self, table: str, *rows: Row) -> None:
+        self.engine.delete(table, list(rows))
+
+    def drain(self) -> list[tuple[Mapping[str, object], int]]:
+        """The changes since the last drain; ``net`` adds them up."""
+        changes = [(change.row, change.delta) for change in self.engine.drain()]
+        for row, delta in changes:
+            self.net[tuple(row.values())] += delta
+        return changes
+
+    def table(self) -> Counter[tuple[object, ...]]:
+        """What all changes add up to."""
+        return Counter({row: count for row, count in self.net.items() if count})
+
+    def recomputed(self, query: str) -> Counter[tuple[object, ...]]:
+        """The same query over the content of its inputs, as a batch."""
+        rows = self.engine._answered(recompute("q", select(query), self.engine.catalog))  # noqa: SLF001
+        return Counter(tuple(row.values()) for row in rows)
+
+
+def select(query: str) -> Select:
+    statement = parse_one(query)
+    assert isinstance(statement, Select)
+    return statement
+
+
+def statements(text: str) -> Sequence[CreateStream | CreateView]:
+    return [one for one in parse(text) if isinstance(one, CreateStream | CreateView)]
