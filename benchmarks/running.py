@@ -1,0 +1,57 @@
+"""A query started from SQL in this process, as the runner does it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from services.settings import Settings
+from spark_jobs.query import RunningQuery
+from spark_jobs.settings import JobSettings
+from sql import plan_query
+from sql.catalog import Catalog
+from sql.parse import parse_one
+from sql.statements import CreateStream, CreateView
+
+
+def start(
+    session: SparkSession, brokers: str, folder: Path, settings: Settings, ddl: list[str], view: str
+) -> RunningQuery:
+    """Create the streams of ``ddl`` (topics are there already), plan ``view`` and start it."""
+    catalog = Catalog.open(f"sqlite:///{folder / 'catalog.db'}")
+    for text in ddl:
+        statement = parse_one(text)
+        assert isinstance(statement, CreateStream)
+        catalog.create(statement, now_ms=0)
+    statement = parse_one(view)
+    assert isinstance(statement, CreateView)
+    plan = plan_query(statement.name, statement, catalog)
+    print(plan.explain())
+    return RunningQuery.start(
+        session,
+        plan.dataflow,
+        name=statement.name,
+        output_topic=statement.name,
+        brokers=brokers,
+        checkpoint_dir=folder / "checkpoint",
+        fingerprint=plan.fingerprint,
+        plan=plan.explain(),
+        snapshots=dict,
+        settings=JobSettings(
+            buckets=2,
+            max_offsets_per_trigger=settings.max_offsets_per_trigger,
+            output_partitions=2,
+            local_copy_dir=folder / "state-copy",
+        ),
+    )
+
+
+def drain(query: RunningQuery, ends: dict[str, dict[int, int]]) -> None:
+    """Wait until all input up to ``ends`` is read, its state saved and its output committed."""
+    while not query.drained(ends):
+        failure = query.error()
+        if failure is not None:
+            raise failure
+        time.sleep(0.05)
