@@ -24,7 +24,6 @@ from changelog.rows import any_null, where
 from joins.arrangement import Arrangement
 from joins.dataflow import Bidirectional, Ingest, JoinKind, Pad
 from joins.keyed import Intake
-from joins.limit import BufferLimit
 from joins.padding import CountedPadding, Padding, RederivedPadding
 from joins.pairs import Pairing
 from joins.store import RunStore
@@ -38,7 +37,6 @@ class BidirectionalOperator:
         self._left = Intake.of(spec.left, store, f"{name}.left", null_safe)
         self._right = Intake.of(spec.right, store, f"{name}.right", null_safe)
         self._pairing = Pairing(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
-        self._limit = BufferLimit(spec.max_buffered_bytes, store)
         left, right = self._left.arrangement, self._right.arrangement
         matching = self._pairing.matching
         self._left_padding: Padding | None = None
@@ -66,7 +64,6 @@ class BidirectionalOperator:
         parts.append(self._pairing.of_left(left, self._right.arrangement.probe(left.table, self._left.port.keys)))
         _remember(self._left, left)
         parts.extend(self._padded())
-        self._limit.check()
         return Changes.concat(parts)
 
     def _watch(self, left: Changes, right: Changes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +28,7 @@ from joins.dataflow import (
 )
 from joins.exchange import cut
 from joins.keyed import KeyedOperator
+from joins.limit import check_buffered
 from joins.oneshot import AsofOperator, EnrichmentOperator
 from joins.store import RunStore
 
@@ -75,10 +76,8 @@ def ports(operator: Operator) -> tuple[Port, ...]:
     return (operator.port,) if isinstance(operator, Keyed) else (operator.left, operator.right)
 
 
-def started(operator: Operator, store: RunStore, name: str, buckets: int) -> Running:
-    """The operator at work on ``store``; a limit on what it buffers is shared equally by the buckets."""
-    if not isinstance(operator, Keyed) and operator.max_buffered_bytes is not None:
-        operator = replace(operator, max_buffered_bytes=operator.max_buffered_bytes // buckets)
+def started(operator: Operator, store: RunStore, name: str) -> Running:
+    """The operator at work on ``store``."""
     match operator:
         case Keyed():
             return KeyedOperator(operator, store, name)
@@ -105,7 +104,7 @@ class LevelTask:
         self._nodes = [
             (
                 node,
-                started(node.operator, store, str(index), buckets),
+                started(node.operator, store, str(index)),
                 tuple(step.bound(snapshots) for step in node.transforms),
             )
             for index, node in enumerate(dataflow.nodes)
@@ -126,7 +125,9 @@ class LevelTask:
                 rows, dropped = self._on_time(_received(waiting.pop(edge, []), port), port, edge)
                 inputs.append(rows)
                 late += dropped
-            self._leave(node, operator.on_batch(inputs), transforms, output)
+            changes = operator.on_batch(inputs)
+            check_buffered(node.operator, self._store, self._buckets)
+            self._leave(node, changes, transforms, output)
         self._advance(marks)
         unfounded += sum(operator.unfounded for _, operator, _ in self._nodes)
         output.counters = {"late": late, "unfounded": unfounded}

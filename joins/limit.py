@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from changelog.errors import StateLimitExceeded
+from joins.dataflow import Keyed, Operator
 from joins.store import RunStore
 
 
-@dataclass(frozen=True)
-class BufferLimit:
-    """``bytes`` is the share of one bucket; None: no limit."""
-
-    bytes: int | None
-    store: RunStore
-
-    def check(self) -> None:
-        if self.bytes is None:
-            return
-        held = self.store.buffered_bytes
-        if held > self.bytes:
-            raise StateLimitExceeded(
-                f"the rows buffered by the join passed join_max_buffered_bytes: "
-                f"{held} bytes in one bucket, whose share of the limit is {self.bytes}",
-                fix="raise join_max_buffered_bytes, bound the join in time (date_diff_within), or select fewer columns",
-            )
+def check_buffered(operator: Operator, store: RunStore, buckets: int) -> None:
+    """Raise StateLimitExceeded if a bucket holds more than its share: the limit, divided equally by the buckets."""
+    limit = None if isinstance(operator, Keyed) else operator.max_buffered_bytes
+    if limit is not None and store.buffered_bytes > limit // buckets:
+        raise StateLimitExceeded(
+            f"the rows buffered by the join passed join_max_buffered_bytes = {limit}: one of {buckets} buckets "
+            f"holds {store.buffered_bytes} bytes",
+            fix="raise join_max_buffered_bytes, give the join a bound, or select fewer columns",
+        )

@@ -22,7 +22,6 @@ from changelog.schema import ARRIVAL
 from joins.arrangement import Matches
 from joins.dataflow import AsofOnce, Enrichment, JoinKind, Pad
 from joins.keyed import Intake
-from joins.limit import BufferLimit
 from joins.padding import distinct
 from joins.pairs import Pairing
 from joins.store import RunStore
@@ -37,7 +36,6 @@ class EnrichmentOperator:
         self._right = Intake.of(spec.right, store, f"{name}.right", null_safe)
         self._pairing = Pairing(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
         self._pads = spec.kind is JoinKind.LEFT
-        self._limit = BufferLimit(spec.max_buffered_bytes, store)
 
     @property
     def unfounded(self) -> int:
@@ -47,7 +45,6 @@ class EnrichmentOperator:
         left_rows, right_rows = inputs
         if right_rows is not None and right_rows.num_rows:
             self._take_in(right_rows)
-            self._limit.check()
         if left_rows is None or left_rows.num_rows == 0:
             return Changes.empty(self._pairing.schema)
         return self._answered(Changes(left_rows.select([*self._left.schema.names, DELTA])))

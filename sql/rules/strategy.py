@@ -6,7 +6,8 @@ Timeplus rules, which hold where every stream below has them:
     append           bidirectional       enrichment: INNER, LEFT
     keyed, changelog refused             bidirectional
 
-RIGHT is LEFT with the sides turned. RisingWave rules: bidirectional, always.
+RIGHT is LEFT with the sides turned. A chain of append streams alone is bidirectional throughout: an outer join of them
+is updating only in that padded rows come and go. RisingWave rules: bidirectional, always.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from changelog.errors import Unsupported
+from changelog.schema import Kind
 from joins.dataflow import JoinKind
-from sql.plan import Node, Strategy, changes, rules_of
+from sql.plan import Join, Map, Node, Scan, Strategy, changes, rules_of, walk
 from sql.types import Rules
 
 
@@ -32,7 +34,7 @@ def choose(kind: JoinKind, left: Node, right: Node, asof: bool, place: str) -> C
     if asof:
         return _asof(kind, left, right, place)
     timeplus = rules_of(left) == rules_of(right) == Rules.TIMEPLUS
-    if not timeplus or changes(left) == changes(right):
+    if not timeplus or changes(left) == changes(right) or (_of_appends(left) and _of_appends(right)):
         return Choice(Strategy.BIDIRECTIONAL)
     turned = changes(left)
     wanted = JoinKind.RIGHT if turned else JoinKind.LEFT
@@ -50,6 +52,16 @@ def choose(kind: JoinKind, left: Node, right: Node, asof: bool, place: str) -> C
         "each left row is answered once, so an unmatched right row never has its answer",
         where=place,
         fix="INNER JOIN or LEFT JOIN, or read the append stream as changes: changelog(stream, key)",
+    )
+
+
+def _of_appends(node: Node) -> bool:
+    """Whether ``node`` joins nothing but append streams, symmetrically."""
+    return all(
+        (isinstance(part, Scan) and part.stream.kind == Kind.APPEND)
+        or (isinstance(part, Join) and part.strategy == Strategy.BIDIRECTIONAL)
+        or isinstance(part, Map)
+        for part in walk(node)
     )
 
 
