@@ -1,0 +1,67 @@
+"""Completion for the console: keywords, names of relations, and the columns of those that the statement names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from changelog.schema import TIME
+from sql.catalog import Catalog, Relation
+from sql.settings import SETTINGS
+from sql.statements import CreateDictionary, CreateStream
+
+_KEYWORDS = """
+AND AS ASOF BETWEEN BY CASE CAST CHANGELOG CREATE DELETE DESCRIBE DROP ELSE EMIT END EXCEPT EXISTS EXPLAIN
+EXTERNAL FALSE FROM FULL GROUP IF IN INDEX INNER INSERT INTERVAL INTO IS JOIN KEY LEFT LIKE LIMIT MATERIALIZED
+MUTABLE NATURAL NOT NULL ON OR ORDER PAUSE PRIMARY QUERIES RESUME RIGHT SELECT SET SETTINGS SHOW SOURCE STREAM
+STREAMS TABLE TERMINATE THEN TRUE UPDATE USING VALUES VIEW VIEWS WATERMARK WHEN WHERE WITH table( changelog(
+"""
+KEYWORDS = tuple(_KEYWORDS.split())
+_WORD = re.compile(r"[\w.]+$")
+_NAMES = re.compile(r"\w+")
+
+
+class NameCompleter(Completer):
+    """Asks the catalog at each completion, so that what was created a moment ago is offered."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterator[Completion]:
+        found = _WORD.search(document.text_before_cursor)
+        word = found.group() if found else ""
+        relations = self._catalog.relations()
+        alias, dot, prefix = word.rpartition(".")
+        if dot:
+            yield from _completions(prefix, columns_of(relations, document.text, alias), "column")
+            return
+        yield from _completions(word, [relation.name for relation in relations], "name")
+        yield from _completions(word, columns_of(relations, document.text), "column")
+        if word:
+            yield from _completions(word, KEYWORDS, "")
+            yield from _completions(word, [setting.name for setting in SETTINGS], "setting")
+
+
+def columns_of(relations: Iterable[Relation], statement: str, alias: str = "") -> list[str]:
+    """The columns of the relations that ``statement`` names; of one alone, if ``alias`` is its name or alias there."""
+    words = _NAMES.findall(statement)
+    if alias and alias not in {relation.name for relation in relations}:
+        match = re.search(rf"(\w+)\)?\s+(?:AS\s+)?{re.escape(alias)}\b", statement, re.IGNORECASE)
+        alias = match.group(1) if match else alias
+    names: dict[str, None] = {}
+    for relation in relations:
+        definition = relation.definition if relation.name in words and alias in ("", relation.name) else None
+        if isinstance(definition, CreateStream | CreateDictionary):
+            names.update(dict.fromkeys([*(column.name for column in definition.columns), TIME]))
+    return list(names)
+
+
+def _completions(prefix: str, candidates: Iterable[str], meta: str) -> Iterator[Completion]:
+    folded = prefix.casefold()
+    for candidate in dict.fromkeys(candidates):
+        if candidate.casefold().startswith(folded):
+            text = candidate.lower() if candidate.isupper() and prefix.islower() else candidate
+            yield Completion(text, start_position=-len(prefix), display_meta=meta)

@@ -1,0 +1,118 @@
+"""``dovetail sql``: a console with history, completion and statements over several lines."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application.current import get_app
+from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.completion import ThreadedCompleter
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.lexers import PygmentsLexer
+from pygments.lexers.sql import SqlLexer
+
+from changelog.errors import DovetailError
+from services.cli.completion import NameCompleter
+from services.cli.failures import show_error
+from services.cli.run import show_result
+from services.cli.show import Screen
+from services.session import Session
+from sql.parse import complete, parse
+
+_LEAVE = ("\\q", "quit", "exit")
+_HELP_WORDS = ("help", "\\h", "\\?")
+_HELP = """\
+A statement ends with ; and may have several lines. Tab completes, the up key goes back, Ctrl-R searches.
+  CREATE STREAM s(..) | MUTABLE STREAM s(..) PRIMARY KEY (..) | TABLE t(..) | SOURCE s(..)
+  CREATE MATERIALIZED VIEW v [INTO s] AS SELECT ..    a query that runs until it is dropped
+  SELECT .. FROM a JOIN b ON ..                       its changelog as it comes; Ctrl-C ends it
+  SELECT .. FROM table(a)                             the content now
+  INSERT INTO s VALUES (..) | UPDATE s SET .. | DELETE FROM s WHERE ..
+  SHOW STREAMS | VIEWS | QUERIES | SETTINGS           DESCRIBE s, SHOW CREATE s, DROP STREAM s
+  EXPLAIN SELECT ..                                   the plan, nothing is run
+  PAUSE v | RESUME v | TERMINATE v
+  \\q or Ctrl-D leaves"""
+
+
+class Console:
+    """Reads statements until the user leaves; an error ends the statement, not the console."""
+
+    def __init__(self, session: Session, screen: Screen) -> None:
+        self._session = session
+        self._screen = screen
+
+    def run(self) -> None:
+        prompt = self._prompt()
+        self._screen.note(f"Kafka at {self._session.context.brokers}; help; shows the statements, \\q leaves")
+        while True:
+            try:
+                text = prompt.prompt("dovetail> ")
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                return
+            if _command(text) in _LEAVE:
+                return
+            self._execute(text)
+
+    def _execute(self, text: str) -> None:
+        if _command(text) in _HELP_WORDS:
+            self._screen.line(_HELP)
+            return
+        try:
+            for statement in parse(text):
+                show_result(self._screen, self._session.execute(statement))
+        except DovetailError as error:
+            show_error(self._screen, error)
+        except KeyboardInterrupt:
+            self._screen.note("cancelled")
+
+    def _prompt(self) -> PromptSession[str]:
+        return PromptSession(
+            history=FileHistory(str(_history_file())),
+            auto_suggest=AutoSuggestFromHistory(),
+            completer=ThreadedCompleter(NameCompleter(self._session.context.catalog)),
+            complete_while_typing=False,
+            lexer=PygmentsLexer(SqlLexer),
+            multiline=True,
+            key_bindings=_bindings(),
+            prompt_continuation="       .. ",
+        )
+
+
+def _bindings() -> KeyBindings:
+    """Enter runs a statement that is complete, and begins a new line in one that is not."""
+    bindings = KeyBindings()
+
+    @Condition
+    def finished() -> bool:
+        return is_finished(get_app().current_buffer.document)
+
+    @bindings.add("enter", filter=finished)
+    def run_statement(event: KeyPressEvent) -> None:
+        event.current_buffer.validate_and_handle()
+
+    return bindings
+
+
+def is_finished(document: Document) -> bool:
+    """Whether Enter at this place runs the text: it ends with ``;``, is a command of the console, or is blank."""
+    if document.text_after_cursor.strip():
+        return False
+    return complete(document.text) or _command(document.text) in ("", *_LEAVE, *_HELP_WORDS)
+
+
+def _command(text: str) -> str:
+    return text.strip().rstrip(";").strip().lower()
+
+
+def _history_file() -> Path:
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    folder = state / "dovetail"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / "history"

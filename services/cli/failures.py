@@ -1,0 +1,37 @@
+"""Errors as a person reads them, and the exit code that goes with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.text import Text
+
+from changelog.errors import DovetailError
+from services.cli.show import Screen
+from sql.redact import redacted
+
+FAILED = 1
+INTERRUPTED = 130
+
+
+def show_error(screen: Screen, error: DovetailError) -> None:
+    """What, where and fix; passwords masked."""
+    what, *rest = redacted(str(error)).split("\n")
+    screen.notes.print(Text.assemble(("error: ", "bold red"), what))
+    for line in rest:
+        screen.notes.print(Text(line, style="green" if line.startswith("  fix:") else ""))
+
+
+@contextmanager
+def told(screen: Screen) -> Iterator[None]:
+    """Ends the command with exit code 1 and the error's text, or with 130 on Ctrl-C; never with a traceback."""
+    try:
+        yield
+    except DovetailError as error:
+        show_error(screen, error)
+        raise typer.Exit(FAILED) from None
+    except KeyboardInterrupt:
+        screen.note("interrupted")
+        raise typer.Exit(INTERRUPTED) from None

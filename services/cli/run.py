@@ -1,0 +1,55 @@
+"""Statements from a script, a pipe or the console: executed one by one, each result shown as it comes."""
+
+from __future__ import annotations
+
+import time
+
+from services.cli.show import Screen, rows_text
+from services.session import Done, Live, Result, Rows, Session, Text
+from sql.parse import parse
+from sql.redact import redacted
+
+_ECHOED = 100
+
+
+def run_script(session: Session, screen: Screen, script: str, *, until_idle: bool, echo: bool) -> None:
+    """All statements of ``script``. It is read as a whole first: a syntax error at its end is told before it begins."""
+    for statement in parse(script):
+        if echo:
+            screen.note(f"> {shortened(statement.text)}")
+        show_result(screen, session.execute(statement), until_idle=until_idle)
+
+
+def show_result(screen: Screen, result: Result, *, until_idle: bool = False) -> None:
+    match result:
+        case Done():
+            screen.note(result.text, style="")
+        case Text():
+            screen.line(result.text)
+        case Rows():
+            screen.rows(result.table, result.note)
+        case Live():
+            show_changelog(screen, result, until_idle=until_idle)
+
+
+def show_changelog(screen: Screen, live: Live, *, until_idle: bool) -> None:
+    """The rows as they come. Ctrl-C ends the query, not the session."""
+    started = time.monotonic()
+    screen.note("starting the query ..")
+    try:
+        with live.changelog as changelog:
+            screen.note("running; all input so far is read" if until_idle else "running; Ctrl-C ends it")
+            lines = screen.changelog(changelog.schema)
+            try:
+                for rows in changelog.batches(until_idle=until_idle):
+                    lines.add(rows)
+            except KeyboardInterrupt:
+                screen.note("cancelled")
+            screen.note(f"{rows_text(lines.count)} in {time.monotonic() - started:.1f} s")
+    except KeyboardInterrupt:
+        screen.note("cancelled")
+
+
+def shortened(text: str) -> str:
+    line = " ".join(redacted(text).split())
+    return line if len(line) <= _ECHOED else line[: _ECHOED - 2] + ".."

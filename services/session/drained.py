@@ -1,0 +1,112 @@
+"""Whether a query has answered all its input, as the runner reports it in the catalog."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from changelog.errors import ServiceUnavailable, SqlError
+from services.session.contents import Offsets
+from services.session.context import Context
+from services.session.kafka_topics import PartitionOffsets
+from sql.catalog import Actual, Desired, Query
+from sql.query import Plan, plan_query
+from sql.statements import CreateView
+
+_POLL_S = 0.1
+_SAY_AFTER_S = 5.0
+_STANDSTILL_S = 60.0
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How far a query has read: ``starts`` and ``offsets``, topic → partition → offset."""
+
+    starts: Offsets
+    offsets: Offsets
+    rows_in: int
+    rows_out: int
+
+    @staticmethod
+    def of(query: Query) -> Reading:
+        """As the runner last reported it."""
+        progress = query.progress
+        counts = progress.get("counts", {})
+        return Reading(
+            _offsets(progress.get("starts")),
+            _offsets(progress.get("offsets")),
+            int(counts.get("rows_in", 0)),
+            int(counts.get("rows_out", 0)),
+        )
+
+    def start(self, topic: str, partition: int) -> int:
+        return self.starts.get(topic, {}).get(partition, 0)
+
+    def reached(self, topic: str, partition: int) -> int:
+        """Where the next batch begins."""
+        return self.offsets.get(topic, {}).get(partition, self.start(topic, partition))
+
+    def includes(self, ends: Offsets) -> bool:
+        return all(
+            self.reached(topic, partition) >= end for topic, wanted in ends.items() for partition, end in wanted.items()
+        )
+
+
+def _offsets(reported: Mapping[str, Mapping[str, Any]] | None) -> dict[str, PartitionOffsets]:
+    """JSON turns the numbers of partitions into texts."""
+    return {
+        topic: {int(partition): int(offset) for partition, offset in wanted.items()}
+        for topic, wanted in (reported or {}).items()
+    }
+
+
+def input_ends(context: Context, plan: Plan) -> dict[str, PartitionOffsets]:
+    """Where the inputs of a query end now."""
+    return {topic: context.topics.settled_ends(topic) for topic in input_topics(plan)}
+
+
+def input_topics(plan: Plan) -> Iterable[str]:
+    return sorted({scan.topic for scan in plan.dataflow.scans})
+
+
+def await_upstream(context: Context, plan: Plan) -> None:
+    """Wait until the views that a query reads have read their own inputs, from the first ones on."""
+    running = {query.name for query in context.catalog.queries() if query.desired is Desired.RUNNING}
+    for name in plan.reads:
+        definition = context.catalog.get(name).definition
+        if isinstance(definition, CreateView) and name in running:
+            upstream = plan_query(name, definition, context.catalog)
+            await_upstream(context, upstream)
+            await_reading(context, name, input_ends(context, upstream))
+
+
+def reading(context: Context, name: str) -> Reading:
+    """How far the query has read. Raises SqlError with the runner's reason if it has failed."""
+    query = context.catalog.query(name)
+    if query.actual is Actual.FAILED:
+        raise SqlError(query.error or f'the query "{name}" failed')
+    return Reading.of(query)
+
+
+def await_reading(context: Context, name: str, ends: Offsets) -> Reading:
+    """Wait until the query has read its inputs up to ``ends``. Raises ServiceUnavailable when it stands still."""
+    moved = said = time.monotonic()
+    before: Reading | None = None
+    while True:
+        now = reading(context, name)
+        if now.includes(ends):
+            return now
+        if now != before:
+            before, moved = now, time.monotonic()
+        if time.monotonic() - moved > _STANDSTILL_S:
+            raise ServiceUnavailable(
+                f'the query "{name}" has read nothing for {_STANDSTILL_S:g} s, though there is more to read',
+                where=f"state {context.catalog.query(name).actual.value}",
+                fix=f"SHOW QUERIES; dovetail status; RESUME {name} if it is paused",
+            )
+        if time.monotonic() - said > _SAY_AFTER_S:
+            said = time.monotonic()
+            context.say(f"{name}: {now.rows_in:,} rows in, {now.rows_out:,} out")
+        time.sleep(_POLL_S)

@@ -1,0 +1,198 @@
+"""SHOW, DESCRIBE, SHOW CREATE: what there is, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pyarrow as pa
+
+from changelog.errors import Unsupported
+from changelog.schema import TIME, Column
+from services.session.contents import stream_of
+from services.session.context import Context
+from services.session.result import Rows, Text
+from sql.catalog import Query, Relation, What
+from sql.settings import SETTINGS
+from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Describe, Show, ShowCreate
+from sql.types import Rules, display
+
+INSTANT = pa.timestamp("ms", tz="UTC")
+_WIDEST = 60
+
+
+def show(context: Context, statement: Show) -> Rows:
+    match statement.what:
+        case "streams":
+            return _streams(context, statement.like)
+        case "views":
+            return _views(context, statement.like)
+        case "queries":
+            return _queries(context, statement.like)
+        case "settings":
+            return _settings(statement.like)
+        case "indexes":
+            return _named(context, What.INDEX, statement.like)
+        case _:
+            return _named(context, What.DICTIONARY, statement.like)
+
+
+def _streams(context: Context, like: str | None) -> Rows:
+    partitions = context.topics.partitions()
+    lines = []
+    for relation in context.catalog.relations(What.STREAM, like):
+        statement = relation.definition
+        assert isinstance(statement, CreateStream)
+        topic = statement.topic or statement.name
+        lines.append(
+            {
+                "name": statement.name,
+                "kind": statement.kind.value,
+                "primary key": ", ".join(statement.primary_key),
+                "topic": topic,
+                "partitions": partitions.get(topic),
+                "columns": _shortened(", ".join(column.name for column in statement.columns)),
+            }
+        )
+    return _rows(
+        lines,
+        name=pa.string(),
+        kind=pa.string(),
+        **{"primary key": pa.string()},
+        topic=pa.string(),
+        partitions=pa.int32(),
+        columns=pa.string(),
+    )
+
+
+def _views(context: Context, like: str | None) -> Rows:
+    queries = {query.name: query for query in context.catalog.queries()}
+    lines = []
+    for relation in context.catalog.relations(What.VIEW, like):
+        statement, query = relation.definition, queries.get(relation.name)
+        assert isinstance(statement, CreateView)
+        lines.append(
+            {
+                "name": statement.name,
+                "topic": query.topic if query is not None else "",
+                "state": state_of(query) if query is not None else "not materialized",
+                "definition": _shortened(relation.shown),
+            }
+        )
+    return _rows(lines, name=pa.string(), topic=pa.string(), state=pa.string(), definition=pa.string())
+
+
+def _queries(context: Context, like: str | None) -> Rows:
+    lines = [
+        {
+            "name": query.name,
+            "state": state_of(query),
+            "rows in": _count(query, "rows_in"),
+            "rows out": _count(query, "rows_out"),
+            "rejected": _count(query, "rejected"),
+            "topic": query.topic,
+            "since": datetime.fromtimestamp(query.created_ms / 1000, UTC),
+            "error": _shortened(query.error.split("\n")[0]),
+        }
+        for query in context.catalog.queries()
+        if like is None or _matches(query.name, like)
+    ]
+    counts = {name: pa.int64() for name in ("rows in", "rows out", "rejected")}
+    return _rows(
+        lines, name=pa.string(), state=pa.string(), **counts, topic=pa.string(), since=INSTANT, error=pa.string()
+    )
+
+
+def state_of(query: Query) -> str:
+    """What the query does; what it is on the way to, where that differs."""
+    actual, desired = query.actual.value, query.desired.value
+    return actual if actual in (desired, "failed") else f"{actual}, to be {desired}"
+
+
+def _count(query: Query, name: str) -> int | None:
+    counts = query.progress.get("counts", query.progress)
+    value = counts.get(name) if isinstance(counts, Mapping) else None
+    return value if isinstance(value, int) else None
+
+
+def _settings(like: str | None) -> Rows:
+    lines = [
+        {
+            "name": setting.name,
+            "type": setting.type.__name__,
+            "unit": setting.unit,
+            "default": "" if setting.default is None else str(setting.default),
+            "meaning": setting.help,
+        }
+        for setting in SETTINGS
+        if like is None or _matches(setting.name, like)
+    ]
+    return _rows(lines, name=pa.string(), type=pa.string(), unit=pa.string(), default=pa.string(), meaning=pa.string())
+
+
+def _named(context: Context, what: What, like: str | None) -> Rows:
+    lines = [
+        {"name": relation.name, "definition": _shortened(relation.shown)}
+        for relation in context.catalog.relations(what, like)
+    ]
+    return _rows(lines, name=pa.string(), definition=pa.string())
+
+
+def describe(context: Context, statement: Describe) -> Rows:
+    """The columns of a stream, a view or a dictionary."""
+    relation = context.catalog.get(statement.name)
+    definition = relation.definition
+    if isinstance(definition, CreateIndex):
+        raise Unsupported(f'"{relation.name}" is an index of {definition.stream}', fix=f"DESCRIBE {definition.stream}")
+    if isinstance(definition, CreateDictionary):
+        return _columns(
+            [(column.name, column.type, column) for column in definition.columns],
+            definition.primary_key,
+            Rules.TIMEPLUS,
+        )
+    stream = stream_of(context.catalog, statement.name)
+    columns: list[tuple[str, pa.DataType, Column | None]] = []
+    columns += [(column.name, column.type, column) for column in stream.schema.columns]
+    if stream.timed and TIME not in [name for name, _, _ in columns]:
+        columns.append((TIME, INSTANT, None))
+    return _columns(columns, stream.schema.primary_key, stream.rules)
+
+
+def _columns(
+    columns: Iterable[tuple[str, pa.DataType, Column | None]], primary_key: Sequence[str], rules: Rules
+) -> Rows:
+    lines = [
+        {
+            "column": name,
+            "type": display(kind, rules),
+            "null": "" if name in primary_key or (column is not None and not column.nullable) else "yes",
+            "default": (column.default or "") if column is not None else "the time of the record",
+            "key": "primary key" if name in primary_key else "",
+        }
+        for name, kind, column in columns
+    ]
+    return _rows(lines, column=pa.string(), type=pa.string(), null=pa.string(), default=pa.string(), key=pa.string())
+
+
+def show_create(context: Context, statement: ShowCreate) -> Text:
+    """The user's own text, its passwords masked."""
+    relation: Relation = context.catalog.get(statement.name)
+    return Text(relation.shown)
+
+
+def _rows(lines: Sequence[Mapping[str, Any]], **columns: pa.DataType) -> Rows:
+    arrays = [pa.array([line[name] for line in lines], kind) for name, kind in columns.items()]
+    return Rows(pa.table(arrays, names=list(columns)))
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """SQL's LIKE, letter case aside."""
+    escaped = "".join(f"[{c}]" if c in "*?[" else c for c in pattern)
+    return fnmatchcase(name.casefold(), escaped.casefold().replace("%", "*").replace("_", "?"))
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _WIDEST else line[: _WIDEST - 2] + ".."

@@ -1,0 +1,54 @@
+"""What a statement gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Done:
+    """A statement that changed something: one line that says what."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Text:
+    """Lines to be shown as they are: a plan, a definition."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The answer of a bounded query, or a listing."""
+
+    table: pa.Table
+    note: str = ""
+
+
+class Changelog(Protocol):
+    """The rows of a streaming query, as tables whose last column may be ``_tp_delta``."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def batches(self, *, until_idle: bool) -> Iterator[pa.Table]:
+        """Rows as they come; ``until_idle``: until all input there is has been answered. Some tables may be empty."""
+        ...
+
+
+@dataclass(frozen=True)
+class Live:
+    """A streaming query. It runs from entering ``changelog`` to leaving it."""
+
+    changelog: AbstractContextManager[Changelog]
+    notes: tuple[str, ...] = field(default=())
+
+
+Result = Done | Text | Rows | Live

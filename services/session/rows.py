@@ -1,0 +1,189 @@
+"""INSERT, UPDATE, DELETE: statements become records of the stream's topic.
+
+UPDATE and DELETE look at the content of the topic as of now and write what changes it. Records that other producers
+write between the look and the write are not seen: the last record of a key wins, as always in a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from changelog.changes import Changes
+from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.formats.members import Member
+from changelog.schema import TIME, Kind, StreamSchema
+from services.session.contents import answer
+from services.session.context import Context
+from services.session.result import Done
+from services.session.writing import changes_of, expect_values, records_of, typed_rows, written_columns
+from sql.parse import parse_one
+from sql.query import plan_query
+from sql.relations import Stream
+from sql.snapshot import Snapshot, snapshot_of
+from sql.statements import CreateStream, Delete, Insert, Select, Update
+from sql.suggest import suggestion
+
+
+def insert(context: Context, statement: Insert) -> Done:
+    stream = _writable(context, statement.stream)
+    schema = stream.schema
+    if statement.query is not None:
+        rows = _selected(context, schema, statement)
+    else:
+        rows = typed_rows(schema, statement.columns, statement.rows)
+    context.writer.write(stream.topic, records_of(schema, rows))
+    return Done(_counted("inserted", rows.num_rows))
+
+
+def _selected(context: Context, schema: StreamSchema, statement: Insert) -> pa.Table:
+    """INSERT .. SELECT: the columns of the query, in order, into those named, or else declared."""
+    assert statement.query is not None
+    plan = plan_query("insert", Select(statement.query), context.catalog)
+    if plan.snapshot is None:
+        raise Unsupported(
+            "INSERT .. SELECT over a stream would never end",
+            where=f'INSERT INTO "{schema.name}"',
+            fix=f"CREATE MATERIALIZED VIEW v INTO {schema.name} AS SELECT .., or SELECT .. FROM table(x)",
+        )
+    names = statement.columns or [column.name for column in schema.columns]
+    if len(names) != len(plan.columns):
+        raise SqlError(
+            f"the query has {len(plan.columns)} columns, and {len(names)} are to be filled: {', '.join(names)}",
+            where=f'INSERT INTO "{schema.name}"',
+        )
+    found = dict(zip(names, answer(context, plan.snapshot).columns, strict=True))
+    rows = Changes.of(_declared(schema, found)).table
+    expect_values(schema, rows)
+    return rows
+
+
+def _declared(schema: StreamSchema, found: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+    """The declared columns, from what was found, else from their defaults."""
+    known = [column.name for column in schema.columns]
+    for name in found:
+        if name not in (*known, TIME):
+            raise UnknownName(f'"{schema.name}" has no column "{name}"', where="INSERT", fix=suggestion(name, known))
+    count = len(next(iter(found.values())))
+    columns = {}
+    for column in schema.columns:
+        given = found.get(column.name)
+        columns[column.name] = (
+            pa.chunked_array([pa.array([Member.of(column).default] * count, column.type)])
+            if given is None
+            else _cast(given, column.type, column.name)
+        )
+    if TIME in found and TIME not in columns:
+        columns[TIME] = found[TIME]
+    return pa.table(columns)
+
+
+def update(context: Context, statement: Update) -> Done:
+    """Each row that WHERE holds for, with the assigned columns computed from the row before."""
+    stream = _changeable(context, statement.stream, "UPDATE")
+    schema = stream.schema
+    assigned = dict(statement.assignments)
+    known = [column.name for column in schema.columns]
+    for name in assigned:
+        if name not in known:
+            raise UnknownName(
+                f'"{schema.name}" has no column "{name}"', where="UPDATE .. SET", fix=suggestion(name, known)
+            )
+    new = [assigned.get(name, exp.column(name, quoted=True)).copy() for name in known]
+    both = _matching(context, stream, statement.where, new)
+    old = both.select(range(len(known))).rename_columns(known)
+    columns = {
+        column.name: _cast(both.column(len(known) + place), column.type, column.name)
+        for place, column in enumerate(schema.columns)
+    }
+    after = pa.table(columns)
+    expect_values(schema, after)
+    _refuse_doubles(schema, after)
+    context.writer.write(stream.topic, records_of(schema, changes_of(old.cast(after.schema), after)))
+    return Done(_counted("updated", both.num_rows))
+
+
+def delete(context: Context, statement: Delete) -> Done:
+    stream = _changeable(context, statement.stream, "DELETE")
+    rows = _matching(context, stream, statement.where, [])
+    names = written_columns(stream.schema)
+    gone = rows.rename_columns(names)
+    context.writer.write(stream.topic, records_of(stream.schema, Changes.of(gone, -1).table))
+    return Done(_counted("deleted", rows.num_rows))
+
+
+def _matching(context: Context, stream: Stream, where: exp.Expr | None, more: Sequence[exp.Expr]) -> pa.Table:
+    """The rows that WHERE holds for, their declared columns first, then ``more``."""
+    name = stream.schema.name
+    query = _content_query(name)
+    columns = [exp.column(column.name, quoted=True) for column in stream.schema.columns]
+    query.set("expressions", [exp.alias_(column, f"c{place}") for place, column in enumerate([*columns, *more])])
+    if where is not None:
+        query.set("where", exp.Where(this=where.copy()))
+    return answer(context, _snapshot(context, query))
+
+
+def _content_query(name: str) -> exp.Select:
+    quoted = '"' + name.replace('"', '""') + '"'
+    statement = parse_one(f"SELECT 1 FROM table({quoted}) AS {quoted}")
+    query = statement.query if isinstance(statement, Select) else None
+    assert isinstance(query, exp.Select)
+    return query
+
+
+def _snapshot(context: Context, query: exp.Select) -> Snapshot:
+    return snapshot_of(query, context.catalog, lambda view: plan_query(view.name, view, context.catalog).stream())
+
+
+def _writable(context: Context, name: str) -> Stream:
+    definition = context.catalog.get(name).definition
+    if not isinstance(definition, CreateStream):
+        raise Unsupported(
+            f'"{name}" is not a stream: its rows are made by its query', fix="INSERT INTO the streams that it reads"
+        )
+    if definition.source:
+        raise Unsupported(
+            f'"{name}" is a source: its rows come from elsewhere', fix=f"CREATE TABLE {name} .. takes INSERT"
+        )
+    return Stream.declared(definition)
+
+
+def _changeable(context: Context, name: str, verb: str) -> Stream:
+    stream = _writable(context, name)
+    if stream.schema.kind is Kind.APPEND:
+        raise Unsupported(
+            f'"{name}" is append-only: its rows are never changed',
+            where=verb,
+            fix="CREATE MUTABLE STREAM .. PRIMARY KEY, or CREATE TABLE .. without APPEND ONLY",
+        )
+    return stream
+
+
+def _refuse_doubles(schema: StreamSchema, rows: pa.Table) -> None:
+    """An UPDATE that gives two rows one primary key would lose one of them."""
+    if not schema.primary_key:
+        return
+    keys = rows.select(schema.primary_key)
+    distinct = keys.group_by(list(schema.primary_key)).aggregate([]).num_rows
+    if distinct < rows.num_rows:
+        raise SqlError(
+            f"the UPDATE gives {rows.num_rows} rows only {distinct} primary keys ({', '.join(schema.primary_key)})",
+            where=f'"{schema.name}"',
+            fix="narrow WHERE, or leave the primary key as it is",
+        )
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
+    try:
+        return pc.cast(column, kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as fault:
+        raise SqlError(
+            f"a value does not fit column {name}: {str(fault).splitlines()[0]}", fix=f"cast it: CAST(.. AS {kind})"
+        ) from None
+
+
+def _counted(verb: str, count: int) -> str:
+    return f"{verb} {count:,} row{'' if count == 1 else 's'}"

@@ -1,0 +1,115 @@
+"""SELECT: answered at once over ``table(x)``; else a query that lives as long as somebody looks at its rows."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from changelog.changes import DELTA
+from changelog.dead_letter import topic_of as dead_letter_topic
+from changelog.decode import Decoder
+from changelog.row_reader import WIRE_DELTA
+from changelog.schema import ARRIVAL, Kind
+from services.session.contents import answer
+from services.session.context import Context
+from services.session.drained import await_upstream, input_ends, reading
+from services.session.kafka_topics import PartitionOffsets
+from services.session.queries import await_gone, await_running, expect_runner, output_shape, query_of
+from services.session.reading import RECORDS, TopicReader
+from services.session.result import Changelog, Live, Rows
+from sql.catalog import Desired
+from sql.query import Plan, plan_query
+from sql.relations import Stream
+from sql.statements import Select
+
+_POLL_S = 0.1
+
+
+def select(context: Context, statement: Select) -> Rows | Live:
+    name = f"select_{secrets.token_hex(4)}"
+    plan = plan_query(name, statement, context.catalog)
+    if plan.snapshot is not None:
+        return Rows(answer(context, plan.snapshot))
+    expect_runner(context)
+    return Live(_running(context, plan, statement.text))
+
+
+@contextmanager
+def _running(context: Context, plan: Plan, text: str) -> Iterator[Changelog]:
+    """The query with a topic of its own, both gone at the end. One partition, so that rows are shown in their order."""
+    stream = plan.stream()
+    context.topics.create(stream.topic, output_shape(plan, partitions=1))
+    query = context.catalog.add_query(query_of(plan, text), now_ms=context.now_ms)
+    try:
+        await_running(context, query)
+        yield QueryChangelog(context, plan)
+    finally:
+        context.catalog.want(query.name, Desired.DROPPED, now_ms=context.now_ms)
+        await_gone(context, [query.name])
+        context.topics.delete([stream.topic, dead_letter_topic(query.name)])
+
+
+class TopicRows:
+    """The rows of a topic as a person looks at them: ``_tp_delta`` comes last where rows can be taken back."""
+
+    def __init__(self, stream: Stream) -> None:
+        columns = tuple(column.name for column in stream.schema.columns)
+        self._decoder = Decoder(stream.schema, columns)
+        self._counted = stream.schema.kind is not Kind.APPEND
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.decoded(RECORDS.empty_table()).schema
+
+    def decoded(self, records: pa.Table) -> pa.Table:
+        rows = self._decoder.decode(records).rows.drop_columns([ARRIVAL])
+        if not self._counted:
+            return rows.drop_columns([DELTA])
+        return rows.rename_columns([*rows.column_names[:-1], WIRE_DELTA])
+
+
+@dataclass(frozen=True)
+class QueryChangelog:
+    """What a running query writes, from its first row on."""
+
+    context: Context
+    plan: Plan
+
+    @property
+    def schema(self) -> pa.Schema:
+        return TopicRows(self.plan.stream()).schema
+
+    def batches(self, *, until_idle: bool) -> Iterator[pa.Table]:
+        if until_idle:
+            return self._until_idle()
+        return self._followed()
+
+    def _followed(self) -> Iterator[pa.Table]:
+        stream = self.plan.stream()
+        rows, reader = TopicRows(stream), TopicReader(self.context.brokers, stream.topic)
+        for records in reader.follow(self.context.topics.ends(stream.topic)):
+            if records.num_rows == 0:
+                # A query that has failed writes no more: its error ends the changelog.
+                reading(self.context, self.plan.name)
+            yield rows.decoded(records)
+
+    def _until_idle(self) -> Iterator[pa.Table]:
+        """Until the input there is now has been read: then all answers stand before the end of the topic."""
+        stream = self.plan.stream()
+        await_upstream(self.context, self.plan)
+        rows, wanted = TopicRows(stream), input_ends(self.context, self.plan)
+        position: PartitionOffsets = {}
+        while True:
+            drained = reading(self.context, self.plan.name).includes(wanted)
+            ends = (self.context.topics.settled_ends if drained else self.context.topics.ends)(stream.topic)
+            for records in TopicReader(self.context.brokers, stream.topic, position).until(ends):
+                yield rows.decoded(records)
+            if drained:
+                return
+            position = ends
+            time.sleep(_POLL_S)

@@ -1,0 +1,142 @@
+"""``Session``: statements in, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from changelog.errors import StackError, Unsupported
+from services.session import listing, queries, rows
+from services.session.context import Context, Say, silent
+from services.session.result import Done, Result
+from services.session.select import select
+from services.session.streams import create_dictionary, create_index, create_stream
+from services.session.verify import Verification, verify
+from services.settings import Settings
+from services.stack import Stack
+from services.stack.state import Phase
+from sql.catalog import Catalog
+from sql.parse import parse
+from sql.statements import (
+    CreateDictionary,
+    CreateIndex,
+    CreateStream,
+    CreateView,
+    Delete,
+    Describe,
+    Drop,
+    Explain,
+    Insert,
+    Pause,
+    Resume,
+    Select,
+    Show,
+    ShowCreate,
+    Statement,
+    System,
+    Terminate,
+    Update,
+)
+
+
+class Session:
+    """Executes statements against a catalog, the topics of ``brokers``, and the runner that acts on the catalog."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        brokers: str,
+        *,
+        runner_fault: Callable[[], str] = lambda: "",
+        say: Say = silent,
+    ) -> None:
+        self.context = Context(settings, catalog, brokers, runner_fault, say)
+
+    @staticmethod
+    def open(settings: Settings, say: Say = silent) -> Session:
+        """A session of the local stack, or of what the settings name. Raises StackError where there is neither."""
+        stack = Stack(settings)
+        connected = stack.connected_settings()
+        if connected.brokers is None:
+            raise StackError(
+                "no stack is running",
+                where=str(settings.data_dir),
+                fix="dovetail up; or name brokers in DOVETAIL_BROKERS",
+            )
+        catalog = Catalog.open(connected.catalog_address)
+        return Session(connected, catalog, connected.brokers, runner_fault=lambda: _runner_fault(stack), say=say)
+
+    def close(self) -> None:
+        self.context.catalog.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self, script: str) -> list[Result]:
+        """The results of all statements of ``script``."""
+        return [self.execute(statement) for statement in parse(script)]
+
+    def verify(self, view: str) -> Verification:
+        return verify(self.context, view)
+
+    def execute(self, statement: Statement) -> Result:
+        """Raises a DovetailError that says what, where and how to go on."""
+        context = self.context
+        match statement:
+            case CreateStream():
+                return create_stream(context, statement)
+            case CreateView():
+                return queries.create_view(context, statement)
+            case CreateIndex():
+                return create_index(context, statement)
+            case CreateDictionary():
+                return create_dictionary(context, statement)
+            case Insert():
+                return rows.insert(context, statement)
+            case Update():
+                return rows.update(context, statement)
+            case Delete():
+                return rows.delete(context, statement)
+            case Select():
+                return select(context, statement)
+            case Drop():
+                return queries.drop_relation(context, statement)
+            case _:
+                return self._command(statement)
+
+    def _command(self, statement: Statement) -> Result:
+        context = self.context
+        match statement:
+            case Show():
+                return listing.show(context, statement)
+            case Describe():
+                return listing.describe(context, statement)
+            case ShowCreate():
+                return listing.show_create(context, statement)
+            case Explain():
+                return queries.explain(context, statement)
+            case Pause():
+                return queries.pause(context, statement)
+            case Resume():
+                return queries.resume(context, statement)
+            case Terminate():
+                return queries.terminate(context, statement)
+            case System():
+                raise Unsupported(
+                    f"SYSTEM {statement.action.upper()} is not supported in this release", fix="help; lists what is"
+                )
+        return Done("")
+
+
+def _runner_fault(stack: Stack) -> str:
+    """Why the runner of the local stack cannot run a query; '' if it can, or if the stack has none of its own."""
+    lines = {line.name: line for line in stack.status()}
+    if all(line.phase is Phase.STOPPED for line in lines.values()):
+        return ""
+    runner = lines["spark"]
+    if runner.phase is Phase.READY:
+        return ""
+    return f"the Spark runner {runner.reason or f'is {runner.phase.value}'}"

@@ -1,0 +1,207 @@
+"""Rows into a topic, as the records that its stream is defined to hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import KafkaError, Message, Producer
+
+from changelog.changes import DELTA, Changes
+from changelog.decode import Decoder
+from changelog.encode import Encoded, encode
+from changelog.errors import ServiceUnavailable, SqlError, UnknownName
+from changelog.row_reader import WIRE_DELTA
+from changelog.schema import ARRIVAL, TIME, Kind, StreamSchema
+from services.session.kafka_topics import broker_silent
+from services.session.reading import RECORDS
+from sql.statements import Literal
+from sql.suggest import suggestion
+
+_CHUNK = 20_000
+
+
+def typed_rows(schema: StreamSchema, columns: Sequence[str], rows: Sequence[Sequence[Literal]]) -> pa.Table:
+    """Rows of literals as the decoder of the stream reads them: the columns' types, their defaults, and ``delta``.
+
+    The decoder is the judge, so that INSERT takes exactly what any producer may write. Raises UnknownName for a column
+    that there is not, SqlError for the first row that does not fit.
+    """
+    names = columns or [column.name for column in schema.columns]
+    _expect_columns(schema, names)
+    for number, row in enumerate(rows, start=1):
+        if len(row) != len(names):
+            raise SqlError(
+                f"row {number} has {len(row)} values for {len(names)} columns",
+                where="VALUES",
+                fix=f"give one value for each of: {', '.join(names)}",
+            )
+    values = [_object(schema, dict(zip(names, row, strict=True))) for row in rows]
+    decoded = Decoder(schema, written_columns(schema, names)).decode(_as_records(values))
+    if decoded.rejected.num_rows:
+        first = decoded.rejected.slice(0, 1).to_pylist()[0]
+        raise SqlError(
+            f"row {first['offset'] + 1} does not fit: {first['reason']}", where=f'INSERT INTO "{schema.name}"'
+        )
+    typed = decoded.rows.drop_columns([ARRIVAL])
+    expect_values(schema, typed)
+    return typed
+
+
+def written_columns(schema: StreamSchema, given: Iterable[str] = ()) -> tuple[str, ...]:
+    """The members of a record: the declared columns, and ``_tp_time`` where it is given."""
+    declared = tuple(column.name for column in schema.columns)
+    return (*declared, TIME) if TIME in given and TIME not in declared else declared
+
+
+def _expect_columns(schema: StreamSchema, names: Sequence[str]) -> None:
+    known = [column.name for column in schema.columns]
+    reserved = [TIME] if schema.kind is Kind.APPEND else [TIME, WIRE_DELTA]
+    for name in names:
+        if name not in (*known, *reserved):
+            raise UnknownName(f'"{schema.name}" has no column "{name}"', where="INSERT", fix=suggestion(name, known))
+        if names.count(name) > 1:
+            raise SqlError(f'the column "{name}" is named twice', where="INSERT")
+
+
+def expect_values(schema: StreamSchema, rows: pa.Table) -> None:
+    """Raises SqlError where a column that is NOT NULL, or of the primary key, holds NULL."""
+    for column in schema.columns:
+        required = not column.nullable or column.name in schema.primary_key
+        if required and column.name in rows.column_names and rows.column(column.name).null_count:
+            raise SqlError(
+                f'column "{column.name}" of "{schema.name}" cannot be NULL', fix=f"give a value for {column.name}"
+            )
+
+
+def _object(schema: StreamSchema, row: Mapping[str, Literal]) -> bytes:
+    types = {column.name: column.type for column in schema.columns}
+    members = {name: _plain(value, types.get(name)) for name, value in row.items()}
+    inside = (f"{json.dumps(name)}:{_json(value)}" for name, value in members.items())
+    return ("{" + ",".join(inside) + "}").encode()
+
+
+def _plain(value: Literal, kind: pa.DataType | None) -> Literal:
+    """A tuple takes the names of the struct's fields; other values stay."""
+    if isinstance(value, tuple) and kind is not None and pa.types.is_struct(kind):
+        names = [kind.field(index).name for index in range(kind.num_fields)]
+        return dict(zip(names, value, strict=False))
+    return value
+
+
+def _json(value: Literal) -> str:
+    """JSON with all digits of a decimal."""
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{json.dumps(str(name))}:{_json(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(_json(item) for item in value) + "]"
+    return json.dumps(value, ensure_ascii=False, default=_text)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    raise SqlError(f"a value of type {type(value).__name__} cannot be written", where="VALUES")
+
+
+def _as_records(values: list[bytes]) -> pa.Table:
+    """The values as if a broker had given them: record n is at offset n."""
+    count = len(values)
+    columns = [
+        pa.nulls(count, pa.binary()),
+        pa.array(values, pa.binary()),
+        pa.array(np.zeros(count, dtype=np.int64)).cast(RECORDS.field("timestamp").type),
+        pa.array(np.zeros(count, dtype=np.int32)),
+        pa.array(np.arange(count)),
+    ]
+    return pa.table(columns, schema=RECORDS)
+
+
+def records_of(schema: StreamSchema, rows: pa.Table) -> Encoded:
+    """The records of ``rows`` (columns of the stream, ``delta`` last) in the wire format of the stream's kind.
+
+    UPSERT: insertions one by one, in order; with retractions among them, a record per primary key, its last inserted
+    row or a tombstone. The others: a record per row and count; the rows of a CHANGELOG, which has no primary key, are
+    keyed by the whole row, so that a retraction follows its insertion into its partition.
+    """
+    columns = tuple(name for name in rows.column_names if name != DELTA)
+    if schema.kind is Kind.UPSERT:
+        if Changes(rows).only_insertions:
+            return encode(rows, columns, _same(schema.primary_key), updating=False)
+        return encode(rows, columns, _same(schema.primary_key), updating=True, format="upsert")
+    if schema.kind is Kind.CHANGELOG_KV:
+        return encode(rows, columns, _same(schema.primary_key), updating=True)
+    if schema.kind is Kind.CHANGELOG:
+        return encode(rows, columns, _same(columns), updating=True)
+    return encode(rows, columns, (), updating=False)
+
+
+def _same(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, name) for name in columns)
+
+
+@dataclass(frozen=True)
+class TopicWriter:
+    """Writes records and waits until the broker has them all."""
+
+    brokers: str
+    timeout_s: float
+
+    def write(self, topic: str, records: Encoded) -> None:
+        """Raises ServiceUnavailable for the first record that was not taken in time."""
+        producer = self._producer
+        failures: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _message: Message) -> None:
+            if error is not None:
+                failures.append(error)
+
+        messages = [{"key": key, "value": value} for key, value in zip(records.keys, records.values, strict=True)]
+        for start in range(0, len(messages), _CHUNK):
+            producer.produce_batch(topic, messages[start : start + _CHUNK], on_delivery=delivered)
+            producer.poll(0)
+        left = producer.flush(self.timeout_s)
+        if failures:
+            self._refused(topic, failures[0])
+        if left:
+            raise broker_silent(self.brokers, self.timeout_s, f"{left} records were not taken")
+
+    def _refused(self, topic: str, error: KafkaError) -> None:
+        if error.code() == KafkaError._MSG_TIMED_OUT:  # noqa: SLF001
+            raise broker_silent(self.brokers, self.timeout_s, error.str())
+        raise ServiceUnavailable(
+            f'the broker refuses a record for "{topic}": {error.str()}', where=f"brokers {self.brokers}"
+        )
+
+    @cached_property
+    def _producer(self) -> Producer:
+        """Made at the first write, which waits half a second for its identity at the broker; the next ones do not."""
+        return Producer(self._settings())
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "bootstrap.servers": self.brokers,
+            "enable.idempotence": True,
+            "message.timeout.ms": int(self.timeout_s * 1000),
+            "linger.ms": 2,
+            "compression.type": "lz4",
+            # The partitioner of the Java client, so that keys meet those of other producers in their partitions.
+            "partitioner": "murmur2_random",
+            "queue.buffering.max.messages": 2_000_000,
+            "queue.buffering.max.kbytes": 1_048_576,
+            "log_level": 0,
+        }
+
+
+def changes_of(old: pa.Table, new: pa.Table) -> pa.Table:
+    """-1 of the old rows, +1 of the new ones, those that are equal left out."""
+    return Changes.concat([Changes.of(old, -1), Changes.of(new)]).consolidated().table

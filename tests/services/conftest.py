@@ -1,0 +1,38 @@
+"""Sessions against a real broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from services.session import Rows, Session
+from services.stack import Stack
+from sql.catalog import Catalog
+from sql.statements import Drop
+
+
+@pytest.fixture
+def session(stack: Stack, tmp_path: Path) -> Iterator[Session]:
+    """A session with a catalog of its own; there is no runner. What the test creates is dropped after it."""
+    catalog = Catalog.open(f"sqlite:///{tmp_path / 'catalog.db'}")
+    with Session(stack.settings, catalog, stack.endpoint("kafka"), runner_fault=lambda: "the test has none") as opened:
+        yield opened
+        for relation in reversed(catalog.relations()):
+            opened.execute(Drop(relation.what.value, relation.name, if_exists=True, cascade=True))
+
+
+Ask = Callable[[str], list[tuple[object, ...]]]
+
+
+@pytest.fixture
+def ask(session: Session) -> Ask:
+    """The rows of a bounded query or a listing."""
+
+    def rows(statement: str) -> list[tuple[object, ...]]:
+        [result] = session.run(statement)
+        assert isinstance(result, Rows)
+        return [tuple(row.values()) for row in result.table.to_pylist()]
+
+    return rows

@@ -1,0 +1,173 @@
+"""The command line, as a person and as a script run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from services.cli.main import app
+from services.stack import Stack
+
+COMMANDS = ("up", "down", "status", "logs", "sql", "run", "tail", "verify", "demo", "version")
+Dovetail = Callable[..., Result]
+
+
+@pytest.fixture
+def dovetail(stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dovetail:
+    """Runs a command against the broker of the tests, with a catalog of its own."""
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("DOVETAIL_BROKERS", stack.endpoint("kafka"))
+    monkeypatch.setenv("DOVETAIL_BROKER_TIMEOUT_S", "10")
+
+    def invoke(*arguments: str, stdin: str | None = None) -> Result:
+        return CliRunner().invoke(app, list(arguments), input=stdin)
+
+    return invoke
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"], terminal_width=100)
+    assert result.exit_code == 0
+    assert f"dovetail {command}" in result.output
+
+
+def test_no_argument_lists_the_commands() -> None:
+    listed = CliRunner().invoke(app, ["--help"]).output
+    assert all(command in listed for command in COMMANDS)
+
+
+def test_usage_errors_have_exit_code_2() -> None:
+    assert CliRunner().invoke(app, ["tail"]).exit_code == 2
+    assert CliRunner().invoke(app, ["run", "no-such-file.sql"]).exit_code == 2
+
+
+def test_without_a_stack_it_says_how_to_start_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("DOVETAIL_BROKERS", raising=False)
+    result = CliRunner().invoke(app, ["sql", "-c", "SHOW STREAMS"])
+    assert result.exit_code == 1
+    assert "error: no stack is running" in result.stderr
+    assert "fix:   dovetail up" in result.stderr
+    assert CliRunner().invoke(app, ["logs", "kafka"]).exit_code == 1
+    assert "nothing was running" in CliRunner().invoke(app, ["down"]).stderr
+
+
+def test_status_of_a_stack_that_is_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
+    result = CliRunner().invoke(app, ["status", "-o", "json"])
+    assert result.exit_code == 0
+    assert {line["state"] for line in map(json.loads, result.stdout.splitlines())} == {"stopped"}
+
+
+def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOVETAIL_KAFKA_PORT", "many")
+    result = CliRunner().invoke(app, ["status"])
+    assert result.exit_code == 1
+    assert "DOVETAIL_KAFKA_PORT" in result.stderr
+
+
+@pytest.mark.services
+def test_statements_of_an_option(dovetail: Dovetail) -> None:
+    script = "CREATE STREAM cli_one (id int64, name string); INSERT INTO cli_one VALUES (1, 'a'), (20, NULL)"
+    assert dovetail("sql", "-c", script).exit_code == 0
+    result = dovetail("sql", "-c", "SELECT id, name FROM table(cli_one) ORDER BY id")
+    assert result.stdout == "id  name\n--  ----\n 1  a\n20  NULL\n"
+    assert "2 rows" in result.stderr
+    as_json = dovetail("sql", "-o", "json", "-c", "SELECT id, name FROM table(cli_one) ORDER BY id")
+    assert [json.loads(line) for line in as_json.stdout.splitlines()] == [
+        {"id": 1, "name": "a"},
+        {"id": 20, "name": None},
+    ]
+    assert dovetail("sql", "-c", "DROP STREAM cli_one").exit_code == 0
+
+
+@pytest.mark.services
+def test_statements_of_a_pipe_stop_at_the_first_that_fails(dovetail: Dovetail) -> None:
+    result = dovetail(
+        "sql", stdin="CREATE STREAM cli_two (id int64);\nSELECT x FROM table(cli_two);\nDROP STREAM cli_two;"
+    )
+    assert result.exit_code == 1
+    assert "> CREATE STREAM cli_two (id int64)" in result.stderr
+    assert "error: " in result.stderr
+    assert "Traceback" not in result.stderr
+    assert dovetail("sql", "-c", "DROP STREAM cli_two").exit_code == 0
+
+
+@pytest.mark.services
+def test_a_script_with_a_syntax_error_runs_nothing(dovetail: Dovetail, tmp_path: Path) -> None:
+    script = tmp_path / "script.sql"
+    script.write_text("CREATE STREAM cli_three (id int64);\nSELEC 1;")
+    result = dovetail("run", str(script))
+    assert result.exit_code == 1
+    assert "line 2, column 1" in result.stderr
+    assert 'did you mean "SELECT"?' in result.stderr
+    assert "cli_three" not in dovetail("sql", "-c", "SHOW STREAMS").stdout
+
+
+@pytest.mark.services
+def test_passwords_show_neither_in_the_echo_nor_in_errors(dovetail: Dovetail, tmp_path: Path) -> None:
+    script = tmp_path / "script.sql"
+    script.write_text("CREATE EXTERNAL STREAM e (id int64) SETTINGS topic = 'none', password = 'hunter2';")
+    result = dovetail("run", str(script))
+    assert result.exit_code == 1
+    assert "hunter2" not in result.output
+
+
+@pytest.mark.services
+def test_tail_of_a_stream_and_of_a_bare_topic(dovetail: Dovetail, topics: Callable[..., str]) -> None:
+    dovetail("sql", "-c", "CREATE MUTABLE STREAM cli_four (k int, v string) PRIMARY KEY k SETTINGS shards = 1")
+    dovetail("sql", "-c", "INSERT INTO cli_four VALUES (1, 'a'), (2, 'b'); DELETE FROM cli_four WHERE k = 1")
+    followed = dovetail("tail", "cli_four", "--from-beginning", "--limit", "3")
+    assert followed.exit_code == 0
+    assert (
+        followed.stdout.splitlines()
+        == [
+            "k  v  _tp_delta",
+            "-  -  ---------",
+            "1  a          1",
+            "2  b          1",
+            "k  v     _tp_delta",
+            "-  ----  ---------",
+            "1  NULL         -1",
+        ]
+        or followed.stdout.splitlines()[-1] == "1  NULL         -1"
+    )
+    external = topics("bare")
+    dovetail(
+        "sql",
+        "-c",
+        f"CREATE EXTERNAL STREAM x (a int64) SETTINGS topic = '{external}'; INSERT INTO x VALUES (7); DROP STREAM x",
+    )
+    raw = dovetail("tail", external, "-b", "-n", "1", "-o", "json")
+    assert json.loads(raw.stdout)["value"] == '{"a":7}'
+    missing = dovetail("tail", "cli_for")
+    assert missing.exit_code == 1
+    assert 'did you mean "cli_four"?' in missing.stderr
+    dovetail("sql", "-c", "DROP STREAM cli_four")
+
+
+@pytest.mark.services
+def test_verify_wants_a_materialized_view(dovetail: Dovetail) -> None:
+    dovetail("sql", "-c", "CREATE STREAM cli_five (id int64)")
+    result = dovetail("verify", "cli_five")
+    assert result.exit_code == 1
+    assert '"cli_five" is not a materialized view' in result.stderr
+    dovetail("sql", "-c", "DROP STREAM cli_five")
+
+
+def test_as_a_process_of_its_own(tmp_path: Path) -> None:
+    environment = os.environ | {"DOVETAIL_DATA_DIR": str(tmp_path)}
+    environment.pop("DOVETAIL_BROKERS", None)
+    argv = [sys.executable, "-m", "services.cli.main", "sql", "-c", "SHOW STREAMS"]
+    ended = subprocess.run(argv, capture_output=True, text=True, env=environment, check=False)
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("error: no stack is running")

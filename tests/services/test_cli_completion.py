@@ -1,0 +1,74 @@
+"""What the console completes, and when Enter runs a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
+
+from services.cli.completion import NameCompleter
+from services.cli.console import is_finished
+from sql.catalog import Catalog
+from sql.parse import parse_one
+from sql.statements import CreateStream
+
+Complete = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def completed() -> Complete:
+    catalog = Catalog.open("sqlite://")
+    for ddl in ("CREATE STREAM orders (order_id int64, price float64)", "CREATE STREAM clicks (url string)"):
+        definition = parse_one(ddl)
+        assert isinstance(definition, CreateStream)
+        catalog.create(definition, now_ms=0)
+    completer = NameCompleter(catalog)
+    return lambda text: [found.text for found in completer.get_completions(Document(text), CompleteEvent())]
+
+
+def test_keywords_keep_the_letter_case(completed: Complete) -> None:
+    assert "select" in completed("sel")
+    assert "SELECT" in completed("SEL")
+
+
+def test_names_of_streams(completed: Complete) -> None:
+    assert completed("SELECT * FROM ord")[0] == "orders"
+
+
+def test_columns_of_the_streams_in_the_statement(completed: Complete) -> None:
+    assert "order_id" in completed("SELECT * FROM orders WHERE ord")
+    assert "price" not in completed("SELECT * FROM clicks WHERE pri")
+
+
+def test_columns_behind_an_alias(completed: Complete) -> None:
+    statement = "SELECT * FROM orders AS o JOIN clicks c ON o."
+    assert completed(statement) == ["order_id", "price", "_tp_time"]
+    assert completed("SELECT * FROM orders JOIN table(clicks) AS c ON c.") == ["url", "_tp_time"]
+
+
+def test_settings(completed: Complete) -> None:
+    assert "join_max_buffered_bytes" in completed("SELECT 1 SETTINGS join_max")
+
+
+@pytest.mark.parametrize(
+    ("text", "finished"),
+    [
+        ("SELECT 1;", True),
+        ("SELECT 1", False),
+        ("SELECT ';", False),
+        ("SELECT 1; -- more", True),
+        ("SHOW STREAMS;\n", True),
+        ("", True),
+        ("\\q", True),
+        ("help", True),
+        ("help;", True),
+    ],
+)
+def test_enter_runs_what_is_complete(text: str, finished: bool) -> None:
+    assert is_finished(Document(text)) is finished
+
+
+def test_enter_in_the_middle_begins_a_line() -> None:
+    assert not is_finished(Document("SELECT 1;", cursor_position=3))

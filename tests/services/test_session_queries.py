@@ -1,0 +1,221 @@
+"""Views and streaming queries from SQL to their topics, with a real broker and a real Spark runner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+from confluent_kafka import Producer
+from typer.testing import CliRunner
+
+from changelog.errors import SqlError, Unsupported
+from services.cli.main import app
+from services.session import Done, Live, Rows, Session
+from services.session.drained import await_reading, input_ends
+from services.stack import Stack, temporary_stack
+from sql.parse import parse_one
+from sql.query import plan_query
+from sql.statements import CreateView, Drop
+
+pytestmark = pytest.mark.services
+
+ORDERS = """
+CREATE TABLE users (id int PRIMARY KEY, name varchar);
+CREATE TABLE orders (id int PRIMARY KEY, user_id int, amount int);
+"""
+PRICED = """
+CREATE MATERIALIZED VIEW priced AS
+SELECT o.id AS id, u.name AS name, o.amount AS amount FROM orders AS o LEFT JOIN users AS u ON o.user_id = u.id;
+"""
+QUERY = "SELECT o.id AS id, u.name AS name FROM orders AS o JOIN users AS u ON o.user_id = u.id"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """A stack with a runner, one for the module: Spark takes seconds to start."""
+    folder = tmp_path_factory.mktemp("queries")
+    with temporary_stack(folder, ("kafka", "spark"), start_timeout_s=240.0, stop_timeout_s=60.0) as stack:
+        yield stack
+
+
+@pytest.fixture
+def session(running: Stack) -> Iterator[Session]:
+    """What the test creates is dropped after it."""
+    with Session.open(running.settings) as opened:
+        yield opened
+        for relation in reversed(opened.context.catalog.relations()):
+            opened.execute(Drop(relation.what.value, relation.name, if_exists=True, cascade=True))
+
+
+def settle(session: Session, view: str) -> None:
+    """Wait until the view has answered all its input."""
+    definition = session.context.catalog.get(view).definition
+    assert isinstance(definition, CreateView)
+    plan = plan_query(view, definition, session.context.catalog)
+    await_reading(session.context, view, input_ends(session.context, plan))
+    session.context.topics.settled_ends(plan.stream().topic)
+
+
+def rows_of(session: Session, query: str) -> list[tuple[object, ...]]:
+    result = session.execute(parse_one(query))
+    assert isinstance(result, Rows)
+    return [tuple(row.values()) for row in result.table.to_pylist()]
+
+
+def changelog_of(session: Session, query: str) -> list[tuple[object, ...]]:
+    result = session.execute(parse_one(query))
+    assert isinstance(result, Live)
+    with result.changelog as changelog:
+        rows = pa.concat_tables([changelog.schema.empty_table(), *changelog.batches(until_idle=True)])
+    return [tuple(row.values()) for row in rows.to_pylist()]
+
+
+def test_a_view_follows_its_inputs_and_can_be_verified(session: Session) -> None:
+    session.run(ORDERS + PRICED)
+    session.run("INSERT INTO users VALUES (1, 'ann'); INSERT INTO orders VALUES (10, 1, 5), (11, 2, 7)")
+    settle(session, "priced")
+    assert rows_of(session, "SELECT * FROM table(priced) ORDER BY id") == [(10, "ann", 5), (11, None, 7)]
+    session.run("INSERT INTO users VALUES (2, 'bob'); UPDATE orders SET amount = 6 WHERE id = 10")
+    settle(session, "priced")
+    assert rows_of(session, "SELECT * FROM table(priced) ORDER BY id") == [(10, "ann", 6), (11, "bob", 7)]
+    verified = session.verify("priced")
+    assert verified.holds
+    assert (verified.expected, verified.found) == (2, 2)
+
+
+def test_a_row_that_nobody_derived_is_found_by_verify(
+    session: Session, running: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
+    settle(session, "priced")
+    producer = Producer({"bootstrap.servers": session.context.brokers})
+    producer.produce("priced", b'{"id":10,"name":null,"amount":5,"_tp_delta":-1}', b'{"id":10}')
+    producer.produce("priced", b'{"id":99,"name":"eve","amount":1,"_tp_delta":1}', b'{"id":99}')
+    producer.flush()
+    difference = session.verify("priced").difference.to_pylist()
+    assert sorted((row["difference"], row["times"], row["id"]) for row in difference) == [
+        ("missing", 1, 10),
+        ("too many", 1, 99),
+    ]
+    for name, value in running.settings.as_environment().items():
+        monkeypatch.setenv(name, value)
+    result = CliRunner().invoke(app, ["verify", "priced", "-o", "json"])
+    assert result.exit_code == 1
+    assert "priced differs: 1 row expected, 1 found" in result.stderr
+    assert len(result.stdout.splitlines()) == 2
+
+
+def test_a_streaming_select_shows_its_changelog_and_leaves_nothing(session: Session) -> None:
+    session.run(ORDERS + "INSERT INTO users VALUES (1, 'ann'); INSERT INTO orders VALUES (10, 1, 5)")
+    before = set(session.context.topics.partitions())
+    result = session.execute(parse_one(QUERY))
+    assert isinstance(result, Live)
+    with result.changelog as changelog:
+        seen = [row for rows in changelog.batches(until_idle=True) for row in rows.to_pylist()]
+        session.run("INSERT INTO users VALUES (1, 'anna')")
+        seen = [row for rows in changelog.batches(until_idle=True) for row in rows.to_pylist()]
+    assert [tuple(row.values()) for row in seen] == [(10, "ann", 1), (10, "ann", -1), (10, "anna", 1)]
+    assert session.context.catalog.queries() == []
+    left = set(session.context.topics.partitions()) - before
+    assert not any(name.startswith("select_") for name in left)
+
+
+def test_a_select_over_a_view_waits_for_the_view(session: Session) -> None:
+    session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5), (11, 1, 6)")
+    assert sorted(changelog_of(session, "SELECT id, amount FROM priced WHERE amount > 5")) == [(11, 6, 1)]
+
+
+def test_a_view_into_a_keyed_stream_upserts_it(session: Session) -> None:
+    session.run(ORDERS + "CREATE MUTABLE STREAM best (id int, name string) PRIMARY KEY id")
+    session.run(f"CREATE MATERIALIZED VIEW into_best INTO best AS {QUERY}")
+    session.run("INSERT INTO users VALUES (1, 'ann'), (2, 'bob'); INSERT INTO orders VALUES (10, 1, 5), (11, 2, 6)")
+    settle(session, "into_best")
+    session.run("UPDATE orders SET user_id = 2 WHERE id = 10; DELETE FROM orders WHERE id = 11")
+    settle(session, "into_best")
+    assert rows_of(session, "SELECT id, name FROM table(best)") == [(10, "bob")]
+    with pytest.raises(Unsupported, match="is used by into_best"):
+        session.run("DROP STREAM best")
+
+
+def test_pause_and_resume(session: Session) -> None:
+    session.run(ORDERS + PRICED)
+    assert session.run("PAUSE priced") == [Done("paused priced")]
+    session.run("INSERT INTO orders VALUES (10, 1, 5)")
+    assert [row[1] for row in rows_of(session, "SHOW QUERIES")] == ["paused"]
+    assert session.run("RESUME priced") == [Done("resumed priced")]
+    settle(session, "priced")
+    assert rows_of(session, "SELECT id FROM table(priced)") == [(10,)]
+
+
+def test_a_query_that_fails_says_why(session: Session) -> None:
+    session.run("CREATE STREAM a (id int64, note string); CREATE STREAM b (id int64)")
+    query = "SELECT a.id AS id FROM a JOIN b ON a.id = b.id SETTINGS join_max_buffered_bytes = 1"
+    session.run(f"CREATE MATERIALIZED VIEW small AS {query}")
+    session.run("INSERT INTO a VALUES (1, 'x')")
+    with pytest.raises(SqlError, match="join_max_buffered_bytes"):
+        settle(session, "small")
+    assert [row[1] for row in rows_of(session, "SHOW QUERIES")] == ["failed"]
+
+
+def test_a_view_whose_query_cannot_start_is_not_created(session: Session) -> None:
+    session.run("CREATE STREAM a (id int64)")
+    session.context.topics.delete(["a"])
+    with pytest.raises(SqlError, match='topic "a" does not exist'):
+        session.run("CREATE MATERIALIZED VIEW orphan AS SELECT id FROM a")
+    assert session.context.catalog.find("orphan") is None
+    assert "orphan" not in session.context.topics.partitions()
+
+
+def test_dropping_a_view_removes_its_topic_and_its_checkpoint(session: Session, running: Stack) -> None:
+    session.run(ORDERS + PRICED)
+    checkpoints = running.settings.checkpoints
+    assert len(list(checkpoints.iterdir())) == 1
+    assert session.run("DROP VIEW priced") == [Done("dropped view priced")]
+    assert list(checkpoints.iterdir()) == []
+    assert not {"priced", "priced.dead_letter"} & session.context.topics.partitions().keys()
+
+
+def test_one_shot_joins_cannot_be_verified(session: Session) -> None:
+    session.run("CREATE STREAM a (id int64); CREATE MUTABLE STREAM b (id int64) PRIMARY KEY id")
+    session.run("CREATE MATERIALIZED VIEW once AS SELECT a.id AS id FROM a JOIN b ON a.id = b.id")
+    with pytest.raises(Unsupported, match="was joined once"):
+        session.verify("once")
+
+
+def test_terminate_keeps_the_view_and_its_rows(session: Session) -> None:
+    session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
+    settle(session, "priced")
+    assert session.run("TERMINATE priced") == [Done("terminated priced; its topic stays until DROP VIEW priced")]
+    assert session.context.catalog.queries() == []
+    assert rows_of(session, "SELECT id FROM table(priced)") == [(10,)]
+
+
+def test_a_select_whose_console_was_killed_can_be_terminated(session: Session, running: Stack) -> None:
+    session.run(ORDERS)
+    argv = [sys.executable, "-m", "services.cli.main", "sql", "-c", QUERY]
+    environment = os.environ | running.settings.as_environment()
+    with subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any("Ctrl-C ends it" in line for line in process.stderr)
+        process.kill()
+    [query] = session.context.catalog.queries()
+    assert session.run(f"TERMINATE {query.name}") == [Done(f"terminated {query.name}")]
+    assert query.topic not in session.context.topics.partitions()
+
+
+def test_ctrl_c_ends_a_streaming_select_and_cleans_up(session: Session, running: Stack) -> None:
+    session.run(ORDERS)
+    argv = [sys.executable, "-m", "services.cli.main", "sql", "-c", QUERY]
+    environment = os.environ | running.settings.as_environment()
+    with subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any("Ctrl-C ends it" in line for line in process.stderr)
+        process.send_signal(signal.SIGINT)
+        assert "cancelled" in process.stderr.read()
+    assert process.returncode == 0
+    assert session.context.catalog.queries() == []

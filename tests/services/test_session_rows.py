@@ -1,0 +1,197 @@
+"""INSERT, UPDATE, DELETE and the contents that follow from them, through a real broker."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+from confluent_kafka import Producer
+
+from changelog.errors import DovetailError, SqlError, Unsupported
+from services.session import Done, Session
+from services.session.reading import TopicReader
+from tests.services.conftest import Ask
+
+pytestmark = pytest.mark.services
+
+
+def records(session: Session, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+    """Key and value of the records of a topic, partition by partition."""
+    reader = TopicReader(session.context.brokers, topic)
+    found = [row for batch in reader.until(session.context.topics.ends(topic)) for row in batch.to_pylist()]
+    return [(row["key"], row["value"]) for row in sorted(found, key=lambda row: (row["partition"], row["offset"]))]
+
+
+def failure(session: Session, statement: str) -> DovetailError:
+    with pytest.raises(DovetailError) as raised:
+        session.run(statement)
+    return raised.value
+
+
+def test_append_records_have_no_key(session: Session) -> None:
+    session.run("CREATE STREAM s (id int64, note string); INSERT INTO s VALUES (1, 'it''s'), (2, NULL)")
+    found = records(session, "s")
+    assert sorted(value or b"" for _, value in found) == [b'{"id":1,"note":"it\'s"}', b'{"id":2,"note":null}']
+    assert {key for key, _ in found} == {None}
+
+
+def test_keyed_records_carry_their_primary_key(session: Session) -> None:
+    session.run("CREATE MUTABLE STREAM m (v int, a string, b string) PRIMARY KEY (a, b) SETTINGS shards = 1")
+    session.run("INSERT INTO m VALUES (1, 'x', 'y'), (2, 'x', 'y'), (1, 'x', 'y')")
+    assert records(session, "m") == [
+        (b'{"a":"x","b":"y"}', b'{"v":1,"a":"x","b":"y"}'),
+        (b'{"a":"x","b":"y"}', b'{"v":2,"a":"x","b":"y"}'),
+        (b'{"a":"x","b":"y"}', b'{"v":1,"a":"x","b":"y"}'),
+    ]
+
+
+def test_every_type_of_literal_comes_back(session: Session, ask: Ask) -> None:
+    session.run(
+        "CREATE STREAM s (i int64, d decimal(10, 2), f float64, b bool, t datetime64(3), "
+        "l array(int32), m map(string, int32), u tuple(x int32, y string))"
+    )
+    session.run("INSERT INTO s VALUES (-7, 1.10, 2.5, true, '2026-01-31 12:00:00.5', [1, 2], {'a': 1}, (3, 'z'))")
+    assert ask("SELECT i, d, f, b, t, l, m, u FROM table(s)") == [
+        (
+            -7,
+            Decimal("1.10"),
+            2.5,
+            True,
+            datetime(2026, 1, 31, 12, 0, 0, 500_000, tzinfo=UTC),
+            [1, 2],
+            [("a", 1)],
+            {"x": 3, "y": "z"},
+        )
+    ]
+
+
+def test_missing_columns_take_their_default(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (id int64, n int32 DEFAULT 5, note string); INSERT INTO s(id) VALUES (1)")
+    assert ask("SELECT id, n, note FROM table(s)") == [(1, 5, None)]
+
+
+def test_the_event_time_can_be_given(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (id int64); INSERT INTO s(id, _tp_time) VALUES (1, '2026-01-31 12:00:00')")
+    assert ask("SELECT _tp_time FROM table(s)") == [(datetime(2026, 1, 31, 12, tzinfo=UTC),)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "what"),
+    [
+        ("INSERT INTO s VALUES ('x', 'y')", "row 1 does not fit: column id"),
+        ("INSERT INTO s VALUES (1, 'y'), (99999999999, 'y')", "row 2 does not fit: column id"),
+        ("INSERT INTO s(id, nme) VALUES (1, 'y')", '"s" has no column "nme"'),
+        ("INSERT INTO s(id, id) VALUES (1, 2)", 'the column "id" is named twice'),
+        ("INSERT INTO s VALUES (1)", "row 1 has 1 values for 2 columns"),
+        ("INSERT INTO s(name) VALUES ('y')", "row 1 does not fit: primary key column id is missing"),
+        ("UPDATE s SET nme = 'x'", '"s" has no column "nme"'),
+        ("UPDATE s SET id = 'x' WHERE true", "a value does not fit column id"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_before_anything_is_written(
+    session: Session, statement: str, what: str
+) -> None:
+    session.run("CREATE MUTABLE STREAM s (id int32, name string) PRIMARY KEY id; INSERT INTO s VALUES (0, 'kept')")
+    error = failure(session, statement)
+    assert isinstance(error, SqlError)
+    assert what in error.what
+    assert len(records(session, "s")) == 1
+
+
+def test_not_null_is_kept(session: Session) -> None:
+    session.run("CREATE TABLE t (id int PRIMARY KEY, name varchar NOT NULL)")
+    assert failure(session, "INSERT INTO t VALUES (1, NULL)").what == 'column "name" of "t" cannot be NULL'
+
+
+def test_update_and_delete_of_a_mutable_stream(session: Session, ask: Ask) -> None:
+    session.run("CREATE MUTABLE STREAM m (k string, v int) PRIMARY KEY k")
+    session.run("INSERT INTO m VALUES ('a', 1), ('b', 2), ('c', 3)")
+    assert session.run("UPDATE m SET v = v * 10 WHERE v >= 2") == [Done("updated 2 rows")]
+    assert session.run("DELETE FROM m WHERE k = 'a'") == [Done("deleted 1 row")]
+    assert ask("SELECT k, v FROM table(m) ORDER BY k") == [("b", 20), ("c", 30)]
+    assert (b'{"k":"a"}', None) in records(session, "m")
+
+
+def test_an_update_of_the_primary_key_moves_the_row(session: Session, ask: Ask) -> None:
+    session.run("CREATE MUTABLE STREAM m (k string, v int) PRIMARY KEY k; INSERT INTO m VALUES ('a', 1), ('b', 2)")
+    session.run("UPDATE m SET k = 'z' WHERE k = 'a'")
+    assert ask("SELECT k, v FROM table(m) ORDER BY k") == [("b", 2), ("z", 1)]
+    assert "only 1 primary keys" in failure(session, "UPDATE m SET k = 'y'").what
+
+
+def test_update_and_delete_of_a_table_without_a_key_count_rows(session: Session, ask: Ask) -> None:
+    session.run("CREATE TABLE t (a int, b varchar); INSERT INTO t VALUES (1, 'x'), (1, 'x'), (2, 'y')")
+    session.run("UPDATE t SET b = upper(b) WHERE a = 1; DELETE FROM t WHERE a = 2")
+    assert ask("SELECT * FROM table(t)") == [(1, "X"), (1, "X")]
+
+
+def test_update_of_a_changelog_kv_stream_retracts_the_old_row(session: Session) -> None:
+    session.run("CREATE STREAM c (k int, v string) PRIMARY KEY k SETTINGS mode = 'changelog_kv', shards = 1")
+    session.run("INSERT INTO c VALUES (1, 'a'); UPDATE c SET v = 'b' WHERE k = 1")
+    assert [value for _, value in records(session, "c")] == [
+        b'{"k":1,"v":"a","_tp_delta":1}',
+        b'{"k":1,"v":"a","_tp_delta":-1}',
+        b'{"k":1,"v":"b","_tp_delta":1}',
+    ]
+
+
+def test_insert_select(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (id int64, name string); INSERT INTO s VALUES (1, 'a'), (2, 'b')")
+    session.run("CREATE MUTABLE STREAM m (name string, n int32, d int32 DEFAULT 4) PRIMARY KEY name")
+    session.run("INSERT INTO m (name, n) SELECT upper(name), id + 1 FROM table(s)")
+    assert ask("SELECT * except(_tp_time) FROM table(m) ORDER BY name") == [("A", 2, 4), ("B", 3, 4)]
+    assert isinstance(failure(session, "INSERT INTO m SELECT name, id, id FROM s"), Unsupported)
+    assert "2 columns, and 3" in failure(session, "INSERT INTO m SELECT name, id FROM table(s)").what
+
+
+def test_what_cannot_be_written(session: Session) -> None:
+    session.run("CREATE STREAM s (id int64); CREATE SOURCE src (id int64)")
+    assert "append-only" in failure(session, "UPDATE s SET id = 1").what
+    assert "append-only" in failure(session, "DELETE FROM s").what
+    assert "is a source" in failure(session, "INSERT INTO src VALUES (1)").what
+
+
+def test_joins_aggregates_and_duplicates_over_contents(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM orders (id int64, customer string, price int32)")
+    session.run("CREATE MUTABLE STREAM customers (name string, town string) PRIMARY KEY name")
+    session.run("INSERT INTO orders VALUES (1, 'ann', 10), (2, 'bob', 20), (3, 'ann', 30), (3, 'ann', 30)")
+    session.run(
+        "INSERT INTO customers VALUES ('ann', 'Rome'), ('bob', 'Oslo'); INSERT INTO customers VALUES ('ann', 'Bonn')"
+    )
+    answer = ask(
+        "SELECT c.town, count() AS orders, sum(o.price) AS total FROM table(orders) AS o "
+        "JOIN table(customers) AS c ON o.customer = c.name GROUP BY c.town ORDER BY total DESC"
+    )
+    assert answer == [("Bonn", 3, 70), ("Oslo", 1, 20)]
+
+
+def test_records_of_other_producers_count_and_bad_ones_are_left_out(session: Session, ask: Ask) -> None:
+    said: list[str] = []
+    session.run("CREATE STREAM s (id int64)")
+    producer = Producer({"bootstrap.servers": session.context.brokers})
+    for value in (b'{"id": 1, "more": true}', b"not json", b'{"id": 2}'):
+        producer.produce("s", value)
+    producer.flush()
+    object.__setattr__(session.context, "say", said.append)
+    assert sorted(ask("SELECT id FROM table(s)")) == [(1,), (2,)]
+    assert said == ["1 of 3 records of s could not be used, and were left out"]
+
+
+def test_uncommitted_records_are_not_read(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (id int64) SETTINGS shards = 1")
+    producer = Producer({"bootstrap.servers": session.context.brokers, "transactional.id": "open-one"})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce("s", b'{"id": 1}')
+    producer.flush()
+    assert ask("SELECT id FROM table(s)") == []
+    producer.commit_transaction()
+    session.context.topics.settled_ends("s")
+    assert ask("SELECT id FROM table(s)") == [(1,)]
+    producer.begin_transaction()
+    producer.produce("s", b'{"id": 2}')
+    producer.abort_transaction()
+    session.run("INSERT INTO s VALUES (3)")
+    session.context.topics.settled_ends("s")
+    assert ask("SELECT id FROM table(s) ORDER BY id") == [(1,), (3,)]

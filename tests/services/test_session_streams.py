@@ -1,0 +1,155 @@
+"""CREATE, SHOW, DESCRIBE and DROP against a real broker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka.admin import AdminClient, ConfigResource
+
+from changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, UnknownName, Unsupported
+from services.session import Done, Session, Text
+from services.stack import Stack
+from sql.catalog import Catalog
+from tests.services.conftest import Ask
+
+pytestmark = pytest.mark.services
+
+
+def topic_setting(broker: str, topic: str, name: str) -> str:
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    admin = AdminClient({"bootstrap.servers": broker, "log_level": 0})
+    return str(admin.describe_configs([resource])[resource].result()[name].value)
+
+
+def failure(session: Session, statement: str) -> DovetailError:
+    with pytest.raises(DovetailError) as raised:
+        session.run(statement)
+    return raised.value
+
+
+def test_a_stream_gets_a_topic_of_its_name(session: Session) -> None:
+    assert session.run("CREATE STREAM orders (id int64)") == [Done("created stream orders")]
+    assert session.context.topics.partitions()["orders"] == 2
+
+
+def test_shards_are_the_partitions(session: Session) -> None:
+    session.run("CREATE STREAM orders (id int64) SETTINGS shards = 3")
+    assert session.context.topics.partitions()["orders"] == 3
+
+
+@pytest.mark.parametrize(
+    ("ddl", "policy"),
+    [
+        ("CREATE STREAM s (k int)", "delete"),
+        ("CREATE MUTABLE STREAM s (k int) PRIMARY KEY k", "compact"),
+        ("CREATE STREAM s (k int) PRIMARY KEY k SETTINGS mode = 'versioned_kv'", "compact"),
+        ("CREATE STREAM s (k int) PRIMARY KEY k SETTINGS mode = 'changelog_kv'", "delete"),
+        ("CREATE TABLE s (k int PRIMARY KEY)", "compact"),
+        ("CREATE TABLE s (k int)", "delete"),
+    ],
+)
+def test_only_upserts_are_compacted(session: Session, broker: str, ddl: str, policy: str) -> None:
+    session.run(ddl)
+    assert topic_setting(broker, "s", "cleanup.policy") == policy
+
+
+def test_streams_are_listed_and_described(session: Session, ask: Ask) -> None:
+    session.run("CREATE MUTABLE STREAM prices (symbol string, price float64 DEFAULT 1.5) PRIMARY KEY symbol")
+    session.run("CREATE TABLE users (id int PRIMARY KEY, name varchar)")
+    assert ask("SHOW STREAMS LIKE 'pr%'") == [("prices", "upsert", "symbol", "prices", 2, "symbol, price")]
+    assert [row[0] for row in ask("SHOW TABLES")] == ["prices", "users"]
+    assert ask("DESCRIBE prices") == [
+        ("symbol", "string", "", "", "primary key"),
+        ("price", "float64", "yes", "1.5", ""),
+        ("_tp_time", "datetime64(3, 'UTC')", "yes", "the time of the record", ""),
+    ]
+    assert ask("DESCRIBE users") == [
+        ("id", "integer", "", "", "primary key"),
+        ("name", "varchar", "yes", "", ""),
+    ]
+
+
+def test_show_create_masks_passwords(session: Session, topics: Callable[..., str]) -> None:
+    topic = topics("outside")
+    ddl = f"CREATE EXTERNAL STREAM e (id int64) SETTINGS type = 'kafka', topic = '{topic}', password = 'hunter2'"
+    session.run(ddl)
+    [shown] = session.run("SHOW CREATE e")
+    assert isinstance(shown, Text)
+    assert "hunter2" not in shown.text
+    assert "***" in shown.text
+
+
+def test_an_external_stream_needs_its_topic(session: Session, topics: Callable[..., str]) -> None:
+    topic = topics("readings")
+    error = failure(session, f"CREATE EXTERNAL STREAM e (id int64) SETTINGS type = 'kafka', topic = '{topic}x'")
+    assert isinstance(error, UnknownName)
+    assert error.fix == f'did you mean "{topic}"?'
+    other = failure(session, f"CREATE EXTERNAL STREAM e (id int64) SETTINGS topic = '{topic}', brokers = 'far:9092'")
+    assert "far:9092" in other.what
+
+
+def test_dropping_an_external_stream_leaves_its_topic(session: Session, topics: Callable[..., str]) -> None:
+    topic = topics("readings")
+    session.run(f"CREATE EXTERNAL STREAM e (id int64) SETTINGS topic = '{topic}'; DROP STREAM e")
+    assert topic in session.context.topics.partitions()
+
+
+def test_drop_deletes_the_topic(session: Session) -> None:
+    session.run("CREATE STREAM gone (id int64)")
+    assert session.run("DROP STREAM gone") == [Done("dropped stream gone")]
+    assert "gone" not in session.context.topics.partitions()
+    assert session.run("DROP STREAM IF EXISTS gone") == [Done("there is no stream gone")]
+
+
+def test_names_are_unique(session: Session) -> None:
+    session.run("CREATE STREAM s (id int64)")
+    assert "there is a stream" in failure(session, "CREATE STREAM s (id int64)").what
+    assert session.run("CREATE STREAM IF NOT EXISTS s (id int64)") == [Done("stream s exists already")]
+
+
+def test_or_replace_empties_the_stream(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (id int64); INSERT INTO s VALUES (1)")
+    session.run("CREATE OR REPLACE STREAM s (name string)")
+    assert ask("SELECT * FROM table(s)") == []
+
+
+def test_impossible_topics_are_refused(session: Session) -> None:
+    assert "shards" in failure(session, "CREATE STREAM s (id int64) SETTINGS shards = 0").what
+    error = failure(session, "CREATE STREAM s (id int64) SETTINGS replication_factor = 3")
+    assert isinstance(error, SqlError)
+    assert "replication_factor" in error.fix
+    assert session.context.catalog.find("s") is None
+
+
+def test_a_query_without_a_runner_is_refused_and_leaves_nothing(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (id int64)")
+    error = failure(session, "CREATE MATERIALIZED VIEW v AS SELECT id FROM s")
+    assert isinstance(error, StackError)
+    assert error.what == "no query can run: the test has none"
+    assert ask("SHOW VIEWS") == []
+    assert "v" not in session.context.topics.partitions()
+    assert isinstance(failure(session, "SELECT id FROM s"), StackError)
+
+
+def test_explain_runs_nothing(session: Session) -> None:
+    session.run("CREATE STREAM a (id int64); CREATE STREAM b (id int64)")
+    [plan] = session.run("EXPLAIN SELECT a.id FROM a JOIN b ON a.id = b.id")
+    assert isinstance(plan, Text)
+    assert "Bidirectional inner" in plan.text
+
+
+def test_unknown_names_come_with_a_suggestion(session: Session) -> None:
+    session.run("CREATE STREAM orders (id int64)")
+    assert failure(session, "SELECT * FROM table(order)").fix == 'did you mean "orders"?'
+    assert isinstance(failure(session, "PAUSE nothing"), UnknownName)
+    assert isinstance(failure(session, "SYSTEM RELOAD DICTIONARIES"), Unsupported)
+
+
+def test_a_broker_that_is_down_is_told_within_the_wait(stack: Stack) -> None:
+    settings = stack.settings.model_copy(update={"broker_timeout_s": 0.5})
+    with Session(settings, Catalog.open("sqlite://"), "127.0.0.1:1") as session:
+        error = failure(session, "CREATE STREAM s (id int64)")
+        assert isinstance(error, ServiceUnavailable)
+        assert error.what.startswith("Kafka does not answer within 0.5 s")
+        assert session.context.catalog.find("s") is None
