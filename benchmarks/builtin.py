@@ -18,7 +18,10 @@ from services.jars import jar_paths
 from services.settings import read_settings
 from spark_jobs.session import start_session
 
-SCHEMAS = {"left": "k long, name string, price double, ts long", "right": "k long, name string, qty double, ts long"}
+SCHEMAS = {
+    "orders": "k long, name string, price double, ts long",
+    "parcels": "k long, name string, qty double, ts long",
+}
 
 
 def stream(session: SparkSession, brokers: str, topic: str, batch: int) -> DataFrame:
@@ -35,7 +38,7 @@ def main(brokers: str, checkpoint: str, batch: int) -> None:
     session.conf.set("spark.sql.codegen.wholeStage", "true")
     session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")
     session.conf.set("spark.sql.shuffle.partitions", "2")
-    left, right = stream(session, brokers, "left", batch // 2), stream(session, brokers, "right", batch // 2)
+    left, right = (stream(session, brokers, topic, batch // 2) for topic in SCHEMAS)
     joined = left.join(right, left.k == right.k).select(
         left.k, left.name, left.price, right.qty, left.ts.alias("lts"), right.ts.alias("rts")
     )

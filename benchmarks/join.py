@@ -29,12 +29,12 @@ from services.stack import temporary_stack
 from spark_jobs.session import start_session
 
 DDL = [
-    "CREATE STREAM left (k int64, name string, price float64, ts int64)",
-    "CREATE STREAM right (k int64, name string, qty float64, ts int64)",
+    "CREATE STREAM orders (k int64, name string, price float64, ts int64)",
+    "CREATE STREAM parcels (k int64, name string, qty float64, ts int64)",
 ]
 VIEW = (
-    "CREATE MATERIALIZED VIEW dovetail AS SELECT left.k AS k, left.name AS name, price, qty, left.ts AS lts,"
-    " right.ts AS rts FROM left JOIN right ON left.k = right.k"
+    "CREATE MATERIALIZED VIEW dovetail AS SELECT orders.k AS k, orders.name AS name, price, qty, orders.ts AS lts,"
+    " parcels.ts AS rts FROM orders JOIN parcels ON orders.k = parcels.k"
     " SETTINGS seek_to = 'earliest', join_max_buffered_bytes = 10000000000"
 )
 PARTITIONS = 2
@@ -69,9 +69,9 @@ def arguments() -> argparse.Namespace:
 
 
 def load(brokers: str, rows: int, keys: int) -> int:
-    create_topics(brokers, ["left", "right", "builtin"], PARTITIONS)
-    size = produce(brokers, "left", side(rows, keys, 1, "price"), PARTITIONS)
-    return size + produce(brokers, "right", side(rows, keys, 2, "qty"), PARTITIONS)
+    create_topics(brokers, ["orders", "parcels", "builtin"], PARTITIONS)
+    size = produce(brokers, "orders", side(rows, keys, 1, "price"), PARTITIONS)
+    return size + produce(brokers, "parcels", side(rows, keys, 2, "qty"), PARTITIONS)
 
 
 def dovetail(brokers: str, folder: Path, options: argparse.Namespace) -> float:
@@ -82,7 +82,7 @@ def dovetail(brokers: str, folder: Path, options: argparse.Namespace) -> float:
     started = time.monotonic()
     query = start(session, brokers, own, settings, DDL, VIEW)
     half = options.rows // PARTITIONS
-    drain(query, {topic: dict.fromkeys(range(PARTITIONS), half) for topic in ("left", "right")})
+    drain(query, {topic: dict.fromkeys(range(PARTITIONS), half) for topic in ("orders", "parcels")})
     seconds = time.monotonic() - started
     query.stop()
     session.stop()

@@ -8,8 +8,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.sql import SparkSession
 
+from services.jars import jar_paths
+from services.settings import read_settings
 from services.stack import Stack, temporary_stack
+from spark_jobs.session import start_session
+from tests.spark.flows import SHORT_LIVED
 
 GOLDEN_DIR = Path(__file__).with_name("golden")
 
@@ -43,6 +48,16 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 def broker(stack: Stack) -> str:
     """The bootstrap address of a real broker, one for all tests."""
     return stack.endpoint("kafka")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A Spark session on two cores: there is one in a process, so it serves all tests."""
+    session = start_session(
+        "tests", jar_paths(read_settings(), "spark"), "local[2]", polling_delay_ms=20, java_options=SHORT_LIVED
+    )
+    yield session
+    session.stop()
 
 
 _topic_numbers = itertools.count(1)

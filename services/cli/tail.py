@@ -10,8 +10,8 @@ from services.cli.show import Screen
 from services.session import Session
 from services.session.contents import stream_of
 from services.session.context import Context
-from services.session.reading import TopicReader
 from services.session.select import TopicRows
+from spark_jobs.reading import TopicReader
 
 
 def tail_rows(session: Session, screen: Screen, name: str, *, from_beginning: bool, limit: int | None) -> None:

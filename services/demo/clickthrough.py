@@ -15,9 +15,9 @@ from services.demo.events import Step, steps
 from services.session import Rows, Session
 from services.session.contents import stream_of
 from services.session.drained import Reading, input_ends, reading
-from services.session.reading import TopicReader
 from services.session.select import TopicRows
 from services.session.writing import records_of
+from spark_jobs.reading import TopicReader
 from sql.parse import parse_one
 from sql.query import Plan, plan_query
 from sql.statements import CreateView

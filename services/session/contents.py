@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from changelog.errors import Unsupported
 from services.session.context import Context
-from services.session.kafka_topics import PartitionOffsets
-from services.session.reading import read_topic
+from spark_jobs.reading import read_topic
+from spark_jobs.topics import PartitionOffsets
 from sql.catalog import Catalog
 from sql.query import plan_query
 from sql.relations import Stream

@@ -10,7 +10,7 @@ from typing import Any
 from changelog.errors import ServiceUnavailable, SqlError
 from services.session.contents import Offsets
 from services.session.context import Context
-from services.session.kafka_topics import PartitionOffsets
+from spark_jobs.topics import PartitionOffsets
 from sql.catalog import Actual, Desired, Query
 from sql.query import Plan, plan_query
 from sql.statements import CreateView

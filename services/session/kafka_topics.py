@@ -12,10 +12,8 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from changelog.schema import Kind
+from spark_jobs.topics import PartitionOffsets
 from sql.suggest import suggestion
-
-PartitionOffsets = Mapping[int, int]
-"""Partition → offset of the next record."""
 
 _BROKER_DEFAULT = -1
 _POLL_S = 0.02

@@ -18,10 +18,10 @@ from changelog.schema import ARRIVAL, Kind
 from services.session.contents import answer
 from services.session.context import Context
 from services.session.drained import await_upstream, input_ends, reading
-from services.session.kafka_topics import PartitionOffsets
 from services.session.queries import await_gone, await_running, expect_runner, output_shape, query_of
-from services.session.reading import RECORDS, TopicReader
 from services.session.result import Changelog, Live, Rows
+from spark_jobs.reading import RECORDS, TopicReader
+from spark_jobs.topics import PartitionOffsets
 from sql.catalog import Desired
 from sql.query import Plan, plan_query
 from sql.relations import Stream

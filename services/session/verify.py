@@ -13,8 +13,8 @@ from joins.dataflow import AsofOnce, Enrichment
 from services.session.contents import Offsets, answer
 from services.session.context import Context
 from services.session.drained import Reading, await_reading, await_upstream, input_ends
-from services.session.kafka_topics import PartitionOffsets
-from services.session.reading import read_topic
+from spark_jobs.reading import read_topic
+from spark_jobs.topics import PartitionOffsets
 from sql.query import Plan, plan_query, recompute
 from sql.statements import CreateView
 

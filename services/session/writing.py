@@ -21,7 +21,7 @@ from changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from changelog.row_reader import WIRE_DELTA
 from changelog.schema import ARRIVAL, TIME, Kind, StreamSchema
 from services.session.kafka_topics import broker_silent
-from services.session.reading import RECORDS
+from spark_jobs.reading import RECORDS
 from sql.statements import Literal
 from sql.suggest import suggestion
 

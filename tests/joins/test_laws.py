@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +88,9 @@ def test_equal_batches_give_equal_bytes() -> None:
     assert outputs[0] == outputs[1]
 
 
-def emitted_rows(query: LocalQuery, left: list[Record], right: list[Record], first: int) -> list[dict[str, object]]:
+def emitted_rows(
+    query: LocalQuery, left: Sequence[Record], right: Sequence[Record], first: int
+) -> list[dict[str, object]]:
     rows = query.feed({0: decoded(LEFT, left, first), 1: decoded(RIGHT, right, first)})
     return [] if rows is None else rows.to_pylist()
 

@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 
 from changelog.errors import DovetailError, SqlError, Unsupported
 from services.session import Done, Session
-from services.session.reading import TopicReader
+from spark_jobs.reading import TopicReader
 from tests.services.conftest import Ask
 
 pytestmark = pytest.mark.services

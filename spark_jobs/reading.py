@@ -7,17 +7,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from changelog.changes import Changes
 from changelog.decode import Decoder
 from changelog.errors import ServiceUnavailable
-from changelog.rows import groups_of_equal
-from changelog.schema import ARRIVAL, TIME, Kind, StreamSchema
+from changelog.schema import TIME, StreamSchema
 from changelog.topic_content import content
-from services.session.kafka_topics import PartitionOffsets
+from spark_jobs.topics import PartitionOffsets
 
 RECORDS = pa.schema(
     [
@@ -68,7 +65,7 @@ class TopicReader:
         consumer = Consumer(
             {
                 "bootstrap.servers": self.brokers,
-                "group.id": "dovetail-session",
+                "group.id": "dovetail-reader",
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "isolation.level": "read_committed",
@@ -164,28 +161,7 @@ def read_topic(
     empty = decoder.decode(RECORDS.empty_table())
     rows = pa.concat_tables([empty.rows, *(part.rows for part in decoded)]).combine_chunks()
     rejected = sum(part.rejected.num_rows for part in decoded)
-    timed = schema.kind is Kind.CHANGELOG and TIME in rows.column_names and schema.event_time != TIME
-    held = _timed_content(rows) if timed else content(schema, rows)
-    return TopicContent(held, rows.num_rows + rejected, rejected)
-
-
-def _timed_content(decoded: pa.Table) -> pa.Table:
-    """The content of a CHANGELOG whose ``_tp_time`` is that of its records.
-
-    A retraction was written later than its insertion, so rows are the same whatever their time; they keep the latest.
-    """
-    changes = Changes(decoded.drop_columns([ARRIVAL, TIME]))
-    order, starts = groups_of_equal(changes.rows)
-    if not len(order):
-        return decoded.drop_columns([ARRIVAL, "delta"])
-    times = decoded.column(TIME).cast(pa.int64()).to_numpy()[order]
-    latest = pa.array(np.maximum.reduceat(times, starts)).cast(decoded.schema.field(TIME).type)
-    counts = np.maximum(np.add.reduceat(changes.deltas[order], starts), 0)
-    rows = changes.rows.take(pa.array(np.minimum.reduceat(order, starts))).append_column(TIME, latest)
-    by_appearance = np.argsort(np.minimum.reduceat(order, starts), kind="stable")
-    return rows.take(pa.array(np.repeat(by_appearance, counts[by_appearance]))).select(
-        [name for name in decoded.column_names if name not in (ARRIVAL, "delta")]
-    )
+    return TopicContent(content(schema, rows), rows.num_rows + rejected, rejected)
 
 
 def all_columns(schema: StreamSchema) -> tuple[str, ...]:

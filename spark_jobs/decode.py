@@ -1,0 +1,198 @@
+"""The first stage: Kafka records in, parcels of rows by bucket out."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.decode import Decoder
+from changelog.schema import ARRIVAL
+from joins.dataflow import Dataflow, Scan, Transform
+from joins.exchange import cut, greatest_ms
+from joins.level import ports
+from spark_jobs import counts
+from spark_jobs.blob import pack
+from spark_jobs.job import Job, opened, snapshots
+from spark_jobs.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
+
+_OFFSET_BITS = 44
+_ROWS_PER_PARCEL = 500_000
+MARK_SCHEMA = pa.schema([("edge", pa.int32()), ("partition", pa.int32()), ("event_ms", pa.int64())])
+
+
+@dataclass(frozen=True)
+class DecodeStage:
+    """For ``mapInArrow``: Arrow batches of records to Arrow batches of parcels."""
+
+    shipped: bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        job = opened(self.shipped)
+        outbox = Outbox(job)
+        readings = _readings(self.shipped)
+        for batch in batches:
+            for topic, partition, records in by_partition(batch):
+                outbox.origin = partition
+                outbox.counts[counts.ROWS_IN] += records.num_rows
+                for reading in readings.get(topic, ()):
+                    reading.read(records, partition, outbox)
+            if outbox.rows >= _ROWS_PER_PARCEL:
+                yield to_batch(outbox.parcels(), job.bucket_keys)
+        yield to_batch([*outbox.parcels(), *outbox.closing_parcels()], job.bucket_keys)
+
+
+def by_partition(batch: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:
+    """The records by topic and partition. A task of Spark reads one partition, so there is one as a rule."""
+    sources = pa.table([batch.column("topic"), batch.column("partition")], names=["topic", "partition"])
+    found = sources.group_by(["topic", "partition"], use_threads=False).aggregate([]).to_pylist()
+    for source in found:
+        here = pc.and_(
+            pc.equal(batch.column("topic"), source["topic"]), pc.equal(batch.column("partition"), source["partition"])
+        )
+        yield source["topic"], source["partition"], batch if len(found) == 1 else batch.filter(here)
+
+
+class Outbox:
+    """Rows on their way to buckets, gathered over the Arrow batches of a task so that few large parcels leave it."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._tables: dict[tuple[int, int, int], list[pa.Table]] = defaultdict(list)
+        self._marks: dict[tuple[int, int], int] = {}
+        self.counts: Counter[str] = Counter()
+        self.origin = 0
+        self.rows = 0
+
+    def put(self, edge: int, rows: pa.Table) -> None:
+        keys = self._job.dataflow.edge(edge).keys
+        # Rows without a key may go anywhere; by partition they share the work and keep their order.
+        parts = cut(rows, keys, self._job.buckets) if keys else [(self._home, rows)]
+        for bucket, part in parts:
+            self._tables[bucket, edge, self.origin].append(part)
+            self.rows += part.num_rows
+
+    def reject(self, records: pa.Table) -> None:
+        self._tables[self._home, REJECTED, self.origin].append(records)
+
+    def mark(self, edge: int, partition: int, event_ms: int) -> None:
+        self._marks[edge, partition] = max(event_ms, self._marks.get((edge, partition), event_ms))
+
+    @property
+    def _home(self) -> int:
+        return self.origin % self._job.buckets
+
+    def parcels(self) -> Iterator[Parcel]:
+        """The rows that have gathered, handed over."""
+        for (bucket, edge, origin), tables in self._tables.items():
+            level = self._job.sink_level if edge == REJECTED else self._job.dataflow.edge(edge).level
+            rows = pa.concat_tables(tables)
+            if rows.num_rows:
+                yield Parcel(bucket, level, edge, origin, pack(rows))
+        self._tables.clear()
+        self.rows = 0
+
+    def closing_parcels(self) -> Iterator[Parcel]:
+        """What is known only at the end of a task: marks and counts."""
+        yield from self._mark_parcels()
+        if self.counts:
+            yield Parcel(self._home, self._job.sink_level, COUNTS, self.origin, counts.packed(self.counts))
+
+    def _mark_parcels(self) -> Iterator[Parcel]:
+        by_level: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+        for (edge, partition), event_ms in sorted(self._marks.items()):
+            by_level[self._job.dataflow.edge(edge).level].append((edge, partition, event_ms))
+        for level, marks in by_level.items():
+            rows = pack(pa.table(list(zip(*marks, strict=True)), schema=MARK_SCHEMA))
+            for bucket in range(self._job.buckets):
+                yield Parcel(bucket, level, MARKS, self.origin, rows)
+
+
+@dataclass(frozen=True)
+class ScanReading:
+    """One scan of a topic: what becomes of its decoded rows."""
+
+    scan: Scan
+    transforms: tuple[Transform, ...]
+    starts: dict[int, int]
+    ordered: bool
+
+    def send(self, decoded: pa.Table, partition: int, outbox: Outbox) -> None:
+        rows = decoded.select([*self.scan.columns, ARRIVAL, "delta"])
+        start = self.starts.get(partition, 0)
+        if start:
+            offsets = np.bitwise_and(rows.column(ARRIVAL).to_numpy(), (1 << _OFFSET_BITS) - 1)
+            rows = rows.filter(pa.array(offsets >= start))
+        self._mark(rows, partition, outbox)
+        for step in self.transforms:
+            rows = step(rows)
+        if not self.ordered and ARRIVAL in rows.column_names:
+            rows = rows.drop_columns([ARRIVAL])
+        outbox.put(self.scan.edge, rows)
+
+    def _mark(self, rows: pa.Table, partition: int, outbox: Outbox) -> None:
+        if self.scan.watermark is not None:
+            event_ms = greatest_ms(rows.column(self.scan.watermark.column))
+            if event_ms is not None:
+                outbox.mark(self.scan.edge, partition, event_ms)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading of a topic's records, for all its scans: they are decoded, and rejected, once."""
+
+    decoder: Decoder
+    scans: tuple[ScanReading, ...]
+
+    def read(self, records: pa.RecordBatch, partition: int, outbox: Outbox) -> None:
+        decoded = self.decoder.decode(records.select(["key", "value", "timestamp", "partition", "offset"]))
+        if decoded.rejected.num_rows:
+            outbox.counts[counts.REJECTED_RECORDS] += decoded.rejected.num_rows
+            topic = pa.array([records.column("topic")[0].as_py()] * decoded.rejected.num_rows, pa.string())
+            outbox.reject(decoded.rejected.append_column(TOPIC, topic))
+        for scan in self.scans:
+            scan.send(decoded.rows, partition, outbox)
+
+
+@lru_cache(maxsize=16)
+def _readings(shipped: bytes) -> dict[str, tuple[Reading, ...]]:
+    """By topic. Scans that see a topic as the same stream share its decoding."""
+    job = opened(shipped)
+    shared: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for index, scan in enumerate(job.dataflow.scans):
+        shared[scan.topic][repr(scan.stream)].append(index)
+    return {
+        topic: tuple(_reading(job, indexes) for indexes in by_stream.values()) for topic, by_stream in shared.items()
+    }
+
+
+def _reading(job: Job, indexes: list[int]) -> Reading:
+    scans = [job.dataflow.scans[index] for index in indexes]
+    columns = tuple(dict.fromkeys(name for scan in scans for name in scan.columns))
+    held = snapshots(job)
+    return Reading(
+        Decoder(scans[0].stream, columns),
+        tuple(
+            ScanReading(
+                scan,
+                tuple(step.bound(held) for step in scan.transforms),
+                dict(job.scan_starts[index]),
+                _is_ordered(job.dataflow, scan.edge),
+            )
+            for index, scan in zip(indexes, scans, strict=True)
+        ),
+    )
+
+
+def _is_ordered(dataflow: Dataflow, edge: int) -> bool:
+    return any(
+        port.ordered
+        for node in dataflow.nodes
+        for edge_in, port in zip(node.inputs, ports(node.operator), strict=True)
+        if edge_in == edge
+    )

@@ -1,0 +1,64 @@
+"""``Parcel``: the unit that crosses an exchange, and its form as a row of Spark.
+
+A parcel carries the rows of one edge for one bucket. Three edges belong to no operator and are only forwarded by the
+levels, so that what they carry reaches the task that needs it in the same batch:
+
+    REJECTED  records that could not be decoded, to the sink: they are written in the transaction of the output
+    MARKS     event times seen per input partition, to every bucket of the level of their edge
+    COUNTS    what was counted on the way, to the last stage, which reports it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+REJECTED = -1
+MARKS = -2
+COUNTS = -3
+TOPIC = "topic"
+"""On REJECTED: the column that names the topic of the record, beside those of ``changelog.decode.REJECTED``."""
+
+SPARK_SCHEMA = "bucket int, level int, edge int, origin int, rows binary"
+SCHEMA = pa.schema(
+    [("bucket", pa.int32()), ("level", pa.int32()), ("edge", pa.int32()), ("origin", pa.int32()), ("rows", pa.binary())]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """bucket  number of the receiving bucket
+    level   number of the level that opens the parcel
+    edge    the edge its rows travel on
+    origin  Kafka partition or bucket that sent it; orders the parcels of an edge, whatever order Spark delivers
+    rows    the packed rows
+    """
+
+    bucket: int
+    level: int
+    edge: int
+    origin: int
+    rows: bytes
+
+
+def to_batch(parcels: Iterable[Parcel], bucket_keys: tuple[int, ...]) -> pa.RecordBatch:
+    """The parcels as rows of Spark; ``bucket_keys[n]`` is the value that Spark's hash sends to partition n."""
+    columns = [(bucket_keys[p.bucket], p.level, p.edge, p.origin, p.rows) for p in parcels]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(values, field.type) for values, field in zip(zip(*columns, strict=True), SCHEMA, strict=True)]
+        if columns
+        else [pa.array([], field.type) for field in SCHEMA],
+        schema=SCHEMA,
+    )
+
+
+def from_batch(batch: pa.RecordBatch, bucket_keys: tuple[int, ...]) -> Iterator[Parcel]:
+    for row in zip(*(batch.column(name).to_pylist() for name in SCHEMA.names), strict=True):
+        yield Parcel(bucket_keys.index(row[0]), *row[1:])
+
+
+def in_order(parcels: Iterable[Parcel]) -> list[Parcel]:
+    """The order in which a level takes its parcels: the same in every replay."""
+    return sorted(parcels, key=lambda parcel: (parcel.edge, parcel.origin))

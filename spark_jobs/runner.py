@@ -1,0 +1,278 @@
+"""The runner: a process that keeps the queries of the catalog as their users want them. ``python -m spark_jobs.runner``
+
+It looks at the catalog every so often, starts what is to run, stops what is to pause, cleans up after what is dropped,
+and writes back state, error and progress. A query that fails does not touch the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import KafkaException
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from changelog.errors import DovetailError, InternalError, ServiceUnavailable, Unsupported
+from spark_jobs import topics
+from spark_jobs.environment import RunnerSettings
+from spark_jobs.query import RunningQuery, discard
+from spark_jobs.session import start_session
+from spark_jobs.static import table_of
+from sql.catalog import Actual, Catalog, Desired, Query
+from sql.parse import parse_one
+from sql.query import Plan, plan_query
+from sql.relations import Stream
+from sql.statements import CreateStream, CreateView, Select
+
+_LOG = logging.getLogger("dovetail.runner")
+_LOOK_S = 0.2
+_FIRST_PAUSE_S = 1.0
+_LONGEST_PAUSE_S = 15.0
+
+
+@dataclass
+class Outage:
+    """A query that waits for a service: since when, and until when it pauses before the next attempt."""
+
+    since_s: float
+    pause_s: float
+    next_s: float
+
+
+class Runner:
+    """The queries of one catalog in one session."""
+
+    def __init__(self, settings: RunnerSettings, session: SparkSession, catalog: Catalog) -> None:
+        self._settings = settings
+        self._session = session
+        self._catalog = catalog
+        self._running: dict[int, RunningQuery] = {}
+        self._reported: dict[int, Mapping[str, Any]] = {}
+        self._outages: dict[int, Outage] = {}
+
+    def look(self) -> None:
+        """One look at the catalog: bring every query nearer to what is wanted of it."""
+        for query in self._catalog.queries(dropped=True):
+            match query.desired:
+                case Desired.RUNNING:
+                    self._run(query)
+                case Desired.PAUSED:
+                    self._pause(query)
+                case Desired.DROPPED:
+                    self._drop(query)
+
+    def stop(self) -> None:
+        """End all queries; they go on from their checkpoints at the next start."""
+        for query in self._catalog.queries():
+            if query.id in self._running:
+                self._end(query)
+                self._report(query, Actual.STOPPED)
+
+    # -- one query
+
+    def _run(self, query: Query) -> None:
+        if query.id in self._running:
+            self._watch(query, self._running[query.id])
+        elif query.actual is not Actual.FAILED and self._may_try(query):
+            self._attempt(query)
+
+    def _attempt(self, query: Query) -> None:
+        _LOG.info('query "%s": starting', query.name)
+        try:
+            self._running[query.id] = self._start(query)
+        except (DovetailError, KafkaException, PySparkException) as failure:
+            self._failed(query, _as_error(failure, query))
+        else:
+            self._report(query, Actual.RUNNING, "")
+            _LOG.info('query "%s": running', query.name)
+
+    def _start(self, query: Query) -> RunningQuery:
+        plan = _plan(query, self._catalog)
+        checkpoint = Path(query.checkpoint or self._settings.checkpoints / f"{query.id}-{query.name}").absolute()
+        if not query.checkpoint:
+            self._catalog.set_checkpoint(query.id, str(checkpoint))
+        return RunningQuery.start(
+            self._session,
+            plan.dataflow,
+            query.name,
+            output_topic=query.topic,
+            brokers=self._settings.brokers,
+            checkpoint_dir=checkpoint,
+            fingerprint=plan.fingerprint,
+            plan=plan.explain(),
+            snapshots=lambda: self._static_tables(plan),
+            settings=self._settings.job,
+        )
+
+    def _static_tables(self, plan: Plan) -> dict[str, pa.Table]:
+        return {
+            name: table_of(_stream_of(name, self._catalog), self._settings.brokers) for name in plan.dataflow.snapshots
+        }
+
+    def _watch(self, query: Query, running: RunningQuery) -> None:
+        """Report how far it is, and what ended it."""
+        error = running.error()
+        self._report_progress(query, running)
+        if error is not None:
+            self._end(query)
+            self._failed(query, error)
+
+    def _report_progress(self, query: Query, running: RunningQuery) -> None:
+        now = running.progress()
+        progress = {
+            "starts": running.starts,
+            "offsets": now.offsets,
+            "counts": dict(now.counts),
+            "batch": now.batch,
+            "batch_ms": now.batch_ms,
+        }
+        if self._reported.get(query.id) != progress:
+            self._reported[query.id] = progress
+            self._outages.pop(query.id, None)
+            self._catalog.report(query.id, now_ms=_now_ms(), progress=progress)
+
+    def _pause(self, query: Query) -> None:
+        self._end(query)
+        if query.actual is not Actual.PAUSED:
+            self._report(query, Actual.PAUSED)
+
+    def _drop(self, query: Query) -> None:
+        self._end(query)
+        if query.checkpoint:
+            discard(Path(query.checkpoint), self._settings.brokers, self._settings.job.local_copy_dir)
+        self._catalog.forget_query(query.id)
+        _LOG.info('query "%s": dropped', query.name)
+
+    def _end(self, query: Query) -> None:
+        self._reported.pop(query.id, None)
+        running = self._running.pop(query.id, None)
+        if running is not None:
+            running.stop()
+            _LOG.info('query "%s": stopped', query.name)
+
+    # -- failures
+
+    def _failed(self, query: Query, error: DovetailError) -> None:
+        """A lost service is waited for, up to ``broker_wait_s``; anything else ends the query."""
+        outage = self._outages.get(query.id)
+        now_s = time.monotonic()
+        since_s = outage.since_s if outage else now_s
+        if error.retry and now_s - since_s < self._settings.job.broker_wait_s:
+            pause_s = min(2 * outage.pause_s, _LONGEST_PAUSE_S) if outage else _FIRST_PAUSE_S
+            self._outages[query.id] = Outage(since_s, pause_s, now_s + pause_s)
+            self._report(query, Actual.PENDING, str(error))
+            _LOG.warning('query "%s": waits for a service, next attempt in %g s\n%s', query.name, pause_s, error)
+            return
+        self._outages.pop(query.id, None)
+        self._report(query, Actual.FAILED, str(error))
+        _LOG.error('query "%s": failed\n%s', query.name, error)
+
+    def _may_try(self, query: Query) -> bool:
+        outage = self._outages.get(query.id)
+        return outage is None or time.monotonic() >= outage.next_s
+
+    def _report(self, query: Query, actual: Actual, error: str | None = None) -> None:
+        self._catalog.report(query.id, now_ms=_now_ms(), actual=actual, error=error)
+
+
+def _plan(query: Query, catalog: Catalog) -> Plan:
+    statement = parse_one(query.sql)
+    if not isinstance(statement, Select | CreateView):
+        raise InternalError(f'"{query.name}" is no query', where="the catalog")
+    return plan_query(query.name, statement, catalog)
+
+
+def _stream_of(name: str, catalog: Catalog) -> Stream:
+    match catalog.get(name).definition:
+        case CreateStream() as definition:
+            return Stream.declared(definition)
+        case CreateView() as view if view.materialized:
+            return plan_query(name, view, catalog).stream()
+    raise Unsupported(f"table({name}) has no topic", where=f'"{name}"', fix="read a stream or a materialized view")
+
+
+def _as_error(failure: Exception, query: Query) -> DovetailError:
+    match failure:
+        case DovetailError():
+            return failure
+        case KafkaException():
+            return ServiceUnavailable(
+                f"the broker did not answer: {failure.args[0].str()}", where=f'query "{query.name}"'
+            )
+    return InternalError(f"Spark did not start the query: {failure}", where=f'query "{query.name}"')
+
+
+def await_broker(brokers: str, timeout_s: float) -> None:
+    """Return once the broker answers; ServiceUnavailable after the time."""
+    deadline = time.monotonic() + timeout_s
+    while True:
+        try:
+            topics.admin(brokers).list_topics(timeout=min(5.0, timeout_s))
+            return
+        except KafkaException as failure:
+            if time.monotonic() > deadline:
+                raise ServiceUnavailable(
+                    f"no broker answered at {brokers} within {timeout_s:g} s: {failure.args[0].str()}",
+                    where="the Spark runner",
+                    fix="start the broker (dovetail up), or set DOVETAIL_BROKERS to where it listens",
+                ) from failure
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def run(settings: RunnerSettings, stopped: threading.Event) -> None:
+    """Look at the catalog until ``stopped``."""
+    await_broker(settings.brokers, settings.broker_timeout_s)
+    session = start_session(
+        "dovetail", sorted(settings.jars.glob("*.jar")), settings.spark_master, settings.driver_memory
+    )
+    catalog = Catalog.open(settings.catalog_url)
+    runner = Runner(settings, session, catalog)
+    if settings.ready_file is not None:
+        settings.ready_file.write_text(str(os.getpid()))
+    _LOG.info("taking up queries, brokers %s", settings.brokers)
+    while not stopped.wait(_LOOK_S):
+        try:
+            runner.look()
+        except ServiceUnavailable as failure:
+            _LOG.warning("the catalog is out of reach, looking again\n%s", failure)
+    runner.stop()
+    session.stop()
+    catalog.close()
+    _LOG.info("stopped")
+
+
+def main() -> int:
+    stopped = threading.Event()
+
+    def stop(signal_number: int, frame: FrameType | None) -> None:
+        stopped.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    try:
+        settings = RunnerSettings.read()
+        logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        logging.getLogger("py4j").setLevel(logging.ERROR)
+        run(settings, stopped)
+    except DovetailError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""The Spark session of Dovetail: one per runner, with the settings that make small batches cheap."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+_ROOT = Path(__file__).resolve().parent.parent
+_SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
+    "spark.sql.adaptive.enabled": "false",
+    # Code generation costs more than it saves on a handful of packed rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # A task that ran twice at once would contend for one transactional id.
+    "spark.speculation": "false",
+    # The state: written every batch, read only where no local copy fits.
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    # The default one forks a process per file where Hadoop's native library is missing.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    # Watermarks are Dovetail's own, so a batch without records has nothing to do.
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.numRecentProgressUpdates": "20",
+}
+
+
+def start_session(
+    name: str,
+    jars: Sequence[Path],
+    master: str = "local[*]",
+    driver_memory: str = "2g",
+    polling_delay_ms: int = 50,
+    java_options: str = "",
+) -> SparkSession:
+    """``polling_delay_ms``: between two looks at the inputs while they are silent."""
+    # Workers must import the same modules with the same interpreter as the driver.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    # No worker multiplies matrices; the threads for it would only be started and stopped.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+    builder = (
+        SparkSession.builder.appName(name)
+        .master(master)
+        .config("spark.jars", ",".join(str(jar) for jar in jars))
+        .config("spark.driver.memory", driver_memory)
+        .config("spark.driver.extraJavaOptions", java_options)
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.pyspark.python", sys.executable)
+        .config("spark.sql.streaming.pollingDelay", f"{polling_delay_ms}ms")
+    )
+    for key, value in _SETTINGS.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def bucket_keys(session: SparkSession, buckets: int) -> tuple[int, ...]:
+    """One value per bucket, such that Spark's hash sends the value of bucket n to partition n of ``buckets``."""
+    tried = 64 * buckets
+    [row] = session.sql(f"SELECT transform(sequence(0, {tried}), i -> pmod(hash(i), {buckets})) AS p").collect()
+    return tuple(list(row.p).index(bucket) for bucket in range(buckets))

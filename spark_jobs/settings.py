@@ -1,0 +1,27 @@
+"""The settings of a query's host: read once, when the query starts."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class JobSettings:
+    """buckets                   buckets of keys = Spark partitions = cores used at once; fixed by the checkpoint
+    max_offsets_per_trigger   records read in one batch, all topics together
+    output_partitions         partitions of the output topic where it does not exist yet
+    broker_wait_s             how long a lost broker is waited for before the query fails
+    transaction_timeout_s     how long the broker keeps a transaction open; above the longest batch
+    local_copy_dir            where the copy of the state for quick attaching lies; may be deleted at any time
+    local_copy_max_bytes      per bucket; above it no copy is kept, and each batch reads its state back
+    """
+
+    buckets: int = field(default_factory=lambda: os.cpu_count() or 1)
+    max_offsets_per_trigger: int = 400_000
+    output_partitions: int = 1
+    broker_wait_s: float = 120.0
+    transaction_timeout_s: float = 600.0
+    local_copy_dir: Path = Path(".dovetail/state-copy")
+    local_copy_max_bytes: int = 64 << 30

@@ -1,0 +1,120 @@
+"""Dataflows of the tests, written by hand as the planner would write them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from changelog.schema import Column, Kind, StreamSchema
+from joins.dataflow import Bidirectional, Dataflow, Edge, Enrichment, Ingest, JoinKind, Keyed, Node, Port, Scan, Sink
+
+ORDERS = StreamSchema("orders", (Column("k", pa.int64()), Column("a", pa.string())))
+CLICKS = StreamSchema("clicks", (Column("k", pa.int64()), Column("b", pa.string())))
+USERS = StreamSchema(
+    "users", (Column("id", pa.int64()), Column("k", pa.int64()), Column("name", pa.string())), Kind.UPSERT, ("id",)
+)
+
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of a JVM that does not live long enough for its best compiler to pay."""
+
+_LEFT = pa.schema([("l.k", pa.int64()), ("l.a", pa.string())])
+_RIGHT = pa.schema([("r.k", pa.int64()), ("r.b", pa.string())])
+_USER = pa.schema([("u.id", pa.int64()), ("u.k", pa.int64()), ("u.name", pa.string())])
+
+
+@dataclass(frozen=True)
+class Prefixed:
+    """The binder's first transform: each column gets the alias of its FROM item."""
+
+    alias: str
+    columns: tuple[str, ...]
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        return rows.rename_columns(
+            [f"{self.alias}.{name}" if name in self.columns else name for name in rows.column_names]
+        )
+
+    def bound(self, snapshots: Mapping[str, pa.Table]) -> Prefixed:
+        return self
+
+
+@dataclass(frozen=True)
+class Greeted:
+    """A transform that looks into the static table ``greetings``."""
+
+    word: str = ""
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        greeting = pa.array([self.word] * rows.num_rows, pa.string())
+        return rows.add_column(0, "greeting", greeting)
+
+    def bound(self, snapshots: Mapping[str, pa.Table]) -> Greeted:
+        return Greeted(snapshots["greetings"].column("word")[0].as_py())
+
+
+def scan(stream: StreamSchema, topic: str, alias: str, columns: tuple[str, ...], edge: int, **options: object) -> Scan:
+    return Scan(stream, topic, columns, (Prefixed(alias, columns),), edge, **options)  # type: ignore[arg-type]
+
+
+def orders_clicks(
+    left: str, right: str, kind: JoinKind = JoinKind.INNER, exchanged: bool = False, limit: int | None = None
+) -> Dataflow:
+    """``SELECT l.k, l.a, r.b FROM left AS l JOIN right AS r ON l.k = r.k``, both append."""
+    operator = Bidirectional(
+        kind,
+        Port(_LEFT, ("l.k",), Ingest.APPEND),
+        Port(_RIGHT, ("r.k",), Ingest.APPEND),
+        max_buffered_bytes=limit,
+    )
+    return Dataflow(
+        scans=(scan(ORDERS, left, "l", ("k", "a"), 0), scan(CLICKS, right, "r", ("k", "b"), 1)),
+        nodes=(Node(1, operator, (0, 1), (), 2),),
+        edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ("l.k",))),
+        sink=Sink(2, ("l.k", "l.a", "r.b"), ("l.k",), ("k",), kind is not JoinKind.INNER, exchanged),
+    )
+
+
+def orders_users(orders: str, users: str) -> Dataflow:
+    """Two levels: users by their primary key ``id``, then the join by ``k``; a user that moves to another ``k`` moves
+    its rows to another bucket, so the output is exchanged."""
+    join = Bidirectional(JoinKind.INNER, Port(_LEFT, ("l.k",), Ingest.APPEND), Port(_USER, ("u.k",), Ingest.CHANGES))
+    return Dataflow(
+        scans=(scan(ORDERS, orders, "l", ("k", "a"), 0), scan(USERS, users, "u", ("id", "k", "name"), 1)),
+        nodes=(
+            Node(1, Keyed(Port(_USER, ("u.id",), Ingest.UPSERT, ("u.id",))), (1,), (), 2),
+            Node(2, join, (0, 2), (), 3),
+        ),
+        edges=(Edge(0, 2, ("l.k",)), Edge(1, 1, ("u.id",)), Edge(2, 2, ("u.k",)), Edge(3, 3, ("u.id",))),
+        sink=Sink(3, ("l.a", "u.name"), ("u.id",), ("id",), True, True),
+    )
+
+
+def enriched_orders(orders: str, users: str) -> Dataflow:
+    """Each order once, with the users held when it comes; orders are read from the end of their topic."""
+    right = Port(_USER, ("u.k",), Ingest.CHANGES)
+    return Dataflow(
+        scans=(
+            scan(ORDERS, orders, "l", ("k", "a"), 0, starts_latest=True),
+            scan(USERS, users, "u", ("id", "k", "name"), 1),
+        ),
+        nodes=(
+            Node(1, Keyed(Port(_USER, ("u.id",), Ingest.UPSERT, ("u.id",))), (1,), (), 2),
+            Node(2, Enrichment(JoinKind.LEFT, Port(_LEFT, ("l.k",), Ingest.APPEND), right), (0, 2), (), 3),
+        ),
+        edges=(Edge(0, 2, ("l.k",)), Edge(1, 1, ("u.id",)), Edge(2, 2, ("u.k",)), Edge(3, 3, ("l.k",))),
+        sink=Sink(3, ("l.k", "l.a", "u.name"), ("l.k",), ("k",), False, False),
+    )
+
+
+def greeted_orders(orders: str) -> Dataflow:
+    """No state at all: ``SELECT greeting, k, a`` with the greeting out of a static table."""
+    columns = ("k", "a")
+    return Dataflow(
+        scans=(Scan(ORDERS, orders, columns, (Prefixed("l", columns), Greeted()), 0),),
+        nodes=(),
+        edges=(Edge(0, 1, ("l.k",)),),
+        sink=Sink(0, ("greeting", "l.k", "l.a"), ("l.k",), ("k",), False, False),
+        snapshots=("greetings",),
+    )

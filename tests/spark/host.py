@@ -1,0 +1,50 @@
+"""A process that runs one query until its inputs are read: ``python -m tests.spark.host FILE``, to be killed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from joins.dataflow import JoinKind
+from services.jars import jar_paths
+from services.settings import read_settings
+from spark_jobs import topics
+from spark_jobs.query import RunningQuery
+from spark_jobs.session import start_session
+from spark_jobs.settings import JobSettings
+from spark_jobs.source import topics_of
+from tests.spark.flows import SHORT_LIVED, orders_clicks
+
+
+def main() -> None:
+    chosen = json.loads(Path(sys.argv[1]).read_text())
+    session = start_session(
+        "host", jar_paths(read_settings(), "spark"), "local[2]", polling_delay_ms=20, java_options=SHORT_LIVED
+    )
+    folder = Path(chosen["folder"])
+    dataflow = orders_clicks(chosen["left"], chosen["right"], JoinKind.LEFT)
+    query = RunningQuery.start(
+        session,
+        dataflow,
+        chosen["name"],
+        output_topic=chosen["name"],
+        brokers=chosen["brokers"],
+        checkpoint_dir=folder / chosen["name"],
+        fingerprint="1",
+        plan="",
+        snapshots=dict,
+        settings=JobSettings(
+            buckets=2,
+            max_offsets_per_trigger=chosen["records_per_batch"],
+            output_partitions=2,
+            local_copy_dir=folder / "copy",
+        ),
+    )
+    query.await_drained(topics.end_offsets(topics.admin(chosen["brokers"]), topics_of(dataflow)), timeout_s=300)
+    query.stop()
+    session.stop()
+
+
+if __name__ == "__main__":
+    main()

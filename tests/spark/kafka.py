@@ -1,0 +1,67 @@
+"""Records in and out, as any client of the broker writes and reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import orjson
+import pyarrow as pa
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
+from spark_jobs import topics
+
+Value = dict[str, object] | bytes | None
+
+
+def send(brokers: str, topic: str, values: Iterable[Value], keys: Iterable[Value] = ()) -> None:
+    """Records in order; a dict is written as JSON."""
+    producer = Producer({"bootstrap.servers": brokers, "linger.ms": 20, "partitioner": "murmur2_random"})
+    all_keys = iter(keys)
+    for value in values:
+        producer.produce(topic, value=_bytes(value), key=_bytes(next(all_keys, None)))
+    assert producer.flush(30) == 0
+
+
+def _bytes(value: Value) -> bytes | None:
+    return orjson.dumps(value) if isinstance(value, dict) else value
+
+
+def messages(brokers: str, topic: str) -> list[Message]:
+    """All of a topic, as a read_committed reader sees it now."""
+    consumer = Consumer({"bootstrap.servers": brokers, "group.id": "reader", "enable.partition.eof": True})
+    ends = topics.end_offsets(topics.admin(brokers), [topic])[topic]
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
+    found: list[Message] = []
+    open_partitions = {partition for partition, end in ends.items() if end}
+    while open_partitions:
+        message = consumer.poll(10)
+        assert message is not None, f"{topic} was not read to its end"
+        if message.error() is None:
+            found.append(message)
+        else:
+            open_partitions.discard(message.partition() or 0)
+    consumer.close()
+    return found
+
+
+def values(brokers: str, topic: str) -> list[dict[str, object]]:
+    """The values of all records, in the order of offsets per partition."""
+    return [orjson.loads(message.value() or b"null") for message in messages(brokers, topic)]
+
+
+def multiset(rows: Iterable[dict[str, object]]) -> Counter[tuple[object, ...]]:
+    return Counter(tuple(row.values()) for row in rows)
+
+
+def records(found: Sequence[Message]) -> pa.Table:
+    """The messages as a decoder takes them."""
+    return pa.table(
+        {
+            "key": pa.array([message.key() for message in found], pa.binary()),
+            "value": pa.array([message.value() for message in found], pa.binary()),
+            "timestamp": pa.array([message.timestamp()[1] for message in found], pa.timestamp("ms", "UTC")),
+            "partition": pa.array([message.partition() for message in found], pa.int32()),
+            "offset": pa.array([message.offset() for message in found], pa.int64()),
+        }
+    )

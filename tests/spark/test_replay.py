@@ -1,0 +1,100 @@
+"""A batch that Spark runs again: what was committed is skipped, what was not is written, the state is as it was."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+
+from joins.dataflow import Dataflow
+from spark_jobs import topics as topic_admin
+from spark_jobs.checkpoint import Checkpoint
+from spark_jobs.query import MARKS_TOPIC, RunningQuery
+from tests.spark.conftest import Queries
+from tests.spark.flows import orders_users
+from tests.spark.kafka import multiset, send, values
+
+pytestmark = pytest.mark.services
+
+
+USERS = 100
+
+
+@pytest.fixture
+def dataflow(topics: Callable[..., str]) -> Dataflow:
+    return orders_users(topics("orders"), topics("users"))
+
+
+@pytest.fixture
+def name(queries: Queries) -> str:
+    return queries.new_name()
+
+
+def send_users(broker: str, dataflow: Dataflow) -> None:
+    """Each joins ten orders."""
+    users = [{"id": n, "k": n % 10, "name": f"user {n}"} for n in range(USERS)]
+    send(broker, dataflow.scans[1].topic, users, [{"id": n} for n in range(USERS)])
+
+
+def drained(queries: Queries, dataflow: Dataflow, name: str) -> RunningQuery:
+    """The query started or resumed, its inputs read to their end, stopped."""
+    query = queries.start(dataflow, name)
+    queries.drain(query, dataflow)
+    query.stop()
+    return query
+
+
+@pytest.fixture
+def first_batch(broker: str, dataflow: Dataflow, queries: Queries, name: str) -> int:
+    """The number of a batch of orders, which has no output: nobody has joined them yet."""
+    send(broker, dataflow.scans[0].topic, [{"k": n % 10, "a": f"order {n}"} for n in range(100)])
+    return drained(queries, dataflow, name).progress().batch
+
+
+def test_a_batch_that_kafka_has_and_spark_has_not_is_not_written_again(
+    broker: str, dataflow: Dataflow, queries: Queries, name: str, first_batch: int, tmp_path: Path
+) -> None:
+    send_users(broker, dataflow)
+    last = drained(queries, dataflow, name).progress().batch
+    once = multiset(values(broker, name))
+    assert (last, len(once)) == (first_batch + 1, 10 * USERS)
+
+    _forget_commit(queries.checkpoint(name), last)
+    shutil.rmtree(tmp_path / "copy")
+    again = drained(queries, dataflow, name)
+
+    assert again.progress().batch == last
+    assert again.progress().counts["rows_out"] == 0
+    assert multiset(values(broker, name)) == once
+
+
+def test_of_a_half_committed_batch_the_other_half_is_written(
+    broker: str, dataflow: Dataflow, queries: Queries, name: str, first_batch: int
+) -> None:
+    """Partition 0 is taken to have committed the batch to come; its half of the rows must not be written."""
+    _set_mark(broker, queries.checkpoint(name), partition=0, batch=first_batch + 1)
+    send_users(broker, dataflow)
+    query = drained(queries, dataflow, name)
+
+    half = values(broker, name)
+    assert 0 < len(half) < 10 * USERS
+    assert query.progress().counts["rows_out"] == len(half)
+    assert len({row["u.name"] for row in half}) * 10 == len(half)
+
+
+def _forget_commit(checkpoint: Path, batch: int) -> None:
+    (checkpoint / "spark" / "commits" / str(batch)).unlink()
+    (checkpoint / "spark" / "commits" / f".{batch}.crc").unlink(missing_ok=True)
+
+
+def _set_mark(broker: str, checkpoint: Path, partition: int, batch: int) -> None:
+    origin = Checkpoint(checkpoint).origin()
+    assert origin is not None
+    mark = TopicPartition(MARKS_TOPIC, partition, batch + 1)
+    request = ConsumerGroupTopicPartitions(origin.identity, [mark])
+    client = topic_admin.admin(broker)
+    for altered in client.alter_consumer_group_offsets([request]).values():
+        altered.result(30)

@@ -1,0 +1,136 @@
+"""The runner as the stack starts it, driven through the catalog."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from services.jars import jar_paths
+from services.settings import read_settings
+from sql.catalog import Actual, Catalog, Desired, Query, What
+from sql.parse import parse_one
+from sql.query import plan_query
+from sql.statements import CreateStream, CreateView, Drop
+from tests.spark.kafka import multiset, send, values
+
+pytestmark = pytest.mark.services
+
+ROOT = Path(__file__).resolve().parents[2]
+WAIT_S = 120.0
+
+
+class Running:
+    """A runner in a process of its own, over a catalog of its own."""
+
+    def __init__(self, folder: Path, brokers: str, **settings: object) -> None:
+        self.url = f"sqlite:///{folder / 'catalog.db'}"
+        self.catalog = Catalog.open(self.url)
+        self.log = folder / "runner.log"
+        [jars] = {path.parent for path in jar_paths(read_settings(), "spark")}
+        environment = {
+            "DATA_DIR": folder,
+            "CATALOG_URL": self.url,
+            "BROKERS": brokers,
+            "SPARK_JARS": jars,
+            "SPARK_MASTER": "local[2]",
+            "READY_FILE": folder / "ready",
+            "BUCKETS": 1,
+            **settings,
+        }
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "spark_jobs.runner"],
+                cwd=ROOT,
+                env={**os.environ, **{f"DOVETAIL_{name}": str(value) for name, value in environment.items()}},
+                stdout=log,
+                stderr=log,
+            )
+
+    def create(self, sql: str) -> None:
+        """A stream, or a view with its query."""
+        statement = parse_one(sql)
+        if isinstance(statement, CreateView):
+            plan = plan_query(statement.name, statement, self.catalog)
+            query = Query(statement.name, sql, plan.explain(), plan.fingerprint, topic=statement.name)
+            self.catalog.create(statement, now_ms=0, uses=plan.reads, query=query)
+        else:
+            assert isinstance(statement, CreateStream)
+            self.catalog.create(statement, now_ms=0)
+
+    def wait(self, name: str, reached: Callable[[Query], bool]) -> Query:
+        deadline = time.monotonic() + WAIT_S
+        while not reached(query := self.catalog.query(name)):
+            assert self.process.poll() is None, self.log.read_text()[-3000:]
+            assert time.monotonic() < deadline, f"{query}\n{self.log.read_text()[-3000:]}"
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.1)
+        return query
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def runner(tmp_path: Path, broker: str) -> Iterator[Running]:
+    running = Running(tmp_path, broker)
+    yield running
+    if running.process.poll() is None:
+        running.stop()
+    running.catalog.close()
+
+
+def read_in(rows: int) -> Callable[[Query], bool]:
+    return lambda query: query.progress.get("counts", {}).get("rows_in", 0) >= rows
+
+
+def test_queries_run_pause_resume_fail_and_go(
+    runner: Running, broker: str, topics: Callable[..., str], tmp_path: Path
+) -> None:
+    left, right = topics("left"), topics("right")
+    runner.create(f"CREATE TABLE l (k BIGINT, a VARCHAR) APPEND ONLY WITH (topic = '{left}')")
+    runner.create(f"CREATE TABLE r (k BIGINT, b VARCHAR) APPEND ONLY WITH (topic = '{right}')")
+    runner.create("CREATE TABLE gone (k BIGINT) APPEND ONLY WITH (topic = 'there-is-no-such-topic')")
+    runner.create("CREATE MATERIALIZED VIEW bad AS SELECT k FROM gone")
+    runner.create("CREATE MATERIALIZED VIEW pairs AS SELECT l.k, l.a, r.b FROM l JOIN r ON l.k = r.k")
+    send(broker, left, [{"k": 1, "a": "x"}])
+    send(broker, right, [{"k": 1, "b": "y"}])
+
+    query = runner.wait("pairs", read_in(2))
+    assert query.actual is Actual.RUNNING
+    assert query.progress["offsets"] == {left: {"0": 1}, right: {"0": 1}}
+    assert query.progress["starts"] == {left: {"0": 0}, right: {"0": 0}}
+    assert query.progress["counts"]["rows_out"] == 1
+    failed = runner.wait("bad", lambda query: query.actual is Actual.FAILED)
+    assert "there-is-no-such-topic" in failed.error
+
+    runner.catalog.want("pairs", Desired.PAUSED, now_ms=1)
+    runner.wait("pairs", lambda query: query.actual is Actual.PAUSED)
+    send(broker, right, [{"k": 1, "b": "z"}])
+    runner.catalog.want("pairs", Desired.RUNNING, now_ms=2)
+    runner.wait("pairs", lambda query: query.progress["offsets"].get(right) == {"0": 2})
+    assert multiset(values(broker, "pairs")) == {(1, "x", "y"): 1, (1, "x", "z"): 1}
+
+    runner.catalog.drop(Drop(What.VIEW, "pairs"), now_ms=3)
+    deadline = time.monotonic() + WAIT_S
+    while [query for query in runner.catalog.queries(dropped=True) if query.name == "pairs"]:
+        assert time.monotonic() < deadline, runner.log.read_text()[-3000:]
+    assert not list((tmp_path / "checkpoints").glob("*pairs*"))
+    assert not list((tmp_path / "state-copy").glob("*pairs*"))
+    assert runner.stop() == 0
+
+
+def test_a_broker_that_is_down_ends_the_start_with_a_message(tmp_path: Path) -> None:
+    running = Running(tmp_path, "127.0.0.1:1", BROKER_TIMEOUT_S=1)
+
+    assert running.process.wait(60) == 1
+    assert "no broker answered at 127.0.0.1:1" in running.log.read_text()
+    running.catalog.close()
