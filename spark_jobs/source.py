@@ -108,6 +108,10 @@ def records(
         .option("kafka.isolation.level", "read_committed")
         # The long poll of the last fetch would hold up the next batch's look at the end of the topic.
         .option("kafka.fetch.max.wait.ms", "10")
+        # The defaults (500 records a poll, 1 MiB a fetch) keep a task waiting more than it works.
+        .option("kafka.max.poll.records", "20000")
+        .option("kafka.max.partition.fetch.bytes", str(8 << 20))
+        .option("kafka.receive.buffer.bytes", str(1 << 20))
     )
     if limit is not None:
         reader = reader.option("maxOffsetsPerTrigger", str(limit))

@@ -127,12 +127,14 @@ def test_a_silent_input_costs_no_batch(broker: str, topics: Topics, queries: Que
     send(broker, left, [{"k": 1, "a": "x"}])
     queries.drain(query, dataflow)
 
-    # The other query works through ten batches in the meantime.
-    busy = orders_clicks(left, topics("busy"))
-    send(broker, left, [])
-    other = queries.start(busy, settings=queries.settings(max_offsets_per_trigger=1))
-    queries.drain(other, busy)
+    # Another query works through ten batches in the meantime.
+    busy = topics("busy")
+    send(broker, busy, [{"k": n, "b": "y"} for n in range(10)])
+    other_dataflow = orders_clicks(topics("idle"), busy)
+    other = queries.start(other_dataflow, settings=queries.settings(max_offsets_per_trigger=1))
+    queries.drain(other, other_dataflow)
 
+    assert other.progress().batch == 9
     assert query.progress().batch == 0
 
 
