@@ -33,7 +33,7 @@ def stream(session: SparkSession, brokers: str, topic: str, batch: int) -> DataF
 
 
 def main(brokers: str, checkpoint: str, batch: int) -> None:
-    session = start_session("builtin", jar_paths(read_settings(), "spark"), polling_delay_ms=50)
+    session = start_session("builtin", jar_paths(read_settings(), "spark"), java_options="")
     # Its best settings, not ours: code generation pays for a join that runs row by row in the JVM.
     session.conf.set("spark.sql.codegen.wholeStage", "true")
     session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")

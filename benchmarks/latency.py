@@ -17,7 +17,7 @@ from services.settings import read_settings
 from spark_jobs.session import start_session
 
 RATE = 1000
-WARM_UP_S = 20
+WARM_UP_S = 60
 DDL = [
     "CREATE STREAM asked (k int64, sent float64)",
     "CREATE STREAM answered (k int64, sent float64)",

@@ -40,7 +40,7 @@ def start(
         plan=plan.explain(),
         snapshots=dict,
         settings=JobSettings(
-            buckets=2,
+            buckets=plan.settings.number("buckets") or 2,
             max_offsets_per_trigger=settings.max_offsets_per_trigger,
             output_partitions=2,
             local_copy_dir=folder / "state-copy",

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -28,6 +28,7 @@ from spark_jobs import topics
 from spark_jobs.environment import RunnerSettings
 from spark_jobs.query import RunningQuery, discard
 from spark_jobs.session import start_session
+from spark_jobs.settings import JobSettings
 from spark_jobs.static import table_of
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.parse import parse_one
@@ -91,7 +92,7 @@ class Runner:
         _LOG.info('query "%s": starting', query.name)
         try:
             self._running[query.id] = self._start(query)
-        except (DovetailError, KafkaException, PySparkException) as failure:
+        except Exception as failure:  # noqa: BLE001 - whatever is wrong with one query, the others go on
             self._failed(query, _as_error(failure, query))
         else:
             self._report(query, Actual.RUNNING, "")
@@ -112,8 +113,13 @@ class Runner:
             fingerprint=plan.fingerprint,
             plan=plan.explain(),
             snapshots=lambda: self._static_tables(plan),
-            settings=self._settings.job,
+            settings=self._job_settings(plan),
         )
+
+    def _job_settings(self, plan: Plan) -> JobSettings:
+        """The runner's settings, with what the query sets for itself."""
+        buckets = plan.settings.number("buckets")
+        return replace(self._settings.job, buckets=buckets) if buckets else self._settings.job
 
     def _static_tables(self, plan: Plan) -> dict[str, pa.Table]:
         return {
@@ -210,7 +216,10 @@ def _as_error(failure: Exception, query: Query) -> DovetailError:
             return ServiceUnavailable(
                 f"the broker did not answer: {failure.args[0].str()}", where=f'query "{query.name}"'
             )
-    return InternalError(f"Spark did not start the query: {failure}", where=f'query "{query.name}"')
+        case PySparkException():
+            return InternalError(f"Spark did not start the query: {failure}", where=f'query "{query.name}"')
+    _LOG.error('query "%s": a defect of Dovetail', query.name, exc_info=failure)
+    return InternalError(f"{type(failure).__name__}: {failure}", where=f'query "{query.name}", at its start')
 
 
 def await_broker(brokers: str, timeout_s: float) -> None:

@@ -37,13 +37,19 @@ _SETTINGS = {
 }
 
 
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""The quick compiler only. The JVM here moves packed rows while Python works on them, on the same cores: the optimising
+compiler and a parallel collector take more from the work, for minutes after the start, than they give back.
+"""
+
+
 def start_session(
     name: str,
     jars: Sequence[Path],
     master: str = "local[*]",
     driver_memory: str = "2g",
     polling_delay_ms: int = 50,
-    java_options: str = "",
+    java_options: str = QUICK_JAVA,
 ) -> SparkSession:
     """``polling_delay_ms``: between two looks at the inputs while they are silent."""
     # Workers must import the same modules with the same interpreter as the driver.

@@ -66,16 +66,17 @@ SETTINGS: tuple[Setting, ...] = (
         "all of them run the same join here",
         ("default", "hash", "parallel_hash", "direct", "auto"),
     ),
-    Setting("default_hash_join", str, "", "memory", "hybrid: the state may exceed memory", ("memory", "hybrid")),
-    Setting("default_hash_table", str, "", "memory", "as default_hash_join, for aggregates", ("memory", "hybrid")),
-    Setting("max_hot_keys", int, "keys", None, "keys held in memory under default_hash_join = 'hybrid'"),
-    Setting("keep_versions", int, "rows", 3, "versions kept per join key of an ASOF join"),
-    Setting("max_join_range", int, "s", None, "the widest range of a range join; none by default"),
-    Setting("late_topic", str, "", None, "the topic that rows behind the watermark are written to"),
     Setting(
-        "idle_timeout", int, "ms", None, "an input without new rows for so long no longer holds the watermark back"
+        "default_hash_join",
+        str,
+        "",
+        "memory",
+        "both: mapped files hold the state, so it may exceed memory",
+        ("memory", "hybrid"),
     ),
-    Setting("checkpoint_interval", int, "ms", None, "the least time between two batches"),
+    Setting("default_hash_table", str, "", "memory", "as default_hash_join, for aggregates", ("memory", "hybrid")),
+    Setting("max_hot_keys", int, "keys", None, "taken as a hint; the page cache decides what is in memory"),
+    Setting("keep_versions", int, "rows", 3, "versions kept per join key of an ASOF join"),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 APPEND_BUFFERED_BYTES = 524_288_000

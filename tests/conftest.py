@@ -14,7 +14,6 @@ from services.jars import jar_paths
 from services.settings import read_settings
 from services.stack import Stack, temporary_stack
 from spark_jobs.session import start_session
-from tests.spark.flows import SHORT_LIVED
 
 GOLDEN_DIR = Path(__file__).with_name("golden")
 
@@ -53,9 +52,7 @@ def broker(stack: Stack) -> str:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A Spark session on two cores: there is one in a process, so it serves all tests."""
-    session = start_session(
-        "tests", jar_paths(read_settings(), "spark"), "local[2]", polling_delay_ms=20, java_options=SHORT_LIVED
-    )
+    session = start_session("tests", jar_paths(read_settings(), "spark"), "local[2]", polling_delay_ms=20)
     yield session
     session.stop()
 

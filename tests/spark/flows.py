@@ -16,9 +16,6 @@ USERS = StreamSchema(
     "users", (Column("id", pa.int64()), Column("k", pa.int64()), Column("name", pa.string())), Kind.UPSERT, ("id",)
 )
 
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options of a JVM that does not live long enough for its best compiler to pay."""
-
 _LEFT = pa.schema([("l.k", pa.int64()), ("l.a", pa.string())])
 _RIGHT = pa.schema([("r.k", pa.int64()), ("r.b", pa.string())])
 _USER = pa.schema([("u.id", pa.int64()), ("u.k", pa.int64()), ("u.name", pa.string())])

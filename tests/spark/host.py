@@ -14,14 +14,12 @@ from spark_jobs.query import RunningQuery
 from spark_jobs.session import start_session
 from spark_jobs.settings import JobSettings
 from spark_jobs.source import topics_of
-from tests.spark.flows import SHORT_LIVED, orders_clicks
+from tests.spark.flows import orders_clicks
 
 
 def main() -> None:
     chosen = json.loads(Path(sys.argv[1]).read_text())
-    session = start_session(
-        "host", jar_paths(read_settings(), "spark"), "local[2]", polling_delay_ms=20, java_options=SHORT_LIVED
-    )
+    session = start_session("host", jar_paths(read_settings(), "spark"), "local[2]", polling_delay_ms=20)
     folder = Path(chosen["folder"])
     dataflow = orders_clicks(chosen["left"], chosen["right"], JoinKind.LEFT)
     query = RunningQuery.start(
