@@ -8,7 +8,7 @@ STAMP := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml services/ja
 CASES ?= tests/cases
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit check format conformance bench-join golden lock clean
+.PHONY: help setup up down demo test unit lint check format conformance bench-join golden lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,11 +40,12 @@ test: setup ## all tests, those with Kafka and Spark included
 unit: setup ## the tests that start no service
 	@$(BIN)/python -m pytest -m "not services"
 
-check: setup ## lint, formatting, types and the unit tests
+lint: setup ## lint, formatting and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/python -m pytest -m "not services"
+
+check: lint unit ## lint and the tests that start no service: before every commit
 
 format: setup ## rewrite the code in the project's format
 	@$(BIN)/ruff check --fix .
