@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from changelog.rows import groups_of_equal, numpy_column
 
-DELTA = "delta"
+DELTA = "__delta"
+"""The column of the counts; a user's own column may well be called ``delta``."""
 DELTA_TYPE = pa.int32()
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """An Arrow table whose last column, ``delta`` (int32, never null), is a signed count of the row before it.
+    """An Arrow table whose last column, ``DELTA`` (int32, never null), is a signed count of the row before it.
 
     +n inserts the row n times, -n retracts it n times. As a multiset it forms a group: ``concat`` adds, ``negated``
     inverts, ``consolidated`` gives the shortest form.

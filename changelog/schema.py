@@ -9,7 +9,7 @@ import pyarrow as pa
 
 TIME = "_tp_time"
 SEQUENCE = "_tp_sn"
-ARRIVAL = "arrival"
+ARRIVAL = "__arrival"
 """Order of arrival, ``partition << 44 | offset``: total, and the same in every replay."""
 EVENT_TIME_TYPE = pa.timestamp("ms", tz="UTC")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from changelog.changes import Changes
+from changelog.changes import DELTA, Changes
 from joins.dataflow import Dataflow, transformed
 from joins.exchange import cut, greatest_ms
 from joins.level import HERE, Arrival, Departure, LevelTask, Mark
@@ -120,5 +120,5 @@ class LocalQuery:
             changes = Changes(pa.concat_tables(by_bucket[bucket]).combine_chunks())
             if bucket != HERE and not changes.only_insertions:
                 changes = changes.consolidated()
-            parts.append(changes.table.sort_by("delta"))
+            parts.append(changes.table.sort_by(DELTA))
         return pa.concat_tables(parts).combine_chunks() if parts else None

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changelog.changes import DELTA
 from changelog.decode import Decoder
 from changelog.schema import ARRIVAL
 from joins.dataflow import Dataflow, Scan, Transform
@@ -123,7 +124,7 @@ class ScanReading:
     ordered: bool
 
     def send(self, decoded: pa.Table, partition: int, outbox: Outbox) -> None:
-        rows = decoded.select([*self.scan.columns, ARRIVAL, "delta"])
+        rows = decoded.select([*self.scan.columns, ARRIVAL, DELTA])
         start = self.starts.get(partition, 0)
         if start:
             offsets = np.bitwise_and(rows.column(ARRIVAL).to_numpy(), (1 << _OFFSET_BITS) - 1)

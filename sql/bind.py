@@ -100,9 +100,9 @@ class Binder:
     def _alias(self, alias: str) -> str:
         """The alias, made unique over the whole query: internal names begin with it."""
         chosen, number = alias, 1
-        while chosen in self.aliases:
+        while chosen.casefold() in self.aliases:
             chosen, number = f"{alias}#{number + 1}", number + 1
-        self.aliases.add(chosen)
+        self.aliases.add(chosen.casefold())
         return chosen
 
     def _definition(self, table: exp.Expr, name: str) -> CreateStream | CreateView | CreateDictionary | CreateIndex:
@@ -184,7 +184,7 @@ class Binder:
             stream.rules,
             columns,
             trusted=stream.trusted,
-            watermark=stream.watermark,
+            watermark=stream.watermark if stream.schema.kind == Kind.APPEND else None,
         )
         node = self._started(scan, seeks)
         starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
@@ -320,7 +320,8 @@ def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:
 
 
 def _refuse_same_alias(left: _Item, right: _Item, place: str) -> None:
-    twice = set(left.scope.tables) & set(right.scope.tables)
+    known = {table.casefold() for table in left.scope.tables}
+    twice = [table for table in right.scope.tables if table.casefold() in known]
     if twice:
         raise UnknownName(
             f'"{min(twice)}" stands twice in FROM', where=place, fix="give each its own alias: FROM a AS x JOIN a AS y"
@@ -378,7 +379,7 @@ def _versions(right: Node, place: str) -> Node:
             where=place,
             fix="name the stream in the join, and filter in WHERE",
         )
-    return replace(right, stream=replace(right.stream, kind=Kind.APPEND))
+    return replace(right, stream=replace(right.stream, kind=Kind.APPEND), records=right.stream)
 
 
 def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], pad: Pad, place: str) -> Node:

@@ -7,6 +7,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from changelog.changes import DELTA
 from changelog.errors import InternalError
 from changelog.schema import SEQUENCE, TIME, Kind
 from joins.dataflow import (
@@ -31,7 +32,7 @@ from sql.expressions import Condition, RowMap, quoted
 from sql.plan import Asof, Join, Keyed, Map, Node, Output, Scan, Strategy
 from sql.plan import StaticJoin as StaticJoinNode
 from sql.rules.keyed_inputs import UPSERTS, fused_key
-from sql.rules.predicates import substituted
+from sql.rules.predicates import conjunction, substituted
 from sql.static_join import StaticJoin
 
 _INGEST = {
@@ -147,14 +148,17 @@ class _Compiler:
 def _scanned(scan: Scan) -> _Stream:
     declared = {internal: quoted(name) for internal, name in scan.columns}
     select = tuple((internal, quoted(name)) for internal, name in scan.columns)
-    where = substituted(scan.where, declared) if scan.where is not None else None
+    terms = [substituted(scan.where, declared)] if scan.where is not None else []
+    if scan.records is not None:
+        terms.append(f"{quoted(DELTA)} > 0")
+    where = conjunction(terms)
     on_reject: Literal["drop", "delete"] = "delete" if scan.stream.kind in UPSERTS else "drop"
     return _Stream(scan, (), 0, scan.schema, (RowMap(select, scan.schema, where, on_reject),))
 
 
 def _scan_stage(scan: Scan, transforms: tuple[Transform, ...], edge: int) -> ScanStage:
     return ScanStage(
-        stream=scan.stream,
+        stream=scan.records or scan.stream,
         topic=scan.topic,
         columns=tuple(name for _, name in scan.columns),
         transforms=transforms,
@@ -197,18 +201,32 @@ def _port(node: Node, keys: tuple[str, ...]) -> Port:
     key = fused_key(node)
     if key is not None:
         scan = _source(node)
-        return Port(node.schema, keys, _INGEST[scan.stream.kind], key, identity=_identity(scan, node, keys))
+        return Port(node.schema, keys, _INGEST[scan.stream.kind], key, identity=_identity(node, keys))
     source = _source_or_none(node)
-    if source is None or source.trusted:
+    identity = _identity(node, keys)
+    if source is None or (source.trusted and len(identity) == len(node.schema)):
         return Port(node.schema, keys, Ingest.CHANGES)
-    identity = _identity(source, node, keys)
     return Port(node.schema, keys, _INGEST[source.stream.kind], watermark=_watermark(source, node), identity=identity)
 
 
-def _identity(scan: Scan, node: Node, keys: tuple[str, ...]) -> tuple[str, ...]:
+def _identity(node: Node, keys: tuple[str, ...]) -> tuple[str, ...]:
     """The columns that tell rows apart: not the time and the place in the topic, which a retraction has of its own."""
-    arrivals = {internal for internal, name in scan.columns if name in (TIME, SEQUENCE)} - set(keys)
+    arrivals = _of_arrival(node) - set(keys)
     return tuple(name for name in node.schema.names if name not in arrivals)
+
+
+def _of_arrival(node: Node) -> set[str]:
+    """The columns that are, or are computed from, the time and the place of a record in the topic."""
+    match node:
+        case Scan():
+            return {internal for internal, name in node.columns if name in (TIME, SEQUENCE)}
+        case Map():
+            below = _of_arrival(node.input)
+            return {name for name, expr in node.columns if below & set(expr.columns)}
+        case StaticJoinNode():
+            return _of_arrival(node.input)
+        case _:
+            return set()
 
 
 def _source(node: Node) -> Scan:

@@ -129,7 +129,7 @@ def common_type(left: pa.DataType, right: pa.DataType, comparison: str, place: s
     """The type in which values of both can be compared: numbers with numbers, instants with instants."""
     if left == right:
         return left
-    if _family(left) != _family(right):
+    if family(left) != family(right):
         raise SqlError(
             f"{comparison.replace(chr(34), '')} compares {left} with {right}",
             where=place,
@@ -139,7 +139,8 @@ def common_type(left: pa.DataType, right: pa.DataType, comparison: str, place: s
     return _type_of(schema, 'CASE WHEN true THEN "l" ELSE "r" END', place)
 
 
-def _family(kind: pa.DataType) -> str:
+def family(kind: pa.DataType) -> str:
+    """Equal for types whose values can be compared, and written for one another."""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "number"
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):

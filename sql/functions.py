@@ -244,6 +244,9 @@ def _translated(node: exp.Expr) -> exp.Expr:
         return exp.Literal.number(f"{node.this}e0")
     special = _SPECIAL.get(type(node))
     if special is not None:
+        # What takes a node's place is not looked into again, so its parts come first.
+        for part in list(node.iter_expressions()):
+            part.replace(part.transform(_translated))
         return special(node)
     if isinstance(node, exp.Anonymous):
         return _call(node)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from changelog.errors import Unsupported
+import pyarrow as pa
+
+from changelog.changes import DELTA
+from changelog.errors import SqlError, Unsupported
+from changelog.formats.json_types import converter
+from changelog.schema import ARRIVAL, TIME
 from sql.expressions import columns_of, plain_column, quoted
 from sql.plan import HIDDEN, Expr, Node, Output, changes
-from sql.rules.keys import bucket_key, equals, unique_keys
+from sql.resolve import DELTA_COLUMN
+from sql.rules.keys import bucket_key, equals, padded, unique_keys
+from sql.scope import output_names
 from sql.settings import QuerySettings
+
+KEY = "__key"
+"""What the names of hidden columns of the Kafka key begin with."""
 
 Columns = tuple[tuple[str, Expr], ...]
 
@@ -41,6 +51,10 @@ def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, se
             where="SETTINGS output_format",
             fix="select the primary keys of both sides, or use output_format = 'changelog'",
         )
+    if form == "upsert":
+        _refuse_padded(node, key)
+    for column, expr in columns:
+        _refuse_unwritable(column, expr)
     return Output(
         name=name,
         topic=topic,
@@ -55,6 +69,36 @@ def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, se
         unique=key.unique,
         format=form,
     )
+
+
+def _refuse_padded(node: Node, key: _Key) -> None:
+    """A record without its whole key is no upsert: whoever reads it would reject it."""
+    without = {quoted(name) for name in padded(node)}
+    for column, source in zip(key.columns, key.sources, strict=True):
+        if source in without:
+            raise Unsupported(
+                f'upserts need a key without NULLs, and "{column}" is NULL where the outer join finds no match',
+                where="SETTINGS output_format",
+                fix="use output_format = 'changelog', an INNER JOIN, or join by the other side's whole primary key",
+            )
+
+
+def _refuse_unwritable(column: str, expr: Expr) -> None:
+    if column in (DELTA_COLUMN, DELTA, ARRIVAL) or column.startswith(KEY):
+        raise SqlError(f'the name "{column}" is reserved', where="in SELECT", fix="give the column another name: AS x")
+    if column == TIME and not pa.types.is_timestamp(expr.type):
+        raise SqlError(
+            f"{TIME} is a time, not {expr.type}", where="in SELECT", fix="give the column another name: AS x"
+        )
+    try:
+        converter(expr.type)
+    except TypeError:
+        kind = "interval" if pa.types.is_interval(expr.type) else expr.type
+        raise SqlError(
+            f'the column "{column}" is of type {kind}, which has no form in JSON',
+            where="in SELECT",
+            fix="write CAST(x AS string), or date_diff('second', a, b) for the time between two columns",
+        ) from None
 
 
 def _key(node: Node, columns: Columns, updating: bool) -> _Key:
@@ -85,17 +129,20 @@ def _selected(column: str, by_source: dict[str, str], standing: dict[str, set[st
 
 
 def _with_hidden(sources: tuple[str, ...], by_source: dict[str, str], node: Node) -> _Key:
-    columns, names, hidden = [], [], []
+    columns: list[str] = []
+    names: list[tuple[str, str]] = []
+    hidden = []
     for position, source in enumerate(sources):
         if source in by_source:
             columns.append(by_source[source])
-            names.append(by_source[source])
+            names.append((by_source[source], ""))
             continue
         first = min(columns_of(source), key=lambda name: name.startswith(HIDDEN))
-        hidden.append((f"__key{position}", Expr(source, node.schema.field(first).type)))
-        columns.append(f"__key{position}")
-        names.append(first.rsplit(".", 1)[-1].lstrip("_"))
-    return _Key(tuple(columns), tuple(names), sources, tuple(hidden))
+        hidden.append((f"{KEY}{position}", Expr(source, node.schema.field(first).type)))
+        columns.append(f"{KEY}{position}")
+        table, _, name = first.rpartition(".")
+        names.append((name.lstrip("_"), table))
+    return _Key(tuple(columns), tuple(output_names(names)), sources, tuple(hidden))
 
 
 def _together(node: Node, key: _Key) -> bool:

@@ -14,7 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from changelog.errors import SyntaxFault
 from sql.dialect import Dovetail
-from sql.faults import fault_at
+from sql.faults import fault_at, too_deep
 from sql.grammar import commands, rows
 from sql.grammar.create import create
 from sql.grammar.cursor import Cursor
@@ -25,7 +25,10 @@ from sql.suggest import suggestion
 
 def parse(text: str) -> list[Statement]:
     """The statements of a script, in order. Raises SqlError for the first that is none."""
-    return [_statement(text, tokens) for tokens in _split(text)]
+    try:
+        return [_statement(text, tokens) for tokens in _split(text)]
+    except RecursionError:
+        raise too_deep() from None
 
 
 def parse_one(text: str) -> Statement:

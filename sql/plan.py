@@ -67,6 +67,8 @@ class Scan:
     trusted  the changes were made by a query of Dovetail: consistent by construction
     latest   a fresh start begins at the end of the topic; ``seek`` says where it begins otherwise, if not at the
              beginning
+    records  the stream as its records are read, where that is not ``stream``: the right side of an ASOF join takes each
+             upsert for a row of its own, a version, and leaves deletes out
     """
 
     alias: str
@@ -79,6 +81,7 @@ class Scan:
     latest: bool = False
     seek: str = ""
     watermark: Watermark | None = None
+    records: StreamSchema | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:

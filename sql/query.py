@@ -17,6 +17,8 @@ from sql.bind import Binder
 from sql.compile import dataflow
 from sql.dialect import Dovetail
 from sql.explain import explain
+from sql.expressions import family
+from sql.faults import too_deep
 from sql.output import output
 from sql.plan import Output, rules_of
 from sql.relations import Relations, Stream
@@ -108,7 +110,11 @@ def plan_query(
     if is_static(statement.query, {}):
         snapshot = snapshot_of(statement.query, catalog, _stream_of(catalog), texts)
         return Plan(name, merged, snapshot=snapshot, reads=snapshot.relations)
-    bound = Binder(catalog, merged, _stream_of(catalog)).bind(statement.query, texts)
+    try:
+        bound = Binder(catalog, merged, _stream_of(catalog)).bind(statement.query, texts)
+        node = rewritten(bound.node)
+    except RecursionError:
+        raise too_deep() from None
     marked = bound.marked or (statement.emit is not None and statement.emit.changelog)
     if statement.emit is not None and statement.emit.policy:
         raise Unsupported(
@@ -118,7 +124,7 @@ def plan_query(
         )
     into = statement.into if isinstance(statement, CreateView) else None
     target = _target(into, catalog) if into is not None else None
-    made = output(name, target.topic if target else name, rewritten(bound.node), bound.columns, marked, merged)
+    made = output(name, target.topic if target else name, node, bound.columns, marked, merged)
     if target is not None:
         made = _into(made, target)
     return Plan(name, merged, pruned(made), reads=_reads(made))
@@ -164,6 +170,17 @@ def _into(made: Output, target: Stream) -> Output:
             f'"{schema.name}" has no column "{min(names - declared)}"',
             where="INTO",
             fix=f"rename it with AS; there are: {', '.join(sorted(declared))}",
+        )
+    for name, expr in made.columns:
+        if family(expr.type) != family(schema.column(name).type):
+            raise SqlError(
+                f'"{name}" is {expr.type}, and the column of "{schema.name}" is {schema.column(name).type}',
+                where="INTO",
+                fix=f"write CAST({name} AS ..) AS {name}",
+            )
+    if schema.name in _reads(made):
+        raise Unsupported(
+            f'the view would read what it writes to "{schema.name}", for ever', where="INTO", fix="INTO another stream"
         )
     if made.updating and schema.kind == Kind.APPEND:
         raise Unsupported(

@@ -113,14 +113,17 @@ def place_of(node: exp.Expr, clause: str) -> str:
 
 
 def output_names(columns: Iterable[tuple[str, str]]) -> list[str]:
-    """Names for pairs (name, table): the second of two equal ones is ``table.name``, further ones are numbered."""
-    taken: list[str] = []
+    """Names for pairs (name, table): the second of two equal ones is ``table.name``, further ones are numbered.
+
+    Names that differ in letter case alone count as equal: DuckDB does not tell them apart.
+    """
+    taken: dict[str, str] = {}
     for name, table in columns:
         chosen = name
-        if chosen in taken and table:
+        if chosen.casefold() in taken and table:
             chosen = f"{table}.{name}"
         number = 1
-        while chosen in taken:
+        while chosen.casefold() in taken:
             chosen, number = f"{name}_{number}", number + 1
-        taken.append(chosen)
-    return taken
+        taken[chosen.casefold()] = chosen
+    return list(taken.values())

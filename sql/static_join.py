@@ -14,7 +14,7 @@ from changelog.changes import DELTA
 from changelog.errors import InternalError
 from changelog.schema import ARRIVAL
 from joins.dataflow import Transform
-from sql.expressions import quoted, run
+from sql.expressions import VALUE_FAULTS, quoted, run
 
 
 @dataclass(frozen=True)
@@ -62,19 +62,22 @@ class StaticJoin:
         """The positions of the rows that match, by left row and then by static row."""
         left = rows.append_column("left_position", pa.array(np.arange(rows.num_rows)))
         right = static.append_column("right_position", pa.array(np.arange(static.num_rows)))
-        pairs = run(
-            f"SELECT left_position, right_position FROM left_rows JOIN static_rows ON {self._on()} ORDER BY 1, 2",
-            {"left_rows": left, "static_rows": right},
-        )
+        tables = {"left_rows": left, "static_rows": right}
+        try:
+            pairs = run(self._matching(self.condition), tables)
+        except VALUE_FAULTS:
+            # A condition that fails on a row is NULL for that row.
+            pairs = run(self._matching(f"TRY({self.condition})"), tables)
         return pairs.column(0).to_numpy(), pairs.column(1).to_numpy()
 
-    def _on(self) -> str:
+    def _matching(self, condition: str | None) -> str:
         terms = [
             f"{quoted(left)} {'IS NOT DISTINCT FROM' if safe else '='} {quoted(right)}"
             for left, right, safe in zip(self.left_keys, self.right_keys, self.null_safe, strict=True)
         ]
-        terms += [f"({self.condition})"] if self.condition is not None else []
-        return " AND ".join(terms) or "true"
+        terms += [f"({condition})"] if condition is not None else []
+        on = " AND ".join(terms) or "true"
+        return f"SELECT left_position, right_position FROM left_rows JOIN static_rows ON {on} ORDER BY 1, 2"
 
     def _joined(
         self,

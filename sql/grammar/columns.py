@@ -7,8 +7,9 @@ from typing import NoReturn
 
 from sqlglot.tokenizer_core import TokenType
 
+from changelog.changes import DELTA
 from changelog.errors import UnknownName, Unsupported
-from changelog.schema import SEQUENCE, TIME, Column
+from changelog.schema import ARRIVAL, SEQUENCE, TIME, Column
 from joins.dataflow import Watermark
 from sql.grammar.cursor import Cursor
 from sql.grammar.emit import duration_ms
@@ -103,8 +104,13 @@ def _column(cursor: Cursor, found: Elements) -> None:
     column = Column(name, data_type)
     while not cursor.at(",", ")"):
         column = _with_option(cursor, column, found)
-    if any(name == other.name for other in found.columns):
-        cursor.fail(f'the column "{name}" is declared twice', offset=offset)
+    for other in found.columns:
+        if name == other.name:
+            cursor.fail(f'the column "{name}" is declared twice', offset=offset)
+        if name.casefold() == other.name.casefold():
+            cursor.fail(f'the columns "{other.name}" and "{name}" differ in letter case alone', offset=offset)
+    if name in (DELTA, ARRIVAL):
+        cursor.fail(f'the name "{name}" is reserved', offset=offset)
     if name not in RESERVED:
         found.columns.append(column)
 

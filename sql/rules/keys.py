@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from joins.dataflow import JoinKind
+from joins.dataflow import JoinKind, Pad
 from sql.expressions import columns_of, quoted
 from sql.plan import HIDDEN, Join, Keyed, Map, Node, Scan, Static, StaticJoin, Strategy
 from sql.rules.keyed_inputs import UPSERTS
@@ -41,7 +41,8 @@ def _renamed(node: Map) -> Mapping[str, str]:
 
 
 def _of_join(join: Join) -> list[Key]:
-    if join.strategy != Strategy.BIDIRECTIONAL:
+    # With defaults for NULLs a padded row of one side may look like one of the other.
+    if join.strategy != Strategy.BIDIRECTIONAL or (join.kind == JoinKind.FULL and join.pad == Pad.DEFAULT):
         return []
     left, right = unique_keys(join.left), unique_keys(join.right)
     # NULL keys that equal one another are no exception: a primary key column is never NULL.
@@ -54,6 +55,25 @@ def _of_join(join: Join) -> list[Key]:
         found += right
     found += [tuple(dict.fromkeys(first + second)) for first in left for second in right]
     return sorted(dict.fromkeys(found), key=len)
+
+
+def padded(node: Node) -> set[str]:
+    """The columns that an outer join fills where a row has no match."""
+    match node:
+        case Map():
+            below = padded(node.input)
+            return {name for name, expr in node.columns if below & set(expr.columns)}
+        case StaticJoin():
+            return padded(node.input) | (set(node.static.schema.names) if node.kind == JoinKind.LEFT else set())
+        case Join():
+            found = padded(node.left) | padded(node.right)
+            if node.kind in (JoinKind.RIGHT, JoinKind.FULL):
+                found |= set(node.left.schema.names)
+            if node.kind in (JoinKind.LEFT, JoinKind.FULL):
+                found |= set(node.right.schema.names)
+            return found
+        case _:
+            return set()
 
 
 def equals(node: Node) -> dict[str, set[str]]:

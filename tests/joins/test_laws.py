@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import changelog.rows
 import joins.arrangement
+from changelog.changes import DELTA
 from changelog.hashing import Hashes, row_hashes
 from joins.dataflow import Bidirectional, Ingest, JoinKind
 from joins.local import LocalQuery
@@ -96,4 +97,4 @@ def emitted_rows(
 
 
 def test_net_ignores_rows_that_cancel() -> None:
-    assert net(pa.table({"k": [1, 1, 2], "delta": [1, -1, 1]})) == Counter({(2,): 1})
+    assert net(pa.table({"k": [1, 1, 2], DELTA: [1, -1, 1]})) == Counter({(2,): 1})

@@ -210,3 +210,51 @@ def test_a_value_that_cannot_be_computed_is_null_and_the_query_goes_on() -> None
     world.start("SELECT id, to_int(text) AS n FROM raw")
     world.insert("raw", {"id": 1, "text": "12"}, {"id": 2, "text": "twelve"}, {"id": 3, "text": "13"})
     assert [tuple(row.values()) for row, _ in world.drain()] == [(1, 12), (2, None), (3, 13)]
+
+
+def test_a_watermark_of_a_keyed_input_is_left_out() -> None:
+    world = World.of(
+        "CREATE TABLE r (id int PRIMARY KEY, k int, ts timestamptz, WATERMARK FOR ts AS ts - INTERVAL '5 seconds')",
+        "CREATE TABLE l (k int) APPEND ONLY",
+    )
+    world.start("SELECT r.id FROM r JOIN l ON r.k = l.k")
+    world.insert("r", {"id": 1, "k": 1, "ts": "2024-01-01 00:00:00"})
+    world.insert("l", {"k": 1})
+    assert world.drain() == [({"id": 1}, 1)]
+
+
+def test_a_retraction_finds_its_row_whatever_the_time_is_called() -> None:
+    """The record of a retraction has a time and a place in the topic of its own."""
+    world = World.of(
+        "CREATE STREAM c (k int, v int) SETTINGS mode = 'changelog'",
+        "CREATE MUTABLE STREAM u (id int, w int) PRIMARY KEY (id)",
+        "CREATE MATERIALIZED VIEW m AS SELECT k, v FROM c",
+    )
+    world.start(
+        "SELECT d.k, d.at > '2020-01-01' AS late, m._tp_sn >= 0 AS known "
+        "FROM (SELECT k, _tp_time AS at FROM c) AS d JOIN u ON d.k = u.id JOIN m ON d.k = m.k"
+    )
+    world.insert("u", {"id": 1, "w": 1})
+    world.insert("c", {"k": 1, "v": 1})
+    world.drain()
+    assert world.table() == {(1, True, True): 1}
+    world.delete("c", {"k": 1, "v": 1})
+    world.drain()
+    assert world.table() == {}
+
+
+def test_a_condition_on_static_rows_that_fails_on_a_value_is_not_fulfilled() -> None:
+    world = World.of("CREATE STREAM raw (id int, text string)", "CREATE TABLE d (n int)")
+    world.insert("d", {"n": 1})
+    world.start("SELECT id, n FROM raw LEFT JOIN table(d) AS d ON CAST(text AS int) = n + 0")
+    world.insert("raw", {"id": 1, "text": "1"}, {"id": 2, "text": "one"})
+    assert [tuple(row.values()) for row, _ in world.drain()] == [(1, 1), (2, None)]
+
+
+def test_a_delete_takes_no_version_of_an_asof_join_away_and_is_none() -> None:
+    world = World.of("CREATE STREAM l (k int, t int)", "CREATE MUTABLE STREAM r (k int, t int, v int) PRIMARY KEY (k)")
+    world.start("SELECT l.t, r.v FROM l ASOF LEFT JOIN r ON l.k = r.k AND l.t >= r.t")
+    world.insert("r", {"k": 1, "t": 1, "v": 10})
+    world.delete("r", {"k": 1, "t": 1, "v": 10})
+    world.insert("l", {"k": 1, "t": 5})
+    assert world.drain() == [({"t": 5, "v": 10}, 1)]

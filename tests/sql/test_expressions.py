@@ -194,3 +194,17 @@ def test_decimal_literals_are_floats() -> None:
     statement = parse_one("SELECT 1.5 * a FROM t")
     assert isinstance(statement, Select)
     assert to_duckdb(statement.query.expressions[0]) == "1.5e0 * a"
+
+
+@pytest.mark.parametrize(
+    ("written", "sql"),
+    [
+        ("CAST(to_string(v) AS int)", "CAST(CAST(v AS TEXT) AS INT)"),
+        ("length(to_string(v))", "LEN(CAST(v AS TEXT))"),
+        ("to_float(a) / to_float(b) / 1.5", "CAST(a AS DOUBLE) / CAST(b AS DOUBLE) / 1.5e0"),
+    ],
+)
+def test_functions_are_translated_within_others(written: str, sql: str) -> None:
+    query = parse_one(f"SELECT {written} FROM t")
+    assert isinstance(query, Select)
+    assert to_duckdb(query.query.expressions[0]) == sql

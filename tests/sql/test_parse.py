@@ -457,3 +457,11 @@ def test_every_statement_of_the_cases_parses(text: str) -> None:
             parse_one(text)
     else:
         assert parse_one(text).text == text.strip()
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT " + "(" * 500 + "1" + ")" * 500 + " FROM s", f"CREATE STREAM s (x {'array(' * 400}int{')' * 400})"]
+)
+def test_a_statement_nested_too_deeply_is_refused(text: str) -> None:
+    with pytest.raises(SqlError, match="nested too deeply"):
+        parse(text)

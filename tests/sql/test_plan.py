@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from changelog.errors import SqlError, Unsupported
 from tests.sql.world import World
 
 DDL = (
@@ -93,3 +94,33 @@ def test_the_output_is_a_stream_for_others(world: World) -> None:
     assert (stream.schema.kind.value, stream.schema.primary_key, stream.trusted) == ("changelog", ("k", "m"), True)
     upserts = world.plan("SELECT a.k, a.m, v FROM a", output_format="upsert").stream()
     assert upserts.schema.kind.value == "upsert"
+
+
+@pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL"])
+def test_upserts_are_refused_where_an_outer_join_leaves_the_key_open(kind: str) -> None:
+    world = World.of(
+        "CREATE MUTABLE STREAM l (id int, k int) PRIMARY KEY (id)",
+        "CREATE MUTABLE STREAM r (id int, k int) PRIMARY KEY (id)",
+    )
+    query = f"SELECT l.id AS a, r.id AS b FROM l {kind} JOIN r ON l.k = r.k"
+    with pytest.raises(Unsupported, match="without NULLs"):
+        world.plan(query, output_format="upsert")
+    assert world.plan("SELECT l.id FROM l LEFT JOIN r ON l.k = r.id", output_format="upsert").updating
+
+
+def test_a_column_without_a_form_in_json_is_refused() -> None:
+    world = World.of("CREATE STREAM s (a datetime64(3), b datetime64(3))")
+    with pytest.raises(SqlError, match="interval, which has no form in JSON"):
+        world.plan("SELECT a - b AS lag FROM s")
+
+
+@pytest.mark.parametrize(
+    ("view", "message"),
+    [
+        ("CREATE MATERIALIZED VIEW m INTO s AS SELECT k, v FROM s", "for ever"),
+        ("CREATE MATERIALIZED VIEW m INTO texts AS SELECT k, v FROM s", "is int32, and the column"),
+    ],
+)
+def test_into_a_stream_that_cannot_take_the_rows_is_refused(view: str, message: str) -> None:
+    with pytest.raises(SqlError, match=message):
+        World.of("CREATE STREAM s (k int, v int)", "CREATE STREAM texts (k string, v int)", view)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from changelog.errors import SqlError
+from sql.parse import parse
 from sql.redact import redacted, shown
 
 
@@ -37,3 +39,9 @@ def test_the_value_of_a_setting() -> None:
     assert shown("topic", "t") == "t"
     assert shown("brokers", "sasl://u:hunter2@b") == "sasl://u:***@b"
     assert shown("shards", 3) == 3
+
+
+def test_a_password_on_a_line_of_its_own_does_not_show_in_an_error() -> None:
+    with pytest.raises(SqlError) as refused:
+        parse("CREATE DICTIONARY d (id int) PRIMARY KEY id SOURCE(MYSQL(password\n  'hunter2' oops oops")
+    assert "hunter2" not in str(refused.value)
