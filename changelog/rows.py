@@ -34,9 +34,8 @@ def equal_rows(left: pa.Table, right: pa.Table, pairs: Sequence[tuple[str, str]]
 
 def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray, null_safe: bool) -> Mask:
     if pa.types.is_nested(left.type):
-        return np.fromiter(
-            (a == b for a, b in zip(left.to_pylist(), right.to_pylist(), strict=True)), np.bool_, len(left)
-        )
+        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        return np.fromiter((a == b and (null_safe or a is not None) for a, b in pairs), np.bool_, len(left))
     if not left.null_count and not right.null_count:
         equal: Mask = (
             pc.equal(left, right).to_numpy(zero_copy_only=False) if _by_arrow(left.type) else _values_equal(left, right)

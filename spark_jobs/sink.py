@@ -32,6 +32,10 @@ _LOG.addHandler(logging.NullHandler())
 _LOG.propagate = False
 """What the library logs reaches us as errors too; being fenced, which it calls fatal, is a part of normal life here."""
 
+_RECOVERY = "none"
+"""The library's other strategy forgets the brokers when all are lost. Where one of them coordinates transactions, the
+next call then waits for ever, whatever its time-out, also when the broker is back.
+"""
 _CHUNK = 20_000
 _QUEUE_BYTES = 1 << 30
 _OVERHEAD_BYTES = 600
@@ -139,7 +143,15 @@ writers: dict[str, Writer] = {}
 @lru_cache(maxsize=16)
 def _marks_reader(brokers: str, group: str) -> Consumer:
     """Reads marks; kept, since a partition that changes its worker back and forth asks in every batch."""
-    return Consumer({"bootstrap.servers": brokers, "group.id": group, "enable.auto.commit": False, "logger": _LOG})
+    return Consumer(
+        {
+            "bootstrap.servers": brokers,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "metadata.recovery.strategy": _RECOVERY,
+            "logger": _LOG,
+        }
+    )
 
 
 def write_once(target: Target, partition: int, batch_id: int, outgoing: Callable[[], Iterable[Outgoing]]) -> bool:
@@ -224,6 +236,8 @@ def producer_settings(target: Target, partition: int) -> dict[str, Any]:
         # A transaction that follows at once finds the one before still completing.
         "retry.backoff.ms": 20,
         "compression.type": "lz4",
+        "metadata.recovery.strategy": _RECOVERY,
+        "reconnect.backoff.max.ms": 1000,
         # The partitioner of the Java client, so that keys meet those of other producers in their partitions.
         "partitioner": "murmur2_random",
         "queue.buffering.max.messages": 2 * _QUEUE_BYTES // _OVERHEAD_BYTES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -47,8 +48,14 @@ def test_the_schema_refuses_what_breaks_a_rule(path: tuple[str, ...], value: obj
 
 
 def test_it_holds_the_servers_of_the_stack() -> None:
-    assert set(SERVICES) == {"kafka", "redis", "mysql", "clickhouse", "spark", "faust"}
-    assert SERVICES["faust"]["profiles"] == ["faust"]
+    assert set(SERVICES) == {"kafka", "redis", "mysql", "clickhouse", "spark"}
+
+
+@pytest.mark.parametrize("name", [name for name in SERVICES if "build" in SERVICES[name]])
+def test_what_a_container_of_dovetail_runs_exists(name: str) -> None:
+    python, option, module = SERVICES[name]["command"]
+    assert (python, option) == ("python", "-m")
+    assert find_spec(module) is not None
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -90,4 +97,4 @@ def test_no_password_stands_in_the_file() -> None:
 def test_the_settings_it_gives_exist() -> None:
     of_the_process = {"DOVETAIL_READY_FILE"}
     known = {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields} | of_the_process
-    assert {key for name in ("spark", "faust") for key in SERVICES[name]["environment"]} <= known
+    assert set(SERVICES["spark"]["environment"]) <= known

@@ -16,7 +16,7 @@ from services.jars import jar_folder
 from services.java import find_java
 from services.settings import Settings
 from services.stack.component import Launch
-from services.stack.ports import LOOPBACK, choose_ports
+from services.stack.ports import LOOPBACK, choose_ports, port_of
 
 _ANSWER_TIMEOUT_S = 2.0
 
@@ -69,7 +69,9 @@ class KafkaBroker:
     after: tuple[str, ...] = ()
 
     def prepare(self, settings: Settings) -> Launch:
-        port, controller_port = choose_ports(settings.kafka_port, settings.kafka_controller_port)
+        # After a crash at the same address as before: the components that run already know that one.
+        preferred = port_of(settings.brokers, settings.kafka_port)
+        port, controller_port = choose_ports(preferred, settings.kafka_controller_port)
         folder = settings.data_dir / "kafka"
         folder.mkdir(parents=True, exist_ok=True)
         server_properties = folder / "server.properties"
@@ -118,7 +120,8 @@ def broker_answers(brokers: str, timeout_s: float = _ANSWER_TIMEOUT_S) -> bool:
 
 def _format_storage(java: tuple[str, ...], server_properties: Path) -> None:
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    argv = (*java, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(server_properties))
+    # One word: an id may begin with a dash, and would be taken for an option.
+    argv = (*java, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", str(server_properties))
     formatted = subprocess.run(argv, capture_output=True, text=True, check=False)
     if formatted.returncode != 0:
         raise StackError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from contextlib import ExitStack
+from urllib.parse import urlsplit
 
 LOOPBACK = "127.0.0.1"
 
@@ -13,6 +14,11 @@ def choose_ports(*preferred: int) -> tuple[int, ...]:
     with ExitStack() as held:
         # All sockets stay open until every port is chosen, so the kernel hands out none of them twice.
         return tuple(held.enter_context(_bound(port)).getsockname()[1] for port in preferred)
+
+
+def port_of(endpoint: str | None, otherwise: int) -> int:
+    """The port in ``host:port`` or ``redis://host:port/0``; ``otherwise`` where there is no endpoint yet."""
+    return otherwise if endpoint is None else urlsplit(f"//{endpoint.rpartition('//')[2]}").port or otherwise
 
 
 def _bound(port: int) -> socket.socket:

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from changelog.errors import StackError
 from services.settings import Settings
 from services.stack.component import Launch
-from services.stack.ports import LOOPBACK, choose_ports
+from services.stack.ports import LOOPBACK, choose_ports, port_of
 
 _ANSWER_TIMEOUT_S = 1.0
 
@@ -24,7 +24,8 @@ class RedisServer:
     after: tuple[str, ...] = ()
 
     def prepare(self, settings: Settings) -> Launch:
-        (port,) = choose_ports(settings.redis_port)
+        announced = settings.redis_url.get_secret_value() if settings.redis_url is not None else None
+        (port,) = choose_ports(port_of(announced, settings.redis_port))
         folder = settings.data_dir / "redis"
         folder.mkdir(parents=True, exist_ok=True)
         options = {

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import uuid
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -125,6 +126,10 @@ class Supervisor:
 
     def _watch(self, component: Component, child: ChildState) -> None:
         process = self.running[component.name]
+        if child.process is not None and child.process.find() is None:
+            # Its main thread is dead; the exit code comes with the last thread, which in a JVM takes a moment.
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_TICK_S)
         exit_code = process.poll()
         if exit_code is not None:
             self._record(replace(child, phase=Phase.EXITED, exit_code=exit_code, reason=_ending(exit_code)))

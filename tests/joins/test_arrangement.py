@@ -144,3 +144,12 @@ def test_a_retraction_takes_a_row_that_differs_only_in_its_time() -> None:
     both = emitted(query, [((1, "a", 50), 1), ((1, "a", 60), -1), ((1, "a", 61), -1), ((1, "a", 62), -1)], [], 2)
     assert both == {(1, "a", 11, None, None, None): -1}
     assert query.counters["unfounded"] == 1
+
+
+def test_a_null_list_is_equal_to_none_but_where_null_safe() -> None:
+    schema = pa.schema([("k", pa.list_(pa.int64()))])
+    rows = pa.table({"k": pa.array([None, [1]], pa.list_(pa.int64()))}, schema=schema)
+    for null_safe, expected in ((False, [1]), (True, [0, 1])):
+        arrangement = Arrangement(RunStore(), "a", schema, ["k"], null_safe=[null_safe])
+        arrangement.insert(Changes.of(rows))
+        assert sorted(arrangement.probe(rows).probe.tolist()) == expected

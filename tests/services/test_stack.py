@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from changelog.errors import StackError
 from services.stack import Stack, temporary_stack
 from services.stack.files import StackFiles
+from services.stack.kafka import KafkaBroker
 from services.stack.ports import LOOPBACK
 from services.stack.processes import ProcessIdentity, await_end, kill, marked_processes
 from services.stack.state import Phase, StackState, read_state
@@ -198,3 +200,9 @@ def test_an_unknown_component_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(StackError, match="no component 'zookeeper'") as caught:
         Stack(temporary_settings(tmp_path)).up(("zookeeper",))
     assert "kafka, redis, spark" in caught.value.fix
+
+
+def test_a_cluster_id_may_begin_with_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(bytes=b"\xf8" + b"\1" * 15))
+    KafkaBroker().prepare(temporary_settings(tmp_path))
+    assert "cluster.id=-" in (tmp_path / "kafka" / "log" / "meta.properties").read_text()
