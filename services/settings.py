@@ -1,7 +1,7 @@
 """The settings of Dovetail: one declared list, read once at start.
 
 Each comes from the environment variable ``DOVETAIL_<NAME>`` (or ``.env`` in the working directory), else from its
-default. Units are in the names. Secrets are ``SecretStr``: they never print.
+default; an empty variable is an unset one. Units are in the names. Secrets are ``SecretStr``: they never print.
 """
 
 from __future__ import annotations
@@ -28,7 +28,12 @@ class Settings(BaseSettings):
     """Every setting: name, type, default, help."""
 
     model_config = SettingsConfigDict(
-        env_prefix="DOVETAIL_", env_file=".env", frozen=True, extra="ignore", validate_default=True
+        env_prefix="DOVETAIL_",
+        env_file=".env",
+        env_ignore_empty=True,
+        frozen=True,
+        extra="ignore",
+        validate_default=True,
     )
 
     data_dir: AbsolutePath = Field(default=Path(".dovetail"), description="where the local stack keeps everything")

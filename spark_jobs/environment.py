@@ -34,6 +34,7 @@ class RunnerSettings:
     spark_master: str
     driver_memory: str
     log_level: str
+    log_format: str
     broker_timeout_s: float
     job: JobSettings
 
@@ -51,8 +52,9 @@ class RunnerSettings:
             ready_file=Path(environment["DOVETAIL_READY_FILE"]) if "DOVETAIL_READY_FILE" in environment else None,
             checkpoints=read("CHECKPOINT_DIR", Path, data_dir / "checkpoints"),
             spark_master=read("SPARK_MASTER", str, "local[*]"),
-            driver_memory=read("DRIVER_MEMORY", str, "2g"),
+            driver_memory=f"{read('DRIVER_MEMORY_GIB', int, 3)}g",
             log_level=read("LOG_LEVEL", str, "INFO"),
+            log_format=read("LOG_FORMAT", str, "console"),
             broker_timeout_s=read("BROKER_TIMEOUT_S", float, 30.0),
             job=JobSettings(
                 buckets=read("BUCKETS", int, default.buckets),

@@ -143,11 +143,13 @@ class RunningQuery:
             self._query = self._launch()
 
     def _note(self, progress: StreamingQueryProgress) -> None:
-        if progress.batchId <= self._progress.batch or not progress.numInputRows:
+        read = progress.sources[0]
+        # A batch may read the marks of transactions only: no row, and yet its offsets are behind it.
+        if progress.batchId <= self._progress.batch or read.startOffset == read.endOffset:
             return
         self._progress.batch = progress.batchId
         self._progress.batch_ms = progress.batchDuration
-        self._progress.offsets = parsed_offsets(progress.sources[0].endOffset)
+        self._progress.offsets = parsed_offsets(read.endOffset)
         observed = progress.observedMetrics.get(counts.OBSERVATION)
         counted = Counter(observed.asDict()) if observed is not None else Counter()
         self._progress.counts.update(counted)

@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable, Unsupported
 from spark_jobs import topics
 from spark_jobs.environment import RunnerSettings
+from spark_jobs.logs import configure_logs
 from spark_jobs.query import RunningQuery, discard
 from spark_jobs.session import start_session
 from spark_jobs.settings import JobSettings
@@ -33,6 +34,7 @@ from spark_jobs.static import table_of
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.parse import parse_one
 from sql.query import Plan, plan_query
+from sql.redact import redacted
 from sql.relations import Stream
 from sql.statements import CreateStream, CreateView, Select
 
@@ -44,7 +46,11 @@ _LONGEST_PAUSE_S = 15.0
 
 @dataclass
 class Outage:
-    """A query that waits for a service: since when, and until when it pauses before the next attempt."""
+    """A query that waits for a service: since when, and until when it pauses before the next attempt.
+
+    To be started again is no sign that the service is back: the outage ends with a batch that is committed, or when the
+    query has run for ``broker_wait_s``.
+    """
 
     since_s: float
     pause_s: float
@@ -128,7 +134,10 @@ class Runner:
 
     def _watch(self, query: Query, running: RunningQuery) -> None:
         """Report how far it is, and what ended it."""
-        error = running.error()
+        try:
+            error = running.error()
+        except Exception as failure:  # noqa: BLE001 - the second launch, after the history, may fail like the first
+            error = _as_error(failure, query)
         self._report_progress(query, running)
         if error is not None:
             self._end(query)
@@ -143,13 +152,16 @@ class Runner:
             "batch": now.batch,
             "batch_ms": now.batch_ms,
         }
-        if self._reported.get(query.id) != progress:
+        before = self._reported.get(query.id)
+        if before != progress:
             self._reported[query.id] = progress
-            self._outages.pop(query.id, None)
+            if before is not None and before["batch"] != now.batch:
+                self._outages.pop(query.id, None)
             self._catalog.report(query.id, now_ms=_now_ms(), progress=progress)
 
     def _pause(self, query: Query) -> None:
         self._end(query)
+        self._outages.pop(query.id, None)
         if query.actual is not Actual.PAUSED:
             self._report(query, Actual.PAUSED)
 
@@ -171,18 +183,22 @@ class Runner:
 
     def _failed(self, query: Query, error: DovetailError) -> None:
         """A lost service is waited for, up to ``broker_wait_s``; anything else ends the query."""
-        outage = self._outages.get(query.id)
+        told = redacted(str(error))
+        wait_s = self._settings.job.broker_wait_s
         now_s = time.monotonic()
+        outage = self._outages.get(query.id)
+        if outage is not None and now_s - outage.next_s > wait_s:
+            outage = None
         since_s = outage.since_s if outage else now_s
-        if error.retry and now_s - since_s < self._settings.job.broker_wait_s:
+        if error.retry and now_s - since_s < wait_s:
             pause_s = min(2 * outage.pause_s, _LONGEST_PAUSE_S) if outage else _FIRST_PAUSE_S
             self._outages[query.id] = Outage(since_s, pause_s, now_s + pause_s)
-            self._report(query, Actual.PENDING, str(error))
-            _LOG.warning('query "%s": waits for a service, next attempt in %g s\n%s', query.name, pause_s, error)
+            self._report(query, Actual.PENDING, told)
+            _LOG.warning('query "%s": waits for a service, next attempt in %g s\n%s', query.name, pause_s, told)
             return
         self._outages.pop(query.id, None)
-        self._report(query, Actual.FAILED, str(error))
-        _LOG.error('query "%s": failed\n%s', query.name, error)
+        self._report(query, Actual.FAILED, told)
+        _LOG.error('query "%s": failed\n%s', query.name, told)
 
     def _may_try(self, query: Query) -> bool:
         outage = self._outages.get(query.id)
@@ -212,6 +228,8 @@ def _as_error(failure: Exception, query: Query) -> DovetailError:
     match failure:
         case DovetailError():
             return failure
+        case TimeoutError():
+            return ServiceUnavailable("the broker did not answer in time", where=f'query "{query.name}"')
         case KafkaException():
             return ServiceUnavailable(
                 f"the broker did not answer: {failure.args[0].str()}", where=f'query "{query.name}"'
@@ -274,8 +292,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, stop)
     try:
         settings = RunnerSettings.read()
-        logging.basicConfig(level=settings.log_level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-        logging.getLogger("py4j").setLevel(logging.ERROR)
+        configure_logs(settings.log_level, settings.log_format)
         run(settings, stopped)
     except DovetailError as error:
         print(error, file=sys.stderr)

@@ -91,5 +91,5 @@ def end_offsets(client: AdminClient, topics: list[str]) -> Offsets:
 def forget_group(client: AdminClient, group: str) -> None:
     """Delete a consumer group and its offsets; one that is not there, or a silent broker, is no matter."""
     for deleted in client.delete_consumer_groups([group], request_timeout=_CALL_S).values():
-        with suppress(KafkaException):
+        with suppress(KafkaException, TimeoutError):
             deleted.result(_CALL_S)

@@ -115,4 +115,7 @@ def _history_file() -> Path:
     state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
     folder = state / "dovetail"
     folder.mkdir(parents=True, exist_ok=True)
-    return folder / "history"
+    history = folder / "history"
+    # A statement may hold a password, and is kept as it was typed.
+    history.touch(mode=0o600)
+    return history

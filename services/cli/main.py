@@ -18,6 +18,7 @@ from services.demo import demonstration
 from services.session import Session
 from services.settings import Settings, read_settings
 from services.stack import Stack
+from services.stack.components import COMPONENT_NAMES, component
 from services.stack.state import Phase
 
 app = typer.Typer(
@@ -41,14 +42,18 @@ def _session(screen: Screen) -> Session:
     return Session.open(_settings(), say=screen.note)
 
 
-@app.command(epilog="Example: `dovetail up`")
-def up() -> None:
+@app.command(epilog="Examples: `dovetail up`, `dovetail up --without redis`")
+def up(
+    without: Annotated[list[str] | None, typer.Option(help="A component to leave out; may be given again.")] = None,
+) -> None:
     """Start the local stack: Kafka, Redis and the Spark runner. What runs already is left alone."""
     screen = Screen()
     with told(screen):
         stack = Stack(_settings())
-        stack.up(on_progress=screen.note)
-        screen.note(f"the stack is up: Kafka at {stack.endpoint('kafka')}; next: dovetail sql", style="green")
+        left_out = {component(name).name for name in without or ()}
+        stack.up([name for name in COMPONENT_NAMES if name not in left_out], on_progress=screen.note)
+        brokers = stack.connected_settings().brokers
+        screen.note(f"the stack is up{f': Kafka at {brokers}; next: dovetail sql' if brokers else ''}", style="green")
 
 
 @app.command(epilog="Example: `dovetail down`")

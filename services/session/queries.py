@@ -52,13 +52,25 @@ def _added(context: Context, statement: CreateView, plan: Plan) -> Query:
     """The view in the catalog; its topic is made before, so that the runner finds it."""
     uses = (*plan.reads, *((statement.into,) if statement.into is not None else ()))
     query = query_of(plan, statement.text)
-    own = statement.into is None and context.topics.create(query.topic, output_shape(plan))
+    own = statement.into is None and _own_topic(context, plan, query.topic)
     try:
         _, made = context.catalog.create(statement, now_ms=context.now_ms, uses=uses, query=query)
     except DovetailError:
         context.topics.delete([query.topic] if own else [])
         raise
     assert made is not None
+    return made
+
+
+def _own_topic(context: Context, plan: Plan, topic: str) -> bool:
+    """Make the topic of a view; False if it was there, empty. One with records is somebody's, and a DROP deletes it."""
+    made = context.topics.create(topic, output_shape(plan, context.settings.output_partitions))
+    if not made and any(context.topics.ends(topic).values()):
+        raise SqlError(
+            f'there is a topic "{topic}" already, and it holds records',
+            where=f"brokers {context.brokers}",
+            fix=f"give the view another name, write INTO a stream over {topic}, or delete the topic",
+        )
     return made
 
 
