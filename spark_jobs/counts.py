@@ -38,6 +38,6 @@ def to_batch(counts: Counter[str]) -> pa.RecordBatch:
 
 
 def sums() -> list[Column]:
-    """What Spark is to report of the rows of the last stage."""
-    count = sf.col("count")
-    return [sf.sum(sf.when(sf.col("name") == name, count).otherwise(0)).alias(name) for name in NAMES]
+    """What Spark is to report of the rows of the last stage; 0 each for a batch that no stage had to work on."""
+    counted = [sf.sum(sf.when(sf.col("name") == name, sf.col("count")).otherwise(0)) for name in NAMES]
+    return [sf.coalesce(count, sf.lit(0)).alias(name) for name, count in zip(NAMES, counted, strict=True)]
