@@ -16,7 +16,7 @@ from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
 from changelog.row_reader import WIRE_DELTA, RowReader
-from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, SEQUENCE, TIME, StreamSchema
+from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, OFFSET_BITS, SEQUENCE, TIME, StreamSchema
 
 REJECTED = pa.schema(
     [
@@ -28,7 +28,6 @@ REJECTED = pa.schema(
     ]
 )
 _ATTEMPTS = 12
-_OFFSET_BITS = 44
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ class Decoder:
         """The rows as they leave: reserved columns added, members that only they needed gone."""
         columns = [self._column(name, members, records) for name in self.columns]
         offsets, partitions = records["offset"].to_numpy(), records["partition"].to_numpy().astype(np.int64)
-        columns.append(pa.array(partitions << _OFFSET_BITS | offsets))
+        columns.append(pa.array(partitions << OFFSET_BITS | offsets))
         columns.append(members[WIRE_DELTA] if self._reader.counted else pa.array(np.ones(len(offsets), np.int32)))
         return pa.table(columns, schema=self._shape)
 

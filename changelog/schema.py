@@ -10,7 +10,8 @@ import pyarrow as pa
 TIME = "_tp_time"
 SEQUENCE = "_tp_sn"
 ARRIVAL = "__arrival"
-"""Order of arrival, ``partition << 44 | offset``: total, and the same in every replay."""
+"""Order of arrival, ``partition << OFFSET_BITS | offset``: total, and the same in every replay."""
+OFFSET_BITS = 44
 EVENT_TIME_TYPE = pa.timestamp("ms", tz="UTC")
 
 

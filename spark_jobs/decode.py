@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from changelog.changes import DELTA
 from changelog.decode import Decoder
-from changelog.schema import ARRIVAL
-from joins.dataflow import Dataflow, Scan, Transform
+from changelog.schema import ARRIVAL, OFFSET_BITS
+from joins.dataflow import Dataflow, Scan, Transform, transformed
 from joins.exchange import cut, greatest_ms
 from joins.level import ports
 from spark_jobs import counts
@@ -22,7 +22,6 @@ from spark_jobs.blob import pack
 from spark_jobs.job import Job, opened, snapshots
 from spark_jobs.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
 
-_OFFSET_BITS = 44
 _ROWS_PER_PARCEL = 500_000
 MARK_SCHEMA = pa.schema([("edge", pa.int32()), ("partition", pa.int32()), ("event_ms", pa.int64())])
 
@@ -127,11 +126,10 @@ class ScanReading:
         rows = decoded.select([*self.scan.columns, ARRIVAL, DELTA])
         start = self.starts.get(partition, 0)
         if start:
-            offsets = np.bitwise_and(rows.column(ARRIVAL).to_numpy(), (1 << _OFFSET_BITS) - 1)
+            offsets = np.bitwise_and(rows.column(ARRIVAL).to_numpy(), (1 << OFFSET_BITS) - 1)
             rows = rows.filter(pa.array(offsets >= start))
         self._mark(rows, partition, outbox)
-        for step in self.transforms:
-            rows = step(rows)
+        rows = transformed(rows, self.transforms)
         if not self.ordered and ARRIVAL in rows.column_names:
             rows = rows.drop_columns([ARRIVAL])
         outbox.put(self.scan.edge, rows)
