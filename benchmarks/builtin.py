@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 
 from services.jars import jar_paths
 from services.settings import read_settings
-from spark_jobs.session import start_session
+from spark_jobs.session import start_session, warm_up
 
 SCHEMAS = {
     "orders": "k long, name string, price double, ts long",
@@ -34,6 +34,7 @@ def stream(session: SparkSession, brokers: str, topic: str, batch: int) -> DataF
 
 def main(brokers: str, checkpoint: str, batch: int) -> None:
     session = start_session("builtin", jar_paths(read_settings(), "spark"), java_options="")
+    warm_up(session)
     # Its best settings, not ours: code generation pays for a join that runs row by row in the JVM.
     session.conf.set("spark.sql.codegen.wholeStage", "true")
     session.conf.set("spark.sql.codegen.factoryMode", "FALLBACK")

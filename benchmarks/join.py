@@ -26,7 +26,7 @@ from benchmarks.running import drain, start
 from services.jars import jar_paths
 from services.settings import read_settings
 from services.stack import temporary_stack
-from spark_jobs.session import start_session
+from spark_jobs.session import start_session, warm_up
 
 DDL = [
     "CREATE STREAM orders (k int64, name string, price float64, ts int64)",
@@ -77,6 +77,7 @@ def load(brokers: str, rows: int, keys: int) -> int:
 def dovetail(brokers: str, folder: Path, options: argparse.Namespace) -> float:
     settings = read_settings().model_copy(update={"max_offsets_per_trigger": options.batch})
     session = start_session("benchmark", jar_paths(settings, "spark"), "local[2]")
+    warm_up(session)
     own = folder / "dovetail"
     own.mkdir()
     started = time.monotonic()

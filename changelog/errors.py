@@ -8,8 +8,10 @@
     ├─ RecordRejected          one record that cannot be used                 user
     ├─ StateLimitExceeded      the rows buffered by a query passed its limit  user
     ├─ CheckpointMismatch      the checkpoint belongs to another plan         user
+    ├─ RecordsGone             records were deleted before they were read     user
     ├─ StackError              the local stack: Java, jars, ports, processes  user
     ├─ ServiceUnavailable      a broker, cache or database does not answer    external, retry
+    ├─ SourceRefused           a database answers, and refuses                user, retry
     └─ InternalError           an invariant of Dovetail is broken             internal
 
 Each says what was attempted, where, and the fix with its exact setting.
@@ -93,6 +95,12 @@ class CheckpointMismatch(DovetailError):
     domain = Domain.USER
 
 
+class RecordsGone(DovetailError):
+    """Records of an input were deleted, by retention or by hand, before the query had read them."""
+
+    domain = Domain.USER
+
+
 class StackError(DovetailError):
     """The local stack cannot be started or reached."""
 
@@ -103,6 +111,16 @@ class ServiceUnavailable(DovetailError):
     """A service outside of Dovetail does not answer; trying again may help."""
 
     domain = Domain.EXTERNAL
+    retry = True
+
+
+class SourceRefused(DovetailError):
+    """The source of a dictionary refuses what is asked: password, database, table or column.
+
+    Trying again helps once somebody has mended the source, so rows wait for it as for one that does not answer.
+    """
+
+    domain = Domain.USER
     retry = True
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from changelog.changes import DELTA
 from changelog.decode import Decoder
@@ -26,36 +25,19 @@ _ROWS_PER_PARCEL = 500_000
 MARK_SCHEMA = pa.schema([("edge", pa.int32()), ("partition", pa.int32()), ("event_ms", pa.int64())])
 
 
-@dataclass(frozen=True)
-class DecodeStage:
-    """For ``mapInArrow``: Arrow batches of records to Arrow batches of parcels."""
-
-    shipped: bytes
-
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        job = opened(self.shipped)
-        outbox = Outbox(job)
-        readings = _readings(self.shipped)
-        for batch in batches:
-            for topic, partition, records in by_partition(batch):
-                outbox.origin = partition
-                outbox.counts[counts.ROWS_IN] += records.num_rows
-                for reading in readings.get(topic, ()):
-                    reading.read(records, partition, outbox)
-            if outbox.rows >= _ROWS_PER_PARCEL:
-                yield to_batch(outbox.parcels(), job.bucket_keys)
-        yield to_batch([*outbox.parcels(), *outbox.closing_parcels()], job.bucket_keys)
-
-
-def by_partition(batch: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:
-    """The records by topic and partition. A task of Spark reads one partition, so there is one as a rule."""
-    sources = pa.table([batch.column("topic"), batch.column("partition")], names=["topic", "partition"])
-    found = sources.group_by(["topic", "partition"], use_threads=False).aggregate([]).to_pylist()
-    for source in found:
-        here = pc.and_(
-            pc.equal(batch.column("topic"), source["topic"]), pc.equal(batch.column("partition"), source["partition"])
-        )
-        yield source["topic"], source["partition"], batch if len(found) == 1 else batch.filter(here)
+def parcels_of(shipped: bytes, pieces: Iterable[tuple[str, int, pa.Table]]) -> Iterator[pa.RecordBatch]:
+    """``pieces`` (topic, partition, records of it in order) decoded, cut by bucket and packed."""
+    job = opened(shipped)
+    outbox = Outbox(job)
+    readings = _readings(shipped)
+    for topic, partition, records in pieces:
+        outbox.origin = partition
+        outbox.counts[counts.ROWS_IN] += records.num_rows
+        for reading in readings.get(topic, ()):
+            reading.read(topic, partition, records, outbox)
+        if outbox.rows >= _ROWS_PER_PARCEL:
+            yield to_batch(outbox.parcels(), job.bucket_keys)
+    yield to_batch([*outbox.parcels(), *outbox.closing_parcels()], job.bucket_keys)
 
 
 class Outbox:
@@ -148,12 +130,12 @@ class Reading:
     decoder: Decoder
     scans: tuple[ScanReading, ...]
 
-    def read(self, records: pa.RecordBatch, partition: int, outbox: Outbox) -> None:
-        decoded = self.decoder.decode(records.select(["key", "value", "timestamp", "partition", "offset"]))
+    def read(self, topic: str, partition: int, records: pa.Table, outbox: Outbox) -> None:
+        decoded = self.decoder.decode(records)
         if decoded.rejected.num_rows:
             outbox.counts[counts.REJECTED_RECORDS] += decoded.rejected.num_rows
-            topic = pa.array([records.column("topic")[0].as_py()] * decoded.rejected.num_rows, pa.string())
-            outbox.reject(decoded.rejected.append_column(TOPIC, topic))
+            topics = pa.array([topic] * decoded.rejected.num_rows, pa.string())
+            outbox.reject(decoded.rejected.append_column(TOPIC, topics))
         for scan in self.scans:
             scan.send(decoded.rows, partition, outbox)
 

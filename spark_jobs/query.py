@@ -20,9 +20,8 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
 from joins.dataflow import AsofOnce, Dataflow, Enrichment
-from spark_jobs import counts, parcel, source, topics
+from spark_jobs import counts, parcel, source, starts, topics
 from spark_jobs.checkpoint import Checkpoint, Offsets, parsed_offsets
-from spark_jobs.decode import DecodeStage
 from spark_jobs.failure import typed
 from spark_jobs.job import Job
 from spark_jobs.level import LevelProcessor
@@ -90,15 +89,17 @@ class RunningQuery:
         """
         client = topics.admin(brokers)
         checkpoint = Checkpoint(checkpoint_dir)
+        resumed = checkpoint.origin() is not None
         origin = checkpoint.open(
-            name, fingerprint, plan, settings.buckets, lambda: source.resolved_starts(client, dataflow), snapshots
+            name, fingerprint, plan, settings.buckets, lambda: starts.resolved_starts(client, dataflow), snapshots
         )
         target = Target(brokers, origin.identity, MARKS_TOPIC, settings.transaction_timeout_s, settings.broker_wait_s)
         topics.ensure(
             client,
             {output_topic: settings.output_partitions, topic_of(name): 1, MARKS_TOPIC: MARKS_PARTITIONS},
         )
-        fence(target, origin.buckets)
+        if resumed:
+            fence(target, origin.buckets)
         job = Job(
             name=name,
             dataflow=dataflow,
@@ -121,12 +122,10 @@ class RunningQuery:
 
     def _launch(self) -> StreamingQuery:
         limit = None if self._loading_history else self._settings.max_offsets_per_trigger
-        brokers = self._job.target.brokers
         with _starting:
             self._session.conf.set("spark.sql.shuffle.partitions", str(self._job.buckets))
-            records = source.records(self._session, brokers, self._job.dataflow, self._job.scan_starts, limit)
             writer = (
-                stages(records, self._job)
+                stages(source.parcels(self._session, self._job, limit), self._job)
                 .writeStream.format("noop")
                 .queryName(self._job.name)
                 .outputMode("append")
@@ -168,7 +167,7 @@ class RunningQuery:
     @property
     def starts(self) -> Offsets:
         """Topic → partition → offset of the first record read."""
-        return source.least_starts(self._job.dataflow, self._job.scan_starts)
+        return starts.least_starts(self._job.dataflow, self._job.scan_starts)
 
     def progress(self) -> Progress:
         self._advance()
@@ -217,10 +216,9 @@ class RunningQuery:
             fence(replace(self._job.target, broker_wait_s=_LAST_CALL_S), self._job.buckets)
 
 
-def stages(records: DataFrame, job: Job) -> DataFrame:
-    """Records → decode → level 1 → ... → level n, which writes; or one exchange more, after which the sink writes."""
+def stages(rows: DataFrame, job: Job) -> DataFrame:
+    """Decoded rows → level 1 → ... → level n, which writes; or one exchange more, after which the sink writes."""
     shipped = job.ship()
-    rows = records.mapInArrow(DecodeStage(shipped), parcel.SPARK_SCHEMA)
     for level in range(1, job.dataflow.levels + 1):
         writes = job.fused_sink and level == job.dataflow.levels
         rows = rows.groupBy("bucket").transformWithStateInPandas(

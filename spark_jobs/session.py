@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
+
+from spark_jobs.source import KafkaSource
 
 _ROOT = Path(__file__).resolve().parent.parent
 _SETTINGS = {
@@ -16,6 +19,7 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.adaptive.enabled": "false",
+    "spark.python.daemon.module": "spark_jobs.daemon",
     # Code generation costs more than it saves on a handful of packed rows.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -72,7 +76,17 @@ def start_session(
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    session.dataSource.register(KafkaSource)
     return session
+
+
+def warm_up(session: SparkSession) -> None:
+    """Load what the first query would wait for: Spark's planner, and the parents of the Python workers."""
+    session.range(session.sparkContext.defaultParallelism).mapInArrow(_same, "id long").collect()
+
+
+def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    return batches
 
 
 def bucket_keys(session: SparkSession, buckets: int) -> tuple[int, ...]:

@@ -1,118 +1,186 @@
-"""The Kafka source: all topics of a dataflow in one, from where each scan's history begins."""
+"""The source of a query: a Python data source that reads Kafka in the worker that decodes.
+
+Spark asks it where the topics end, logs that as the batch's offsets, and hands each task a share of the batch. A task
+reads its records with librdkafka and gives Spark parcels, a few large rows. Spark's own Kafka source would read in the
+JVM and send every record through a pipe to Python: twice the work, and a client with settings of its own.
+"""
 
 from __future__ import annotations
 
-import json
+import base64
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+import pyarrow as pa
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
 
-from changelog.errors import Unsupported
-from joins.dataflow import Dataflow, Scan
+from changelog.errors import RecordsGone, ServiceUnavailable
 from spark_jobs import topics
+from spark_jobs.decode import parcels_of
+from spark_jobs.job import Job, opened
+from spark_jobs.parcel import SPARK_SCHEMA
+from spark_jobs.ranges import Range, read, shares
+from spark_jobs.starts import Offsets, first_offsets, topics_of
 
-Offsets = dict[str, dict[int, int]]
-"""Topic → partition → offset."""
-Starts = dict[int, int]
-"""Partition → offset of the first record that a scan wants; 0: all there is."""
-
-_EARLIEST = -2
-_FIRST_TIME_MS = 100_000_000_000
-"""A lone number below is an offset, from it on a time in ms (1973): no partition holds that many records."""
-
-
-def topics_of(dataflow: Dataflow) -> list[str]:
-    return sorted({scan.topic for scan in dataflow.scans})
-
-
-def resolved_starts(client: AdminClient, dataflow: Dataflow) -> list[Starts]:
-    """Where each scan begins, as offsets. Asked once in a query's life: "latest" means its very first start."""
-    return [_starts(client, scan, topics.partitions(client, scan.topic)) for scan in dataflow.scans]
+FORMAT = "dovetail"
+JsonOffsets = dict[str, dict[str, int]]
+"""Topic → partition, as text → offset: what Spark keeps in its log."""
+_PARTITIONS_FOR_S = 5.0
+"""How long the partitions of a topic are taken for known; new ones are read from their beginning."""
+_PAUSE_S = 0.5
 
 
-def _starts(client: AdminClient, scan: Scan, partitions: Sequence[int]) -> Starts:
-    wish = scan.start_offsets or ("latest" if scan.starts_latest else "earliest")
-    if wish == "earliest":
-        return dict.fromkeys(partitions, 0)
-    if wish == "latest":
-        return _asked(client, scan.topic, partitions, OffsetSpec.latest())
-    numbers = _numbers(wish, scan)
-    if len(numbers) == 1 and numbers[0] < 0:
-        return _asked(
-            client, scan.topic, partitions, OffsetSpec.for_timestamp(time.time_ns() // 1_000_000 + numbers[0])
-        )
-    if len(numbers) == 1 and numbers[0] >= _FIRST_TIME_MS:
-        return _asked(client, scan.topic, partitions, OffsetSpec.for_timestamp(numbers[0]))
-    if len(numbers) != len(partitions):
-        raise Unsupported(
-            f"seek_to gives {len(numbers)} offsets, and {scan.topic} has {len(partitions)} partitions",
-            where=f'topic "{scan.topic}"',
-            fix=f"give {len(partitions)} offsets, a time, 'earliest' or 'latest'",
-        )
-    return dict(zip(partitions, numbers, strict=True))
+class KafkaSource(DataSource):
+    """Options: ``job`` (base64 of ``Job.ship()``), ``limit`` (records of one batch; empty: all there are)."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._shipped = base64.b64decode(options["job"])
+        self._limit = int(options["limit"]) if options.get("limit") else None
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SPARK_SCHEMA
+
+    def streamReader(self, schema: StructType) -> KafkaReader:  # noqa: N802
+        return KafkaReader(self._shipped, self._limit)
 
 
-def _numbers(wish: str, scan: Scan) -> list[int]:
-    try:
-        return [int(part) for part in wish.split(",")]
-    except ValueError:
-        raise Unsupported(
-            f"seek_to = '{wish}' is not understood",
-            where=f'topic "{scan.topic}"',
-            fix="give 'earliest', 'latest', a time, or an offset per partition: '5,3,11'",
-        ) from None
+@dataclass
+class Share(InputPartition):
+    """What one task reads."""
+
+    ranges: tuple[Range, ...]
 
 
-def _asked(client: AdminClient, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> Starts:
-    answers = topics.offsets(client, {TopicPartition(topic, partition): spec for partition in partitions})
-    # A time after the last record has no offset (-1): the end it is.
-    missing = [partition for (_, partition), offset in answers.items() if offset < 0]
-    found = {partition: offset for (_, partition), offset in answers.items()}
-    return {**found, **(_asked(client, topic, missing, OffsetSpec.latest()) if missing else {})}
+class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Lives in a process of its own beside the driver; a copy of it, in each worker, serves ``read`` only."""
+
+    def __init__(self, shipped: bytes, limit: int | None) -> None:
+        self._shipped = shipped
+        self._limit = limit
+        self._final: JsonOffsets | None = None
+
+    @property
+    def _job(self) -> Job:
+        return opened(self._shipped)
+
+    def initialOffset(self) -> JsonOffsets:  # noqa: N802
+        client = _client(self._job.target.brokers)
+        return _as_json(first_offsets(client, self._job.dataflow, self._job.scan_starts))
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
+
+    def latestOffset(self, start: JsonOffsets, limit: ReadLimit) -> JsonOffsets:  # noqa: N802
+        """Where the next batch ends: at the end of the topics, or before, in proportion to what each has left."""
+        ends = self._final or _as_json(_ends(self._job))
+        refuse_backwards(start, ends)
+        return limited(start, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._final = _as_json(_ends(self._job))
+
+    def partitions(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[InputPartition]:
+        ranges = [
+            Range(topic, int(partition), start.get(topic, {}).get(partition, 0), offset)
+            for topic, ends in end.items()
+            for partition, offset in ends.items()
+        ]
+        return [Share(share) for share in shares((one for one in ranges if one.length > 0), self._job.buckets)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Share)
+        return parcels_of(self._shipped, read(self._job.target.brokers, partition.ranges))
 
 
-def least_starts(dataflow: Dataflow, starts: Sequence[Mapping[int, int]]) -> Offsets:
-    """Topic → partition → the least offset that a scan wants."""
-    least: Offsets = {}
-    for scan, wanted in zip(dataflow.scans, starts, strict=True):
-        of_topic = least.setdefault(scan.topic, {})
-        for partition, offset in wanted.items():
-            of_topic[partition] = min(offset, of_topic.get(partition, offset))
-    return least
+def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
+    """The decoded inputs of ``job``, as parcels; ``limit`` records at most in one batch.
 
-
-def starting_offsets(least: Offsets) -> str:
-    """The source's ``startingOffsets``. The beginning is named as such: the first record may be gone already."""
-    return json.dumps(
-        {
-            topic: {str(partition): offset or _EARLIEST for partition, offset in wanted.items()}
-            for topic, wanted in least.items()
-        }
-    )
-
-
-def records(
-    session: SparkSession, brokers: str, dataflow: Dataflow, starts: Sequence[Mapping[int, int]], limit: int | None
-) -> DataFrame:
-    """The records of the inputs; ``limit`` at most in one batch."""
-    reader = (
-        session.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", brokers)
-        .option("subscribe", ",".join(topics_of(dataflow)))
-        .option("startingOffsets", starting_offsets(least_starts(dataflow, starts)))
-        .option("includeHeaders", "false")
-        # An input may be the output of another query: what its transaction took back must not be read.
-        .option("kafka.isolation.level", "read_committed")
-        # The long poll of the last fetch would hold up the next batch's look at the end of the topic.
-        .option("kafka.fetch.max.wait.ms", "10")
-        # The defaults (500 records a poll, 1 MiB a fetch) keep a task waiting more than it works.
-        .option("kafka.max.poll.records", "20000")
-        .option("kafka.max.partition.fetch.bytes", str(8 << 20))
-        .option("kafka.receive.buffer.bytes", str(1 << 20))
-    )
+    ``KafkaSource`` is registered with the session.
+    """
+    reader = session.readStream.format(FORMAT).option("job", base64.b64encode(job.ship()).decode())
     if limit is not None:
-        reader = reader.option("maxOffsetsPerTrigger", str(limit))
-    return reader.load().select("topic", "partition", "offset", "timestamp", "key", "value")
+        reader = reader.option("limit", str(limit))
+    return reader.load()
+
+
+@lru_cache(maxsize=4)
+def _client(brokers: str) -> AdminClient:
+    return topics.admin(brokers)
+
+
+@lru_cache(maxsize=64)
+def _partitions(brokers: str, topic: str, _period: int) -> tuple[int, ...]:
+    return tuple(topics.partitions(_client(brokers), topic))
+
+
+def _ends(job: Job) -> Offsets:
+    """Where the topics end now. A lost broker is waited for, up to ``broker_wait_s``."""
+    target = job.target
+    start_s = time.monotonic()
+    while True:
+        try:
+            period = int(time.monotonic() / _PARTITIONS_FOR_S)
+            wanted = {topic: _partitions(target.brokers, topic, period) for topic in topics_of(job.dataflow)}
+            return topics.ends(_client(target.brokers), wanted)
+        except (KafkaException, ServiceUnavailable, TimeoutError) as failure:
+            if time.monotonic() - start_s > target.broker_wait_s:
+                raise ServiceUnavailable(
+                    f"the broker did not say for {target.broker_wait_s:g} s where the inputs end: {failure}",
+                    where=f"brokers {target.brokers}",
+                    fix="start the broker; the query resumes where it stopped",
+                ) from failure
+            time.sleep(_PAUSE_S)
+
+
+def refuse_backwards(start: JsonOffsets, ends: JsonOffsets) -> None:
+    """Raises RecordsGone where a topic ends before the place up to which it was read."""
+    for topic, wanted in ends.items():
+        for partition, end in wanted.items():
+            reached = start.get(topic, {}).get(partition, 0)
+            if end < reached:
+                raise RecordsGone(
+                    f"{topic}[{partition}] ends at offset {end}, and the query has read up to {reached}",
+                    where=f'topic "{topic}", deleted and made again?',
+                    fix="drop the query and create it again",
+                )
+
+
+def limited(start: JsonOffsets, ends: JsonOffsets, limit: int) -> JsonOffsets:
+    """The ends of a batch of about ``limit`` records, which takes from each partition its share of what is left."""
+    left = {
+        (topic, partition): max(end - start.get(topic, {}).get(partition, 0), 0)
+        for topic, wanted in ends.items()
+        for partition, end in wanted.items()
+    }
+    total = sum(left.values())
+    if total <= limit:
+        return ends
+    # Rounded up: a partition with few records left would otherwise wait for the others to be read.
+    return {
+        topic: {
+            partition: end - left[topic, partition] + -(-left[topic, partition] * limit // total)
+            for partition, end in wanted.items()
+        }
+        for topic, wanted in ends.items()
+    }
+
+
+def _as_json(offsets: Mapping[str, Mapping[int, int]]) -> JsonOffsets:
+    return {topic: {str(place): offset for place, offset in wanted.items()} for topic, wanted in offsets.items()}

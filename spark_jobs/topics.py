@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
@@ -79,13 +79,18 @@ def offsets(client: AdminClient, wanted: Mapping[TopicPartition, OffsetSpec]) ->
     return {(place.topic, place.partition): int(answer.result(_CALL_S).offset) for place, answer in answers.items()}
 
 
+def ends(client: AdminClient, wanted: Mapping[str, Iterable[int]]) -> Offsets:
+    """Where partitions (topic → some of its partitions) end now."""
+    places = [TopicPartition(topic, partition) for topic, partitions in wanted.items() for partition in partitions]
+    found: Offsets = {topic: {} for topic in wanted}
+    for (topic, partition), offset in offsets(client, {place: OffsetSpec.latest() for place in places}).items():
+        found[topic][partition] = offset
+    return found
+
+
 def end_offsets(client: AdminClient, topics: list[str]) -> Offsets:
     """Where each of ``topics`` ends now."""
-    places = [TopicPartition(topic, partition) for topic in topics for partition in partitions(client, topic)]
-    ends: Offsets = {topic: {} for topic in topics}
-    for (topic, partition), offset in offsets(client, {place: OffsetSpec.latest() for place in places}).items():
-        ends[topic][partition] = offset
-    return ends
+    return ends(client, {topic: partitions(client, topic) for topic in topics})
 
 
 def forget_group(client: AdminClient, group: str) -> None:

@@ -14,7 +14,7 @@ from joins.dataflow import Dataflow
 from spark_jobs import topics as topic_admin
 from spark_jobs.query import RunningQuery
 from spark_jobs.settings import JobSettings
-from spark_jobs.source import topics_of
+from spark_jobs.starts import topics_of
 
 DRAIN_S = 120.0
 _names = itertools.count(1)

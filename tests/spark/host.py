@@ -13,7 +13,7 @@ from spark_jobs import topics
 from spark_jobs.query import RunningQuery
 from spark_jobs.session import start_session
 from spark_jobs.settings import JobSettings
-from spark_jobs.source import topics_of
+from spark_jobs.starts import topics_of
 from tests.spark.flows import orders_clicks
 
 

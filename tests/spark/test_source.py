@@ -1,60 +1,35 @@
-"""Where scans begin."""
+"""How far a batch reads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from changelog.errors import Unsupported
-from joins.dataflow import Dataflow
-from spark_jobs import topics as topic_admin
-from spark_jobs.source import least_starts, resolved_starts, starting_offsets
-from tests.spark.flows import orders_clicks
-from tests.spark.kafka import messages, send
+from changelog.errors import RecordsGone
+from spark_jobs.source import limited, refuse_backwards
 
-pytestmark = pytest.mark.services
+places = st.dictionaries(st.sampled_from("abcdef"), st.tuples(st.integers(0, 50), st.integers(0, 1000)), min_size=1)
 
 
-@pytest.fixture
-def left(broker: str, topics: Callable[..., str]) -> str:
-    topic = topics("left", partitions=2)
-    send(broker, topic, [{"k": n, "a": "x"} for n in range(8)], keys=[b"same key"] * 8)
-    return topic
+@given(places, st.integers(1, 500))
+def test_a_batch_is_limited_in_proportion_and_always_goes_on(found: dict[str, tuple[int, int]], limit: int) -> None:
+    start = {"t": {partition: begin for partition, (begin, _) in found.items()}}
+    ends = {"t": {partition: begin + left for partition, (begin, left) in found.items()}}
+
+    reached = limited(start, ends, limit)["t"]
+
+    taken = {partition: reached[partition] - begin for partition, (begin, _) in found.items()}
+    left = {partition: count for partition, (_, count) in found.items()}
+    assert all(0 <= taken[partition] <= left[partition] for partition in found)
+    assert sum(taken.values()) <= limit + len(found)
+    assert all(taken[partition] > 0 for partition in found if left[partition])
 
 
-def starts(broker: str, dataflow: Dataflow, seek: str, latest: bool = False) -> dict[int, int]:
-    scan = replace(dataflow.scans[0], start_offsets=seek, starts_latest=latest)
-    return resolved_starts(topic_admin.admin(broker), replace(dataflow, scans=(scan,)))[0]
+def test_a_new_partition_is_read_from_its_beginning() -> None:
+    assert limited({"t": {"0": 90}}, {"t": {"0": 100, "1": 10}}, 10) == {"t": {"0": 95, "1": 5}}
 
 
-def test_the_beginning_the_end_offsets_and_times(broker: str, left: str) -> None:
-    dataflow = orders_clicks(left, left)
-    found = messages(broker, left)
-    full = found[0].partition() or 0
-    end = {full: 8, 1 - full: 0}
-
-    assert starts(broker, dataflow, "") == {0: 0, 1: 0}
-    assert starts(broker, dataflow, "", latest=True) == end
-    assert starts(broker, dataflow, "earliest", latest=True) == {0: 0, 1: 0}
-    assert starts(broker, dataflow, "latest") == end
-    assert starts(broker, dataflow, "5,3") == {0: 5, 1: 3}
-    assert starts(broker, dataflow, str(found[0].timestamp()[1]))[full] == 0
-    assert starts(broker, dataflow, "9000000000000") == end
-
-
-def test_a_wish_that_does_not_fit_is_refused(broker: str, left: str) -> None:
-    dataflow = orders_clicks(left, left)
-
-    with pytest.raises(Unsupported, match="2 partitions"):
-        starts(broker, dataflow, "1,2,3")
-    with pytest.raises(Unsupported, match="'yesterday'"):
-        starts(broker, dataflow, "yesterday")
-
-
-def test_two_scans_of_a_topic_read_it_once_from_the_earlier_start() -> None:
-    least = least_starts(orders_clicks("same", "same"), [{0: 7, 1: 0}, {0: 4, 1: 9}])
-
-    assert least == {"same": {0: 4, 1: 0}}
-    assert starting_offsets(least) == '{"same": {"0": 4, "1": -2}}'
+def test_a_topic_that_was_made_again_is_refused() -> None:
+    with pytest.raises(RecordsGone, match=r"t\[0\] ends at offset 3, and the query has read up to 8"):
+        refuse_backwards({"t": {"0": 8}}, {"t": {"0": 3}})

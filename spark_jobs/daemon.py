@@ -1,0 +1,20 @@
+"""The parent of Spark's Python workers on a host: it imports once what each of them needs, then forks them.
+
+``spark.python.daemon.module``. Spark's own daemon forks empty processes, and each imports Arrow, Polars, DuckDB and the
+operators anew: seconds of every core at the start of a query.
+"""
+
+from __future__ import annotations
+
+import gc
+
+from pyspark.daemon import manager
+
+import spark_jobs.level
+import spark_jobs.output
+import spark_jobs.source  # noqa: F401
+
+if __name__ == "__main__":
+    # What is there now lives as long as the process: a collection in a worker need not touch, and copy, its pages.
+    gc.freeze()
+    manager()
