@@ -24,14 +24,16 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable, Unsupported
+from joins.dataflow import Dataflow
 from spark_jobs import topics
 from spark_jobs.environment import RunnerSettings
 from spark_jobs.logs import configure_logs
 from spark_jobs.query import RunningQuery, discard
-from spark_jobs.session import start_session
+from spark_jobs.session import start_session, warm_up
 from spark_jobs.settings import JobSettings
 from spark_jobs.static import table_of
 from sql.catalog import Actual, Catalog, Desired, Query
+from sql.fragments import Engine
 from sql.parse import parse_one
 from sql.query import Plan, plan_query
 from sql.redact import redacted
@@ -71,6 +73,8 @@ class Runner:
     def look(self) -> None:
         """One look at the catalog: bring every query nearer to what is wanted of it."""
         for query in self._catalog.queries(dropped=True):
+            if query.engine != Engine.SPARK:
+                continue
             match query.desired:
                 case Desired.RUNNING:
                     self._run(query)
@@ -106,19 +110,20 @@ class Runner:
 
     def _start(self, query: Query) -> RunningQuery:
         plan = _plan(query, self._catalog)
+        fragment = plan.fragment(query.name)
         checkpoint = Path(query.checkpoint or self._settings.checkpoints / f"{query.id}-{query.name}").absolute()
         if not query.checkpoint:
             self._catalog.set_checkpoint(query.id, str(checkpoint))
         return RunningQuery.start(
             self._session,
-            plan.dataflow,
+            fragment.dataflow,
             query.name,
             output_topic=query.topic,
             brokers=self._settings.brokers,
             checkpoint_dir=checkpoint,
-            fingerprint=plan.fingerprint,
-            plan=plan.explain(),
-            snapshots=lambda: self._static_tables(plan),
+            fingerprint=fragment.fingerprint,
+            plan=fragment.explain(),
+            snapshots=lambda: self._static_tables(fragment.dataflow),
             settings=self._job_settings(plan),
         )
 
@@ -127,10 +132,8 @@ class Runner:
         buckets = plan.settings.number("buckets")
         return replace(self._settings.job, buckets=buckets) if buckets else self._settings.job
 
-    def _static_tables(self, plan: Plan) -> dict[str, pa.Table]:
-        return {
-            name: table_of(_stream_of(name, self._catalog), self._settings.brokers) for name in plan.dataflow.snapshots
-        }
+    def _static_tables(self, dataflow: Dataflow) -> dict[str, pa.Table]:
+        return {name: table_of(_stream_of(name, self._catalog), self._settings.brokers) for name in dataflow.snapshots}
 
     def _watch(self, query: Query, running: RunningQuery) -> None:
         """Report how far it is, and what ended it."""
@@ -212,7 +215,7 @@ def _plan(query: Query, catalog: Catalog) -> Plan:
     statement = parse_one(query.sql)
     if not isinstance(statement, Select | CreateView):
         raise InternalError(f'"{query.name}" is no query', where="the catalog")
-    return plan_query(query.name, statement, catalog)
+    return plan_query(query.view or query.name, statement, catalog)
 
 
 def _stream_of(name: str, catalog: Catalog) -> Stream:
@@ -266,6 +269,7 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     session = start_session(
         "dovetail", sorted(settings.jars.glob("*.jar")), settings.spark_master, settings.driver_memory
     )
+    warm_up(session)
     catalog = Catalog.open(settings.catalog_url)
     runner = Runner(settings, session, catalog)
     if settings.ready_file is not None:

@@ -16,21 +16,37 @@ from sqlglot import exp
 from changelog.errors import UnknownName, Unsupported
 from changelog.schema import SEQUENCE, TIME, Kind
 from joins.dataflow import JoinKind, Pad
-from sql.clauses import refuse_clauses, refuse_join_method, refuse_table
+from sql.bind_lookups import Lookups
+from sql.clauses import refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
 from sql.expressions import quoted, types_of
 from sql.functions import function_name
-from sql.plan import Asof, Expr, Join, Map, Node, Scan, Static, StaticJoin, changes, rules_of
+from sql.item import Item, scope_of
+from sql.plan import (
+    Asof,
+    Expr,
+    Join,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    changes,
+    rules_of,
+)
 from sql.projection import is_delta, projected
 from sql.relations import Relations, Stream
 from sql.resolve import resolved, resolved_on
 from sql.rules.predicates import conjunction, conjuncts
 from sql.rules.push_down import identity
-from sql.rules.static import is_static
+from sql.rules.static import is_dictionary, is_static
 from sql.rules.strategy import choose
-from sql.scope import Scope, Visible, output_names, place_of
+from sql.scope import output_names, place_of
 from sql.settings import APPEND_BUFFERED_BYTES, QuerySettings, seek_offsets
 from sql.snapshot import snapshot_of
 from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.system_tables import DATABASE, SYSTEM_TABLES
 from sql.types import Rules
 
 
@@ -41,12 +57,6 @@ class Bound:
     node: Node
     columns: tuple[tuple[str, Expr], ...]
     marked: bool
-
-
-@dataclass(frozen=True)
-class _Item:
-    node: Node
-    scope: Scope
 
 
 @dataclass
@@ -81,11 +91,15 @@ class Binder:
 
     # -- FROM --
 
-    def _from(self, table: exp.Expr, seeks: bool) -> _Item:
+    def _from(self, table: exp.Expr, seeks: bool) -> Item:
         refuse_table(table)
         if isinstance(table, exp.Subquery):
             return self.derived(table.this, self._alias(table.alias or "subquery"))
         name = table.name
+        if table.text("db") == DATABASE:
+            raise Unsupported(
+                f'"{DATABASE}.{name}" emits no rows', where=place_of(table, "FROM"), fix="ask it in a query of its own"
+            )
         if isinstance(table.this, exp.Anonymous):
             return self._function(table)
         alias = table.alias or name
@@ -96,6 +110,10 @@ class Binder:
         if isinstance(definition, CreateView) and not definition.materialized:
             return replace(self, ctes={}).derived(definition.query, self._alias(alias))
         return self._scan(self._stream(definition, table), self._alias(alias), seeks)
+
+    @property
+    def _lookups(self) -> Lookups:
+        return Lookups(self.catalog, self.settings, self._stream, self._alias)
 
     def _alias(self, alias: str) -> str:
         """The alias, made unique over the whole query: internal names begin with it."""
@@ -120,14 +138,20 @@ class Binder:
                 return Stream.declared(definition)
             case CreateView():
                 return self.view(definition)
-        what = "a dictionary" if isinstance(definition, CreateDictionary) else "an index"
+        place = place_of(table, "FROM")
+        if isinstance(definition, CreateDictionary):
+            raise Unsupported(
+                f'"{definition.name}" is looked up and emits no rows, so it cannot be on the left of a join',
+                where=place,
+                fix=f"FROM stream JOIN {definition.name} ON stream.x = {definition.name}.key",
+            )
         raise Unsupported(
-            f'"{definition.name}" is {what}; this release joins streams, views and table(x)',
-            where=place_of(table, "FROM"),
-            fix="keep the rows in a mutable stream and join that",
+            f'"{definition.name}" is an index: it is joined by lookup only',
+            where=place,
+            fix=f"JOIN {definition.name} FOR SYSTEM_TIME AS OF PROCTIME() ON .., or FROM {definition.stream}",
         )
 
-    def _function(self, table: exp.Expr) -> _Item:
+    def _function(self, table: exp.Expr) -> Item:
         call = table.this
         name, place = function_name(call), place_of(table, "FROM")
         if name == "table":
@@ -140,21 +164,28 @@ class Binder:
             fix="FROM stream, table(stream) or changelog(stream, key)",
         )
 
-    def _table(self, table: exp.Expr, place: str) -> _Item:
+    def _table(self, table: exp.Expr, place: str) -> Item:
         alias = self._alias(table.alias or table.this.expressions[0].name)
         bare = exp.Table(this=table.this.copy())
         query = exp.Select(expressions=[exp.Star()]).from_(bare)
         return self._static(query, alias)
 
-    def _static(self, query: exp.Query, alias: str) -> _Item:
+    def _static(self, query: exp.Query, alias: str) -> Item:
         """A FROM item all of whose relations are ``table(x)``."""
         found = snapshot_of(query, self.catalog, self.view)
+        for name in found.relations:
+            if name in SYSTEM_TABLES or is_dictionary(name, self.catalog):
+                raise Unsupported(
+                    f'"{name}" cannot be read as a whole in a streaming query',
+                    where="in FROM",
+                    fix=f"JOIN {name} itself: ON stream.x = {name}.key; further conditions may follow",
+                )
         select = ", ".join(f"{quoted(name)} AS {quoted(f'{alias}.{name}')}" for name in found.columns)
         schema = pa.schema([pa.field(f"{alias}.{name}", kind) for name, kind in found.columns.items()])
         node = Static(alias, found.relations, f"SELECT {select} FROM ({found.sql})", schema)
-        return _Item(node, _scope(alias, list(found.columns)))
+        return Item(node, scope_of(alias, list(found.columns)))
 
-    def _changelog(self, table: exp.Expr, place: str) -> _Item:
+    def _changelog(self, table: exp.Expr, place: str) -> Item:
         name, *keys = [argument.name for argument in table.this.expressions]
         definition = self._definition(table, name)
         stream = self._stream(definition, table)
@@ -173,7 +204,7 @@ class Binder:
         schema = replace(stream.schema, kind=Kind.UPSERT, primary_key=tuple(keys))
         return self._scan(replace(stream, schema=schema), self._alias(table.alias or name), seeks=False)
 
-    def _scan(self, stream: Stream, alias: str, seeks: bool) -> _Item:
+    def _scan(self, stream: Stream, alias: str, seeks: bool) -> Item:
         declared = [column.name for column in stream.schema.columns]
         reserved = [name for name in (TIME, SEQUENCE) if name not in declared]
         columns = tuple((f"{alias}.{name}", name) for name in declared + reserved)
@@ -188,7 +219,7 @@ class Binder:
         )
         node = self._started(scan, seeks)
         starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
-        return _Item(node, _scope(alias, starred, hidden=reserved))
+        return Item(node, scope_of(alias, starred, hidden=reserved))
 
     def _started(self, scan: Scan, seeks: bool) -> Scan:
         """Where reading begins: append streams of Timeplus rules have no history unless it is asked for."""
@@ -199,20 +230,23 @@ class Binder:
             return replace(scan, latest=not seeks or seek == "latest")
         return replace(scan, seek=seek_offsets(seek))
 
-    def derived(self, query: exp.Query, alias: str) -> _Item:
+    def derived(self, query: exp.Query, alias: str) -> Item:
         """A subquery, CTE or plain view under its alias."""
-        if is_static(query, self.ctes):
+        if is_static(query, self.ctes, self.catalog):
             return self._static(_with_ctes(query, self.ctes), alias)
         bound = self.bind(query)
         columns = tuple((f"{alias}.{name}", expr) for name, expr in bound.columns)
-        return _Item(Map(bound.node, columns), _scope(alias, [name for name, _ in bound.columns]))
+        return Item(Map(bound.node, columns), scope_of(alias, [name for name, _ in bound.columns]))
 
     # -- JOIN --
 
-    def _join(self, left: _Item, join: exp.Join, seeks: bool) -> _Item:
+    def _join(self, left: Item, join: exp.Join, seeks: bool) -> Item:
         place = place_of(join, "JOIN")
         refuse_join_method(join, place)
-        right = self._from(join.this, seeks)
+        table = self._lookups.table(join.this, self.ctes)
+        if table is not None:
+            refuse_lookup(join, place)
+        right = Item.of_table(table) if table is not None else self._from(join.this, seeks)
         _refuse_same_alias(left, right, place)
         scope = left.scope + right.scope
         using = [identifier.name for identifier in join.args.get("using") or ()]
@@ -225,10 +259,16 @@ class Binder:
         types_of(schema, terms, place_of(on, "JOIN .. ON") if on is not None else place)
         kind = JoinKind(join.side.lower()) if join.side else JoinKind.INNER
         node = self._joined(kind, left.node, right.node, tuple(terms), join.method.upper() == "ASOF", place)
-        return _merged(_Item(node, scope), left, right, using, kind)
+        return _merged(Item(node, scope), left, right, using, kind)
 
     def _joined(self, kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], asof: bool, place: str) -> Node:
         pad = Pad.NULL if self.settings["join_use_nulls"] else Pad.DEFAULT
+        if isinstance(left, Static) and isinstance(right, LookupTable):
+            raise Unsupported(
+                "table(x) on the left of a lookup would be answered once, at the start",
+                where=place,
+                fix="put a stream on the left",
+            )
         if isinstance(left, Static) or isinstance(right, Static):
             if asof:
                 raise Unsupported(
@@ -237,6 +277,15 @@ class Binder:
                     fix="ASOF JOIN with the stream itself",
                 )
             return _static_join(kind, left, right, on, pad, place)
+        if isinstance(right, LookupTable):
+            return LookupJoin(kind, left, right, on, pad=pad, place=place)
+        if self._lookups.direct == "only":
+            raise Unsupported(
+                "join_algorithm = 'direct' looks up the rows of a mutable stream, a view or a dictionary, and the "
+                "right side is none",
+                where=place,
+                fix="leave the setting out, or SETTINGS join_algorithm = 'direct, hash'",
+            )
         limit = self._limit(left, right, asof)
         if asof:
             right = _versions(right, place)
@@ -266,7 +315,8 @@ class Binder:
 
     # -- WHERE and SELECT --
 
-    def _where(self, item: _Item, condition: exp.Expr) -> _Item:
+    def _where(self, item: Item, condition: exp.Expr) -> Item:
+        item, condition = self._lookups.within(item, condition, "WHERE")
         terms = [resolved(term, item.scope, "WHERE") for term in conjuncts(condition)]
         types_of(item.node.schema, terms, place_of(condition, "WHERE"))
         if isinstance(item.node, Static):
@@ -275,7 +325,7 @@ class Binder:
             )
         return replace(item, node=Map(item.node, identity(item.node), conjunction(terms)))
 
-    def _selected(self, select: exp.Select, item: _Item, texts: Sequence[str]) -> Bound:
+    def _selected(self, select: exp.Select, item: Item, texts: Sequence[str]) -> Bound:
         named: list[tuple[str, str]] = []
         sqls: list[str] = []
         places: list[str] = []
@@ -285,7 +335,8 @@ class Binder:
                 marked = True
                 continue
             text = texts[position] if len(texts) == len(select.expressions) else ""
-            for name, table, sql in projected(projection, item.scope, text):
+            item, over_columns = self._lookups.projected(item, projection, text)
+            for name, table, sql in projected(over_columns, item.scope, text):
                 named.append((name, table))
                 sqls.append(sql)
                 places.append(place_of(projection, "SELECT"))
@@ -293,13 +344,6 @@ class Binder:
         kinds = [types_of(schema, [sql], place)[0] for sql, place in zip(sqls, places, strict=True)]
         columns = zip(output_names(named), map(Expr, sqls, kinds), strict=True)
         return Bound(item.node, tuple(columns), marked)
-
-
-def _scope(alias: str, names: Sequence[str], hidden: Sequence[str] = ()) -> Scope:
-    shown = alias.partition("#")[0]
-    columns = [Visible(shown, name, f"{alias}.{name}") for name in names]
-    columns += [Visible(shown, name, f"{alias}.{name}", starred=False) for name in hidden if name not in names]
-    return Scope(tuple(columns))
 
 
 def _filters_time(select: exp.Select) -> bool:
@@ -319,7 +363,7 @@ def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:
     return result
 
 
-def _refuse_same_alias(left: _Item, right: _Item, place: str) -> None:
+def _refuse_same_alias(left: Item, right: Item, place: str) -> None:
     known = {table.casefold() for table in left.scope.tables}
     twice = [table for table in right.scope.tables if table.casefold() in known]
     if twice:
@@ -328,20 +372,20 @@ def _refuse_same_alias(left: _Item, right: _Item, place: str) -> None:
         )
 
 
-def _common(left: _Item, right: _Item) -> list[str]:
+def _common(left: Item, right: Item) -> list[str]:
     """The columns that a NATURAL join equates: those that both sides have, reserved ones apart."""
     names = [column.name for column in left.scope.columns if column.bare and column.name not in (TIME, SEQUENCE)]
     return [name for name in dict.fromkeys(names) if right.scope.has(name)]
 
 
-def _using_pairs(left: _Item, right: _Item, names: Sequence[str], place: str) -> list[tuple[str, str]]:
+def _using_pairs(left: Item, right: Item, names: Sequence[str], place: str) -> list[tuple[str, str]]:
     return [
         (left.scope.find(exp.column(name), "USING").internal, right.scope.find(exp.column(name), "USING").internal)
         for name in names
     ]
 
 
-def _merged(joined: _Item, left: _Item, right: _Item, names: Sequence[str], kind: JoinKind) -> _Item:
+def _merged(joined: Item, left: Item, right: Item, names: Sequence[str], kind: JoinKind) -> Item:
     """USING columns once: the left one's, the right one's under RIGHT, whichever is there under FULL."""
     node, scope = joined.node, joined.scope
     computed: list[tuple[str, Expr]] = []
@@ -358,7 +402,7 @@ def _merged(joined: _Item, left: _Item, right: _Item, names: Sequence[str], kind
     leads = rules_of(joined.node) == Rules.RISINGWAVE
     for name, first, second, internal in columns:
         scope = scope.merged(name, first, second, internal, leads)
-    return _Item(node, scope)
+    return Item(node, scope)
 
 
 def _refuse_version_column(definition: CreateStream, place: str) -> None:

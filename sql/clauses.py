@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from changelog.errors import Unsupported
+from sql.functions import function_name
 from sql.scope import place_of
 
 _CLAUSES = {
@@ -49,14 +50,47 @@ def refuse_table(table: exp.Expr) -> None:
         raise Unsupported("a join in brackets is not supported", where=place, fix="write the joins one after another")
     if table.args.get("version"):
         raise Unsupported(
-            "FOR SYSTEM_TIME AS OF (temporal join) is not supported in this release",
+            "FOR SYSTEM_TIME AS OF is for the right side of a join: a TABLE, view, index or dictionary by its name",
             where=place,
-            fix="join the stream without it",
+            fix="FROM stream JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON ..",
         )
     if table.args.get("sample") or table.args.get("pivots"):
         raise Unsupported(
             "SAMPLE and PIVOT are not supported in FROM", where=place, fix="FROM a stream, a subquery or table(x)"
         )
+
+
+def refuse_lookup(join: exp.Join, place: str) -> None:
+    """A lookup join is INNER or LEFT: the right side emits nothing."""
+    side = (join.side or ("OUTER" if join.kind.upper() == "OUTER" else "")).upper()
+    if side not in ("", "LEFT"):
+        raise Unsupported(
+            f"{side} JOIN with what is looked up is not supported, INNER and LEFT are: the right side is asked, not "
+            "streamed, so its unmatched rows never become known",
+            where=place,
+            fix="INNER JOIN or LEFT JOIN with the stream on the left",
+        )
+    if join.method.upper() == "ASOF":
+        raise Unsupported(
+            "ASOF JOIN with what is looked up is not supported: a lookup asks by equality",
+            where=place,
+            fix="leave ASOF out, or join the stream of its versions",
+        )
+
+
+def is_process_time(table: exp.Table, place: str) -> bool:
+    """Whether FOR SYSTEM_TIME AS OF PROCTIME() stands after the table; raises Unsupported for another time."""
+    version = table.args.get("version")
+    if version is None:
+        return False
+    time = version.expression
+    if isinstance(time, exp.Func) and function_name(time) == "proctime":
+        return True
+    raise Unsupported(
+        "FOR SYSTEM_TIME AS OF a column (event-time temporal join) is not supported in this release",
+        where=place,
+        fix="FOR SYSTEM_TIME AS OF PROCTIME(), or ASOF JOIN",
+    )
 
 
 def refuse_join_method(join: exp.Join, place: str) -> None:

@@ -71,25 +71,13 @@ class _Compiler:
 
     def output(self, plan: Output) -> Dataflow:
         rows = self._stream(plan.input)
-        columns = (*plan.columns, *plan.hidden)
-        schema = pa.schema([pa.field(name, expr.type) for name, expr in columns])
-        select = tuple((name, expr.sql) for name, expr in columns)
-        stream = rows.then(RowMap(select, schema), schema)
+        select = selection(plan)
+        stream = rows.then(select, select.schema)
         level = max((stage.level for stage in self.stages), default=0)
         level = max(level, rows.level)
         edge = self._emit(stream, plan.key, level + 1)
-        sink = Sink(
-            edge=edge,
-            columns=tuple(name for name, _ in plan.columns),
-            key=plan.key,
-            key_names=plan.key_names,
-            updating=plan.updating or plan.marked,
-            exchanged=plan.exchanged,
-            format=plan.format,
-        )
-        return Dataflow(
-            tuple(self.scans), tuple(self.stages), tuple(self.edges), sink, tuple(dict.fromkeys(self.snapshots))
-        )
+        snapshots = tuple(dict.fromkeys(self.snapshots))
+        return Dataflow(tuple(self.scans), tuple(self.stages), tuple(self.edges), sink_of(plan, edge), snapshots)
 
     def _stream(self, node: Node) -> _Stream:
         match node:
@@ -109,21 +97,8 @@ class _Compiler:
                 raise InternalError(f"no stage for {type(node).__name__}")
 
     def _static(self, node: StaticJoinNode) -> _Stream:
-        static = node.static
-        self.snapshots += static.relations
-        names = ", ".join(quoted(name) for name in static.schema.names)
-        step = StaticJoin(
-            relations=static.relations,
-            sql=f"SELECT {names or '1 AS one'} FROM ({static.sql})",
-            schema=static.schema,
-            left_keys=tuple(left for left, _ in node.keys),
-            right_keys=tuple(right for _, right in node.keys),
-            null_safe=node.null_safe,
-            outer=node.kind == JoinKind.LEFT,
-            condition=node.residual,
-            defaults=node.pad == Pad.DEFAULT,
-        )
-        return self._stream(node.input).then(step, node.schema)
+        self.snapshots += node.static.relations
+        return self._stream(node.input).then(static_step(node), node.schema)
 
     def _join(self, join: Join) -> _Stream:
         left, right = self._stream(join.left), self._stream(join.right)
@@ -138,14 +113,54 @@ class _Compiler:
         self.edges.append(edge)
         source = stream.source
         if isinstance(source, Scan):
-            self.scans.append(_scan_stage(source, stream.transforms, edge.id))
+            self.scans.append(scan_stage(source, stream.transforms, edge.id))
         else:
             operator = _operator(source)
             self.stages.append(Stage(stream.level, operator, stream.inputs, stream.transforms, edge.id))
         return edge.id
 
 
+def selection(plan: Output) -> RowMap:
+    """The step that computes the columns of the output, those of its key besides."""
+    columns = (*plan.columns, *plan.hidden)
+    schema = pa.schema([pa.field(name, expr.type) for name, expr in columns])
+    return RowMap(tuple((name, expr.sql) for name, expr in columns), schema)
+
+
+def sink_of(plan: Output, edge: int) -> Sink:
+    return Sink(
+        edge=edge,
+        columns=tuple(name for name, _ in plan.columns),
+        key=plan.key,
+        key_names=plan.key_names,
+        updating=plan.updating or plan.marked,
+        exchanged=plan.exchanged,
+        format=plan.format,
+    )
+
+
+def static_step(node: StaticJoinNode) -> StaticJoin:
+    static = node.static
+    names = ", ".join(quoted(name) for name in static.schema.names)
+    return StaticJoin(
+        relations=static.relations,
+        sql=f"SELECT {names or '1 AS one'} FROM ({static.sql})",
+        schema=static.schema,
+        left_keys=tuple(left for left, _ in node.keys),
+        right_keys=tuple(right for _, right in node.keys),
+        null_safe=node.null_safe,
+        outer=node.kind == JoinKind.LEFT,
+        condition=node.residual,
+        defaults=node.pad == Pad.DEFAULT,
+    )
+
+
 def _scanned(scan: Scan) -> _Stream:
+    return _Stream(scan, (), 0, scan.schema, (scan_transform(scan),))
+
+
+def scan_transform(scan: Scan) -> RowMap:
+    """The first step on decoded rows: internal names, the condition."""
     declared = {internal: quoted(name) for internal, name in scan.columns}
     select = tuple((internal, quoted(name)) for internal, name in scan.columns)
     terms = [substituted(scan.where, declared)] if scan.where is not None else []
@@ -153,10 +168,10 @@ def _scanned(scan: Scan) -> _Stream:
         terms.append(f"{quoted(DELTA)} > 0")
     where = conjunction(terms)
     on_reject: Literal["drop", "delete"] = "delete" if scan.stream.kind in UPSERTS else "drop"
-    return _Stream(scan, (), 0, scan.schema, (RowMap(select, scan.schema, where, on_reject),))
+    return RowMap(select, scan.schema, where, on_reject)
 
 
-def _scan_stage(scan: Scan, transforms: tuple[Transform, ...], edge: int) -> ScanStage:
+def scan_stage(scan: Scan, transforms: tuple[Transform, ...], edge: int) -> ScanStage:
     return ScanStage(
         stream=scan.records or scan.stream,
         topic=scan.topic,
@@ -171,9 +186,9 @@ def _scan_stage(scan: Scan, transforms: tuple[Transform, ...], edge: int) -> Sca
 
 def _operator(source: Keyed | Join) -> Operator:
     if isinstance(source, Keyed):
-        return KeyedOperator(_port(source.input, source.primary_key))
-    left = _port(source.left, tuple(left for left, _ in source.keys))
-    right = _port(source.right, tuple(right for _, right in source.keys))
+        return KeyedOperator(port_of(source.input, source.primary_key))
+    left = port_of(source.left, tuple(left for left, _ in source.keys))
+    right = port_of(source.right, tuple(right for _, right in source.keys))
     residual = Condition(source.residual) if source.residual is not None else None
     if source.strategy == Strategy.ASOF and source.asof is not None:
         return _asof(source, source.asof, left, right, residual)
@@ -196,7 +211,7 @@ def _asof(join: Join, asof: Asof, left: Port, right: Port, residual: Condition |
     )
 
 
-def _port(node: Node, keys: tuple[str, ...]) -> Port:
+def port_of(node: Node, keys: tuple[str, ...]) -> Port:
     """The port that the rows of ``node`` enter by."""
     key = fused_key(node)
     if key is not None:

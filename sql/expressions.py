@@ -11,6 +11,7 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import duckdb
@@ -58,6 +59,7 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+@lru_cache(maxsize=4096)
 def columns_of(sql: str) -> tuple[str, ...]:
     """The columns that an expression reads, in order of appearance."""
     names = (column.name for column in sqlglot.parse_one(sql, read="duckdb").find_all(exp.Column, bfs=False))

@@ -254,7 +254,7 @@ def _translated(node: exp.Expr) -> exp.Expr:
 
 
 def _call(node: exp.Anonymous) -> exp.Expr:
-    name = _snake_case(str(node.this))
+    name = snake_case(str(node.this))
     arguments = [argument.transform(_translated).sql(dialect="duckdb") for argument in node.expressions]
     if name == "multi_if":
         return _parsed(_multi_if(arguments))
@@ -270,7 +270,7 @@ def _call(node: exp.Anonymous) -> exp.Expr:
     return _parsed(text)
 
 
-def _snake_case(name: str) -> str:
+def snake_case(name: str) -> str:
     """``toInt32``, as ClickHouse writes it, is ``to_int32``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
@@ -303,15 +303,15 @@ def _cast(node: exp.Expr) -> exp.Expr:
     """CAST to a type of ours: by its Arrow type, since names differ (``datetime64``, ``int8``)."""
     written = node.args["to"].sql(dialect="clickhouse").lower()
     return exp.Cast(
-        this=node.this, to=exp.DataType.build(_duckdb_type(arrow(written, Rules.TIMEPLUS)), dialect="duckdb")
+        this=node.this, to=exp.DataType.build(duckdb_type(arrow(written, Rules.TIMEPLUS)), dialect="duckdb")
     )
 
 
-def _duckdb_type(kind: pa.DataType) -> str:
+def duckdb_type(kind: pa.DataType) -> str:
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
     if pa.types.is_list(kind):
-        return f"{_duckdb_type(kind.value_type)}[]"
+        return f"{duckdb_type(kind.value_type)}[]"
     if pa.types.is_timestamp(kind):
         return "TIMESTAMPTZ" if kind.tz else "TIMESTAMP"
     if kind not in _DUCKDB_TYPES:

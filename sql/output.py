@@ -11,7 +11,7 @@ from changelog.errors import SqlError, Unsupported
 from changelog.formats.json_types import converter
 from changelog.schema import ARRIVAL, TIME
 from sql.expressions import columns_of, plain_column, quoted
-from sql.plan import HIDDEN, Expr, Node, Output, changes
+from sql.plan import HIDDEN, Engine, Expr, Node, Output, changes, runs_on
 from sql.resolve import DELTA_COLUMN
 from sql.rules.keys import bucket_key, equals, padded, unique_keys
 from sql.scope import output_names
@@ -37,6 +37,7 @@ class _Key:
 def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, settings: QuerySettings) -> Output:
     """The root of the plan over ``node``, of which the rules have run."""
     updating = changes(node)
+    looked_up = runs_on(node) == Engine.FAUST
     if updating and settings["output"] == "append":
         raise Unsupported(
             "the rows of this query can be taken back, so it has no append form",
@@ -64,7 +65,7 @@ def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, se
         key=key.columns,
         key_names=key.names,
         updating=updating,
-        exchanged=updating and not _together(node, key),
+        exchanged=updating and not looked_up and not _together(node, key.sources),
         marked=marked,
         unique=key.unique,
         format=form,
@@ -145,13 +146,19 @@ def _with_hidden(sources: tuple[str, ...], by_source: dict[str, str], node: Node
     return _Key(tuple(columns), tuple(output_names(names)), sources, tuple(hidden))
 
 
-def _together(node: Node, key: _Key) -> bool:
+def together(made: Output, key: tuple[str, ...]) -> bool:
+    """Whether rows that agree in the output columns ``key`` come out of one bucket, or of one partition."""
+    sources = {name: expr.sql for name, expr in made.columns}
+    return _together(made.input, tuple(sources[name] for name in key))
+
+
+def _together(node: Node, sources: tuple[str, ...]) -> bool:
     """Whether rows of one key come out of one bucket: the key holds what they were cut by."""
     cut = bucket_key(node)
     if cut is None:
         return False
     standing = equals(node)
-    held = set(key.sources)
+    held = set(sources)
     return all(
         source in held or held & {quoted(name) for name in standing.get(plain_column(source) or "", ())}
         for source in cut

@@ -1,11 +1,13 @@
 """The logical plan of a query: a tree of frozen dataclasses, read by the rules, by EXPLAIN and by the compiler.
 
     Output
-    └─ Join            Bidirectional, Enrichment or Asof, by its strategy
-       ├─ Map          computed columns, a filter
-       │  └─ Scan      a stream under its alias
-       └─ Keyed        upserts to changes
-          └─ Scan
+    └─ LookupJoin         each row answered once, from what stands there now
+       ├─ Join            Bidirectional, Enrichment or Asof, by its strategy
+       │  ├─ Map          computed columns, a filter
+       │  │  └─ Scan      a stream under its alias
+       │  └─ Keyed        upserts to changes
+       │     └─ Scan
+       └─ LookupTable     a dictionary, an external table, the rows of a keyed stream
 
 Columns have internal names, ``<alias>.<column>``, hidden ones ``__k0``, ..., unique in the tree. Expressions are
 DuckDB SQL over those names. ``schema`` of a node gives the row columns that leave it.
@@ -17,12 +19,15 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import pyarrow as pa
 
-from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Kind, StreamSchema
+from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, Kind, StreamSchema
 from joins.dataflow import JoinKind, Pad, Watermark
+from joins.lookup import Target
 from sql.expressions import columns_of, plain_column, quoted
+from sql.statements import Index
 from sql.types import Rules
 
 HIDDEN = "__k"
@@ -288,6 +293,112 @@ class StaticJoin:
         return "  ".join([f"StaticJoin {self.kind.value}", f"on={on}", *residual, "state: none", "engine=spark"])
 
 
+class Cover(StrEnum):
+    """What the equalities of a lookup join must cover of the columns that it asks by."""
+
+    KEY = "the primary key, exactly"
+    """Dictionaries."""
+    ANY = "any columns"
+    """Tables of other databases."""
+    PREFIX = "the primary key, a prefix of it, or of an index"
+    """Direct joins."""
+    INDEXED = "the whole primary key, or a prefix of an index"
+    """Process-time temporal joins."""
+
+
+@dataclass(frozen=True)
+class LookupTable:
+    """The right side of a lookup join under its alias. No stream: its changes emit nothing.
+
+    columns      internal and declared name of each column that travels
+    declared     all columns, in the order of a row
+    primary_key  names of the columns that no two rows share; may be none
+    index        the one index that the query names in the place of the table, if it does
+    kept         how the rows are kept, for EXPLAIN
+    """
+
+    alias: str
+    target: Target
+    name: str
+    cover: Cover
+    columns: tuple[tuple[str, str], ...]
+    declared: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    indexes: tuple[Index, ...] = ()
+    index: str = ""
+    kept: str = ""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(internal, self.type_of(name)) for internal, name in self.columns])
+
+    def type_of(self, declared: str) -> pa.DataType:
+        return next(column.type for column in self.declared if column.name == declared)
+
+    def internal(self, declared: str) -> str:
+        return f"{self.alias}.{declared}"
+
+    def line(self) -> str:
+        kinds = {Target.DICTIONARY: "dictionary", Target.EXTERNAL: "external table", Target.STREAM: "rows of"}
+        parts = [f"{kinds[self.target]} {self.name}" + (f" as {self.alias}" if self.alias != self.name else "")]
+        parts += [self.kept] if self.kept else []
+        parts += [f"key={shown(self.primary_key)}"] if self.primary_key else []
+        return "  ".join([*parts, f"columns={','.join(name for _, name in self.columns) or 'none'}"])
+
+
+@dataclass(frozen=True)
+class LookupJoin:
+    """Rows joined, once and when they come, with those of ``table`` under their key then. INNER or LEFT.
+
+    Before the rule ``join_keys`` has run, the whole condition stands in ``on``, conjunct by conjunct.
+
+    keys     pairs: a column of the input, a declared column of the table
+    index    what serves the lookup
+    padding  values of padded columns that are not as ``pad`` says, by internal name
+    """
+
+    kind: JoinKind
+    input: Node
+    table: LookupTable
+    on: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+    index: str = ""
+    residual: str | None = None
+    pad: Pad = Pad.NULL
+    padding: tuple[tuple[str, Any], ...] = ()
+    place: str = ""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input, self.table)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([*self.input.schema, *self.table.schema])
+
+    @property
+    def single(self) -> bool:
+        """Whether a row meets at most one row."""
+        key = set(self.table.primary_key)
+        return bool(key) and key <= {name for _, name in self.keys}
+
+    def line(self) -> str:
+        on = ",".join(f"{left}={self.table.internal(right)}" for left, right in self.keys)
+        parts = [f"Lookup {self.kind.value}", f"on={on}", f"{self.table.name} by {self.index}"]
+        if self.residual is not None:
+            parts.append(f"and {readable(self.residual)}")
+        if self.pad == Pad.DEFAULT:
+            parts.append("unmatched=default")
+        if given := dict(self.padding):
+            parts.append(f"unmatched {', '.join(f'{name}={value!r}' for name, value in given.items())}")
+        state = "memo: what was looked up, per left row" if changes(self.input) else "state: none"
+        return "  ".join([*parts, state, "engine=faust"])
+
+
 @dataclass(frozen=True)
 class Output:
     """What leaves the query: the rows of its topic.
@@ -329,7 +440,7 @@ class Output:
         return "  ".join([f"{kind} {self.name}", f"topic={self.topic}", key, columns, f"emits={emits}", *exchange])
 
 
-Node = Scan | Static | Keyed | Map | Join | StaticJoin
+Node = Scan | Static | Keyed | Map | Join | StaticJoin | LookupJoin | LookupTable
 
 
 def changes(node: Node) -> bool:
@@ -337,16 +448,36 @@ def changes(node: Node) -> bool:
     match node:
         case Scan():
             return node.stream.kind != Kind.APPEND
-        case Static():
+        case Static() | LookupTable():
             return False
         case Keyed():
             return True
-        case Map() | StaticJoin():
+        case Map() | StaticJoin() | LookupJoin():
             return changes(node.input)
         case Join():
             if node.strategy != Strategy.BIDIRECTIONAL:
                 return changes(node.left)
             return node.kind != JoinKind.INNER or changes(node.left) or changes(node.right)
+
+
+class Engine(StrEnum):
+    """Who runs a part of a query: Spark what keeps state of its inputs, the Faust workers what looks up."""
+
+    SPARK = "spark"
+    FAUST = "faust"
+
+
+def runs_on(node: Node) -> Engine | None:
+    """The engine of the uppermost operator; None where there is none: either can do it."""
+    match node:
+        case LookupJoin():
+            return Engine.FAUST
+        case Keyed() | Join():
+            return Engine.SPARK
+        case Map() | StaticJoin():
+            return runs_on(node.input)
+        case _:
+            return None
 
 
 def rules_of(node: Node) -> Rules:

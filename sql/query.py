@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
 from sqlglot.tokenizer_core import TokenType
 
-from changelog.errors import SqlError, Unsupported
+from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from changelog.schema import TIME, Column, Kind, StreamSchema
 from joins.dataflow import Dataflow
 from sql import plan as logical
 from sql.bind import Binder
-from sql.compile import dataflow
 from sql.dialect import Dovetail
 from sql.explain import explain
 from sql.expressions import family
 from sql.faults import too_deep
-from sql.output import output
-from sql.plan import Output, rules_of
+from sql.fragments import Fragment, cut
+from sql.output import output, together
+from sql.plan import Engine, Output, rules_of, runs_on
 from sql.relations import Relations, Stream
 from sql.rules import rewritten
-from sql.rules.prune import pruned
 from sql.rules.static import is_static
 from sql.settings import QuerySettings, Value, checked
 from sql.snapshot import Snapshot, snapshot_of
-from sql.statements import CreateStream, CreateView, Select
+from sql.statements import CreateIndex, CreateStream, CreateView, Select
+from sql.system_tables import SYSTEM_TABLES
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,8 @@ class Plan:
     snapshot: Snapshot | None = None
     reads: tuple[str, ...] = field(default=())
     """The relations that it reads."""
+    fragments: tuple[Fragment, ...] = ()
+    """The parts that engines run, upstream first; none of a bounded query."""
 
     @property
     def bounded(self) -> bool:
@@ -63,20 +65,29 @@ class Plan:
 
     @cached_property
     def dataflow(self) -> Dataflow:
-        """The physical plan of a streaming query."""
+        """The physical plan of a streaming query that Spark runs alone."""
         if self.output is None:
             raise SqlError(f'"{self.name}" reads table(x) only, so there is nothing to run', fix="ask it as a SELECT")
-        return dataflow(self.output)
+        return self.fragment(self.name).dataflow
+
+    def fragment(self, name: str) -> Fragment:
+        for fragment in self.fragments:
+            if fragment.name == name:
+                return fragment
+        raise InternalError(f'the plan of "{self.name}" has no fragment "{name}"')
 
     @property
     def fingerprint(self) -> str:
         """Equal for plans whose checkpoints fit each other; '' for a bounded query."""
-        return logical.fingerprint(self.output) if self.output is not None else ""
+        return "-".join(fragment.fingerprint for fragment in self.fragments)
 
     def explain(self) -> str:
+        if len(self.fragments) > 1:
+            return "\n\n".join(f"Fragment {one.name}  engine={one.engine}\n{one.explain()}" for one in self.fragments)
         if self.output is not None:
             return explain(self.output)
-        reads = ", ".join(f"table({name})" for name in self.reads)
+        relations = self.snapshot.relations if self.snapshot is not None else ()
+        reads = ", ".join(f"table({name})" for name in relations)
         return f"Snapshot {self.name}  engine=duckdb  columns={','.join(self.columns)}\n└─ {reads}  read once"
 
     def stream(self) -> Stream:
@@ -107,9 +118,10 @@ def plan_query(
     """
     merged = checked({**(settings or {}), **statement.settings})
     texts = select_list(statement.text)
-    if is_static(statement.query, {}):
+    if is_static(statement.query, {}, catalog):
         snapshot = snapshot_of(statement.query, catalog, _stream_of(catalog), texts)
-        return Plan(name, merged, snapshot=snapshot, reads=snapshot.relations)
+        reads = tuple(relation for relation in snapshot.relations if relation not in SYSTEM_TABLES)
+        return Plan(name, merged, snapshot=snapshot, reads=reads)
     try:
         bound = Binder(catalog, merged, _stream_of(catalog)).bind(statement.query, texts)
         node = rewritten(bound.node)
@@ -124,10 +136,15 @@ def plan_query(
         )
     into = statement.into if isinstance(statement, CreateView) else None
     target = _target(into, catalog) if into is not None else None
-    made = output(name, target.topic if target else name, node, bound.columns, marked, merged)
+    parts = cut(name, node)
+    made = output(name, target.topic if target else name, parts.top, bound.columns, marked, merged)
     if target is not None:
         made = _into(made, target)
-    return Plan(name, merged, pruned(made), reads=_reads(made))
+    fragments = parts.under(made)
+    reads = _reads(fragments, catalog)
+    if target is not None and target.schema.name in reads:
+        raise _endless(target.schema.name)
+    return Plan(name, merged, fragments[-1].output, reads=reads, fragments=fragments)
 
 
 def recompute(name: str, statement: Select | CreateView, catalog: Relations) -> Snapshot:
@@ -144,14 +161,30 @@ def _stream_of(catalog: Relations) -> Callable[[CreateView], Stream]:
     return stream
 
 
-def _reads(made: Output) -> tuple[str, ...]:
+def _reads(fragments: Sequence[Fragment], catalog: Relations) -> tuple[str, ...]:
+    """The relations without which the query cannot run: the topics between its fragments are its own."""
     names: list[str] = []
-    for node in logical.walk(made):
-        if isinstance(node, logical.Scan):
-            names.append(node.stream.name)
-        elif isinstance(node, logical.Static):
-            names += node.relations
-    return tuple(dict.fromkeys(names))
+    indexes: list[str] = []
+    for node in (node for fragment in fragments for node in logical.walk(fragment.output)):
+        match node:
+            case logical.Scan():
+                names.append(node.stream.name)
+            case logical.Static():
+                names += node.relations
+            case logical.LookupTable():
+                names.append(node.name)
+            case logical.LookupJoin() if _is_index(node.index, catalog):
+                indexes.append(node.index)
+    own = {fragment.name for fragment in fragments[:-1]}
+    return tuple(name for name in dict.fromkeys(names + indexes) if name not in own)
+
+
+def _is_index(name: str, catalog: Relations) -> bool:
+    """Whether an index has an entry of its own, rather than a place in the declaration of its stream."""
+    try:
+        return isinstance(catalog.get(name).definition, CreateIndex)
+    except UnknownName:
+        return False
 
 
 def _target(into: str, catalog: Relations) -> Stream:
@@ -178,10 +211,6 @@ def _into(made: Output, target: Stream) -> Output:
                 where="INTO",
                 fix=f"write CAST({name} AS ..) AS {name}",
             )
-    if schema.name in _reads(made):
-        raise Unsupported(
-            f'the view would read what it writes to "{schema.name}", for ever', where="INTO", fix="INTO another stream"
-        )
     if made.updating and schema.kind == Kind.APPEND:
         raise Unsupported(
             f'the rows of the view can be taken back, and "{schema.name}" is append-only',
@@ -196,8 +225,28 @@ def _into(made: Output, target: Stream) -> Output:
             where="INTO",
             fix=f"select {', '.join(schema.primary_key)}",
         )
+    if runs_on(made.input) == Engine.FAUST:
+        return _into_from_lookup(made, schema)
     # Rows of one primary key must come in order, so they meet before they are written.
     return replace(made, key=schema.primary_key, key_names=schema.primary_key, hidden=(), exchanged=True, unique=False)
+
+
+def _into_from_lookup(made: Output, schema: StreamSchema) -> Output:
+    """Rows that are looked up are written partition by partition of the input: those of one key must lie in one."""
+    if made.updating and not together(made, schema.primary_key):
+        raise Unsupported(
+            f'rows of one primary key of "{schema.name}" ({", ".join(schema.primary_key)}) come from several '
+            "partitions of what is looked up, and could overtake one another",
+            where="INTO",
+            fix="INTO a stream with the primary key of the left side of the lookup",
+        )
+    return replace(made, key=schema.primary_key, key_names=schema.primary_key, hidden=(), unique=False)
+
+
+def _endless(name: str) -> Unsupported:
+    return Unsupported(
+        f'the view would read what it writes to "{name}", for ever', where="INTO", fix="INTO another stream"
+    )
 
 
 def select_list(text: str) -> tuple[str, ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from changelog.schema import StreamSchema
 from joins.dataflow import Watermark
-from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Index
 from sql.types import Rules
 
 
@@ -22,6 +23,10 @@ class Relations(Protocol):
     """The catalog, as far as planning needs it. ``get`` raises UnknownName with the nearest name."""
 
     def get(self, name: str) -> Named: ...
+
+    def indexes(self, stream: str) -> Sequence[Index]:
+        """The indexes of a stream or view: those in its declaration first."""
+        ...
 
 
 @dataclass(frozen=True)

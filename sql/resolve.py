@@ -10,6 +10,7 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import TIME
 from sql.dialect import DURATION, DURATION_UNITS
+from sql.dict_functions import dict_function
 from sql.expressions import types_of
 from sql.functions import function_name, is_aggregate, refuse_volatile, to_duckdb
 from sql.intervals import milliseconds, unit_ms
@@ -88,6 +89,12 @@ def _with_internal_names(expression: exp.Expr, scope: Scope, clause: str) -> exp
 def _refuse(expression: exp.Expr, clause: str) -> None:
     refuse_volatile(expression, place_of(expression, clause))
     for node in expression.walk():
+        if dict_function(node):
+            raise Unsupported(
+                f"{dict_function(node)} stands in SELECT or WHERE only",
+                where=place_of(node, clause),
+                fix="join the dictionary itself: LEFT JOIN d ON x.key = d.key",
+            )
         where = place_of(node, clause) if isinstance(node, exp.Func | exp.Query | exp.Window) else ""
         if isinstance(node, exp.Window):
             raise Unsupported(

@@ -10,6 +10,9 @@ from sqlglot import exp
 from changelog.errors import UnknownName
 from sql.suggest import suggestion
 
+HIDDEN_TABLE = "#"
+"""What the aliases begin with of tables that the query does not name: dict_get looks them up."""
+
 
 @dataclass(frozen=True)
 class Visible:
@@ -39,7 +42,9 @@ class Scope:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(column.table for column in self.columns if column.table))
+        """The aliases that the user knows."""
+        named = (column.table for column in self.columns if not column.table.startswith(HIDDEN_TABLE))
+        return tuple(dict.fromkeys(table for table in named if table))
 
     def find(self, column: exp.Column, clause: str) -> Visible:
         """The column that is meant. Raises UnknownName if there is none, or more than one."""
@@ -54,7 +59,9 @@ class Scope:
             fix = suggestion(column.table, self.tables)
             raise UnknownName(f'there is no "{column.table}" in FROM', where=where, fix=fix)
         known = [
-            candidate.name for candidate in self.columns if not column.table or _same(candidate.table, column.table)
+            candidate.name
+            for candidate in self.columns
+            if (_same(candidate.table, column.table) if column.table else candidate.bare)
         ]
         what = (
             f'there is no column "{column.sql()}"'

@@ -63,7 +63,7 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "",
         "hash",
-        "all of them run the same join here",
+        "direct: the rows of mutable streams and views on the right are looked up; else hash joins, all the same",
         ("default", "hash", "parallel_hash", "direct", "auto"),
     ),
     Setting(

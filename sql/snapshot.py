@@ -16,12 +16,14 @@ from sqlglot import exp
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
 from sql import expressions
+from sql.dict_functions import dict_calls, dict_function
 from sql.functions import function_name, to_duckdb
 from sql.relations import Relations, Stream
 from sql.resolve import DELTA_COLUMN, bounded_on
 from sql.scope import output_names, place_of
-from sql.statements import CreateStream, CreateView
+from sql.statements import CreateDictionary, CreateStream, CreateView
 from sql.suggest import suggestion
+from sql.system_tables import DATABASE, SYSTEM_TABLES
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Snapshot:
     """A bounded query: the relations it reads, its DuckDB SQL over tables of their names, its columns and their types.
 
     A table holds the declared columns of its relation and, where it has one, ``_tp_time``; rows in order of arrival.
+    Relations may be dictionaries, external tables, and those of ``sql.system_tables``.
     """
 
     relations: tuple[str, ...]
@@ -53,10 +56,16 @@ def snapshot_of(
 ) -> Snapshot:
     """The query over the content of its relations; ``x`` and ``table(x)`` are the same here."""
     tree = query.copy()
+    for call in dict_calls(tree):
+        raise Unsupported(
+            f"{dict_function(call)} is for streaming queries",
+            where=place_of(call, "a query over table(x)"),
+            fix="join the dictionary itself: FROM table(x) LEFT JOIN d ON x.key = d.key",
+        )
     rewriter = _Rewriter(catalog, view)
     rewriter.query(tree, {}, texts)
     sql = to_duckdb(tree, identify=True)
-    tables = {name: _content_schema(stream).empty_table() for name, stream in rewriter.read.items()}
+    tables = {name: schema.empty_table() for name, schema in rewriter.read.items()}
     return Snapshot(tuple(tables), sql, _columns(sql, tables))
 
 
@@ -103,7 +112,7 @@ class _Rewriter:
 
     catalog: Relations
     view: Callable[[CreateView], Stream]
-    read: dict[str, Stream] = field(default_factory=dict)
+    read: dict[str, pa.Schema] = field(default_factory=dict)
 
     def query(self, query: exp.Expr, around: Mapping[str, list[str]], texts: Sequence[str] = ()) -> list[str]:
         """The names of the columns of a query, rewritten."""
@@ -154,14 +163,20 @@ class _Rewriter:
                 where=place_of(table, "FROM"),
                 fix="FROM table(stream)",
             )
+        if table.db == DATABASE and not call:
+            return self._system(table, alias)
         definition = self.catalog.get(name).definition
         if isinstance(definition, CreateView) and not definition.materialized:
             inner = definition.query.copy()
             names = _Rewriter(self.catalog, self.view, self.read).query(inner, {})
             table.replace(exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(alias))))
             return alias, names
+        if isinstance(definition, CreateDictionary):
+            self.read[name] = pa.schema([pa.field(column.name, column.type) for column in definition.columns])
+            _rename(table, name, alias, [])
+            return alias, self.read[name].names
         stream = self._stream(definition, table)
-        self.read[name] = stream
+        self.read[name] = _content_schema(stream)
         _rename(
             table,
             name,
@@ -170,6 +185,17 @@ class _Rewriter:
         )
         declared = [column.name for column in stream.schema.columns]
         return alias, [*declared, TIME] if stream.timed and TIME not in declared else declared
+
+    def _system(self, table: exp.Table, alias: str) -> tuple[str, list[str]]:
+        name = f"{DATABASE}.{table.name}"
+        schema = SYSTEM_TABLES.get(name)
+        if schema is None:
+            raise UnknownName(
+                f'there is no "{name}"', where=place_of(table, "FROM"), fix=suggestion(name, SYSTEM_TABLES)
+            )
+        self.read[name] = schema
+        _rename(table, name, alias, [])
+        return alias, schema.names
 
     def _stream(self, definition: object, table: exp.Expr) -> Stream:
         if isinstance(definition, CreateStream):

@@ -134,7 +134,11 @@ class Clause:
 
 @dataclass(frozen=True)
 class CreateDictionary:
-    """CREATE DICTIONARY: a table elsewhere, looked up by key. ``lifetime_s``: (least, greatest); (0, 0) = never."""
+    """CREATE DICTIONARY: a table elsewhere, looked up by key. ``lifetime_s``: (least, greatest); (0, 0) = never.
+
+    ``external``: CREATE EXTERNAL TABLE, which is asked directly, by any columns. It may name no columns, or no primary
+    key: then those of the table itself count.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -145,6 +149,7 @@ class CreateDictionary:
     range_columns: tuple[str, str] | None = None
     settings: Settings = field(default_factory=dict)
     comment: str = ""
+    external: bool = False
     if_not_exists: bool = False
     or_replace: bool = False
     text: str = ""

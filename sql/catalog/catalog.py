@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +12,10 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from changelog.errors import ServiceUnavailable, SqlError
-from sql.catalog import queries, relations
-from sql.catalog.records import Actual, Definition, Desired, Query, Relation, What
-from sql.catalog.tables import METADATA, engine_for
-from sql.statements import CreateIndex, Drop
+from sql.catalog import queries, relations, workers
+from sql.catalog.records import Actual, Definition, Desired, Query, Relation, What, Worker
+from sql.catalog.tables import engine_for, make
+from sql.statements import CreateIndex, CreateStream, Drop, Index
 
 
 class Catalog:
@@ -36,7 +36,7 @@ class Catalog:
             Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
         catalog = Catalog(engine_for(parsed))
         with catalog._write() as connection:
-            METADATA.create_all(connection)
+            make(connection)
         return catalog
 
     def close(self) -> None:
@@ -45,9 +45,15 @@ class Catalog:
     # -- relations --
 
     def create(
-        self, definition: Definition, *, now_ms: int, uses: Iterable[str] = (), query: Query | None = None
+        self,
+        definition: Definition,
+        *,
+        now_ms: int,
+        uses: Iterable[str] = (),
+        query: Query | None = None,
+        upstream: Sequence[Query] = (),
     ) -> tuple[Relation, Query | None]:
-        """Adds a relation and, of a materialized view, the query that fills it.
+        """Adds a relation and, of a materialized view, the query that fills it, with the fragments ``upstream`` of it.
 
         ``uses`` names the relations that a view reads and writes; they cannot be dropped before it. With IF NOT EXISTS
         an existing relation is left alone and returned; with OR REPLACE it gives way, unless others use it.
@@ -61,7 +67,7 @@ class Catalog:
             if existing is not None:
                 _give_way(connection, existing, definition, now_ms)
             relations.add(connection, relation, used)
-            return relation, None if query is None else queries.add(connection, query, now_ms)
+            return relation, None if query is None else _added(connection, query, upstream, now_ms)
 
     def get(self, name: str) -> Relation:
         """Raises UnknownName with the nearest name there is."""
@@ -85,6 +91,13 @@ class Catalog:
         with self._read() as connection:
             return relations.users(connection, name)
 
+    def indexes(self, stream: str) -> list[Index]:
+        """The secondary indexes of a stream or view: those in its declaration, then those made by CREATE INDEX."""
+        definition = self.get(stream).definition
+        own = list(definition.indexes) if isinstance(definition, CreateStream) else []
+        made = [user.definition for user in self.users(stream)]
+        return own + [one.index for one in made if isinstance(one, CreateIndex)]
+
     def drop(self, statement: Drop, *, now_ms: int) -> list[Relation]:
         """Drops a relation and returns what went, users first; a view's query is wanted DROPPED from now on.
 
@@ -106,15 +119,20 @@ class Catalog:
 
     # -- queries --
 
-    def add_query(self, query: Query, *, now_ms: int) -> Query:
+    def add_query(self, query: Query, *, now_ms: int, upstream: Sequence[Query] = ()) -> Query:
         """A query that belongs to no view. Refused while another of this name lives."""
         with self._write() as connection:
-            return queries.add(connection, query, now_ms)
+            return _added(connection, query, upstream, now_ms)
 
     def query(self, name: str) -> Query:
         """The living query of this name; UnknownName where there is none."""
         with self._read() as connection:
             return queries.expect(connection, name)
+
+    def fragments(self, name: str) -> list[Query]:
+        """The living queries that a view or SELECT is cut into, upstream first: the last one has its name."""
+        with self._read() as connection:
+            return queries.fragments(connection, queries.expect(connection, name).view)
 
     def queries(self, *, dropped: bool = False) -> list[Query]:
         """The living queries in order of creation; with ``dropped`` those to be cleaned away as well."""
@@ -123,11 +141,12 @@ class Catalog:
         return [query for query in found if dropped or query.desired != Desired.DROPPED]
 
     def want(self, name: str, desired: Desired, *, now_ms: int) -> Query:
-        """The user's wish: run, pause or drop the living query of this name."""
+        """The user's wish: run, pause or drop the living query of this name, all its fragments."""
         with self._write() as connection:
-            query = queries.expect(connection, name)
-            queries.update(connection, query.id, desired=desired.value, updated_ms=now_ms)
-            return replace(query, desired=desired, updated_ms=now_ms)
+            found = queries.fragments(connection, queries.expect(connection, name).view)
+            for query in found:
+                queries.update(connection, query.id, desired=desired.value, updated_ms=now_ms)
+            return replace(found[-1], desired=desired, updated_ms=now_ms)
 
     def report(
         self,
@@ -153,10 +172,31 @@ class Catalog:
         with self._write() as connection:
             queries.update(connection, query_id, checkpoint=checkpoint)
 
+    def claim_checkpoint(self, query_id: int, checkpoint: str) -> str:
+        """Set the checkpoint unless there is one already; the one that stands. Several may try at once."""
+        with self._write() as connection:
+            return queries.claim(connection, query_id, checkpoint)
+
     def forget_query(self, query_id: int) -> None:
         """Removes a dropped query, once the runner has cleaned up after it."""
         with self._write() as connection:
             queries.remove(connection, query_id)
+
+    # -- workers --
+
+    def worker_seen(self, worker: Worker, now_ms: int) -> None:
+        """A sign of life, with what the worker has to say of itself."""
+        with self._write() as connection:
+            workers.put(connection, replace(worker, seen_ms=now_ms))
+
+    def workers(self, since_ms: int) -> list[Worker]:
+        """Those that gave a sign of life at ``since_ms`` or later, by id."""
+        with self._read() as connection:
+            return workers.seen(connection, since_ms)
+
+    def worker_gone(self, worker_id: str) -> None:
+        with self._write() as connection:
+            workers.remove(connection, worker_id)
 
     # -- transactions --
 
@@ -200,6 +240,11 @@ def _give_way(connection: Connection, existing: Relation, definition: Definition
 
 def _remove(connection: Connection, name: str, now_ms: int) -> None:
     relations.remove(connection, name)
-    query = queries.find(connection, name)
-    if query is not None:
+    for query in queries.fragments(connection, name):
         queries.update(connection, query.id, desired=Desired.DROPPED.value, updated_ms=now_ms)
+
+
+def _added(connection: Connection, query: Query, upstream: Sequence[Query], now_ms: int) -> Query:
+    for fragment in upstream:
+        queries.add(connection, fragment, now_ms)
+    return queries.add(connection, query, now_ms)

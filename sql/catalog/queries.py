@@ -27,6 +27,12 @@ def find(connection: Connection, name: str) -> Query | None:
     return None if row is None else _read(row)
 
 
+def fragments(connection: Connection, view: str) -> list[Query]:
+    """The living queries that make up ``view``, upstream first; none where it has no query."""
+    living = sa.select(QUERIES).where(QUERIES.c.view == view, _LIVING).order_by(QUERIES.c.id)
+    return [_read(row) for row in connection.execute(living).mappings()]
+
+
 def expect(connection: Connection, name: str) -> Query:
     query = find(connection, name)
     if query is None:
@@ -39,6 +45,7 @@ def expect(connection: Connection, name: str) -> Query:
 def add(connection: Connection, query: Query, now_ms: int) -> Query:
     if find(connection, query.name) is not None:
         raise SqlError(f'there is a query "{query.name}" already', fix=f"TERMINATE {query.name}")
+    query = replace(query, view=query.view or query.name)
     values = {column.name: getattr(query, column.name) for column in QUERIES.c if column.name != "id"}
     values |= {
         "desired": query.desired.value,
@@ -53,6 +60,13 @@ def add(connection: Connection, query: Query, now_ms: int) -> Query:
 
 def update(connection: Connection, query_id: int, **values: Any) -> None:
     connection.execute(QUERIES.update().where(QUERIES.c.id == query_id).values(values))
+
+
+def claim(connection: Connection, query_id: int, checkpoint: str) -> str:
+    """The checkpoint of a query, which is ``checkpoint`` if it had none."""
+    none = QUERIES.update().where(QUERIES.c.id == query_id, QUERIES.c.checkpoint == "")
+    connection.execute(none.values(checkpoint=checkpoint))
+    return str(connection.execute(sa.select(QUERIES.c.checkpoint).where(QUERIES.c.id == query_id)).scalar() or "")
 
 
 def remove(connection: Connection, query_id: int) -> None:

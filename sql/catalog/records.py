@@ -80,12 +80,14 @@ class Actual(StrEnum):
 
 @dataclass(frozen=True)
 class Query:
-    """A query that runs until it is dropped.
+    """A query that runs until it is dropped: the only fragment of a view or SELECT, or one of several.
 
     id           0 until the catalog gives one; names its checkpoint, and is never used again
     plan         the text of EXPLAIN
     fingerprint  of the plan: a checkpoint of another one is refused
     progress     what the runner reports, as JSON: rows in and out, offsets, rates
+    engine       who runs it: 'spark', or 'faust' (the lookup workers)
+    view         what it is a fragment of: ``sql`` planned under this name has a fragment called ``name``
     """
 
     name: str
@@ -94,6 +96,8 @@ class Query:
     fingerprint: str
     topic: str
     checkpoint: str = ""
+    engine: str = "spark"
+    view: str = ""
     id: int = 0
     desired: Desired = Desired.RUNNING
     actual: Actual = Actual.PENDING
@@ -101,3 +105,19 @@ class Query:
     progress: Mapping[str, Any] = field(default_factory=dict)
     created_ms: int = 0
     updated_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process that runs lookup queries; ``address`` answers its health and metrics, ``queries`` names what it runs.
+
+    Times are as told by the worker: ``seen_ms`` is its last sign of life.
+    """
+
+    id: str
+    host: str
+    pid: int
+    address: str = ""
+    queries: tuple[str, ...] = ()
+    started_ms: int = 0
+    seen_ms: int = 0

@@ -42,6 +42,8 @@ QUERIES = sa.Table(
     sa.Column("sql", _LONG, nullable=False),
     sa.Column("plan", _LONG, nullable=False),
     sa.Column("fingerprint", sa.String(128), nullable=False),
+    sa.Column("engine", sa.String(16), nullable=False, server_default="spark"),
+    sa.Column("view", _NAME, nullable=False, server_default=""),
     sa.Column("topic", sa.String(255), nullable=False),
     sa.Column("checkpoint", _LONG, nullable=False),
     sa.Column("desired", sa.String(16), nullable=False),
@@ -52,6 +54,30 @@ QUERIES = sa.Table(
     sa.Column("updated_ms", sa.BigInteger, nullable=False),
     sqlite_autoincrement=True,
 )
+
+WORKERS = sa.Table(
+    "workers",
+    METADATA,
+    sa.Column("id", sa.String(255), primary_key=True),
+    sa.Column("host", sa.String(255), nullable=False),
+    sa.Column("pid", sa.Integer, nullable=False),
+    sa.Column("address", sa.String(255), nullable=False),
+    sa.Column("queries", sa.JSON, nullable=False),
+    sa.Column("started_ms", sa.BigInteger, nullable=False),
+    sa.Column("seen_ms", sa.BigInteger, nullable=False),
+)
+
+
+def make(connection: Connection) -> None:
+    """Makes the tables, and the columns that a catalog of an earlier release does not have."""
+    METADATA.create_all(connection)
+    have = {column["name"] for column in sa.inspect(connection).get_columns(QUERIES.name)}
+    for column in (QUERIES.c.engine, QUERIES.c.view):
+        if column.name not in have:
+            definition = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
+            connection.exec_driver_sql(f"ALTER TABLE {QUERIES.name} ADD COLUMN {definition}")
+    unnamed = QUERIES.update().where(QUERIES.c.view == "")
+    connection.execute(unnamed.values(view=QUERIES.c.name))
 
 
 def engine_for(url: URL) -> Engine:

@@ -20,6 +20,7 @@ LISTINGS = {
 KINDS = {
     "MUTABLE STREAM": "stream",
     "EXTERNAL STREAM": "stream",
+    "EXTERNAL TABLE": "dictionary",
     "STREAM": "stream",
     "TABLE": "stream",
     "SOURCE": "stream",

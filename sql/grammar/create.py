@@ -5,6 +5,7 @@ from __future__ import annotations
 from changelog.errors import Unsupported
 from sql.grammar.cursor import Cursor
 from sql.grammar.dictionaries import create_dictionary
+from sql.grammar.external_tables import create_external_table
 from sql.grammar.streams import create_stream
 from sql.grammar.tables import create_index, create_table
 from sql.grammar.views import create_view
@@ -12,7 +13,6 @@ from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateVi
 
 _REFUSED = {
     "SINK": "CREATE MATERIALIZED VIEW v INTO stream AS SELECT ..; its topic is read by any Kafka client",
-    "EXTERNAL TABLE": "CREATE DICTIONARY .. SOURCE(MYSQL(..)) LAYOUT(..)",
     "DATABASE": 'there is one database, "default"',
     "SCHEMA": 'there is one schema, "public"',
     "FUNCTION": "write the expression in the SELECT itself",
@@ -30,6 +30,7 @@ def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDi
         "STREAM",
         "MUTABLE STREAM",
         "EXTERNAL STREAM",
+        "EXTERNAL TABLE",
         "TABLE",
         "SOURCE",
         "MATERIALIZED VIEW",
@@ -39,6 +40,8 @@ def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDi
     )
     if found.endswith("STREAM"):
         return create_stream(cursor, found.removesuffix("STREAM").strip(), or_replace)
+    if found == "EXTERNAL TABLE":
+        return create_external_table(cursor, or_replace)
     if found in ("TABLE", "SOURCE"):
         return create_table(cursor, or_replace, source=found == "SOURCE")
     if found == "INDEX":

@@ -64,14 +64,21 @@ def _in_brackets(cursor: Cursor, clause: str) -> Clause:
     parameters: dict[str, Setting] = {}
     if cursor.accept("("):
         while not cursor.at(")"):
-            parameter = cursor.name("a parameter").lower()
-            cursor.accept("=")
-            parameters[parameter] = setting_value(cursor)
+            parameter, value = _parameter(cursor)
+            parameters[parameter] = value
             cursor.accept(",")
         cursor.expect(")")
     cursor.expect(")")
     cursor.clause = outer
     return Clause(name, parameters)
+
+
+def _parameter(cursor: Cursor) -> tuple[str, Setting]:
+    """``NAME value``; ``PASSWORD ENV 'NAME'`` and ``PASSWORD FILE 'path'`` are called password_env, password_file."""
+    name = cursor.name("a parameter").lower()
+    cursor.accept("=")
+    kept = cursor.accept("ENV", "FILE") if name == "password" else ""
+    return (f"{name}_{kept.lower()}", cursor.string()) if kept else (name, setting_value(cursor))
 
 
 def _lifetime(cursor: Cursor) -> tuple[int, int]:

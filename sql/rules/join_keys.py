@@ -7,27 +7,18 @@ computed into a hidden column ``__k0``, .. on its side. An ASOF join takes its o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 
 import pyarrow as pa
-from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from sql.expressions import common_type, quoted, types_of
-from sql.plan import HIDDEN, Asof, Expr, Join, Map, Node, StaticJoin, Strategy
-from sql.rules.predicates import conjunction, parsed, text
+from sql.plan import HIDDEN, Asof, Expr, Join, LookupJoin, Map, Node, StaticJoin, Strategy
+from sql.rules.lookup_keys import lookup_keys
+from sql.rules.predicates import conjunction
 from sql.rules.push_down import identity
-
-_OPERATORS: dict[type[exp.Expr], str] = {
-    exp.EQ: "=",
-    exp.NullSafeEQ: "is",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.LT: "<",
-    exp.LTE: "<=",
-}
-_MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
+from sql.rules.sides import Comparison, Side, comparison
 
 
 def join_keys(node: Node) -> Node:
@@ -43,6 +34,8 @@ def _keys(node: Node, numbers: Iterator[int]) -> Node:
             return _of_join(inputs, numbers)
         case StaticJoin():
             return _of_static(replace(node, input=_keys(node.input, numbers)), numbers)
+        case LookupJoin():
+            return lookup_keys(replace(node, input=_keys(node.input, numbers)), numbers)
         case _:
             return node
 
@@ -53,59 +46,7 @@ def _with_keys_below(node: Map, below: Node) -> Map:
     return replace(node, input=below, columns=(*node.columns, *hidden))
 
 
-@dataclass
-class _Side:
-    """One side of a join, with the hidden columns that its keys need."""
-
-    node: Node
-    hidden: list[tuple[str, Expr]]
-
-    @staticmethod
-    def of(node: Node) -> _Side:
-        return _Side(node, [])
-
-    @property
-    def names(self) -> set[str]:
-        return set(self.node.schema.names)
-
-    def column(self, expr: Expr, wanted: pa.DataType, numbers: Iterator[int]) -> str:
-        """The column that holds ``expr`` as ``wanted``: itself, if it is one."""
-        plain = expr.plain
-        if plain is not None and expr.type == wanted:
-            return plain
-        name = f"{HIDDEN}{next(numbers)}"
-        self.hidden.append((name, Expr(expr.sql, wanted)))
-        return name
-
-    def with_hidden(self) -> Node:
-        return Map(self.node, (*identity(self.node), *self.hidden)) if self.hidden else self.node
-
-
-@dataclass(frozen=True)
-class _Comparison:
-    left: str
-    right: str
-    operator: str
-
-
-def _comparison(term: str, left: set[str], right: set[str]) -> _Comparison | None:
-    """``term`` as an expression of the left compared with one of the right, turned round if written so."""
-    tree = parsed(term).unnest()
-    operator = _OPERATORS.get(type(tree))
-    if operator is None or not isinstance(tree, exp.Binary):
-        return None
-    first, second = tree.left.unnest(), tree.right.unnest()
-    reads = [{column.name for column in side.find_all(exp.Column)} for side in (first, second)]
-    if not all(reads):
-        return None
-    if reads[0] <= left and reads[1] <= right:
-        return _Comparison(text(first), text(second), operator)
-    if reads[0] <= right and reads[1] <= left:
-        return _Comparison(text(second), text(first), _MIRRORED.get(operator, operator))
-    return None
-
-
-def _paired(left: _Side, right: _Side, found: _Comparison, numbers: Iterator[int], place: str) -> tuple[str, str]:
+def _paired(left: Side, right: Side, found: Comparison, numbers: Iterator[int], place: str) -> tuple[str, str]:
     """The columns, of one type, that hold both sides of a comparison."""
     (left_type,) = types_of(left.node.schema, [found.left])
     (right_type,) = types_of(right.node.schema, [found.right])
@@ -117,13 +58,13 @@ def _paired(left: _Side, right: _Side, found: _Comparison, numbers: Iterator[int
 
 
 def _of_join(join: Join, numbers: Iterator[int]) -> Join:
-    left, right = _Side.of(join.left), _Side.of(join.right)
+    left, right = Side.of(join.left), Side.of(join.right)
     keys: list[tuple[str, str]] = []
     safe: list[bool] = []
     rest: list[str] = []
-    inequalities: list[tuple[str, _Comparison]] = []
+    inequalities: list[tuple[str, Comparison]] = []
     for term in join.on:
-        found = _comparison(term, left.names, right.names)
+        found = comparison(term, left.names, right.names)
         if found is not None and found.operator in ("=", "is"):
             pair = _paired(left, right, found, numbers, join.place)
             if any(left_key == pair[0] or right_key == pair[1] for left_key, right_key in keys):
@@ -151,7 +92,7 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
     )
 
 
-def _asof(join: Join, left: _Side, right: _Side, found: list[tuple[str, _Comparison]], numbers: Iterator[int]) -> Asof:
+def _asof(join: Join, left: Side, right: Side, found: list[tuple[str, Comparison]], numbers: Iterator[int]) -> Asof:
     if len(found) != 1 or join.asof is None:
         raise Unsupported(
             f"an ASOF join takes exactly one inequality of a left and a right column; here are {len(found)}",
@@ -189,13 +130,13 @@ def _no_equality(join: Join) -> Unsupported:
 
 def _of_static(join: StaticJoin, numbers: Iterator[int]) -> StaticJoin:
     """The static side takes no hidden columns: keys that are not bare columns of one type are left in the residual."""
-    left = _Side.of(join.input)
+    left = Side.of(join.input)
     static = set(join.static.schema.names)
     keys: list[tuple[str, str]] = []
     safe: list[bool] = []
     rest: list[str] = []
     for term in join.on:
-        found = _comparison(term, left.names, static)
+        found = comparison(term, left.names, static)
         if found is None or found.operator not in ("=", "is"):
             rest.append(term)
             continue

@@ -1,7 +1,7 @@
 """Upsert streams become changes: within the join, where its key is among the primary key, else in a level of their own.
 
 Two records of one primary key must meet in one bucket. A join is cut by its key; if that is part of the primary key,
-they do.
+they do. A lookup join reads partition by partition, and the records of a primary key are in one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from changelog.schema import Kind
-from sql.plan import Join, Keyed, Map, Node, Scan, StaticJoin
+from sql.plan import Join, Keyed, LookupJoin, Map, Node, Scan, StaticJoin
 
 UPSERTS = (Kind.UPSERT, Kind.CHANGELOG_KV)
 
@@ -20,6 +20,9 @@ def keyed_inputs(node: Node) -> Node:
             return Keyed(node) if node.stream.kind in UPSERTS else node
         case Map() | StaticJoin():
             return replace(node, input=keyed_inputs(node.input))
+        case LookupJoin():
+            # Each record of a left row is answered for itself: its memo, by the primary key, makes the changes.
+            return node if fused_key(node.input) is not None else replace(node, input=keyed_inputs(node.input))
         case Join():
             return replace(
                 node,

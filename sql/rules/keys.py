@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from joins.dataflow import JoinKind, Pad
 from sql.expressions import columns_of, quoted
-from sql.plan import HIDDEN, Join, Keyed, Map, Node, Scan, Static, StaticJoin, Strategy
+from sql.plan import HIDDEN, Join, Keyed, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin, Strategy
 from sql.rules.keyed_inputs import UPSERTS
 from sql.rules.predicates import substituted
 
@@ -31,8 +31,22 @@ def unique_keys(node: Node) -> list[Key]:
             return [tuple(renamed[name] for name in key) for key in unique_keys(node.input) if set(key) <= set(renamed)]
         case Join():
             return _of_join(node)
-        case StaticJoin() | Static():
+        case LookupJoin():
+            return _of_lookup(node)
+        case StaticJoin() | Static() | LookupTable():
             return []
+
+
+def _of_lookup(join: LookupJoin) -> list[Key]:
+    """Those of the input, where a row meets at most one; else with the primary key of what it meets."""
+    left = unique_keys(join.input)
+    if join.single:
+        return left
+    travels = {name: internal for internal, name in join.table.columns}
+    key = join.table.primary_key
+    if not key or not set(key) <= set(travels):
+        return []
+    return [tuple(dict.fromkeys(first + tuple(travels[name] for name in key))) for first in left]
 
 
 def _renamed(node: Map) -> Mapping[str, str]:
@@ -65,6 +79,8 @@ def padded(node: Node) -> set[str]:
             return {name for name, expr in node.columns if below & set(expr.columns)}
         case StaticJoin():
             return padded(node.input) | (set(node.static.schema.names) if node.kind == JoinKind.LEFT else set())
+        case LookupJoin():
+            return padded(node.input) | (set(node.table.schema.names) if node.kind == JoinKind.LEFT else set())
         case Join():
             found = padded(node.left) | padded(node.right)
             if node.kind in (JoinKind.RIGHT, JoinKind.FULL):
@@ -100,8 +116,17 @@ def equals(node: Node) -> dict[str, set[str]]:
                 if node.kind in (JoinKind.INNER, JoinKind.RIGHT):
                     found.setdefault(left, set()).add(right)
             return found
+        case LookupJoin():
+            # Not the reverse: the database may hold equal what differs here, in letter case.
+            return equals(node.input) | {right: {left} for left, right in _asked(node)}
         case _:
             return {}
+
+
+def _asked(join: LookupJoin) -> list[Key]:
+    """The pairs of its key, by internal names, as far as the right column travels."""
+    travels = {name: internal for internal, name in join.table.columns}
+    return [(left, travels[right]) for left, right in join.keys if right in travels]
 
 
 def bucket_key(node: Node) -> tuple[str, ...] | None:
@@ -114,10 +139,31 @@ def bucket_key(node: Node) -> tuple[str, ...] | None:
             return tuple(_above(node, sql) for sql in below) if below is not None else None
         case StaticJoin():
             return bucket_key(node.input)
+        case LookupJoin():
+            return partition_key(node.input)
         case Join():
             return tuple(_cut(node.kind, left, right) for left, right in node.keys)
         case _:
             return None
+
+
+def partition_key(node: Node) -> tuple[str, ...] | None:
+    """The expressions by which the rows that reach a lookup join lie in partitions, if these are known.
+
+    Those of ``bucket_key``; of a scan its primary key, which is the key of its records.
+    """
+    match node:
+        case Scan() if node.stream.primary_key:
+            travels = {declared for _, declared in node.columns}
+            key = node.stream.primary_key
+            return tuple(quoted(node.internal(name)) if name in travels else "" for name in key)
+        case Map():
+            below = partition_key(node.input)
+            return tuple(_above(node, sql) if sql else "" for sql in below) if below is not None else None
+        case StaticJoin() | LookupJoin():
+            return partition_key(node.input)
+        case _:
+            return bucket_key(node)
 
 
 def _above(node: Map, sql: str) -> str:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from changelog.schema import Kind
 from sql.expressions import columns_of
-from sql.plan import Join, Keyed, Map, Node, Output, Scan, Static, StaticJoin
+from sql.plan import Join, Keyed, LookupJoin, LookupTable, Map, Node, Output, Scan, Static, StaticJoin
 from sql.rules.keyed_inputs import UPSERTS, fused_key
 
 
@@ -35,7 +35,12 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return replace(node, input=_prune(node.input, wanted), static=static)
         case Join():
             return _join(node, needed)
-        case Static():
+        case LookupJoin():
+            wanted = needed | {left for left, _ in node.keys} | _read([node.residual])
+            table = replace(node.table, columns=tuple(pair for pair in node.table.columns if pair[0] in wanted))
+            padding = tuple((name, value) for name, value in node.padding if name in wanted)
+            return replace(node, input=_prune(node.input, wanted), table=table, padding=padding)
+        case Static() | LookupTable():
             return node
 
 

@@ -18,7 +18,7 @@ from changelog.errors import InternalError
 from changelog.schema import Kind
 from joins.dataflow import JoinKind
 from sql.expressions import columns_of, quoted
-from sql.plan import Expr, Join, Keyed, Map, Node, Scan, Static, StaticJoin, Strategy
+from sql.plan import Expr, Join, Keyed, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin, Strategy
 from sql.rules.predicates import conjunction, split, substituted
 
 
@@ -39,8 +39,10 @@ def _push(node: Node, terms: list[str]) -> Node:
         case Join():
             return _join(node, terms)
         case StaticJoin():
-            return _static_join(node, terms)
-        case Keyed() | Static():
+            return _once(node, terms)
+        case LookupJoin():
+            return _once(node, terms)
+        case Keyed() | Static() | LookupTable():
             return filtered(node, terms)
     raise InternalError(f"no rule for {type(node).__name__}")
 
@@ -90,7 +92,8 @@ def _join(join: Join, terms: list[str]) -> Node:
     return filtered(pushed, rest)
 
 
-def _static_join(join: StaticJoin, terms: list[str]) -> Node:
+def _once(join: StaticJoin | LookupJoin, terms: list[str]) -> Node:
+    """Below a join whose right side takes no conditions: what is about the left alone."""
     names = set(join.input.schema.names)
     inner = join.kind == JoinKind.INNER
     below = _over(terms, names) + (_over(join.on, names) if inner else [])

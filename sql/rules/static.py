@@ -1,4 +1,4 @@
-"""Whether a query is bounded: all that it reads is ``table(x)``."""
+"""Whether a query is bounded: all that it reads is ``table(x)``, a dictionary, or a relation of the system."""
 
 from __future__ import annotations
 
@@ -6,19 +6,35 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
+from changelog.errors import UnknownName
 from sql.functions import function_name
+from sql.relations import Relations
+from sql.statements import CreateDictionary
+from sql.system_tables import DATABASE
 
 
-def is_static(query: exp.Query, ctes: Mapping[str, exp.Query]) -> bool:
+def is_static(query: exp.Query, ctes: Mapping[str, exp.Query], catalog: Relations) -> bool:
     """``ctes``: the queries that surround it, by name."""
     own = {cte.alias for cte in query.ctes}
     tables = [
         table for table in query.find_all(exp.Table) if isinstance(table.this, exp.Anonymous) or table.name not in own
     ]
-    return bool(tables) and all(_is_static(table, ctes) for table in tables)
+    return bool(tables) and all(_is_static(table, ctes, catalog) for table in tables)
 
 
-def _is_static(table: exp.Table, ctes: Mapping[str, exp.Query]) -> bool:
+def _is_static(table: exp.Table, ctes: Mapping[str, exp.Query], catalog: Relations) -> bool:
     if isinstance(table.this, exp.Anonymous):
         return function_name(table.this) == "table"
-    return table.name in ctes and is_static(ctes[table.name], {})
+    if table.db == DATABASE:
+        return True
+    if table.name in ctes:
+        return is_static(ctes[table.name], {}, catalog)
+    return is_dictionary(table.name, catalog)
+
+
+def is_dictionary(name: str, catalog: Relations) -> bool:
+    """Whether the relation is a dictionary or an external table: of its changes nothing is known."""
+    try:
+        return isinstance(catalog.get(name).definition, CreateDictionary)
+    except UnknownName:
+        return False

@@ -16,7 +16,7 @@ DDL = (
     "CREATE MUTABLE STREAM m (k int, x int) PRIMARY KEY k",
     "CREATE TABLE t (k INT, y INT, PRIMARY KEY (k))",
     "CREATE TABLE u (k INT, z INT)",
-    "CREATE DICTIONARY d (k int, name string) PRIMARY KEY k SOURCE(MYSQL(HOST 'db' PORT 3306)) LAYOUT(FLAT())",
+    "CREATE DICTIONARY d (k int, name string) PRIMARY KEY k SOURCE(MYSQL(HOST 'db' TABLE 'd')) LAYOUT(FLAT())",
 )
 
 
@@ -100,8 +100,8 @@ def test_an_error_gives_line_column_and_clause(world: World) -> None:
         ("SELECT v FROM l LATEST JOIN r ON l.k = r.k", "LATEST JOIN"),
         ("SELECT v FROM l LEFT ANTI JOIN r ON l.k = r.k", "ANTI JOIN"),
         ("SELECT y FROM t SEMI JOIN u ON t.k = u.k", "SEMI JOIN"),
-        ("SELECT y FROM u JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON t.k = u.k", "FOR SYSTEM_TIME"),
-        ("SELECT v FROM l JOIN d ON l.k = d.k", '"d" is a dictionary'),
+        ("SELECT t.y FROM u JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON t.y = u.k", "looked up by its primary key (k)"),
+        ("SELECT v FROM d JOIN l ON l.k = d.k", '"d" is looked up and emits no rows'),
         ("SELECT v FROM tumble(l, at, 5s)", "tumble() in FROM"),
         ("SELECT x FROM m JOIN l ON m.k = l.k", "INNER JOIN of an updating stream with an append stream"),
         ("SELECT x FROM l FULL JOIN m ON m.k = l.k", "FULL JOIN of an append stream with an updating one"),

@@ -1,0 +1,26 @@
+"""Workers as rows of the catalog, within a transaction that the caller has begun."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from sql.catalog.records import Worker
+from sql.catalog.tables import WORKERS
+
+
+def put(connection: Connection, worker: Worker) -> None:
+    """The worker as it is now, in the place of what was known of it."""
+    remove(connection, worker.id)
+    connection.execute(WORKERS.insert().values({**asdict(worker), "queries": list(worker.queries)}))
+
+
+def seen(connection: Connection, since_ms: int) -> list[Worker]:
+    rows = sa.select(WORKERS).where(WORKERS.c.seen_ms >= since_ms).order_by(WORKERS.c.id)
+    return [Worker(**{**row, "queries": tuple(row["queries"])}) for row in connection.execute(rows).mappings()]
+
+
+def remove(connection: Connection, worker_id: str) -> None:
+    connection.execute(WORKERS.delete().where(WORKERS.c.id == worker_id))

@@ -1,0 +1,52 @@
+"""Relations of the system itself: what Dovetail knows of what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from sql.types import INSTANT
+
+DATABASE = "system"
+
+DICTIONARIES = pa.schema(
+    [
+        ("name", pa.string()),
+        ("status", pa.string()),
+        ("type", pa.string()),
+        ("key", pa.string()),
+        ("source", pa.string()),
+        ("lifetime_min", pa.int64()),
+        ("lifetime_max", pa.int64()),
+        ("query_count", pa.int64()),
+        ("hit_rate", pa.float64()),
+        ("found_rate", pa.float64()),
+        ("element_count", pa.int64()),
+        ("bytes_allocated", pa.int64()),
+        ("load_factor", pa.float64()),
+        ("loading_start_time", INSTANT),
+        ("last_successful_update_time", INSTANT),
+        ("loading_duration", pa.float64()),
+        ("last_exception", pa.string()),
+        ("hot_hits", pa.int64()),
+        ("cold_hits", pa.int64()),
+        ("misses", pa.int64()),
+        ("source_statements", pa.int64()),
+        ("source_keys", pa.int64()),
+        ("coalesced", pa.int64()),
+        ("stale_served", pa.int64()),
+        ("negative_hits", pa.int64()),
+        ("evictions", pa.int64()),
+        ("oversize", pa.int64()),
+        ("redis_errors", pa.int64()),
+        ("workers", pa.int64()),
+    ]
+)
+"""``system.dictionaries``: a row for each dictionary, its figures summed over the workers; ``type`` is the layout.
+
+Rates are shares of 1, ``loading_duration`` is in seconds.
+"""
+
+SYSTEM_TABLES: Mapping[str, pa.Schema] = {f"{DATABASE}.dictionaries": DICTIONARIES}
+"""Name, as it is written after FROM, and columns."""
