@@ -1,0 +1,1 @@
+"""Dictionaries: rows of another database, looked up by key."""

@@ -1,0 +1,49 @@
+"""The two faces inside this room: a source that fetches, a layout that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+Key = Any
+"""A scalar for a key of one column, a tuple for several; without NULLs."""
+Row = tuple[Any, ...]
+"""The values of all columns of the dictionary, in order of declaration."""
+Rows = tuple[Row, ...]
+"""The rows under a key; ``()``: known to be absent."""
+
+
+class Source(Protocol):
+    """Another database. Thread-safe; every call blocks. Raises ``changelog.errors.ServiceUnavailable`` and its kin."""
+
+    def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
+        """The rows whose columns ``by`` equal one of the distinct ``keys``; a key without rows is left out.
+
+        The keys of the answer are those that were asked, whatever the database's collation made of them.
+        """
+        ...
+
+    def load(self) -> Iterator[list[Row]]:
+        """All rows, in pieces."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Layout(Protocol):
+    """How the rows of a dictionary are kept, and looked up."""
+
+    def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]: ...
+
+    def invalidate(self, keys: Sequence[Key] | None = None, prefix: str | None = None, token: str = "") -> int:
+        """Forget some keys, those of which the text begins with ``prefix``, or all; how many were held.
+
+        ``token`` names the refresh: the same one again changes nothing more, whoever executes it.
+        """
+        ...
+
+    def statistics(self) -> Mapping[str, Any]:
+        """The figures of ``system.dictionaries``."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,66 @@
+"""A file of CSV or JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from threading import Lock
+
+from changelog.errors import ServiceUnavailable, SourceRefused
+from dictionaries.definition import Definition
+from dictionaries.lookup import Key, Row, Rows
+from dictionaries.sources.formats import format_of, parsed
+from dictionaries.sources.held import HeldRows
+from dictionaries.sources.rows import RowReader
+
+Version = tuple[int, int, int]
+"""Inode, size and time of the last change in nanoseconds: what tells one content of a file from another."""
+
+
+class FileSource:
+    """SOURCE(FILE(PATH FORMAT)); a relative path begins at the data folder of Dovetail.
+
+    The file is read when it is first asked, and again whenever it has changed since.
+    """
+
+    def __init__(self, definition: Definition, data_dir: Path) -> None:
+        self.definition = definition
+        self.path = data_dir / str(definition.source.parameters["path"])
+        self.where = f'dictionary "{definition.name}", file {self.path}'
+        given = definition.source.parameters.get("format") or format_of(self.path.name)
+        if given is None:
+            raise SourceRefused(
+                "the file's name tells no format", where=self.where, fix="FORMAT 'CSV' or 'JSONEachRow'"
+            )
+        self._format = str(given).lower()
+        self._reader = RowReader(definition, self.where)
+        self._lock = Lock()
+        self._held: tuple[Version, HeldRows] | None = None
+
+    def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
+        return self._current().fetch(by, keys)
+
+    def load(self) -> Iterator[list[Row]]:
+        yield from self._current().load()
+
+    def check(self) -> None:
+        self._current()
+
+    def close(self) -> None:
+        self._held = None
+
+    def _current(self) -> HeldRows:
+        with self._lock:
+            try:
+                found = self.path.stat()
+                version = (found.st_ino, found.st_size, found.st_mtime_ns)
+                if self._held is None or self._held[0] != version:
+                    given = parsed(self.path.read_bytes(), self._format, self.definition.columns, self.where)
+                    self._held = version, HeldRows(self._reader, given)
+                return self._held[1]
+            except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+                raise SourceRefused(
+                    f"the file cannot be read: {error.strerror}", where=self.where, fix="create it, or correct PATH"
+                ) from error
+            except OSError as error:
+                raise ServiceUnavailable(f"the file cannot be read: {error.strerror}", where=self.where) from error

@@ -1,0 +1,117 @@
+"""A web service that gives rows as JSON or CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from functools import cached_property
+
+import httpx
+import orjson
+
+from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused
+from dictionaries.definition import Definition
+from dictionaries.lookup import Key, Row, Rows
+from dictionaries.secrets import password_of
+from dictionaries.sources.formats import parsed
+from dictionaries.sources.parameters import given
+from dictionaries.sources.rows import KEYS_PER_STATEMENT, ROWS_PER_PIECE, RowReader, in_pieces
+
+_LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATETIME
+_PASSING = frozenset({408, 425, 429})
+
+
+class HttpSource:
+    """SOURCE(HTTP(URL FORMAT METHOD USER PASSWORD ..)).
+
+    A lookup posts its keys, at most 500, as JSON objects by lines (``{"id":1}``), and is answered with their rows. With
+    METHOD 'get' the address gives all rows, and those that were not asked for are dropped. A whole load is a GET.
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self.definition = definition
+        self.parameters = given(definition)
+        url = httpx.URL(str(self.parameters["url"]))
+        self._url = url.copy_with(username=None, password=None)
+        self._address_login = (url.username, url.password)
+        # Without the query of the address, where keys of services like to stand.
+        self.where = f'dictionary "{definition.name}", {self._url.copy_with(query=None, fragment=None)}'
+        self._format = str(self.parameters["format"]).lower()
+        self._reader = RowReader(definition, self.where)
+
+    def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
+        if self.parameters["method"] == "get":
+            return self._reader.matching(by, keys, self._rows("GET", None, "timeout"))
+        answer: dict[Key, Rows] = {}
+        for chunk in in_pieces(keys, KEYS_PER_STATEMENT):
+            asked = b"".join(_line(by, key) for key in chunk)
+            answer |= self._reader.matching(by, chunk, self._rows("POST", asked, "timeout"))
+        return answer
+
+    def load(self) -> Iterator[list[Row]]:
+        yield from in_pieces(self._reader.read(self._rows("GET", None, "load_timeout")), ROWS_PER_PIECE)
+
+    def check(self) -> None:
+        """Whether the service answers; a lookup of no keys for METHOD 'post', else all rows."""
+        if self.parameters["method"] == "get":
+            self._reader.read(self._rows("GET", None, "timeout"))
+        else:
+            self._rows("POST", b"", "timeout")
+
+    def close(self) -> None:
+        if "_client" in self.__dict__:
+            self._client.close()
+            del self._client
+
+    def _rows(self, method: str, content: bytes | None, patience: str) -> list[tuple[object, ...]]:
+        timeout = httpx.Timeout(float(self.parameters[patience]), connect=float(self.parameters["connect_timeout"]))
+        try:
+            response = self._client.request(
+                method,
+                self._url,
+                content=content,
+                timeout=timeout,
+                auth=self._login,
+                headers={"Content-Type": "application/x-ndjson"} if content is not None else {},
+            )
+            response.raise_for_status()
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise self._fault(error) from error
+        return parsed(response.content, self._format, self.definition.columns, self.where)
+
+    @cached_property
+    def _client(self) -> httpx.Client:
+        return httpx.Client(follow_redirects=True)
+
+    @property
+    def _login(self) -> httpx.BasicAuth | None:
+        user, password = self._address_login
+        user = str(self.parameters.get("user", user))
+        password = password_of(self.parameters, self.where) or password
+        return httpx.BasicAuth(user, password) if user or password else None
+
+    def _fault(self, error: Exception) -> DovetailError:
+        if isinstance(error, httpx.HTTPStatusError):
+            status = error.response.status_code
+            what = f"the service answers {status} {error.response.reason_phrase}"
+            if status < 500 and status not in _PASSING:
+                fix = "correct USER and PASSWORD" if status in (401, 403) else "correct URL and METHOD of the source"
+                return SourceRefused(what, where=self.where, fix=fix)
+        elif isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
+            return SourceRefused("the address is none", where=self.where, fix="URL 'http://host:port/path'")
+        else:
+            what = f"the service does not answer: {type(error).__name__}"
+        return ServiceUnavailable(
+            what, where=self.where, fix=f"see that it runs; TIMEOUT is {self.parameters['timeout']:g} s"
+        )
+
+
+def _line(by: Sequence[str], key: Key) -> bytes:
+    values = key if isinstance(key, tuple) else (key,)
+    return orjson.dumps(dict(zip(by, values, strict=True)), default=_text, option=_LINE)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        return str(value.replace(tzinfo=None))
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,88 @@
+"""A dictionary is refused where its parts do not fit, with the fix; its password does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.schema import Column
+from dictionaries.define import define
+from dictionaries.definition import Definition, LayoutSpec, Parameter, SourceSpec
+
+COLUMNS = (Column("id", pa.string()), Column("name", pa.string()))
+MYSQL: dict[str, Parameter] = {
+    "host": "db",
+    "port": 3306,
+    "user": "u",
+    "password": "pass-word",
+    "db": "shop",
+    "table": "goods",
+}
+HYBRID: dict[str, Parameter] = {"ttl": 3600, "path": "cache", "max_hot_key_count": 1000}
+
+
+def made(
+    *,
+    columns: Sequence[Column] = COLUMNS,
+    key: Sequence[str] = ("id",),
+    source: SourceSpec | None = None,
+    layout: LayoutSpec | None = None,
+    lifetime_s: tuple[int, int] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> Definition:
+    source = source or SourceSpec("mysql", MYSQL)
+    return define("d", columns, key, source, layout or LayoutSpec("direct"), lifetime_s, settings)
+
+
+def test_a_definition_holds_what_was_declared() -> None:
+    layout = LayoutSpec("complex_key_hybrid_hash_cache", HYBRID)
+    definition = made(layout=layout, lifetime_s=(1, 2), settings={"negative_ttl": 5})
+    assert definition.names == ("id", "name")
+    assert definition.layout.kind == "hybrid_hash_cache"
+    assert definition.layout.parameters["max_hot_key_count"] == 1000
+    assert definition.lifetime_s == (1, 2)
+    assert definition.settings["negative_ttl"] == 5.0
+
+
+def test_a_password_does_not_show() -> None:
+    assert "pass-word" not in repr(made())
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "said", "fix"),
+    [
+        ({"source": SourceSpec("mysq", MYSQL)}, UnknownName, 'no source "mysq"', 'did you mean "mysql"?'),
+        ({"source": SourceSpec("executable", {})}, Unsupported, "EXECUTABLE", "HTTP|FILE"),
+        ({"source": SourceSpec("mysql", {**MYSQL, "hots": "x"})}, UnknownName, '"hots"', 'did you mean "host"?'),
+        ({"source": SourceSpec("mysql", {**MYSQL, "port": "x"})}, SqlError, "PORT takes a whole number", ""),
+        ({"source": SourceSpec("mysql", {**MYSQL, "query": "SELECT 1"})}, SqlError, "TABLE or a QUERY", "TABLE"),
+        ({"source": SourceSpec("mysql", {**MYSQL, "password_env": "X"})}, SqlError, "password is given twice", "once"),
+        ({"source": SourceSpec("sqlite", {"table": "t"})}, SqlError, "PATH is missing", "PATH"),
+        ({"source": SourceSpec("file", {"path": "x", "format": "cvs"})}, UnknownName, '"cvs"', 'did you mean "csv"?'),
+        ({"layout": LayoutSpec("hybrid_hash_cahe", HYBRID)}, UnknownName, "no layout", "hybrid_hash_cache"),
+        ({"layout": LayoutSpec("hybrid_hash_cache", {"path": "x"})}, SqlError, "TTL is missing", "TTL"),
+        ({"layout": LayoutSpec("hybrid_hash_cache", {**HYBRID, "ttl": 0})}, SqlError, "TTL is at least", ""),
+        ({"layout": LayoutSpec("ip_trie")}, Unsupported, "IP_TRIE", "HASHED"),
+        ({"layout": LayoutSpec("flat")}, SqlError, "whole numbers", "HASHED"),
+        ({"layout": LayoutSpec("mutable_cache")}, SqlError, "STREAM is missing", "STREAM"),
+        ({"key": ["ident"]}, UnknownName, 'no column "ident"', "id"),
+        ({"key": ["id", "id"]}, SqlError, "twice", "once"),
+        ({"key": [], "layout": LayoutSpec("hashed")}, SqlError, "no key", "PRIMARY KEY"),
+        ({"columns": [Column("id", pa.list_(pa.int8()))]}, SqlError, "no key", "scalars"),
+        ({"columns": [Column("id", pa.int8(), default="x")]}, SqlError, "DEFAULT 'x'", "literal"),
+        ({"lifetime_s": (5, 2)}, SqlError, "LIFETIME", "MIN below MAX"),
+        ({"settings": {"negative_tll": 5}}, UnknownName, '"negative_tll"', 'did you mean "negative_ttl"?'),
+        ({"settings": {"on_error": "panic"}}, SqlError, "panic", "stale"),
+    ],
+)
+def test_what_does_not_fit_is_refused(changed: dict[str, Any], error: type[SqlError], said: str, fix: str) -> None:
+    with pytest.raises(error) as caught:
+        made(**changed)
+    assert said in caught.value.what
+    assert any(part in caught.value.fix for part in fix.split("|"))
+    assert 'dictionary "d"' in caught.value.where
+    assert "pass-word" not in str(caught.value)

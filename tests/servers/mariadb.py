@@ -1,0 +1,66 @@
+"""A MariaDB server."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pymysql
+
+from services.stack.ports import choose_ports
+from tests.servers.process import PASSWORD, Server, program
+
+_USER = "dovetail"
+_SETUP = f"CREATE USER IF NOT EXISTS '{_USER}'@'%' IDENTIFIED BY '{PASSWORD}';\nGRANT ALL ON *.* TO '{_USER}'@'%';\n"
+
+
+@contextmanager
+def mariadb(folder: Path) -> Iterator[Server]:
+    """A running MariaDB with an empty database ``shop``, whose data stands below ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    data = folder / "data"
+    install = [program("mariadb-install-db", package="mariadb-server"), "--no-defaults", f"--datadir={data}"]
+    quick = ["--user=root", "--auth-root-authentication-method=normal", "--skip-test-db"]
+    subprocess.run([*install, *quick], check=True, capture_output=True)
+    setup = folder / "setup.sql"
+    setup.write_text(_SETUP)
+    (port,) = choose_ports(0)
+    argv = [
+        program("mariadbd", package="mariadb-server"),
+        "--no-defaults",
+        "--user=root",
+        f"--datadir={data}",
+        f"--port={port}",
+        "--bind-address=127.0.0.1",
+        "--socket=server.sock",
+        f"--init-file={setup}",
+        "--skip-name-resolve",
+        "--innodb-flush-log-at-trx-commit=0",
+        "--innodb-buffer-pool-size=64M",
+    ]
+    server = Server("mariadb", argv, folder, port, _USER, answers=_answers, ask=_ask)
+    try:
+        server.start()
+        server.execute("CREATE DATABASE shop")
+        yield server
+    finally:
+        server.kill()
+
+
+def _answers(server: Server) -> bool:
+    try:
+        _ask(server, "SELECT 1")
+    except pymysql.err.OperationalError:
+        return False
+    return True
+
+
+def _ask(server: Server, statement: str) -> list[tuple[object, ...]]:
+    connection = pymysql.connect(
+        host=server.host, port=server.port, user=server.user, password=server.password, autocommit=True
+    )
+    with connection, connection.cursor() as cursor:
+        cursor.execute(statement)
+        return list(cursor.fetchall())
