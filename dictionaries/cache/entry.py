@@ -1,0 +1,20 @@
+"""One cached answer."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dictionaries.lookup import Rows
+
+
+class Entry(NamedTuple):
+    """The rows under a key, as the source gave them at ``fetched_ms``; ``()``: known to be absent.
+
+    Fresh while ``now_ms < expires_ms``; the moment is absolute, so both tiers forget an answer at the same time.
+    ``size`` is its length in Redis, in bytes.
+    """
+
+    rows: Rows
+    fetched_ms: int
+    expires_ms: int
+    size: int

@@ -1,0 +1,95 @@
+"""Hearing the invalidations that other workers publish."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event, Thread
+
+import redis
+import structlog
+
+from dictionaries.cache.invalidation import Message, decode_message
+
+_WAIT_S = 0.2
+_SILENCE_S = 0.8
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 1.0
+
+_log = structlog.get_logger(__name__)
+
+
+class Listener:
+    """A thread that subscribes to a channel, and says when it may have missed something.
+
+    heard     a message came
+    deafened  from now on, or up to now, messages may have been missed: nothing held can be trusted
+
+    A connection that is silent for 0.8 s although it is pinged counts as lost: a server that hangs tells nobody.
+    """
+
+    def __init__(
+        self, client: redis.Redis, channel: str, heard: Callable[[Message], None], deafened: Callable[[], None]
+    ) -> None:
+        self._client = client
+        self._channel = channel
+        self._heard = heard
+        self._deafened = deafened
+        self._closing = Event()
+        self._tried = Event()
+        self.is_listening = False
+        self._thread = Thread(target=self._run, name=f"listen {channel}", daemon=True)
+        self._thread.start()
+
+    def wait(self, timeout_s: float) -> None:
+        """Until the first attempt to subscribe has ended, one way or the other."""
+        self._tried.wait(timeout_s)
+
+    def close(self) -> None:
+        self._closing.set()
+        self._thread.join(timeout=5)
+        self._client.close()
+
+    def _run(self) -> None:
+        pause_s = _FIRST_PAUSE_S
+        while not self._closing.is_set():
+            try:
+                self._listen()
+            except (redis.RedisError, OSError) as error:
+                _log.info("dictionary.listener_lost", channel=self._channel, error=type(error).__name__)
+            pause_s = _FIRST_PAUSE_S if self.is_listening else min(2 * pause_s, _LONGEST_PAUSE_S)
+            if self.is_listening:
+                self.is_listening = False
+                self._deafened()
+            self._tried.set()
+            self._closing.wait(pause_s)
+
+    def _listen(self) -> None:
+        with self._client.pubsub() as subscription:  # type: ignore[no-untyped-call]
+            subscription.subscribe(self._channel)
+            last_s = time.monotonic()
+            while not self._closing.is_set():
+                message = subscription.get_message(timeout=_WAIT_S)
+                now_s = time.monotonic()
+                if message is None:
+                    if now_s - last_s > _SILENCE_S:
+                        raise redis.TimeoutError("no answer to pings")
+                    subscription.ping()
+                    continue
+                last_s = now_s
+                if message["type"] == "subscribe":
+                    # What was published before this moment was missed; what comes after it is heard.
+                    self._deafened()
+                    self.is_listening = True
+                    self._tried.set()
+                elif message["type"] == "message":
+                    self._tell(message["data"])
+
+    def _tell(self, value: bytes) -> None:
+        try:
+            message = decode_message(value)
+        except (KeyError, TypeError, ValueError):
+            _log.warning("dictionary.message_refused", channel=self._channel)
+            self._deafened()
+            return
+        self._heard(message)

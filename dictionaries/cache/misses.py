@@ -1,0 +1,191 @@
+"""Answering what the hot tier does not hold: Redis, then the source, each key by one worker."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from changelog.errors import ServiceUnavailable
+from dictionaries.cache.cold import Claim, ColdTier, Lease
+from dictionaries.cache.entry import Entry
+from dictionaries.cache.failure import Unanswered, substitutes
+from dictionaries.cache.fetcher import Fetcher
+from dictionaries.cache.flight import Flight
+from dictionaries.cache.guarded import GuardedHot
+from dictionaries.cache.settings import CacheSettings
+from dictionaries.cache.statistics import Statistics
+from dictionaries.cache.writing import Writer
+from dictionaries.lookup import Key, Rows
+
+T = TypeVar("T")
+UNHEARD_MS = 1_000
+"""How long the hot tier holds an entry while no invalidation can be heard: what is served is then no staler than it
+would be if they were heard."""
+_FIRST_PAUSE_S = 0.002
+_LONGEST_PAUSE_S = 0.02
+
+Renew = Callable[[Iterable[Key]], None]
+
+
+class Misses:
+    """The way from a miss to its answer. Thread-safe.
+
+    is_heard  whether invalidations of other workers reach this process now
+    renew     asks for keys behind the lookup
+    """
+
+    def __init__(
+        self,
+        guarded: GuardedHot,
+        cold: ColdTier | None,
+        fetcher: Fetcher,
+        writer: Writer,
+        settings: CacheSettings,
+        statistics: Statistics,
+        is_heard: Callable[[], bool],
+        renew: Renew,
+        elapsed_s: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._guarded = guarded
+        self._cold = cold
+        self._fetcher = fetcher
+        self._writer = writer
+        self._settings = settings
+        self._statistics = statistics
+        self._is_heard = is_heard
+        self._renew = renew
+        self._elapsed_s = elapsed_s
+        self._sleep = sleep
+
+    def answer(self, keys: Sequence[Key], now_ms: int) -> dict[Key, Rows]:
+        """The rows under distinct keys. Raises what ``on_error`` says for keys that the source does not answer."""
+        flight, joined = self._guarded.board(keys)
+        try:
+            if flight.keys:
+                self._fill(flight, now_ms)
+        except BaseException as error:
+            flight.error = error
+            raise
+        finally:
+            self._guarded.land(flight)
+        if not joined:
+            return flight.answers
+        answers = dict(flight.answers)
+        for other, wanted in joined.items():
+            self._statistics.count(misses=len(wanted), coalesced=len(wanted))
+            answers |= other.wait(wanted)
+        return answers
+
+    def renewed(self, keys: Sequence[Key], now_ms: int) -> None:
+        """Asks for keys whose entries expire soon, or have expired, unless somebody else does already."""
+        flight, _ = self._guarded.board(keys)
+        try:
+            claim = self._claim(flight.keys, now_ms + self._settings.ahead_ms)
+            self._take(flight, claim.entries, now_ms)
+            if claim.mine:
+                self._statistics.count(refreshed=len(claim.mine))
+                unanswered = self._ask(flight, claim.lease, claim.mine, now_ms)
+                if unanswered is not None:
+                    raise unanswered.error
+        except BaseException as error:
+            flight.error = error
+            raise
+        finally:
+            self._guarded.land(flight)
+
+    def _fill(self, flight: Flight, now_ms: int) -> None:
+        kept = self._guarded.hot.kept(flight.keys) if self._settings.keep_ms else {}
+        nothing: dict[Key, Entry] = {}
+        cold = self._tolerant(lambda tier: tier.read(flight.keys), nothing)
+        fresh = {key: entry for key, entry in cold.items() if entry.expires_ms > now_ms}
+        self._take(flight, fresh, now_ms)
+        self._statistics.count(cold=len(fresh), misses=len(flight.keys) - len(fresh))
+        if len(fresh) < len(cold):
+            kept |= {key: entry for key, entry in cold.items() if key not in fresh}
+        missing = [key for key in flight.keys if key not in flight.answers]
+        if missing and kept and self._settings.revalidate_ms:
+            missing = self._serve_expired(flight, missing, kept, now_ms)
+        if missing:
+            unanswered = self._from_source(flight, missing, now_ms)
+            if unanswered is not None:
+                answers = substitutes(self._settings, self._statistics, unanswered, kept, now_ms)
+                flight.answers.update(answers)
+
+    def _serve_expired(
+        self, flight: Flight, missing: Sequence[Key], kept: Mapping[Key, Entry], now_ms: int
+    ) -> list[Key]:
+        """Answers with entries that have expired not long ago, and has them renewed; the keys without one."""
+        oldest_ms = now_ms - self._settings.revalidate_ms
+        served = {key: kept[key].rows for key in missing if key in kept and kept[key].expires_ms > oldest_ms}
+        if served:
+            flight.answers.update(served)
+            self._statistics.count(stale_served=len(served))
+            self._renew(served)
+        return [key for key in missing if key not in served]
+
+    def _from_source(self, flight: Flight, keys: Sequence[Key], now_ms: int) -> Unanswered | None:
+        """Asks for the keys that no other worker asks for, then waits for the others' answers."""
+        deadline_s = self._elapsed_s() + self._settings.timeout_ms / 1000
+        pause_s = _FIRST_PAUSE_S
+        failures: list[Unanswered] = []
+        waiting: Sequence[Key] = keys
+        while waiting:
+            if self._elapsed_s() > deadline_s:
+                claim = Claim(_NO_LEASE, mine=list(waiting))
+            else:
+                claim = self._claim(waiting, now_ms)
+            self._take(flight, claim.entries, now_ms)
+            if claim.mine:
+                unanswered = self._ask(flight, claim.lease, claim.mine, now_ms)
+                failures += [] if unanswered is None else [unanswered]
+            if len(waiting) == len(keys):
+                self._statistics.count(coalesced=len(claim.busy))
+            waiting = claim.busy
+            if waiting:
+                self._sleep(pause_s)
+                pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+        if not failures:
+            return None
+        return Unanswered([key for failure in failures for key in failure.keys], failures[0].error)
+
+    def _ask(self, flight: Flight, lease: Lease, keys: Sequence[Key], now_ms: int) -> Unanswered | None:
+        def arrived(chunk: Sequence[Key], found: dict[Key, Rows]) -> None:
+            written = self._writer.write(chunk, found, now_ms)
+            if lease is not _NO_LEASE:
+                self._tolerant(lambda tier: tier.store(lease, written.values), None)
+            self._guarded.store(flight, written.entries, self._until(now_ms))
+            flight.answers.update(dict.fromkeys(chunk, ()) | found)
+
+        unanswered = self._fetcher.fetch(keys, arrived, now_ms)
+        if unanswered is not None and lease is not _NO_LEASE:
+            failed = unanswered.keys
+            self._tolerant(lambda tier: tier.release(lease, failed), None)
+        return unanswered
+
+    def _claim(self, keys: Sequence[Key], fresh_after_ms: int) -> Claim:
+        """Without Redis there is nobody to share with: all keys are ours, and go to the hot tier only."""
+        return self._tolerant(lambda tier: tier.claim(keys, fresh_after_ms), Claim(_NO_LEASE, mine=list(keys)))
+
+    def _take(self, flight: Flight, entries: Mapping[Key, Entry], now_ms: int) -> None:
+        if entries:
+            flight.answers.update({key: entry.rows for key, entry in entries.items()})
+            self._guarded.store(flight, entries, self._until(now_ms))
+
+    def _until(self, now_ms: int) -> float:
+        return math.inf if self._cold is None or self._is_heard() else now_ms + UNHEARD_MS
+
+    def _tolerant(self, command: Callable[[ColdTier], T], otherwise: T) -> T:
+        """Redis being gone is a miss, not an error."""
+        if self._cold is None:
+            return otherwise
+        try:
+            return command(self._cold)
+        except ServiceUnavailable as error:
+            self._statistics.failed(error)
+            return otherwise
+
+
+_NO_LEASE = Lease("", "", "")

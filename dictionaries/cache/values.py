@@ -1,0 +1,77 @@
+"""Values as JSON can carry them, and back.
+
+Numbers, text, booleans and NULL stand for themselves. Anything else is an object with its kind and a text:
+``{"~": "decimal", "v": "1.50"}``. Never pickle: whoever can write to Redis must not be able to run code.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+import pyarrow as pa
+
+_PLAIN_TYPES = (
+    pa.types.is_integer,
+    pa.types.is_boolean,
+    pa.types.is_string,
+    pa.types.is_large_string,
+    pa.types.is_null,
+)
+
+
+def is_plain(kind: pa.DataType) -> bool:
+    """Whether every value of the type stands for itself. A float does not: JSON has no NaN and no infinity."""
+    return any(is_kind(kind) for is_kind in _PLAIN_TYPES)
+
+
+def tagged(value: Any) -> Any:
+    """The value as JSON carries it. Raises TypeError for a kind that is not known."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float) and isfinite(value):
+        return value
+    if isinstance(value, list):
+        return [tagged(item) for item in value]
+    for kind, name, write in _WRITERS:
+        if isinstance(value, kind):
+            return {"~": name, "v": write(value)}
+    raise TypeError(f"a {type(value).__name__} cannot be cached")
+
+
+def untagged(value: Any) -> Any:
+    """What ``tagged`` was given. Raises KeyError, TypeError or ValueError for anything it does not write."""
+    if isinstance(value, dict):
+        return _READERS[value["~"]](value["v"])
+    if isinstance(value, list):
+        return [untagged(item) for item in value]
+    return value
+
+
+# A datetime is a date, so it stands first.
+_WRITERS: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
+    (datetime, "datetime", datetime.isoformat),
+    (date, "date", date.isoformat),
+    (time, "time", time.isoformat),
+    (timedelta, "duration", lambda value: [value.days, value.seconds, value.microseconds]),
+    (Decimal, "decimal", str),
+    (bytes, "bytes", lambda value: base64.b64encode(value).decode()),
+    (float, "float", repr),
+    (tuple, "tuple", lambda value: [tagged(item) for item in value]),
+    (dict, "object", lambda value: [[tagged(name), tagged(item)] for name, item in value.items()]),
+)
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "duration": lambda value: timedelta(*value),
+    "decimal": Decimal,
+    "bytes": base64.b64decode,
+    "float": float,
+    "tuple": lambda value: tuple(untagged(item) for item in value),
+    "object": lambda value: {untagged(name): untagged(item) for name, item in value},
+}

@@ -1,0 +1,1 @@
+"""How the rows of a dictionary are kept: one file per layout."""

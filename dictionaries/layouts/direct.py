@@ -1,0 +1,41 @@
+"""DIRECT: every lookup asks the source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dictionaries.cache.failure import substitutes
+from dictionaries.cache.fetcher import Fetcher
+from dictionaries.cache.settings import read_settings
+from dictionaries.cache.statistics import Statistics
+from dictionaries.definition import Definition
+from dictionaries.lookup import Key, Rows, Source
+
+
+class Direct:
+    """Nothing is kept, so there is nothing to invalidate. Failures of the source: as ``on_error`` says."""
+
+    def __init__(self, definition: Definition, source: Source) -> None:
+        self._settings = read_settings(definition)
+        self._statistics = Statistics(definition)
+        self._fetcher = Fetcher(definition, source, self._settings, self._statistics)
+
+    def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
+        answers: dict[Key, Rows] = {}
+        unanswered = self._fetcher.fetch(keys, lambda _, found: answers.update(found), now_ms)
+        if unanswered is not None:
+            answers |= substitutes(self._settings, self._statistics, unanswered, {}, now_ms)
+        rows = [answers.get(key, ()) for key in keys]
+        self._statistics.count(misses=len(keys))
+        self._statistics.answered(rows)
+        return rows
+
+    def invalidate(self, keys: Sequence[Key] | None = None, prefix: str | None = None, token: str = "") -> int:
+        return 0
+
+    def statistics(self) -> Mapping[str, Any]:
+        return self._statistics.report(element_count=0, bytes_allocated=0, load_factor=0.0)
+
+    def close(self) -> None:
+        self._fetcher.close()

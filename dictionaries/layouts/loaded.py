@@ -1,0 +1,213 @@
+"""HASHED, FLAT, SPARSE_HASHED, HASHED_ARRAY: all rows in the memory of the process, loaded again from time to time."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Event, Lock, Thread
+from typing import Any, Protocol, runtime_checkable
+
+import structlog
+
+from changelog.errors import DovetailError
+from dictionaries.cache.executed import Executed
+from dictionaries.cache.failure import LookupRejected
+from dictionaries.cache.fetcher import CHUNK_KEYS
+from dictionaries.cache.key_text import key_text
+from dictionaries.cache.settings import OnError, read_settings
+from dictionaries.cache.statistics import Statistics, Status
+from dictionaries.definition import Definition
+from dictionaries.layouts.hybrid import wall_clock_ms
+from dictionaries.lookup import Key, Row, Rows, Source
+
+_SAMPLED_ROWS = 1_000
+_FIRST_RETRY_S = 1.0
+
+_log = structlog.get_logger(__name__)
+
+
+@runtime_checkable
+class Incremental(Protocol):
+    """A source that can give the rows that were written since a moment (UPDATE_FIELD)."""
+
+    def load_since(self, since_ms: int) -> Iterable[list[Row]]:
+        """The rows whose update field is not before the moment, less UPDATE_LAG."""
+        ...
+
+
+class Loaded:
+    """The rows by key, whole: a lookup never asks the source. The first one waits for the first load.
+
+    A reload builds the next dict beside the one that answers, and takes its place in one assignment; if it fails, the
+    old one goes on answering. It happens at a random time within LIFETIME(MIN .. MAX ..) after the last one. With
+    UPDATE_FIELD a reload asks for the rows written since the last load began (a deleted row stays until a whole load,
+    which ``invalidate()`` is).
+
+    The four names mean the same here. Several rows under a key: all of them are held.
+    """
+
+    def __init__(self, definition: Definition, source: Source, clock: Callable[[], int] = wall_clock_ms) -> None:
+        self._definition = definition
+        self._source = source
+        self._clock = clock
+        self._policy = read_settings(definition).on_error
+        self._statistics = Statistics(definition)
+        self._places = [definition.names.index(name) for name in definition.key]
+        self._has_increments = "update_field" in definition.source.parameters
+        self._rows: dict[Key, Rows] | None = None
+        self._loading = Lock()
+        self._executed = Executed()
+        self._loaded_since_ms = 0
+        self._bytes = 0
+        self._closing = Event()
+        self._reloader: Thread | None = None
+
+    def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
+        """Raises ServiceUnavailable while nothing could be loaded yet, or does what ``on_error`` says."""
+        rows = self._rows
+        if rows is None:
+            try:
+                rows = self._first_load()
+            except DovetailError as error:
+                rows = self._without_rows(error, len(keys))
+        get = rows.get
+        answers = [get(key, ()) for key in keys]
+        self._statistics.count(hot=len(keys))
+        self._statistics.answered(answers)
+        return answers
+
+    def invalidate(self, keys: Sequence[Key] | None = None, prefix: str | None = None, token: str = "") -> int:
+        """Loads anew: some keys, or (for a prefix, or nothing) everything; how many keys were held.
+
+        Raises ServiceUnavailable if the source does not answer; the old rows go on answering.
+        """
+        if not self._executed.first(token):
+            return 0
+        self._statistics.count(invalidations=1)
+        try:
+            return self._refresh(keys, prefix)
+        except DovetailError:
+            self._executed.forget(token)
+            raise
+
+    def load(self) -> None:
+        """Loads everything now. Raises ServiceUnavailable; the old rows go on answering."""
+        with self._loading:
+            self._load(whole=True)
+
+    def statistics(self) -> Mapping[str, Any]:
+        held = len(self._rows or ())
+        return self._statistics.report(
+            element_count=held, bytes_allocated=self._bytes, load_factor=1.0 if held else 0.0
+        )
+
+    def close(self) -> None:
+        self._closing.set()
+        if self._reloader is not None:
+            self._reloader.join(timeout=10)
+        self._source.close()
+
+    def _first_load(self) -> dict[Key, Rows]:
+        with self._loading:
+            if self._rows is None:
+                self._load(whole=True)
+                self._start_reloading()
+            assert self._rows is not None
+            return self._rows
+
+    def _without_rows(self, error: DovetailError, asked: int) -> dict[Key, Rows]:
+        if self._policy is OnError.NULL:
+            self._statistics.count(failed_keys=asked)
+            return {}
+        if self._policy is OnError.DEAD_LETTER:
+            raise LookupRejected(error.what, where=error.where, fix=error.fix) from error
+        raise error
+
+    def _refresh(self, keys: Sequence[Key] | None, prefix: str | None) -> int:
+        with self._loading:  # a load that is under way may hold older rows: wait for it, and replace them
+            held = self._rows or {}
+            if keys is None or prefix is not None or self._rows is None:
+                count = len([key for key in held if prefix is None or key_text(key).startswith(prefix)])
+                self._load(whole=True)
+                return count
+            count = len(held.keys() & keys)
+            fresh: dict[Key, Rows] = {}
+            for at in range(0, len(keys), CHUNK_KEYS):
+                chunk = keys[at : at + CHUNK_KEYS]
+                self._statistics.count(source_statements=1, source_keys=len(chunk))
+                fresh |= self._source.fetch(self._definition.key, chunk)
+            # A copy, so that a lookup under way sees either all of the refresh or nothing.
+            gone = frozenset(keys)
+            self._rows = {key: rows for key, rows in held.items() if key not in gone} | fresh
+            return count
+
+    def _load(self, whole: bool) -> None:
+        """The next rows take the place of the present ones. Under ``_loading``."""
+        started_s, started_ms = time.monotonic(), self._clock()
+        statistics = self._statistics
+        statistics.loading_start_ms = started_ms
+        statistics.status = Status.LOADING if self._rows is None else Status.LOADED_AND_RELOADING
+        try:
+            statistics.count(source_statements=1)
+            self._rows = self._next_rows(whole)
+        except DovetailError as error:
+            statistics.count(source_errors=1)
+            statistics.failed(error)
+            statistics.status = Status.FAILED if self._rows is None else Status.LOADED
+            raise
+        self._loaded_since_ms = started_ms
+        self._bytes = _estimated_bytes(self._rows)
+        statistics.loaded(self._clock(), time.monotonic() - started_s)
+
+    def _next_rows(self, whole: bool) -> dict[Key, Rows]:
+        source = self._source
+        if self._rows is not None and not whole and self._has_increments and isinstance(source, Incremental):
+            return self._rows | self._by_key(row for piece in source.load_since(self._loaded_since_ms) for row in piece)
+        return self._by_key(row for piece in source.load() for row in piece)
+
+    def _by_key(self, rows: Iterable[Row]) -> dict[Key, Rows]:
+        """Rows without a NULL in their key, which nothing equals."""
+        by_key: dict[Key, Rows] = {}
+        if len(self._places) == 1:
+            [place] = self._places
+            for row in rows:
+                key = row[place]
+                if key is not None:
+                    by_key[key] = (*by_key.get(key, ()), row)
+            return by_key
+        for row in rows:
+            key = tuple([row[place] for place in self._places])
+            if None not in key:
+                by_key[key] = (*by_key.get(key, ()), row)
+        return by_key
+
+    def _start_reloading(self) -> None:
+        if self._definition.lifetime_s[1] > 0 and self._reloader is None:
+            self._reloader = Thread(target=self._reload_forever, name=f"load {self._definition.name}", daemon=True)
+            self._reloader.start()
+
+    def _reload_forever(self) -> None:
+        least_s, greatest_s = self._definition.lifetime_s
+        pause_s = random.uniform(least_s, greatest_s)
+        while not self._closing.wait(pause_s):
+            try:
+                with self._loading:
+                    self._load(whole=False)
+                pause_s = random.uniform(least_s, greatest_s)
+            except DovetailError as error:
+                _log.warning("dictionary.reload_failed", dictionary=self._definition.name, error=str(error))
+                pause_s = min(_FIRST_RETRY_S, greatest_s)
+
+
+def _estimated_bytes(rows: Mapping[Key, Rows]) -> int:
+    """From the sizes of the first 1,000 entries."""
+    sampled = 0
+    for count, (key, found) in enumerate(rows.items()):
+        if count == _SAMPLED_ROWS:
+            break
+        sampled += sys.getsizeof(key) + sys.getsizeof(found)
+        sampled += sum(sys.getsizeof(row) + sum(map(sys.getsizeof, row)) for row in found)
+    counted = min(len(rows), _SAMPLED_ROWS)
+    return sys.getsizeof(rows) + (sampled * len(rows) // counted if counted else 0)

@@ -1,0 +1,88 @@
+"""A source that can be counted, slowed and broken, and dictionaries over it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from changelog.errors import ServiceUnavailable
+from changelog.schema import Column
+from dictionaries.definition import Definition, LayoutSpec, Parameter, SourceSpec
+from dictionaries.lookup import Key, Row, Rows
+
+NOW_MS = 1_700_000_000_000
+TTL_MS = 60_000
+
+
+@dataclass
+class FakeSource:
+    """Rows in a dict; ``before`` is called with the keys of each statement, after the rows were read."""
+
+    rows: dict[Key, Rows] = field(default_factory=dict)
+    before: Callable[[Sequence[Key]], None] = lambda keys: None
+    is_down: bool = False
+    asked: list[list[Key]] = field(default_factory=list)
+    loads: int = 0
+    since: list[int] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
+        with self.lock:
+            self.asked.append(list(keys))
+        if self.is_down:
+            raise ServiceUnavailable("the fake source is down")
+        found = {key: self.rows[key] for key in keys if key in self.rows}
+        self.before(keys)
+        return found
+
+    def load(self) -> Iterator[list[Row]]:
+        self.loads += 1
+        if self.is_down:
+            raise ServiceUnavailable("the fake source is down")
+        yield [row for rows in self.rows.values() for row in rows]
+
+    def load_since(self, since_ms: int) -> Iterator[list[Row]]:
+        self.since.append(since_ms)
+        yield [row for rows in self.rows.values() for row in rows]
+
+    def close(self) -> None:
+        pass
+
+    def put(self, **names: str) -> None:
+        self.rows |= {key: ((key, name),) for key, name in names.items()}
+
+    @property
+    def asked_keys(self) -> list[Key]:
+        return [key for keys in self.asked for key in keys]
+
+
+def definition(
+    layout: str = "hybrid_hash_cache",
+    *,
+    lifetime_s: tuple[int, int] = (0, 0),
+    hot_keys: int = 100,
+    source: Mapping[str, Parameter] | None = None,
+    parameters: Mapping[str, Parameter] | None = None,
+    **settings: Parameter,
+) -> Definition:
+    """A dictionary ``d(id string, name string)``; entries live for exactly a minute if nothing else is said."""
+    given: dict[str, Parameter] = {"ttl_jitter": 0.0, "timeout_ms": 50.0, **settings}
+    if layout == "hybrid_hash_cache":
+        parameters = {"ttl": TTL_MS / 1000, "path": "test", "max_hot_key_count": hot_keys, **(parameters or {})}
+    return Definition(
+        "d",
+        (Column("id", pa.string()), Column("name", pa.string())),
+        ("id",),
+        SourceSpec("fake", source or {}),
+        LayoutSpec(layout, parameters or {}),
+        lifetime_s,
+        given,
+    )
+
+
+def names(answers: Sequence[Rows]) -> list[str | None]:
+    """The second column of the only row of each answer; None: absent."""
+    return [rows[0][1] if rows else None for rows in answers]

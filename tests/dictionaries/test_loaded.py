@@ -1,0 +1,121 @@
+"""HASHED and its kin: all rows, loaded again from time to time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from changelog.errors import ServiceUnavailable
+from changelog.schema import Column
+from dictionaries.definition import Definition, LayoutSpec, SourceSpec
+from dictionaries.layouts.loaded import Loaded
+from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
+from tests.dictionaries.test_hybrid import settle
+
+
+@pytest.fixture
+def source() -> FakeSource:
+    source = FakeSource()
+    source.put(a="pen", b="ink")
+    return source
+
+
+@pytest.fixture
+def loaded(source: FakeSource) -> Iterator[Loaded]:
+    layout = Loaded(definition("hashed"), source)
+    yield layout
+    layout.close()
+
+
+def test_the_first_lookup_loads_and_no_other_asks(loaded: Loaded, source: FakeSource) -> None:
+    assert loaded.statistics()["status"] == "NOT_LOADED"
+    assert names(loaded.lookup(["a", "x"], NOW_MS)) == ["pen", None]
+    source.put(a="quill")
+    assert names(loaded.lookup(["a", "b"], NOW_MS)) == ["pen", "ink"]
+    assert (source.loads, source.asked) == (1, [])
+    figures = loaded.statistics()
+    assert (figures["status"], figures["element_count"], figures["hit_rate"]) == ("LOADED", 2, 1.0)
+    assert figures["bytes_allocated"] > 0
+
+
+def test_a_refresh_of_everything_loads_again(loaded: Loaded, source: FakeSource) -> None:
+    loaded.lookup(["a"], NOW_MS)
+    source.put(a="quill")
+    del source.rows["b"]
+    assert loaded.invalidate(token="r1") == 2
+    assert names(loaded.lookup(["a", "b"], NOW_MS)) == ["quill", None]
+    assert loaded.invalidate(token="r1") == 0
+    assert source.loads == 2
+
+
+def test_a_refresh_of_keys_asks_for_these(loaded: Loaded, source: FakeSource) -> None:
+    loaded.lookup(["a"], NOW_MS)
+    source.put(a="quill", b="blot", n="new")
+    del source.rows["b"]
+    assert loaded.invalidate(["a", "b", "n"]) == 2
+    assert names(loaded.lookup(["a", "b", "n"], NOW_MS)) == ["quill", None, "new"]
+    assert source.loads == 1
+
+
+def test_a_failed_load_keeps_the_old_rows(loaded: Loaded, source: FakeSource) -> None:
+    loaded.lookup(["a"], NOW_MS)
+    source.is_down = True
+    with pytest.raises(ServiceUnavailable):
+        loaded.invalidate(token="r1")
+    assert names(loaded.lookup(["a"], NOW_MS)) == ["pen"]
+    assert "down" in loaded.statistics()["last_exception"]
+    source.is_down = False
+    source.put(a="quill")
+    assert loaded.invalidate(token="r1") == 2
+    assert names(loaded.lookup(["a"], NOW_MS)) == ["quill"]
+
+
+def test_without_any_rows_a_failure_is_an_error(loaded: Loaded, source: FakeSource) -> None:
+    source.is_down = True
+    with pytest.raises(ServiceUnavailable):
+        loaded.lookup(["a"], NOW_MS)
+    assert loaded.statistics()["status"] == "FAILED"
+    source.is_down = False
+    assert names(loaded.lookup(["a"], NOW_MS)) == ["pen"]
+
+
+def test_it_loads_again_within_its_lifetime(source: FakeSource) -> None:
+    loaded = Loaded(definition("flat", lifetime_s=(0, 1)), source)
+    loaded.lookup(["a"], NOW_MS)
+    source.put(a="quill")
+    settle(lambda: names(loaded.lookup(["a"], NOW_MS)) == ["quill"])
+    loaded.close()
+
+
+def test_a_reload_asks_for_what_was_written_since_the_last_one(source: FakeSource) -> None:
+    made = definition("hashed", lifetime_s=(0, 1), source={"update_field": "name"})
+    loaded = Loaded(made, source, clock=lambda: NOW_MS)
+    loaded.lookup(["a"], NOW_MS)
+    source.put(a="quill")
+    settle(lambda: names(loaded.lookup(["a"], NOW_MS)) == ["quill"])
+    loaded.close()
+    assert source.loads == 1
+    assert set(source.since) == {NOW_MS}
+
+
+def test_threads_that_come_first_load_once(loaded: Loaded, source: FakeSource) -> None:
+    threads = [threading.Thread(target=loaded.lookup, args=(["a"], NOW_MS)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert source.loads == 1
+
+
+def test_composite_keys_several_rows_and_nulls() -> None:
+    columns = tuple(Column(name, pa.string()) for name in ("k1", "k2", "v"))
+    rows = (("a", "b", "1"), ("a", "b", "2"), ("a", None, "3"))
+    source = FakeSource({("a", "b"): rows})
+    made = Definition("d", columns, ("k1", "k2"), SourceSpec("fake"), LayoutSpec("hashed"))
+    loaded = Loaded(made, source)
+    assert loaded.lookup([("a", "b"), ("b", "a")], NOW_MS) == [rows[:2], ()]
+    assert loaded.invalidate(prefix="a,b") == 1
+    loaded.close()
