@@ -31,7 +31,7 @@ ROOMS = {
     "joins": room("changelog", "duckdb numpy pyarrow", pure=True),
     "sql": room("changelog joins", "duckdb numpy pyarrow sqlalchemy sqlglot", pure=True),
     "dictionaries": room("changelog", None),
-    "enrichment": room("changelog dictionaries joins sql", "numpy pyarrow", pure=True),
+    "enrichment": room("changelog dictionaries joins sql", "numpy orjson pyarrow", pure=True),
     "spark_jobs": room(
         "changelog dictionaries enrichment joins sql", "confluent_kafka numpy pandas polars pyarrow pyspark"
     ),

@@ -1,0 +1,1 @@
+"""Lookup joins as hosts call them: batches of records in, messages out."""

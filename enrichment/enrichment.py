@@ -1,0 +1,168 @@
+"""A lookup query from Kafka records to Kafka records, a batch at a time: what every host calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from changelog.changes import DELTA
+from changelog.decode import Decoder
+from changelog.encode import Encoded, encode
+from changelog.errors import InternalError
+from changelog.formats import json_text
+from changelog.hashing import row_hashes
+from changelog.rows import numpy_column
+from changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME
+from enrichment.flow import FlowOperator
+from enrichment.memo import LeftRows, Memo
+from enrichment.memo_store import Update
+from enrichment.messages import Emitted
+from joins.dataflow import Ingest, Sink
+from joins.lookup import Access, Lookup, LookupFlow
+
+ROWS_IN = "rows_in"
+ROWS_OUT = "rows_out"
+REJECTED_RECORDS = "rejected"
+UNFOUNDED = "unfounded"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a batch has to write, all of it in one transaction with the offsets of its records.
+
+    messages   records of the output topic, in order
+    updates    records of the memo's topic; to be given to ``Enricher.confirm`` when the transaction is committed
+    rejected   REJECTED: records that could not be read
+    counts     ROWS_IN, ROWS_OUT, REJECTED_RECORDS, UNFOUNDED
+    """
+
+    messages: Encoded
+    updates: list[Update]
+    rejected: pa.Table
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class Enricher:
+    """The flow with its lookups and, where the left side is updating, the memo of one input partition.
+
+    starts   the first offset of each partition that counts; 0 where none is given
+
+    One thread at a time. A step that raises has changed nothing. After a step either ``confirm`` or ``discard``.
+    """
+
+    def __init__(
+        self,
+        flow: LookupFlow,
+        lookups: Mapping[Access, Lookup],
+        memo: Memo | None = None,
+        snapshots: Mapping[str, pa.Table] | None = None,
+        starts: Mapping[int, int] | None = None,
+    ) -> None:
+        self._flow = flow
+        self._operator = FlowOperator(flow, lookups, snapshots)
+        self._decoder = Decoder(flow.scan.stream, flow.scan.columns)
+        self._starts = dict(starts or {})
+        self._memo = memo
+        if (memo is None) != (flow.ingest is Ingest.APPEND):
+            raise InternalError(f"a left side of {flow.ingest} rows {'needs a' if memo is None else 'has no'} memo")
+
+    def step(self, records: pa.Table | pa.RecordBatch, now_ms: int) -> Step:
+        """``records``: key, value, timestamp, partition, offset, in order of arrival."""
+        decoded = self._decoder.decode(records)
+        rows = self._counting(decoded.rows)
+        if self._memo is None:
+            messages, updates, unfounded = self._appended(rows, now_ms), list[Update](), 0
+        else:
+            messages, updates, unfounded = self._updated(self._memo, rows, now_ms)
+        counts = Counter(
+            {
+                ROWS_IN: records.num_rows,
+                ROWS_OUT: len(messages),
+                REJECTED_RECORDS: decoded.rejected.num_rows,
+                UNFOUNDED: unfounded,
+            }
+        )
+        return Step(messages, updates, decoded.rejected, counts)
+
+    def confirm(self, updates: Sequence[Update], offset: int | None = None) -> None:
+        """The transaction of these updates is committed."""
+        if self._memo is not None:
+            self._memo.confirm(updates, offset)
+
+    def discard(self) -> None:
+        """The transaction of all steps since the last ``confirm`` is aborted: they will be made again."""
+        if self._memo is not None:
+            self._memo.discard()
+
+    def _counting(self, rows: pa.Table) -> pa.Table:
+        """The rows from the start offsets on."""
+        if self._starts and rows.num_rows:
+            arrivals = numpy_column(rows, ARRIVAL)
+            partitions, offsets = arrivals >> OFFSET_BITS, arrivals & ((1 << OFFSET_BITS) - 1)
+            before = np.zeros(len(arrivals), dtype=np.bool_)
+            for partition, start in self._starts.items():
+                before |= (partitions == partition) & (offsets < start)
+            rows = rows.filter(pa.array(~before)) if before.any() else rows
+        return rows
+
+    def _appended(self, rows: pa.Table, now_ms: int) -> Encoded:
+        answered = self._operator.answer(rows.drop_columns([ARRIVAL]), now_ms)
+        return _encoded(self._flow.sink, answered, self._flow.sink.updating, self._flow.sink.format)
+
+    def _updated(self, memo: Memo, decoded: pa.Table, now_ms: int) -> tuple[Encoded, list[Update], int]:
+        rows = self._operator.scanned(decoded)
+        question = memo.ask(self._left_rows(decoded, rows))
+        asked = np.array(question.asked, dtype=np.int64)
+        # The place among those asked stands in for the arrival: it is what ties an answer to its row.
+        insertions = _with_column(rows.take(pa.array(asked)), ARRIVAL, pa.array(np.arange(len(asked)), pa.int64()))
+        answered = self._operator.answered(insertions, now_ms)
+        step = memo.settle(question, self._answers(answered, len(asked)))
+        return step.changes.records(self._flow.sink.format), step.updates, step.unfounded
+
+    def _left_rows(self, decoded: pa.Table, rows: pa.Table) -> LeftRows:
+        identities = _texts(rows, self._flow.identity)
+        deltas = rows.column(DELTA).to_pylist()
+        if self._flow.ingest is not Ingest.CHANGELOG_KV:
+            return LeftRows(identities, deltas, [None] * rows.num_rows)
+        return LeftRows(identities, deltas, _prints(decoded, rows))
+
+    def _answers(self, answered: pa.Table, count: int) -> list[tuple[Emitted, ...]]:
+        sink = self._flow.sink
+        encoded = _encoded(sink, answered, updating=False, output_format="changelog")
+        answers: list[list[Emitted]] = [[] for _ in range(count)]
+        for place, key, value in zip(answered.column(ARRIVAL).to_pylist(), encoded.keys, encoded.values, strict=True):
+            answers[place].append((key, value or b""))
+        return [tuple(records) for records in answers]
+
+
+def _encoded(sink: Sink, rows: pa.Table, updating: bool, output_format: str) -> Encoded:
+    key = tuple(zip(sink.key, sink.key_names, strict=True))
+    return encode(rows, sink.columns, key, updating, output_format)
+
+
+def _texts(rows: pa.Table, columns: Sequence[str]) -> list[bytes]:
+    """The identity of each row: a JSON object."""
+    if not columns:
+        return [b"{}"] * rows.num_rows
+    return [text.encode() for text in json_text.objects(rows.select(list(columns))).to_list()]
+
+
+def _prints(decoded: pa.Table, rows: pa.Table) -> list[int | None]:
+    """The hash of the record of each row in all columns but its times, which a retraction has of its own.
+
+    None for a row that became a delete because a condition rejected it: it ends whatever its primary key holds.
+    """
+    compared = [name for name in decoded.column_names if name not in (TIME, SEQUENCE, ARRIVAL, DELTA)]
+    hashes = row_hashes(decoded, compared)
+    by_arrival = np.argsort(numpy_column(decoded, ARRIVAL))
+    places = by_arrival[np.searchsorted(numpy_column(decoded, ARRIVAL)[by_arrival], numpy_column(rows, ARRIVAL))]
+    rejected = (numpy_column(decoded, DELTA)[places] > 0) & (numpy_column(rows, DELTA) < 0)
+    return [None if ended else print_ for print_, ended in zip(hashes[places].tolist(), rejected.tolist(), strict=True)]
+
+
+def _with_column(rows: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    return rows.set_column(rows.schema.get_field_index(name), name, values)

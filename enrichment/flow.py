@@ -1,0 +1,46 @@
+"""A lookup query as a batch operator: rows of the scan in, rows for the sink out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from changelog.errors import InternalError
+from enrichment.stage import StageOperator
+from joins.dataflow import transformed
+from joins.lookup import Access, Lookup, LookupFlow
+
+
+class FlowOperator:
+    """The scan's transforms, then one stage after the other, each with its own lookup.
+
+    Keeps no state of its own: what was answered is final, and the memo remembers it where the left side is updating.
+    """
+
+    def __init__(
+        self,
+        flow: LookupFlow,
+        lookups: Mapping[Access, Lookup],
+        snapshots: Mapping[str, pa.Table] | None = None,
+    ) -> None:
+        held = snapshots or {}
+        missing = [access.table for access in flow.accesses if access not in lookups]
+        if missing:
+            raise InternalError(f"no lookup was given for {', '.join(missing)}")
+        self._scan_transforms = tuple(step.bound(held) for step in flow.scan.transforms)
+        self._stages = [StageOperator(stage, lookups[stage.join.access], held) for stage in flow.stages]
+
+    def answer(self, rows: pa.Table, now_ms: int) -> pa.Table:
+        """``rows``: decoded rows of the scan (its columns, ``arrival`` if wanted, ``delta``), insertions only."""
+        return self.answered(self.scanned(rows), now_ms)
+
+    def scanned(self, rows: pa.Table) -> pa.Table:
+        """Decoded rows as they reach the first stage."""
+        return transformed(rows, self._scan_transforms)
+
+    def answered(self, rows: pa.Table, now_ms: int) -> pa.Table:
+        """Rows that reach the first stage as they reach the sink, in the same order."""
+        for stage in self._stages:
+            rows = stage(rows, now_ms)
+        return rows

@@ -1,0 +1,57 @@
+"""The records of an updating output, made from records that are kept: exact to the byte whatever their types.
+
+An ``Emitted`` is a record as it was written, its delta aside: the key, and the JSON of the value without ``_tp_delta``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from changelog.encode import Encoded
+from changelog.row_reader import WIRE_DELTA
+
+Emitted = tuple[bytes | None, bytes]
+
+
+@dataclass
+class NetChanges:
+    """What a batch adds to and takes from the output; what comes and goes within it leaves no trace."""
+
+    _counts: dict[Emitted, int] = field(default_factory=dict)
+    _groups: dict[Emitted, bytes] = field(default_factory=dict)
+
+    def add(self, identity: bytes, records: Iterable[Emitted], delta: int) -> None:
+        """``records`` belong to the left row ``identity``: next to its others where they have no key."""
+        for record in records:
+            self._counts[record] = self._counts.get(record, 0) + delta
+            key = record[0]
+            self._groups.setdefault(record, identity if key is None else key)
+
+    def records(self, output_format: str) -> Encoded:
+        """The rows of a key are adjacent, keys in order of first appearance, retractions first."""
+        groups: dict[bytes, tuple[list[Emitted], list[Emitted]]] = {}
+        for record, count in self._counts.items():
+            if count:
+                gone, come = groups.setdefault(self._groups[record], ([], []))
+                (come if count > 0 else gone).extend([record] * abs(count))
+        written = [_upserted(*group) if output_format == "upsert" else _marked(*group) for group in groups.values()]
+        pairs = [pair for group in written for pair in group]
+        return Encoded([key for key, _ in pairs], [value for _, value in pairs])
+
+
+def _marked(gone: list[Emitted], come: list[Emitted]) -> list[tuple[bytes | None, bytes | None]]:
+    return [
+        *((key, _with_delta(value, b"-1")) for key, value in gone),
+        *((key, _with_delta(value, b"1")) for key, value in come),
+    ]
+
+
+def _upserted(gone: list[Emitted], come: list[Emitted]) -> list[tuple[bytes | None, bytes | None]]:
+    """A record per key: its last inserted row, else a tombstone."""
+    return [come[-1]] if come else [(gone[-1][0], None)]
+
+
+def _with_delta(value: bytes, delta: bytes) -> bytes:
+    separator = b"," if len(value) > len(b"{}") else b""
+    return b"".join((value[:-1], separator, b'"', WIRE_DELTA.encode(), b'":', delta, b"}"))

@@ -1,0 +1,98 @@
+"""One lookup join on a batch: distinct keys asked once, their rows spread over the left rows.
+
+**Definition.** A left row is joined with every row under its key for which the residual condition holds. Without such a
+row INNER drops it and LEFT pads it, once. A key with a NULL matches nothing and is not asked. Left rows keep their
+order; the matches of one come in the order of the lookup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+import numpy as np
+import pyarrow as pa
+
+from changelog.changes import DELTA
+from changelog.errors import InternalError
+from changelog.rows import Positions, expand
+from changelog.schema import ARRIVAL
+from enrichment.added import AddedColumns
+from enrichment.keys import distinct_keys
+from joins.dataflow import JoinKind, Predicate, transformed
+from joins.lookup import Lookup, LookupStage, Rows
+
+
+class StageOperator:
+    """A stage with its lookup. Holds nothing between batches; several threads may call it."""
+
+    def __init__(self, stage: LookupStage, lookup: Lookup, snapshots: Mapping[str, pa.Table]) -> None:
+        self._join = stage.join
+        self._lookup = lookup
+        self._transforms = tuple(step.bound(snapshots) for step in stage.transforms)
+        self._outer = stage.join.kind is JoinKind.LEFT
+        self._added = AddedColumns(stage.join)
+        types = dict(zip(stage.join.access.columns, stage.join.access.types, strict=True))
+        self._key_types = [types.get(name) for name in stage.join.access.by]
+
+    def __call__(self, rows: pa.Table, now_ms: int) -> pa.Table:
+        keys = distinct_keys(rows, self._join.keys, self._key_types)
+        answers = self._lookup.lookup(keys.keys, now_ms) if keys.keys else []
+        if len(answers) != len(keys.keys):
+            raise InternalError(f"{len(keys.keys)} keys of {self._join.access.table}, {len(answers)} answers")
+        return transformed(self._joined(rows, keys.codes, answers), self._transforms)
+
+    def _joined(self, rows: pa.Table, codes: Positions, answers: Sequence[Rows]) -> pa.Table:
+        found = list(chain.from_iterable(answers))
+        added = self._added.of(found)
+        # One more than there are keys: the last stands for keys with a NULL, which have no rows.
+        counts = np.fromiter(chain(map(len, answers), (0,)), np.int64, len(answers) + 1)
+        starts = np.cumsum(counts) - counts
+        if self._join.condition is not None:
+            return self._conditional(self._join.condition, rows, added, starts[codes], counts[codes])
+        if self._outer:
+            starts[counts == 0] = len(found)
+            counts = np.maximum(counts, 1)
+        return self._side_by_side(rows, *_spread(starts[codes], counts[codes]), added)
+
+    def _conditional(
+        self, condition: Predicate, rows: pa.Table, added: list[pa.Array], starts: Positions, counts: Positions
+    ) -> pa.Table:
+        owners, matches = _spread(starts, counts)
+        candidates = self._side_by_side(rows, owners, matches, added)
+        holds = condition(candidates) if len(owners) else np.zeros(0, dtype=np.bool_)
+        owners, matches = owners[holds], matches[holds]
+        alone = np.full(rows.num_rows, self._outer)
+        alone[owners] = False
+        unmatched = np.flatnonzero(alone)
+        if len(unmatched) == 0:
+            return candidates if holds.all() else candidates.take(pa.array(np.flatnonzero(holds)))
+        padding = len(added[0]) - 1 if added else 0
+        owners = np.concatenate([owners, unmatched])
+        matches = np.concatenate([matches, np.full(len(unmatched), padding, dtype=np.int64)])
+        order = np.argsort(owners, kind="stable")
+        return self._side_by_side(rows, owners[order], matches[order], added)
+
+    def _side_by_side(self, rows: pa.Table, owners: Positions, matches: Positions, added: list[pa.Array]) -> pa.Table:
+        """The left rows ``owners``, each with the found row of ``matches``; ``arrival`` and ``delta`` stay last."""
+        left = rows if _is_every_row(owners, rows.num_rows) else rows.take(pa.array(owners))
+        positions = pa.array(matches)
+        columns = {field.name: (field, column) for field, column in zip(left.schema, left.columns, strict=True)}
+        carried = {name: columns.pop(name) for name in (ARRIVAL, DELTA) if name in columns}
+        for field, values in zip(self._added.schema, added, strict=True):
+            columns[field.name] = (field.with_nullable(True), values.take(positions))
+        parts = [*columns.values(), *carried.values()]
+        return pa.Table.from_arrays([column for _, column in parts], schema=pa.schema([field for field, _ in parts]))
+
+
+def _spread(starts: Positions, counts: Positions) -> tuple[Positions, Positions]:
+    """(left row, found row) of each pair; row i has the ``counts[i]`` found rows from ``starts[i]`` on."""
+    if counts.max(initial=0) <= 1:
+        owners = np.flatnonzero(counts)
+        return owners, starts[owners]
+    return expand(starts, starts + counts)
+
+
+def _is_every_row(owners: Positions, count: int) -> bool:
+    """Whether ``owners``, ascending, names each of ``count`` rows once."""
+    return len(owners) == count and (count == 0 or bool((np.diff(owners) == 1).all()))

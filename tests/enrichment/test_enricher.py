@@ -1,0 +1,98 @@
+"""From records to records: rejected ones, start offsets, and what an updating left side writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from changelog.changes import DELTA
+from changelog.errors import InternalError
+from changelog.schema import Kind
+from enrichment.enrichment import Enricher
+from enrichment.memo import Memo, MemoStore
+from joins.dataflow import Ingest, JoinKind
+from joins.lookup import LookupFlow
+from sql.expressions import RowMap
+from tests.enrichment.flows import KINDS, DictLookup, Host, flow, net, records, stage
+
+ROWS = {1: ((1, "a", 10),), 2: ((2, "b", 20),)}
+
+
+def enricher(made: LookupFlow, starts: Mapping[int, int] | None = None) -> Enricher:
+    memo = Memo(MemoStore(":memory:"), made.ingest) if made.ingest is not Ingest.APPEND else None
+    return Enricher(made, dict.fromkeys(made.accesses, DictLookup(ROWS)), memo, starts=starts)
+
+
+def test_bad_records_are_set_aside_and_counted() -> None:
+    made = flow(Ingest.APPEND, [stage(0, ("k",), JoinKind.INNER)])
+    good = records([((1, "x", 5), 1)], 0, Kind.APPEND)
+    bad = good.set_column(1, "value", pa.array([b"{"], pa.binary())).set_column(4, "offset", pa.array([1]))
+    step = enricher(made).step(pa.concat_tables([good, bad, good]), 0)
+    assert step.messages.values == [b'{"l.k":1,"l.id":"x","l.v":5,"r0.k":1,"r0.id":"a","r0.v":10}'] * 2
+    assert step.rejected.column("offset").to_pylist() == [1]
+    assert step.counts == {"rows_in": 3, "rows_out": 2, "rejected": 1, "unfounded": 0}
+
+
+def test_records_before_the_start_do_not_count() -> None:
+    made = flow(Ingest.APPEND, [stage(0, ("k",), JoinKind.INNER)])
+    batch = records([((1, str(place), 0), 1) for place in range(5)], 0, Kind.APPEND)
+    step = enricher(made, starts={0: 3, 7: 100}).step(batch, 0)
+    assert [row[1] for row in net(step.messages, made.sink.columns)] == ["3", "4"]
+
+
+def test_an_updating_side_needs_a_memo_and_no_other_has_one() -> None:
+    updating = flow(Ingest.UPSERT, [stage(0, ("k",), JoinKind.INNER)])
+    lookups = dict.fromkeys(updating.accesses, DictLookup(ROWS))
+    with pytest.raises(InternalError, match="needs a memo"):
+        Enricher(updating, lookups)
+    with pytest.raises(InternalError, match="has no memo"):
+        Enricher(replace(updating, ingest=Ingest.APPEND), lookups, Memo(MemoStore(":memory:"), Ingest.UPSERT))
+
+
+@pytest.mark.parametrize("ingest", [Ingest.UPSERT, Ingest.CHANGELOG_KV])
+def test_a_row_that_a_condition_rejects_ends_what_its_key_gave(ingest: Ingest) -> None:
+    made = flow(ingest, [stage(0, ("k",), JoinKind.LEFT)])
+    (renamed,) = made.scan.transforms
+    assert isinstance(renamed, RowMap)
+    filtered = replace(renamed, where='"v" > 3', on_reject="delete")
+    host = enricher(replace(made, scan=replace(made.scan, transforms=(filtered,))))
+    host.step(records([((1, "x", 5), 1)], 0, KINDS[ingest]), 0)
+    step = host.step(records([((1, "x", 2), 1)], 1, KINDS[ingest]), 0)
+    assert step.messages.keys == [b'{"k":1,"id":"x"}']
+    assert step.messages.values == [b'{"l.k":1,"l.id":"x","l.v":5,"r0.k":1,"r0.id":"a","r0.v":10,"_tp_delta":-1}']
+    assert step.counts["unfounded"] == 0
+
+
+def test_upserts_out_are_the_last_row_of_a_key_or_a_tombstone() -> None:
+    host = enricher(flow(Ingest.UPSERT, [stage(0, ("k",), JoinKind.INNER)], "upsert"))
+    first = host.step(records([((1, "x", 5), 1), ((2, "y", 5), 1)], 0, Kind.UPSERT), 0)
+    assert first.messages.keys == [b'{"k":1,"id":"x"}', b'{"k":2,"id":"y"}']
+    second = host.step(records([((2, "y", 5), -1), ((1, "x", 6), 1)], 2, Kind.UPSERT), 0)
+    assert second.messages.keys == [b'{"k":2,"id":"y"}', b'{"k":1,"id":"x"}']
+    assert second.messages.values[0] is None
+    assert b'"l.v":6' in (second.messages.values[1] or b"")
+
+
+def test_a_change_of_the_right_side_is_seen_by_rows_that_come_later(tmp_path: Path) -> None:
+    host = Host(flow(Ingest.UPSERT, [stage(0, ("k",), JoinKind.INNER)]), tmp_path, Kind.UPSERT)
+    host.right("r0", [((1, "a", 25), 1)])
+    batch = [((1, "s1", 3), 1), ((1, "s2", 1), 1)]
+    host.commit(batch, host.left(batch))
+    host.right("r0", [((1, "a", 22), 1)])
+    host.restart()
+    step = host.left([((1, "s1", 3), -1), ((1, "s2", 4), 1)])
+    assert net(step.messages, ("l.id", "l.v", "r0.v")) == {("s1", 3, 25): -1, ("s2", 1, 25): -1, ("s2", 4, 22): 1}
+    host.close()
+
+
+def test_rows_of_a_batch_keep_their_order() -> None:
+    made = flow(Ingest.CHANGELOG, [stage(0, ("k",), JoinKind.LEFT)])
+    host = enricher(made)
+    batch = [((key, name, 0), 1) for key, name in [(2, "x"), (9, "y"), (1, "z"), (2, "w")]]
+    step = host.step(records(batch, 0, Kind.CHANGELOG), 0)
+    assert [row[1] for row in net(step.messages, made.sink.columns)] == ["x", "y", "z", "w"]
+    assert DELTA not in made.sink.columns
