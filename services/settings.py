@@ -65,6 +65,9 @@ class Settings(BaseSettings):
     )
     stop_timeout_s: Seconds = Field(default=20, description="wait between asking a component to stop and killing it")
     broker_timeout_s: Seconds = Field(default=30, description="longest wait for Kafka to answer at start")
+    command_timeout_s: Seconds = Field(
+        default=10, description="longest wait for all lookup workers to answer a command"
+    )
 
     spark_master: str = Field(default="local[*]", description="Spark master URL")
     driver_memory_gib: int = Field(default=3, ge=1, description="heap of the Spark driver in GiB")
@@ -83,6 +86,24 @@ class Settings(BaseSettings):
     broker_wait_s: Seconds = Field(default=120, description="longest wait for a lost broker before a query fails")
     transaction_timeout_s: Seconds = Field(
         default=600, description="life of an output transaction; above the longest batch"
+    )
+
+    worker_port: Port = Field(
+        default=6066, description="port of a lookup worker's health and metrics; 0 or taken: a free one"
+    )
+    worker_bind: str = Field(default="127.0.0.1", description="address that a lookup worker's port is bound to")
+    worker_commit_interval_ms: int = Field(
+        default=50, ge=1, description="longest life of a lookup query's output transaction under load"
+    )
+    worker_commit_records: int = Field(
+        default=20_000, ge=1, description="records after which a lookup query commits before that"
+    )
+    worker_run_records: int = Field(default=5_000, ge=1, description="most records that a lookup query fetches at once")
+    worker_session_timeout_s: Seconds = Field(
+        default=10, description="silence after which a lookup worker's partitions go to others"
+    )
+    source_wait_s: Seconds = Field(
+        default=120, description="longest wait for a source that is away before a lookup query fails"
     )
 
     @property

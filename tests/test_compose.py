@@ -48,7 +48,7 @@ def test_the_schema_refuses_what_breaks_a_rule(path: tuple[str, ...], value: obj
 
 
 def test_it_holds_the_servers_of_the_stack() -> None:
-    assert set(SERVICES) == {"kafka", "redis", "mysql", "clickhouse", "spark"}
+    assert set(SERVICES) == {"kafka", "redis", "mysql", "clickhouse", "spark", "worker"}
 
 
 @pytest.mark.parametrize("name", [name for name in SERVICES if "build" in SERVICES[name]])
@@ -94,7 +94,8 @@ def test_no_password_stands_in_the_file() -> None:
     assert all(re.search(r":\$\{DOVETAIL_\w+:-\w+\}@", address) for address in addresses)
 
 
-def test_the_settings_it_gives_exist() -> None:
+@pytest.mark.parametrize("name", [name for name in SERVICES if "build" in SERVICES[name]])
+def test_the_settings_it_gives_exist(name: str) -> None:
     of_the_process = {"DOVETAIL_READY_FILE"}
     known = {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields} | of_the_process
-    assert set(SERVICES["spark"]["environment"]) <= known
+    assert set(SERVICES[name]["environment"]) <= known

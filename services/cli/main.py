@@ -9,11 +9,13 @@ from typing import Annotated
 
 import typer
 
+from services.cli import dictionary
 from services.cli.console import Console
 from services.cli.failures import FAILED, told
 from services.cli.run import run_script
 from services.cli.show import Format, Screen, rows_text
 from services.cli.tail import tail_rows
+from services.cli.worker import work
 from services.demo import demonstration
 from services.session import Session
 from services.settings import Settings, read_settings
@@ -29,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(dictionary.app, name="dictionary", epilog="Example: `dovetail dictionary stats products`")
 
 Output = Annotated[Format, typer.Option("--output", "-o", help="How rows are written.")]
 UntilIdle = Annotated[bool, typer.Option("--until-idle", help="End a streaming SELECT when its input is answered.")]
@@ -46,7 +49,7 @@ def _session(screen: Screen) -> Session:
 def up(
     without: Annotated[list[str] | None, typer.Option(help="A component to leave out; may be given again.")] = None,
 ) -> None:
-    """Start the local stack: Kafka, Redis and the Spark runner. What runs already is left alone."""
+    """Start the local stack: Kafka, Redis, the Spark runner and a lookup worker. What runs already is left alone."""
     screen = Screen()
     with told(screen):
         stack = Stack(_settings())
@@ -81,7 +84,7 @@ def status(output: Output = Format.TABLE) -> None:
 
 @app.command(epilog="Examples: `dovetail logs`, `dovetail logs spark -f`")
 def logs(
-    component: Annotated[str, typer.Argument(help="kafka, redis, spark or supervisor.")] = "spark",
+    component: Annotated[str, typer.Argument(help="kafka, redis, spark, worker or supervisor.")] = "spark",
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with the lines to come.")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="So many lines of the past.")] = 100,
 ) -> None:
@@ -159,10 +162,17 @@ def verify(
 def demo(
     events: Annotated[int, typer.Option(min=1, help="Events of the click-through pipeline.")] = demonstration.EVENTS,
 ) -> None:
-    """Run two examples through a real Kafka and Spark of their own, start to end. A running stack is not touched."""
+    """Run three examples through a stack of their own, start to end. A running stack is not touched."""
     screen = Screen()
     with told(screen):
         raise typer.Exit(demonstration.run(_settings(), screen, events))
+
+
+@app.command(epilog="Example: `dovetail worker`")
+def worker() -> None:
+    """Run a lookup worker until Ctrl-C. The partitions of lookup queries spread over all workers that run."""
+    with told(Screen()):
+        work(_settings())
 
 
 @app.command("version", epilog="Example: `dovetail version`")

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from changelog.errors import StackError
 from services.stack.component import Component
 from services.stack.kafka import KafkaBroker
+from services.stack.lookup_worker import LookupWorker
 from services.stack.redis_server import RedisServer
 from services.stack.spark_runner import SparkRunner
 
-COMPONENTS: tuple[Component, ...] = (KafkaBroker(), RedisServer(), SparkRunner())
+COMPONENTS: tuple[Component, ...] = (KafkaBroker(), RedisServer(), SparkRunner(), LookupWorker())
 COMPONENT_NAMES: tuple[str, ...] = tuple(component.name for component in COMPONENTS)
 
 

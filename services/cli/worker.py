@@ -1,0 +1,22 @@
+"""``dovetail worker``: one more lookup worker, in the foreground."""
+
+from __future__ import annotations
+
+import threading
+
+from services.settings import Settings
+from services.stack import Stack
+from services.worker.__main__ import run, told_to_stop
+from services.worker.logs import configure_logs
+
+
+def work(settings: Settings) -> None:
+    """Until it is told to stop. The partitions of all lookup queries spread over the workers that run.
+
+    Raises DovetailError where what it needs is not there.
+    """
+    connected = Stack(settings).connected_settings()
+    configure_logs(connected.log_level, connected.log_format)
+    stopped = threading.Event()
+    told_to_stop(stopped)
+    run(connected, stopped)

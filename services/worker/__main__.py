@@ -1,0 +1,97 @@
+"""``python -m services.worker``: a lookup worker, until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from dataclasses import replace
+from types import FrameType
+
+from changelog.errors import DovetailError, ServiceUnavailable
+from services.settings import Settings, read_settings
+from services.stack.kafka import broker_answers
+from services.worker.commands import CommandReader
+from services.worker.http import HealthServer
+from services.worker.logs import configure_logs
+from services.worker.settings import WorkerSettings
+from services.worker.supervisor import Supervisor, discard_orphans
+from sql.catalog import Catalog, Worker
+
+_LOG = logging.getLogger("dovetail.worker")
+_LOOK_S = 0.2
+_STALE_S = 10.0
+
+
+def run(settings: Settings, stopped: threading.Event) -> None:
+    """Look at the catalog until ``stopped``. Raises ServiceUnavailable if a service is away at first."""
+    of_worker = WorkerSettings.of(settings)
+    _await_broker(of_worker)
+    catalog = Catalog.open(of_worker.catalog_url)
+    worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=_now_ms())
+    looked_s = [time.monotonic()]
+    supervisor = Supervisor(worker, of_worker, settings.stop_timeout_s, catalog, settings.as_environment())
+    server = HealthServer(
+        supervisor, lambda: time.monotonic() - looked_s[0] < _STALE_S, settings.worker_bind, settings.worker_port
+    )
+    supervisor.introduce(replace(worker, address=server.address))
+    discard_orphans(supervisor.files, catalog)
+    commands = CommandReader(of_worker.brokers, of_worker.broker_timeout_s, worker.id, supervisor.command)
+    _LOG.info("worker %s takes up lookup queries, brokers %s, %s", worker.id, of_worker.brokers, server.address)
+    while not stopped.wait(_LOOK_S):
+        try:
+            supervisor.look()
+            looked_s[0] = time.monotonic()
+        except ServiceUnavailable as failure:
+            _LOG.warning("the catalog is out of reach, looking again\n%s", failure)
+    commands.close()
+    supervisor.stop()
+    server.close()
+    catalog.close()
+    _LOG.info("stopped")
+
+
+def _await_broker(settings: WorkerSettings) -> None:
+    deadline = time.monotonic() + settings.broker_timeout_s
+    while not broker_answers(settings.brokers):
+        if time.monotonic() > deadline:
+            raise ServiceUnavailable(
+                f"no broker answered at {settings.brokers} within {settings.broker_timeout_s:g} s",
+                where="the lookup worker",
+                fix="start the broker (dovetail up), or set DOVETAIL_BROKERS to where it listens",
+            )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def told_to_stop(stopped: threading.Event) -> None:
+    """Let SIGTERM and Ctrl-C set ``stopped``."""
+
+    def stop(signal_number: int, frame: FrameType | None) -> None:
+        stopped.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+
+
+def main() -> int:
+    stopped = threading.Event()
+    told_to_stop(stopped)
+    try:
+        settings = read_settings()
+        configure_logs(settings.log_level, settings.log_format)
+        run(settings, stopped)
+    except DovetailError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""A world for lookup queries: a broker, a catalog, a SQLite database to look up in, and processes that answer."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from confluent_kafka import Producer
+
+from changelog.errors import StackError
+from services.session import Session
+from services.session.drained import Reading
+from services.session.kafka_topics import Topics
+from services.session.queries import queries_of
+from services.settings import Settings
+from services.stack.temporary import temporary_settings
+from services.worker.process import Child
+from spark_jobs import topics as topic_admin
+from sql.catalog import Actual, Catalog, Query
+from sql.parse import parse_one
+from sql.query import plan_query
+from sql.statements import CreateView
+from tests.spark.kafka import messages
+
+_WAIT_S = 60.0
+_POLL_S = 0.05
+_numbers = itertools.count(1)
+
+
+class World:
+    """Names are suffixed by ``number``, so that tests share a broker."""
+
+    def __init__(self, broker: str, folder: Path) -> None:
+        self.number = next(_numbers)
+        self.broker = broker
+        self.folder = folder
+        self.settings: Settings = temporary_settings(
+            folder, brokers=broker, worker_session_timeout_s=6.0, worker_run_records=500, source_wait_s=20.0
+        )
+        self.catalog = Catalog.open(self.settings.catalog_address)
+        self.session = Session(self.settings, self.catalog, broker)
+        self.topics = Topics(broker, 10.0)
+        self.database = folder / "source.db"
+        self._children: list[Child] = []
+
+    # -- what there is
+
+    def execute(self, text: str) -> None:
+        self.session.execute(parse_one(text))
+
+    def fill(self, table: str, rows: Iterable[tuple[Any, ...]], columns: str) -> None:
+        with sqlite3.connect(self.database) as connection:
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {table} ({columns})")
+            marks = ", ".join("?" * (columns.count(",") + 1 - columns.count("PRIMARY KEY (")))
+            connection.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({marks})", rows)
+
+    def view(self, text: str) -> Query:
+        """A materialized view in the catalog, with its topics; whoever runs, runs it."""
+        statement = parse_one(text)
+        assert isinstance(statement, CreateView)
+        plan = plan_query(statement.name, statement, self.catalog)
+        *upstream, query = queries_of(plan, text)
+        topic_admin.ensure(topic_admin.admin(self.broker), {made.topic: 1 for made in (*upstream, query)})
+        _, made = self.catalog.create(statement, now_ms=0, uses=plan.reads, query=query, upstream=upstream)
+        assert made is not None
+        return made
+
+    def send(self, topic: str, values: Iterable[Mapping[str, Any]], key: str = "k") -> None:
+        producer = Producer(
+            {
+                "bootstrap.servers": self.broker,
+                "linger.ms": 5,
+                "partitioner": "murmur2_random",
+                "compression.type": "lz4",
+            }
+        )
+        for value in values:
+            producer.produce(topic, orjson.dumps(value), orjson.dumps({key: value.get(key)}))
+            producer.poll(0)
+        assert producer.flush(30) == 0
+
+    def send_bytes(self, topic: str, value: bytes) -> None:
+        producer = Producer({"bootstrap.servers": self.broker})
+        producer.produce(topic, value)
+        assert producer.flush(30) == 0
+
+    # -- who answers
+
+    def start(self, query: str, worker: str = "w1") -> Child:
+        files = self.folder / "workers" / worker
+        child = Child(query, worker, files, self.settings.as_environment())
+        self._children.append(child)
+        return child
+
+    def kill(self, child: Child) -> None:
+        with suppress(ProcessLookupError):
+            child.signal(signal.SIGKILL)
+        self.until(lambda: child.ended() is not None)
+
+    def stop(self, child: Child) -> int:
+        self.until(lambda: child.stop(20.0))
+        code = child.ended()
+        assert code is not None
+        return code
+
+    def close(self) -> None:
+        for child in self._children:
+            self.kill(child)
+            child.last_words()
+        self.catalog.close()
+
+    # -- what comes of it
+
+    def until(self, holds: Callable[[], bool], wait_s: float = _WAIT_S) -> None:
+        deadline = time.monotonic() + wait_s
+        while not holds():
+            if time.monotonic() > deadline:
+                words = "\n".join(child.last_words() for child in self._children)
+                raise AssertionError(f"it did not come to hold within {wait_s:g} s\n{words}")
+            time.sleep(_POLL_S)
+
+    def drained(self, query: str, topic: str) -> None:
+        """Wait until the query has answered all that ``topic`` holds."""
+        ends = {topic: self.topics.settled_ends(topic)}
+
+        def reached() -> bool:
+            now = self.catalog.query(query)
+            if now.actual is Actual.FAILED:
+                raise StackError(now.error)
+            return Reading.of(now).includes(ends)
+
+        self.until(reached)
+
+    def values(self, topic: str) -> list[dict[str, Any]]:
+        """As a read_committed reader sees them."""
+        return [orjson.loads(message.value() or b"null") for message in messages(self.broker, topic)]
+
+
+@pytest.fixture
+def world(broker: str, tmp_path: Path) -> Iterator[World]:
+    made = World(broker, tmp_path)
+    yield made
+    made.close()

@@ -1,0 +1,107 @@
+"""A lane by itself: runs are given to it by hand, and its answers are made up."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+import pyarrow as pa
+
+from changelog.decode import REJECTED
+from changelog.encode import Encoded
+from enrichment.enrichment import Step
+from enrichment.memo_store import Update
+from services.worker.group import NOBODY, Member
+from services.worker.lane import Lane, LaneSettings, Topics
+from services.worker.runs import Run
+from services.worker.transactions import Place
+from spark_jobs.sink import Target
+
+
+@dataclass(frozen=True)
+class Given:
+    """A record that no broker has given."""
+
+    offset: int
+    value: bytes | None
+    key: bytes | None = b"k"
+    timestamp: int = 0
+
+
+def run(start: int, count: int, partition: int = 0) -> Run:
+    """Records n = start, start + 1, .."""
+    records = [Given(offset, orjson.dumps({"n": offset})) for offset in range(start, start + count)]
+    return Run(partition, start, start + count, records)
+
+
+@dataclass
+class Echo:
+    """Answers each record by itself. ``before`` may raise."""
+
+    before: Callable[[Sequence[int]], None] = lambda numbers: None
+    steps: list[list[int]] = field(default_factory=list)
+
+    def restore(self) -> None:
+        pass
+
+    def step(self, records: pa.RecordBatch, now_ms: int) -> Step:
+        values = records.column("value").to_pylist()
+        numbers = [orjson.loads(value)["n"] for value in values]
+        self.before(numbers)
+        self.steps.append(numbers)
+        counts = Counter({"rows_in": len(values), "rows_out": len(values)})
+        return Step(Encoded([None] * len(values), values), [], REJECTED.empty_table(), counts)
+
+    def confirm(self, updates: Sequence[Update], memo_end: int | None) -> None:
+        pass
+
+    def discard(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@dataclass
+class Bench:
+    """Makes lanes of one query over topics of one test."""
+
+    broker: str
+    identity: str
+    input: str
+    output: str
+    letters: str
+    failures: list[BaseException] = field(default_factory=list)
+    opened: list[Lane] = field(default_factory=list)
+
+    @property
+    def target(self) -> Target:
+        return Target(self.broker, self.identity, "", 60.0, 20.0)
+
+    def lane(self, answering: Echo, settings: LaneSettings | None = None, member: Member | None = None) -> Lane:
+        lane = Lane(
+            Place(self.target, self.input, 0, 0),
+            # A group without members takes offsets from anybody.
+            member or Member(self.identity, NOBODY, ""),
+            Topics(self.output, self.letters),
+            "q",
+            answering,
+            settings or LaneSettings(),
+            self.failures.append,
+        )
+        self.opened.append(lane)
+        return lane
+
+    def close(self) -> None:
+        for lane in self.opened:
+            lane.close()
+
+
+def until(holds: Callable[[], bool], wait_s: float = 20.0) -> None:
+    deadline = time.monotonic() + wait_s
+    while not holds():
+        assert time.monotonic() < deadline, "it did not come to hold"
+        time.sleep(0.01)

@@ -1,0 +1,165 @@
+"""A lane against a real broker: what fails is tried again, isolated or handed over, and nothing comes twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from confluent_kafka import Producer
+
+from changelog.errors import ServiceUnavailable
+from services.worker import group
+from services.worker.group import Member
+from services.worker.lane import LaneSettings
+from services.worker.runs import Run
+from spark_jobs.sink import producer_settings
+from tests.spark.kafka import messages, values
+from tests.worker.lanes import Bench, Echo, Given, run, until
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture
+def bench(broker: str, topics: Callable[..., str]) -> Iterator[Bench]:
+    made = Bench(broker, topics("identity"), topics("input"), topics("output"), topics("letters"))
+    yield made
+    made.close()
+
+
+def numbers(bench: Bench) -> list[object]:
+    return [value["n"] for value in values(bench.broker, bench.output)]
+
+
+def test_the_form_of_group_metadata_is_that_of_the_library(broker: str) -> None:
+    group.check(broker)
+
+
+def test_runs_are_answered_in_order_and_committed(bench: Bench) -> None:
+    lane = bench.lane(Echo())
+    assert lane.open() == 0
+    assert [lane.offer(run(0, 10)), lane.offer(run(10, 5))] == [None, None]
+    until(lambda: lane.reached == 15)
+    lane.close()
+    assert numbers(bench) == list(range(15))
+    assert lane.counts["rows_in"] == 15
+    assert bench.lane(Echo()).open() == 15
+
+
+def test_a_run_that_was_lost_is_asked_for_again(bench: Bench) -> None:
+    lane = bench.lane(Echo())
+    lane.open()
+    assert lane.offer(run(0, 5)) is None
+    assert lane.offer(run(8, 5)) == 5
+    assert lane.offer(run(5, 8)) is None
+    until(lambda: lane.reached == 13)
+    assert numbers(bench) == list(range(13))
+
+
+def test_a_run_without_records_moves_on(bench: Bench) -> None:
+    lane = bench.lane(Echo())
+    lane.open()
+    lane.offer(Run(0, 0, 3, []))
+    until(lambda: lane.reached == 3)
+    lane.offer(run(3, 2))
+    until(lambda: lane.reached == 5)
+    assert numbers(bench) == [3, 4]
+
+
+def test_a_poison_record_is_a_dead_letter_and_the_rest_goes_on(bench: Bench) -> None:
+    def poison(given: Sequence[int]) -> None:
+        if 7 in given:
+            raise ZeroDivisionError("seven")
+
+    lane = bench.lane(Echo(poison))
+    lane.open()
+    lane.offer(run(0, 20))
+    until(lambda: lane.reached == 20)
+    assert numbers(bench) == [n for n in range(20) if n != 7]
+    [letter] = messages(bench.broker, bench.letters)
+    headers = dict(letter.headers() or [])
+    assert letter.value() == b'{"n":7}'
+    assert (headers["dovetail.offset"], headers["dovetail.reason"]) == (b"7", b"ZeroDivisionError: seven")
+    assert lane.counts["rejected"] == 1
+
+
+def test_a_service_that_is_away_is_waited_for(bench: Bench) -> None:
+    left = [3]
+
+    def away(given: Sequence[int]) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise ServiceUnavailable("the source is away")
+
+    lane = bench.lane(Echo(away))
+    lane.open()
+    lane.offer(run(0, 5))
+    until(lambda: lane.reached == 5)
+    assert numbers(bench) == list(range(5))
+    assert bench.failures == []
+
+
+def test_a_service_that_stays_away_ends_the_query_and_nothing_is_lost(bench: Bench) -> None:
+    def away(given: Sequence[int]) -> None:
+        if 10 in given:
+            raise ServiceUnavailable("the source is away")
+
+    lane = bench.lane(Echo(away), LaneSettings(wait_s=0.3))
+    lane.open()
+    lane.offer(run(0, 10))
+    lane.offer(run(10, 10))
+    until(lambda: bool(bench.failures))
+    assert "the source is away" in str(bench.failures[0])
+    lane.close()
+    resumed = bench.lane(Echo())
+    assert resumed.open() == 10
+    resumed.offer(run(10, 10))
+    until(lambda: resumed.reached == 20)
+    assert numbers(bench) == list(range(20))
+
+
+def test_a_fenced_lane_begins_again_where_the_broker_says(bench: Bench) -> None:
+    lane = bench.lane(Echo())
+    lane.open()
+    lane.offer(run(0, 5))
+    until(lambda: lane.reached == 5)
+    rival = Producer(producer_settings(bench.target, 0))
+    rival.init_transactions(20)
+    lane.offer(run(5, 5))
+    until(lambda: lane.reached == 10)
+    assert numbers(bench) == list(range(10))
+
+
+def test_half_a_transaction_is_taken_back(bench: Bench) -> None:
+    """What a killed process has written, and not committed, is not read, and is written again."""
+    killed = Producer(producer_settings(bench.target, 0))
+    killed.init_transactions(20)
+    killed.begin_transaction()
+    killed.produce(bench.output, b'{"n":0}')
+    killed.flush(10)
+    lane = bench.lane(Echo())
+    assert lane.open() == 0
+    lane.offer(run(0, 3))
+    until(lambda: lane.reached == 3)
+    assert numbers(bench) == [0, 1, 2]
+
+
+def test_who_is_no_member_commits_nothing(bench: Bench) -> None:
+    zombie = bench.lane(Echo(), member=Member(bench.identity, 7, "somebody"))
+    zombie.open()
+    zombie.offer(run(0, 5))
+    until(lambda: not zombie.has_room)
+    zombie.close()
+    assert numbers(bench) == []
+    assert bench.failures == []
+
+
+def test_an_answer_that_is_too_large_is_a_dead_letter(bench: Bench) -> None:
+    lane = bench.lane(Echo())
+    lane.open()
+    given = run(0, 3)
+    large = Given(1, b'{"n":1,"x":"%s"}' % (b"x" * 1_000_000))
+    lane.offer(Run(0, 0, 3, [given.records[0], large, given.records[2]]))
+    until(lambda: lane.reached == 3)
+    assert numbers(bench) == [0, 2]
+    [letter] = messages(bench.broker, bench.letters)
+    assert (letter.value() or b"x").startswith(b'{"n":1,"x":"xxx')

@@ -1,0 +1,54 @@
+"""The parts of a worker that need no server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from services.worker.progress import Report, merged
+from services.worker.runs import Run, as_batch
+from services.worker.supervisor import claimed_folder, joined
+from tests.worker.lanes import Given, run
+
+
+def test_a_run_is_cut_at_an_offset() -> None:
+    whole = run(10, 5)
+    assert whole.after(10) is whole
+    cut = whole.after(13)
+    assert (cut.start, cut.end, [record.offset for record in cut.records]) == (13, 15, [13, 14])
+
+
+def test_a_run_becomes_what_a_decoder_takes() -> None:
+    batch = as_batch(3, [Given(7, b"v", None, 1000)])
+    assert batch.to_pylist()[0]["value"] == b"v"
+    assert batch.column("partition").to_pylist() == [3]
+    assert batch.column("offset").to_pylist() == [7]
+    assert as_batch(0, Run(0, 0, 1, []).records).num_rows == 0
+
+
+def test_reports_of_several_workers_are_merged() -> None:
+    first = merged({}, "t", {0: 5, 1: 0}, Report("a", {0: 10}, {"rows_in": 5}, 3))
+    both = merged(first, "t", {0: 5, 1: 0}, Report("b", {0: 7, 1: 4}, {"rows_in": 4}, 2))
+    assert both["starts"] == {"t": {"0": 5, "1": 0}}
+    assert both["offsets"] == {"t": {"0": 10, "1": 4}}
+    assert both["counts"] == {"rows_in": 9}
+    assert merged(both, "t", {0: 5, 1: 0}, Report("b", {1: 4}, {"rows_in": 4}, 2)) == both
+
+
+def test_answers_of_several_processes_are_one() -> None:
+    one = {"ok": True, "detail": {"invalidated": 2, "dictionaries": [1]}}
+    other = {"ok": True, "detail": {"invalidated": 3, "dictionaries": [2]}}
+    assert joined([one, other]) == {"ok": True, "detail": {"invalidated": 5, "dictionaries": [1, 2]}}
+    refused = {"ok": False, "detail": {"error": "no"}}
+    assert joined([one, refused]) == refused
+    assert joined([]) == {"ok": True, "detail": {}}
+
+
+def test_workers_of_one_machine_have_folders_of_their_own(tmp_path: Path) -> None:
+    first, lock = claimed_folder(tmp_path)
+    second, other = claimed_folder(tmp_path)
+    assert first != second
+    lock.close()
+    again, third = claimed_folder(tmp_path)
+    assert again == first
+    other.close()
+    third.close()

@@ -1,0 +1,157 @@
+"""The worker as a process: it follows the catalog, commands and signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from services.commands import Command
+from sql.catalog import Actual, Desired, Worker
+from tests.worker.conftest import World
+from tests.worker.test_end_to_end import orders_and_products
+
+pytestmark = pytest.mark.services
+
+_ROOT = Path(__file__).resolve().parents[2]
+_LONG_AGO_MS = 0
+
+
+@contextmanager
+def working(world: World, *, killed: bool = False) -> Iterator[Worker]:
+    """A worker, seen in the catalog; at the end it is told to stop, and must end well, unless it is ``killed``."""
+    log = (world.folder / f"worker-{world.number}.log").open("w+")
+    known = {worker.id for worker in world.catalog.workers(_LONG_AGO_MS)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "services.worker"],
+        cwd=_ROOT,
+        env=os.environ | world.settings.as_environment(),
+        stdout=log,
+        stderr=log,
+    )
+    try:
+        world.until(lambda: bool(new(world, known)))
+        yield new(world, known)[0]
+        if not killed:
+            process.terminate()
+            assert process.wait(30) == 0
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        log.seek(0)
+        print(log.read())
+        log.close()
+
+
+def new(world: World, known: set[str]) -> list[Worker]:
+    return [worker for worker in world.catalog.workers(_LONG_AGO_MS) if worker.id not in known and worker.address]
+
+
+def is_now(world: World, query: str, actual: Actual) -> bool:
+    return world.catalog.query(query).actual is actual
+
+
+def child_of(worker: Worker) -> psutil.Process:
+    [child] = psutil.Process(worker.pid).children()
+    return child
+
+
+def test_a_query_is_run_paused_resumed_and_dropped(world: World) -> None:
+    orders, view = orders_and_products(world)
+    world.send(orders, [{"n": 0, "k": 0}])
+    with working(world) as worker:
+        world.until(lambda: is_now(world, view, Actual.RUNNING))
+        world.drained(view, orders)
+        assert httpx.get(f"{worker.address}/healthz").json()["queries"] == [view]
+        world.until(lambda: httpx.get(f"{worker.address}/readyz").is_success)
+        assert f'dovetail_worker_rows_in_total{{query="{view}"}} 1.0' in httpx.get(f"{worker.address}/metrics").text
+        world.catalog.want(view, Desired.PAUSED, now_ms=0)
+        world.until(lambda: is_now(world, view, Actual.PAUSED))
+        world.send(orders, [{"n": 1, "k": 1}])
+        world.catalog.want(view, Desired.RUNNING, now_ms=0)
+        world.drained(view, orders)
+        assert [row["n"] for row in world.values(view)] == [0, 1]
+        world.catalog.want(view, Desired.DROPPED, now_ms=0)
+        world.until(lambda: all(query.name != view for query in world.catalog.queries(dropped=True)))
+        assert [path for path in (world.folder / "worker" / "1").iterdir() if path.is_dir()] == []
+    assert world.catalog.workers(_LONG_AGO_MS) == []
+
+
+def test_a_child_that_dies_is_started_again(world: World) -> None:
+    orders, view = orders_and_products(world)
+    with working(world) as worker:
+        world.until(lambda: is_now(world, view, Actual.RUNNING))
+        world.send(orders, [{"n": n, "k": 1} for n in range(100)])
+        world.drained(view, orders)
+        child_of(worker).send_signal(signal.SIGKILL)
+        world.send(orders, [{"n": n, "k": 1} for n in range(100, 200)])
+        world.drained(view, orders)
+        assert sorted(row["n"] for row in world.values(view)) == list(range(200))
+    assert is_now(world, view, Actual.STOPPED)
+
+
+def test_a_worker_that_dies_takes_its_children_along(world: World) -> None:
+    _, view = orders_and_products(world)
+    with working(world, killed=True) as worker:
+        world.until(lambda: is_now(world, view, Actual.RUNNING))
+        child = child_of(worker)
+        os.kill(worker.pid, signal.SIGKILL)
+        child.wait(20)
+
+
+def test_a_query_that_cannot_run_says_why(world: World) -> None:
+    _, view = orders_and_products(world)
+    world.database.unlink()
+    world.catalog.set_checkpoint(
+        world.catalog.query(view).id,
+        '{"identity": "i", "fingerprint": "of another plan", "plan": "", "starts": {}, "snapshots": {}}',
+    )
+    with working(world):
+        world.until(lambda: is_now(world, view, Actual.FAILED))
+    assert "was started with another plan" in world.catalog.query(view).error
+
+
+def test_commands_are_answered_once_by_each_worker(world: World) -> None:
+    orders, view = orders_and_products(world)
+    world.send(orders, [{"n": 0, "k": 0}])
+    with working(world) as worker:
+        world.drained(view, orders)
+        commander = world.session.context.commander
+        answers = commander.give(Command("stats"), lambda: [worker.id])
+        [figures] = answers.given[0].detail["dictionaries"]
+        assert figures["name"] == f"products{world.number}"
+        refreshed = commander.give(Command("refresh", f"products{world.number}"), lambda: [worker.id])
+        assert (refreshed.silent, refreshed.failed) == ((), ())
+        [unknown] = commander.give(Command("dance"), lambda: [worker.id]).given
+        assert "dance" in unknown.error
+
+
+def test_a_row_of_a_looked_up_stream_is_seen_by_what_comes_after_it(world: World) -> None:
+    """Also after a restart, which reads the stream from where it stopped."""
+    orders, goods, view = f"orders{world.number}", f"goods{world.number}", f"stocked{world.number}"
+    world.execute(f"CREATE STREAM {orders} (n int, k int)")
+    world.execute(f"CREATE MUTABLE STREAM {goods} (k int, name string) PRIMARY KEY (k)")
+    world.view(
+        f"CREATE MATERIALIZED VIEW {view} AS SELECT o.n, g.name FROM {orders} AS o "
+        f"JOIN {goods} AS g ON o.k = g.k SETTINGS join_algorithm = 'direct', seek_to = 'earliest'"
+    )
+    child = world.start(view)
+    for n in range(5):
+        world.send(goods, [{"k": 1, "name": f"name{n}"}])
+        world.send(orders, [{"n": n, "k": 1}])
+        world.drained(view, orders)
+    assert world.stop(child) == 0
+    world.send(goods, [{"k": 1, "name": "name5"}])
+    world.send(orders, [{"n": 5, "k": 1}])
+    world.start(view)
+    world.drained(view, orders)
+    assert [(row["n"], row["name"]) for row in world.values(view)] == [(n, f"name{n}") for n in range(6)]
