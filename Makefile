@@ -8,7 +8,7 @@ STAMP := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml services/ja
 CASES ?= tests/cases
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit lint check format conformance bench-join golden lock clean
+.PHONY: help setup up down demo test unit lint check format conformance bench-join bench-lookup golden lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ format: setup ## rewrite the code in the project's format
 conformance: setup ## every case through both engines; CASES=dir for other cases
 	@$(BIN)/python -m tests.conformance --cases $(CASES) --engine memory
 	@$(BIN)/python -m tests.conformance --cases $(CASES) --engine services
+
+bench-lookup: setup ## the lookup benchmark: hot tier, Redis, MariaDB, latency, memory
+	@$(BIN)/python -m benchmarks.lookup
 
 bench-join: setup ## the join benchmark beside Spark's own stream-stream join
 	@$(BIN)/python -m benchmarks.join

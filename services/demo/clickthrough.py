@@ -13,8 +13,8 @@ from changelog.row_reader import WIRE_DELTA
 from services.cli.show import Screen
 from services.demo.events import Step, steps
 from services.session import Rows, Session
-from services.session.contents import stream_of
-from services.session.drained import Reading, input_ends, reading
+from services.session.drained import Draining, Reading, reading
+from services.session.relations import stream_of
 from services.session.select import TopicRows
 from services.session.writing import records_of
 from spark_jobs.reading import TopicReader
@@ -78,12 +78,12 @@ def _pumped(session: Session, screen: Screen, events: int) -> Run:
     with screen.progress("events", events) as shown:
         first, *rest = steps(events)
         _produce(session, first)
-        before = _answered(session, plan, shown)
+        before = answered(session, plan, shown)
         started = time.monotonic()
         for step in rest:
             _produce(session, step)
             shown(reading(session.context, plan.name).rows_in)
-        after = _answered(session, plan, shown)
+        after = answered(session, plan, shown)
     return Run(after, after.rows_in - before.rows_in, time.monotonic() - started)
 
 
@@ -99,12 +99,13 @@ def _produce(session: Session, step: Step) -> None:
         session.context.writer.write(stream.topic, records_of(stream.schema, rows))
 
 
-def _answered(session: Session, plan: Plan, shown: Callable[[int], None]) -> Reading:
+def answered(session: Session, plan: Plan, shown: Callable[[int], None]) -> Reading:
     """Wait until all that was produced is answered."""
-    ends = input_ends(session.context, plan)
-    while not (now := reading(session.context, plan.name)).includes(ends):
-        shown(now.rows_in)
+    draining = Draining(session.context, plan)
+    while not draining.drained():
+        shown(reading(session.context, plan.name).rows_in)
         time.sleep(_POLL_S)
+    now = reading(session.context, plan.name)
     shown(now.rows_in)
     return now
 

@@ -1,4 +1,4 @@
-"""The demo: a stack of its own, two examples, and nothing left running."""
+"""The demo: a stack of its own, three examples, and nothing left running."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from services.cli.show import Screen
-from services.demo import clickthrough, worked_example
+from services.demo import clickthrough, lookup, worked_example
 from services.jars import ensure_jars
 from services.session import Session
 from services.settings import Settings
@@ -17,16 +17,17 @@ from services.stack import Stack
 from services.stack.temporary import temporary_settings
 
 EVENTS = 240_000
-_COMPONENTS = ("kafka", "spark")
+_COMPONENTS = ("kafka", "redis", "spark", "worker")
 
 
 def run(settings: Settings, screen: Screen, events: int) -> int:
-    """Both examples, one after the other; 1 if a result is not what it must be, else 0."""
+    """All examples, one after the other; 1 if a result is not what it must be, else 0."""
     started = time.monotonic()
     with demo_stack(settings, screen) as stack, Session.open(stack.settings, say=screen.note) as session:
         screen.note(f"the stack is up after {time.monotonic() - started:.1f} s", style="green")
         holds = worked_example.run(session, screen)
         holds = clickthrough.run(session, screen, events) and holds
+        holds = lookup.run(session, screen, stack.settings.data_dir / "source") and holds
     screen.note(
         f"done in {time.monotonic() - started:.0f} s; nothing is left running", style="green" if holds else "red"
     )
@@ -35,7 +36,7 @@ def run(settings: Settings, screen: Screen, events: int) -> int:
 
 @contextmanager
 def demo_stack(settings: Settings, screen: Screen) -> Iterator[Stack]:
-    """Kafka and Spark in a folder of their own, on free ports; gone at the end, and also if this process is killed."""
+    """All components in a folder of their own, on free ports; gone at the end, and also if this process is killed."""
     ensure_jars(settings, screen.note)
     folder = settings.data_dir / f"demo-{os.getpid()}"
     stack = Stack(temporary_settings(folder), owner_pid=os.getpid())
