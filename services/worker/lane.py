@@ -7,6 +7,8 @@ answered again in a new one, from where the broker says that the last commit end
 
     - a batch that cannot be answered because a service is away is tried again, for ``wait_s``, then the query fails;
     - any other failure is tried again, then by halves, down to the record that fails by itself: a dead letter;
+    - where ``_DEFECT`` records on end fail so, and not because they are bad, the defect is Dovetail's: the query fails,
+      and nothing of theirs is committed;
     - what the broker refuses or does not answer is written again by a new producer;
     - a partition that belongs to somebody else now is let go: its new owner goes on from the last commit.
 """
@@ -27,7 +29,7 @@ from confluent_kafka import KafkaException
 
 from changelog.dead_letter import dead_letters
 from changelog.decode import REJECTED
-from changelog.errors import Domain, DovetailError, RecordRejected, ServiceUnavailable
+from changelog.errors import Domain, DovetailError, InternalError, RecordRejected, RecordsGone, ServiceUnavailable
 from enrichment.enrichment import REJECTED_RECORDS, ROWS_IN, Step
 from enrichment.memo_store import Update
 from services.worker.group import Member
@@ -40,6 +42,7 @@ _ATTEMPTS = 3
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _IDLE_S = 0.1
+_DEFECT = 20
 _LARGEST_MESSAGE = 950_000
 """In bytes, below the client's limit of a message with all that belongs to it."""
 
@@ -124,6 +127,7 @@ class Lane:
         self._base = 0
         self._waited: Waiting | None = None
         self._uncommitted: Counter[str] = Counter()
+        self._failed_on_end = 0
         self._updates: list[Update] = []
         self.reached = 0
         self.counts: Counter[str] = Counter()
@@ -133,7 +137,12 @@ class Lane:
 
     def open(self) -> int:
         """Where the partition is to be read from."""
-        self._transactions = opened(self._place, self._metadata, self._closing.is_set)
+        try:
+            self._transactions = opened(self._place, self._metadata, self._closing.is_set)
+        except RecordsGone as failure:
+            self._closing.set()
+            self._failed(failure)
+            return self._place.start
         self._expected = self.reached = self._base = self._transactions.position
         self._thread.start()
         return self._expected
@@ -237,9 +246,11 @@ class Lane:
         """Write the answer to ``records``, of which those that fail by themselves are dead letters."""
         step, failure = self._attempts(records, whole)
         if step is not None:
+            self._failed_on_end = 0
             self._write_step(step)
         elif len(records) == 1:
             assert failure is not None
+            self._note_defect(failure)
             self._write_failed(records[0], failure)
         else:
             middle = len(records) // 2
@@ -276,6 +287,17 @@ class Lane:
         if step.rejected.num_rows:
             self._write_rejected(step.rejected)
         self._uncommitted.update(step.counts)
+
+    def _note_defect(self, failure: Exception) -> None:
+        if isinstance(failure, RecordRejected):
+            return
+        self._failed_on_end += 1
+        if self._failed_on_end >= _DEFECT:
+            raise InternalError(
+                f"{_DEFECT} records on end cannot be answered: {type(failure).__name__}: {failure}",
+                where=self._name,
+                fix="this is a defect of Dovetail: dovetail logs worker has its trace; nothing is lost",
+            ) from failure
 
     def _write_failed(self, record: Record, failure: Exception) -> None:
         reason = failure.what if isinstance(failure, DovetailError) else f"{type(failure).__name__}: {failure}"

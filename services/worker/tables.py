@@ -10,12 +10,15 @@ from typing import Any
 
 from changelog.errors import InternalError, Unsupported
 from changelog.schema import Column
+from dictionaries.definition import Definition
+from dictionaries.feed import Fed, feed_of
 from dictionaries.lookup import Layout, Source
 from dictionaries.open import open_layout, open_source
 from dictionaries.resources import Resources
 from enrichment.definitions import definition_of
 from enrichment.rows_store import StoreLookup
 from joins.lookup import Access, Key, Lookup, Rows, Target
+from services.worker.feeds import FeedReader
 from services.worker.followers import Followers
 from sql.catalog import Catalog
 from sql.query import plan_query
@@ -34,6 +37,7 @@ class Tables:
     folder: Path
     layouts: dict[str, Layout] = field(default_factory=dict)
     _sources: list[Source] = field(default_factory=list)
+    _feeds: list[FeedReader] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.followers = Followers(self._stream, self.folder, self.brokers)
@@ -48,6 +52,8 @@ class Tables:
         self.followers.await_caught_up()
 
     def close(self) -> None:
+        for feed in self._feeds:
+            feed.close()
         for layout in self.layouts.values():
             layout.close()
         for source in self._sources:
@@ -66,9 +72,17 @@ class Tables:
     def _dictionary(self, access: Access) -> Lookup:
         definition = definition_of(self._statement(access.table))
         if access.table not in self.layouts:
-            self.layouts[access.table] = open_layout(definition, self._resources)
+            self.layouts[access.table] = self._opened(definition)
         layout = self.layouts[access.table]
         return _as_asked(layout, definition.key, definition.names, access)
+
+    def _opened(self, definition: Definition) -> Layout:
+        """The layout, with all that its feed has brought until now."""
+        layout, feed = open_layout(definition, self._resources), feed_of(definition)
+        if feed is not None:
+            assert isinstance(layout, Fed)
+            self._feeds.append(FeedReader(definition, feed, layout, self.brokers))
+        return layout
 
     def _external(self, access: Access) -> Lookup:
         columns = tuple(Column(name, kind) for name, kind in zip(access.columns, access.types, strict=True))

@@ -15,6 +15,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from changelog.errors import RecordsGone
 from spark_jobs.sink import Target, Waiting, is_fenced, producer_settings
 
 _ROOM_S = 0.05
@@ -38,6 +39,8 @@ class Place:
 class Transactions:
     """An initialised producer. After any error but NotAMember a new one is made; ``position`` is where that goes on.
 
+    Raises RecordsGone where the record at the committed offset is no longer there.
+
     ``metadata`` names the member of the group that commits.
     """
 
@@ -56,7 +59,16 @@ class Transactions:
         reader = _offsets_reader(self._place.target.brokers, self._place.target.identity)
         asked = TopicPartition(self._place.topic, self._place.partition)
         offset = int(reader.committed([asked], timeout=self._call_s)[0].offset)
-        return self._place.start if offset < 0 else offset
+        first, _ = reader.get_watermark_offsets(asked, timeout=self._call_s)
+        if offset < 0:
+            return max(self._place.start, int(first))
+        if offset < int(first):
+            raise RecordsGone(
+                f"records of {asked.topic}[{asked.partition}] are gone that the query has not read yet: it has read up"
+                f" to offset {offset}, and the first record that is there has offset {first}",
+                fix="give the topic a longer retention; to go on without them, drop the query and create it again",
+            )
+        return offset
 
     @property
     def is_open(self) -> bool:

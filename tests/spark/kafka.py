@@ -27,6 +27,13 @@ def _bytes(value: Value) -> bytes | None:
     return orjson.dumps(value) if isinstance(value, dict) else value
 
 
+def trim(brokers: str, topic: str, first: int) -> None:
+    """Delete the records of partition 0 before the offset ``first``."""
+    client = topics.admin(brokers)
+    place = TopicPartition(topic, 0, first)
+    client.delete_records([place])[place].result(30)
+
+
 def messages(brokers: str, topic: str) -> list[Message]:
     """All of a topic, as a read_committed reader sees it now."""
     consumer = Consumer({"bootstrap.servers": brokers, "group.id": "reader", "enable.partition.eof": True})

@@ -6,14 +6,14 @@ from collections import defaultdict
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
 from changelog.errors import RecordsGone
 from spark_jobs import topics as topic_admin
 from spark_jobs.ranges import Range, read, shares
-from tests.spark.kafka import send
+from tests.spark.kafka import send, trim
 
 lengths = st.lists(st.integers(1, 1000), max_size=12)
 
@@ -73,8 +73,7 @@ def test_what_a_transaction_took_back_is_not_read_and_its_marks_end_a_range(
 def test_records_that_are_gone_are_an_error_and_not_a_gap(broker: str, topics: Callable[..., str]) -> None:
     topic = topics("trimmed", partitions=1)
     send(broker, topic, [{"n": n} for n in range(10)])
-    place = TopicPartition(topic, 0, 6)
-    topic_admin.admin(broker).delete_records([place])[place].result()
+    trim(broker, topic, 6)
 
     with pytest.raises(RecordsGone, match="are gone"):
         offsets(broker, [Range(topic, 0, 2, 10)])

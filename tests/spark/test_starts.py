@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import TopicPartition
 
 from changelog.errors import Unsupported
 from joins.dataflow import Dataflow
 from spark_jobs import topics as topic_admin
 from spark_jobs.starts import first_offsets, least_starts, resolved_starts
 from tests.spark.flows import orders_clicks
-from tests.spark.kafka import messages, send
+from tests.spark.kafka import messages, send, trim
 
 pytestmark = pytest.mark.services
 
@@ -64,7 +63,7 @@ def test_a_first_record_that_is_gone_is_skipped(broker: str, topics: Callable[..
     topic = topics("trimmed", partitions=1)
     send(broker, topic, [{"k": n, "a": "x"} for n in range(5)])
     client = topic_admin.admin(broker)
-    client.delete_records([TopicPartition(topic, 0, 3)])[TopicPartition(topic, 0, 3)].result()
+    trim(broker, topic, 3)
 
     assert first_offsets(client, orders_clicks(topic, topic), [{0: 0}, {0: 4}]) == {topic: {0: 3}}
     assert first_offsets(client, orders_clicks(topic, topic), [{0: 4}, {0: 4}]) == {topic: {0: 4}}

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from confluent_kafka import Producer
 
-from changelog.errors import ServiceUnavailable
+from changelog.errors import InternalError, RecordsGone, ServiceUnavailable
 from services.worker import group
 from services.worker.group import Member
 from services.worker.lane import LaneSettings
 from services.worker.runs import Run
 from spark_jobs.sink import producer_settings
-from tests.spark.kafka import messages, values
+from tests.spark.kafka import messages, send, trim, values
 from tests.worker.lanes import Bench, Echo, Given, run, until
 
 pytestmark = pytest.mark.services
@@ -80,6 +80,40 @@ def test_a_poison_record_is_a_dead_letter_and_the_rest_goes_on(bench: Bench) -> 
     assert letter.value() == b'{"n":7}'
     assert (headers["dovetail.offset"], headers["dovetail.reason"]) == (b"7", b"ZeroDivisionError: seven")
     assert lane.counts["rejected"] == 1
+
+
+def test_a_defect_that_hits_every_record_ends_the_query_and_writes_nothing(bench: Bench) -> None:
+    def defect(given: Sequence[int]) -> None:
+        raise ZeroDivisionError("always")
+
+    lane = bench.lane(Echo(defect))
+    lane.open()
+    lane.offer(run(0, 64))
+    until(lambda: bool(bench.failures))
+    lane.close()
+    assert isinstance(bench.failures[0], InternalError)
+    assert messages(bench.broker, bench.letters) == []
+    assert bench.lane(Echo()).open() == 0
+
+
+def test_records_that_are_gone_before_they_were_read_end_the_query(bench: Bench) -> None:
+    send(bench.broker, bench.input, [{"n": n} for n in range(10)])
+    lane = bench.lane(Echo())
+    lane.open()
+    lane.offer(run(0, 3))
+    until(lambda: lane.reached == 3)
+    lane.close()
+    trim(bench.broker, bench.input, 6)
+    bench.lane(Echo()).open()
+    [failure] = bench.failures
+    assert isinstance(failure, RecordsGone)
+    assert "up to offset 3" in str(failure)
+
+
+def test_a_query_that_has_read_nothing_begins_at_the_first_record_there_is(bench: Bench) -> None:
+    send(bench.broker, bench.input, [{"n": n} for n in range(10)])
+    trim(bench.broker, bench.input, 6)
+    assert bench.lane(Echo()).open() == 6
 
 
 def test_a_service_that_is_away_is_waited_for(bench: Bench) -> None:
