@@ -1,16 +1,19 @@
-"""Cases through Kafka and Spark: those of the seeds, and a sample of the others that is the same in every run."""
+"""Cases through Kafka, Spark and lookup workers: those of the seeds, and a sample of the others, always the same."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from services.stack import temporary_stack
 from tests.conformance.case import Case
 from tests.conformance.load import load
 from tests.conformance.not_yet import NotYet
 from tests.conformance.selection import Selection
+from tests.conformance.servers import own_servers
 from tests.conformance.services import Cluster
 
 pytestmark = pytest.mark.services
@@ -19,8 +22,13 @@ SAMPLE, SEED = 12, 3
 
 
 @pytest.fixture(scope="module")
-def cluster(broker: str, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
-    return Cluster(spark, broker, tmp_path_factory.mktemp("conformance"))
+def cluster(broker: str, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("conformance")
+    with (
+        temporary_stack(folder / "stack", ("redis",)) as stack,
+        own_servers(folder / "servers", stack.endpoint("redis")) as servers,
+    ):
+        yield Cluster(spark, broker, folder, servers)
 
 
 def chosen() -> list[Case]:

@@ -32,8 +32,10 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   CREATE MATERIALIZED VIEW v [INTO s] AS SELECT ..    a query that runs until it is dropped
   SELECT .. FROM a JOIN b ON ..                       its changelog as it comes; Ctrl-C ends it
   SELECT .. FROM table(a)                             the content now
+  CREATE DICTIONARY d (..) PRIMARY KEY k SOURCE(..) LAYOUT(..), then JOIN d ON .. SETTINGS join_algorithm = 'direct'
+  SYSTEM RELOAD DICTIONARY d | DICTIONARIES           all workers ask the source again
   INSERT INTO s VALUES (..) | UPDATE s SET .. | DELETE FROM s WHERE ..
-  SHOW STREAMS | VIEWS | QUERIES | SETTINGS           DESCRIBE s, SHOW CREATE s, DROP STREAM s
+  SHOW STREAMS | VIEWS | DICTIONARIES | QUERIES | SETTINGS      DESCRIBE s, SHOW CREATE s, DROP STREAM s
   EXPLAIN SELECT ..                                   the plan, nothing is run
   PAUSE v | RESUME v | TERMINATE v
   \\q or Ctrl-D leaves"""

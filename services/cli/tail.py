@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from services.cli.show import Screen
 from services.session import Session
-from services.session.contents import stream_of
 from services.session.context import Context
+from services.session.relations import stream_of
 from services.session.select import TopicRows
 from spark_jobs.reading import TopicReader
 

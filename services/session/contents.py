@@ -6,31 +6,18 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from changelog.errors import Unsupported
 from services.session.context import Context
+from services.session.relations import stream_of
+from services.session.sources import dictionary_rows
+from services.session.statistics import statistics
 from spark_jobs.reading import read_topic
 from spark_jobs.topics import PartitionOffsets
-from sql.catalog import Catalog
-from sql.query import plan_query
-from sql.relations import Stream
 from sql.snapshot import Snapshot
-from sql.statements import CreateStream, CreateView
+from sql.statements import CreateDictionary
+from sql.system_tables import SYSTEM_TABLES
 
 Offsets = Mapping[str, PartitionOffsets]
 """Topic → partition → offset."""
-
-
-def stream_of(catalog: Catalog, name: str) -> Stream:
-    """The topic behind a stream or a materialized view, and its schema."""
-    definition = catalog.get(name).definition
-    match definition:
-        case CreateStream():
-            return Stream.declared(definition)
-        case CreateView() if definition.materialized:
-            return plan_query(name, definition, catalog).stream()
-    raise Unsupported(
-        f'"{name}" is no stream: it has no topic', fix="SHOW STREAMS and SHOW VIEWS list those that have one"
-    )
 
 
 def answer(context: Context, query: Snapshot, starts: Offsets | None = None, ends: Offsets | None = None) -> pa.Table:
@@ -39,6 +26,11 @@ def answer(context: Context, query: Snapshot, starts: Offsets | None = None, end
 
 
 def _rows(context: Context, name: str, starts: Offsets, ends: Offsets) -> pa.Table:
+    if name in SYSTEM_TABLES:
+        return statistics(context)
+    definition = context.catalog.get(name).definition
+    if isinstance(definition, CreateDictionary):
+        return dictionary_rows(context, definition)
     stream = stream_of(context.catalog, name)
     end = ends.get(stream.topic) or context.topics.ends(stream.topic)
     found = read_topic(context.brokers, stream.schema, stream.topic, end, starts=starts.get(stream.topic))

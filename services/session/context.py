@@ -7,13 +7,26 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from services.session.commands import Commander
 from services.session.kafka_topics import Topics
 from services.session.writing import TopicWriter
 from services.settings import Settings
 from sql.catalog import Catalog
 
+WORKER_LIVES_MS = 10_000
+"""A worker that has not said for so long that it lives is taken to be dead."""
+
 Say = Callable[[str], None]
 """Takes a line of progress."""
+
+
+RunnerFault = Callable[[str], str]
+"""Engine → why it runs no query."""
+
+
+def no_fault(_engine: str) -> str:
+    """Runners that are not ours to watch."""
+    return ""
 
 
 def silent(_line: str) -> None:
@@ -23,14 +36,14 @@ def silent(_line: str) -> None:
 @dataclass(frozen=True)
 class Context:
     """settings      of this process, with the addresses of what runs
-    runner_fault  why no query can run now ('' if the runner is there, or elsewhere)
+    runner_fault  why no query of an engine can run now ('' if its runner is there, or elsewhere)
     say           takes lines of progress of long work
     """
 
     settings: Settings
     catalog: Catalog
     brokers: str
-    runner_fault: Callable[[], str] = lambda: ""
+    runner_fault: RunnerFault = no_fault
     say: Say = silent
 
     @cached_property
@@ -40,6 +53,14 @@ class Context:
     @cached_property
     def writer(self) -> TopicWriter:
         return TopicWriter(self.brokers, self.settings.broker_timeout_s)
+
+    @cached_property
+    def commander(self) -> Commander:
+        return Commander(self.brokers, self.topics, self.writer, self.settings.command_timeout_s)
+
+    def live_workers(self) -> list[str]:
+        """The lookup workers that were seen a moment ago."""
+        return [worker.id for worker in self.catalog.workers(self.now_ms - WORKER_LIVES_MS)]
 
     @property
     def now_ms(self) -> int:

@@ -12,6 +12,7 @@ from services.session.contents import Offsets
 from services.session.context import Context
 from spark_jobs.topics import PartitionOffsets
 from sql.catalog import Actual, Desired, Query
+from sql.fragments import Engine, Fragment
 from sql.query import Plan, plan_query
 from sql.statements import CreateView
 
@@ -62,13 +63,52 @@ def _offsets(reported: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Part
     }
 
 
-def input_ends(context: Context, plan: Plan) -> dict[str, PartitionOffsets]:
-    """Where the inputs of a query end now."""
-    return {topic: context.topics.settled_ends(topic) for topic in input_topics(plan)}
+def input_ends(context: Context, part: Plan | Fragment) -> dict[str, PartitionOffsets]:
+    """Where the inputs of a fragment, or of a query that is one fragment, end now."""
+    return {topic: context.topics.settled_ends(topic) for topic in input_topics(part)}
 
 
-def input_topics(plan: Plan) -> Iterable[str]:
-    return sorted({scan.topic for scan in plan.dataflow.scans})
+def input_topics(part: Plan | Fragment) -> Iterable[str]:
+    fragment = part if isinstance(part, Fragment) else part.fragment(part.name)
+    if fragment.engine is Engine.FAUST:
+        return [fragment.lookup_flow.scan.topic]
+    return sorted({scan.topic for scan in fragment.dataflow.scans})
+
+
+class Draining:
+    """Whether a query has answered the input that there was when ``drained`` was asked first.
+
+    Fragment by fragment, upstream first: what one has written is input of the next.
+    """
+
+    def __init__(self, context: Context, plan: Plan) -> None:
+        self._context = context
+        self._left = list(plan.fragments)
+        self._ends: Offsets | None = None
+
+    def drained(self) -> bool:
+        """Raises SqlError with the reason of a fragment that has failed."""
+        while self._left:
+            if self._ends is None:
+                self._ends = input_ends(self._context, self._left[0])
+            if not reading(self._context, self._left[0].name).includes(self._ends):
+                return False
+            self._left.pop(0)
+            self._ends = None
+        return True
+
+
+def await_drained(context: Context, plan: Plan) -> Reading:
+    """Wait until the query has answered all input there is now; what its last fragment has read."""
+    for fragment in plan.fragments:
+        last = await_reading(context, fragment.name, input_ends(context, fragment))
+    return last
+
+
+def expect_alive(context: Context, plan: Plan) -> None:
+    """Raises SqlError with the reason if a fragment has failed."""
+    for fragment in plan.fragments:
+        reading(context, fragment.name)
 
 
 def await_upstream(context: Context, plan: Plan) -> None:
@@ -79,7 +119,7 @@ def await_upstream(context: Context, plan: Plan) -> None:
         if isinstance(definition, CreateView) and name in running:
             upstream = plan_query(name, definition, context.catalog)
             await_upstream(context, upstream)
-            await_reading(context, name, input_ends(context, upstream))
+            await_drained(context, upstream)
 
 
 def reading(context: Context, name: str) -> Reading:

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from changelog.errors import Unsupported
 from changelog.schema import TIME, Column
-from services.session.contents import stream_of
 from services.session.context import Context
+from services.session.relations import stream_of
 from services.session.result import Rows, Text
 from sql.catalog import Query, Relation, What
 from sql.settings import SETTINGS
@@ -88,6 +88,7 @@ def _queries(context: Context, like: str | None) -> Rows:
     lines = [
         {
             "name": query.name,
+            "engine": query.engine,
             "state": state_of(query),
             "rows in": _count(query, "rows_in"),
             "rows out": _count(query, "rows_out"),
@@ -101,7 +102,14 @@ def _queries(context: Context, like: str | None) -> Rows:
     ]
     counts = {name: pa.int64() for name in ("rows in", "rows out", "rejected")}
     return _rows(
-        lines, name=pa.string(), state=pa.string(), **counts, topic=pa.string(), since=INSTANT, error=pa.string()
+        lines,
+        name=pa.string(),
+        engine=pa.string(),
+        state=pa.string(),
+        **counts,
+        topic=pa.string(),
+        since=INSTANT,
+        error=pa.string(),
     )
 
 

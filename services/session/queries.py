@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from changelog.dead_letter import topic_of as dead_letter_topic
 from changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, Unsupported
 from changelog.schema import Kind
 from services.session.context import Context
 from services.session.kafka_topics import TopicShape, config_for
 from services.session.result import Done, Text
-from services.session.streams import drop
+from services.session.streams import drop, topics_of
 from sql.catalog import Actual, Desired, Query
+from sql.fragments import Engine
 from sql.query import Plan, plan_query
 from sql.statements import CreateView, Drop, Explain, Pause, Resume, Terminate
 
@@ -36,12 +36,12 @@ def create_view(context: Context, statement: CreateView) -> Done:
             f'the query of "{statement.name}" reads table(x) only, so it would end at once',
             fix="read a stream in it, or ask it as a SELECT",
         )
-    expect_runner(context)
+    expect_runner(context, engines_of(plan))
     if existing is not None and statement.or_replace:
         drop_relation(context, Drop(existing.what, existing.name))
     made = _added(context, statement, plan)
     try:
-        await_running(context, made)
+        await_running(context, statement.name)
     except SqlError:
         drop_relation(context, Drop("view", statement.name))
         raise
@@ -49,22 +49,24 @@ def create_view(context: Context, statement: CreateView) -> Done:
 
 
 def _added(context: Context, statement: CreateView, plan: Plan) -> Query:
-    """The view in the catalog; its topic is made before, so that the runner finds it."""
+    """The view in the catalog; its topics are made before, so that those who run it find them."""
     uses = (*plan.reads, *((statement.into,) if statement.into is not None else ()))
-    query = query_of(plan, statement.text)
-    own = statement.into is None and _own_topic(context, plan, query.topic)
+    *upstream, query = queries_of(plan, statement.text)
+    own: list[str] = []
     try:
-        _, made = context.catalog.create(statement, now_ms=context.now_ms, uses=uses, query=query)
+        for made in [*upstream, query] if statement.into is None else upstream:
+            own += [made.topic] if _own_topic(context, plan, made.topic) else []
+        _, created = context.catalog.create(statement, now_ms=context.now_ms, uses=uses, query=query, upstream=upstream)
     except DovetailError:
-        context.topics.delete([query.topic] if own else [])
+        context.topics.delete(own)
         raise
-    assert made is not None
-    return made
+    assert created is not None
+    return created
 
 
 def _own_topic(context: Context, plan: Plan, topic: str) -> bool:
-    """Make the topic of a view; False if it was there, empty. One with records is somebody's, and a DROP deletes it."""
-    made = context.topics.create(topic, output_shape(plan, context.settings.output_partitions))
+    """Make a topic of a view; False if it was there, empty. One with records is somebody's, and a DROP deletes it."""
+    made = context.topics.create(topic, output_shape(plan, topic, context.settings.output_partitions))
     if not made and any(context.topics.ends(topic).values()):
         raise SqlError(
             f'there is a topic "{topic}" already, and it holds records',
@@ -80,29 +82,49 @@ def _plain_view(context: Context, statement: CreateView) -> Done:
     return Done(f"created view {statement.name}")
 
 
-def query_of(plan: Plan, text: str) -> Query:
-    """The entry of the catalog that the runner acts on."""
-    assert plan.output is not None
-    return Query(name=plan.name, sql=text, plan=plan.explain(), fingerprint=plan.fingerprint, topic=plan.output.topic)
-
-
-def output_shape(plan: Plan, partitions: int = -1) -> TopicShape:
-    kind = Kind.UPSERT if plan.output is not None and plan.output.format == "upsert" else Kind.CHANGELOG
-    return TopicShape(partitions=partitions, config=config_for(kind))
-
-
-def expect_runner(context: Context) -> None:
-    """Raises StackError where it is known that nothing would run a query."""
-    fault = context.runner_fault()
-    if fault:
-        raise StackError(
-            f"no query can run: {fault}", fix="dovetail up starts what is missing; dovetail logs spark says more"
+def queries_of(plan: Plan, text: str) -> list[Query]:
+    """The entries of the catalog that the engines act on, one for each fragment, upstream first."""
+    return [
+        Query(
+            name=fragment.name,
+            sql=text,
+            plan=fragment.explain(),
+            fingerprint=fragment.fingerprint,
+            topic=fragment.output.topic,
+            engine=fragment.engine.value,
+            view=plan.name,
         )
+        for fragment in plan.fragments
+    ]
 
 
-def await_running(context: Context, query: Query) -> None:
-    """Wait until the runner has started ``query``. Raises SqlError with the runner's reason if it failed."""
-    _await(context, query, Actual.RUNNING, f"{query.name} is starting")
+def output_shape(plan: Plan, topic: str, partitions: int = -1) -> TopicShape:
+    """How the topic of a query is made; one between two of its fragments is a plain changelog."""
+    last = plan.output is not None and plan.output.topic == topic
+    upsert = last and plan.output is not None and plan.output.format == "upsert"
+    return TopicShape(partitions=partitions, config=config_for(Kind.UPSERT if upsert else Kind.CHANGELOG))
+
+
+def engines_of(plan: Plan) -> frozenset[str]:
+    return frozenset(fragment.engine.value for fragment in plan.fragments)
+
+
+def expect_runner(context: Context, engines: Collection[str]) -> None:
+    """Raises StackError where it is known that nothing would run a query of these engines."""
+    for engine in sorted(engines):
+        fault = context.runner_fault(engine)
+        if fault:
+            component = "worker" if engine == Engine.FAUST else "spark"
+            raise StackError(
+                f"no query can run: {fault}",
+                fix=f"dovetail up starts what is missing; dovetail logs {component} says more",
+            )
+
+
+def await_running(context: Context, name: str) -> None:
+    """Wait until all fragments have been started. Raises SqlError with the runner's reason if one failed."""
+    for query in context.catalog.fragments(name):
+        _await(context, query, Actual.RUNNING, f"{query.name} is starting")
 
 
 def _await(context: Context, query: Query, wanted: Actual, doing: str) -> None:
@@ -114,7 +136,7 @@ def _await(context: Context, query: Query, wanted: Actual, doing: str) -> None:
             return
         if now.actual is Actual.FAILED and wanted is not Actual.PAUSED:
             raise SqlError(now.error or f'the query "{query.name}" failed')
-        expect_runner(context)
+        expect_runner(context, [query.engine])
         waited = time.monotonic() - start
         if waited > context.settings.start_timeout_s:
             raise _not_taken_up(context, query, wanted)
@@ -125,8 +147,9 @@ def _await(context: Context, query: Query, wanted: Actual, doing: str) -> None:
 
 
 def _not_taken_up(context: Context, query: Query, wanted: Actual) -> ServiceUnavailable:
+    runner = "lookup worker" if query.engine == Engine.FAUST else "runner"
     return ServiceUnavailable(
-        f'the runner did not report "{query.name}" {wanted.value} within {context.settings.start_timeout_s:g} s',
+        f'the {runner} did not report "{query.name}" {wanted.value} within {context.settings.start_timeout_s:g} s',
         where=f"query {query.name}",
         fix="dovetail status shows whether it runs; SHOW QUERIES shows how far the query is; "
         "DOVETAIL_START_TIMEOUT_S is the wait",
@@ -139,43 +162,46 @@ def drop_relation(context: Context, statement: Drop) -> Done:
 
 
 def await_gone(context: Context, names: Iterable[str]) -> None:
-    """Wait until the runner has ended dropped queries and cleaned up after them; not where there is no runner."""
+    """Wait until all fragments of dropped queries are ended and cleaned up; not where their runner is not there."""
     left = set(names)
-    patience_s = 0.0 if context.runner_fault() else context.settings.stop_timeout_s
-    end = time.monotonic() + patience_s
-    while left:
+    end = time.monotonic() + context.settings.stop_timeout_s
+    while time.monotonic() < end:
         dropped = [query for query in context.catalog.queries(dropped=True) if query.desired is Desired.DROPPED]
-        left &= {query.name for query in dropped}
-        if not left or time.monotonic() > end:
+        engines = {query.engine for query in dropped if query.view in left}
+        if all(context.runner_fault(engine) for engine in engines):
             return
         time.sleep(_POLL_S)
 
 
 def pause(context: Context, statement: Pause) -> Done:
     query = context.catalog.want(statement.name, Desired.PAUSED, now_ms=context.now_ms)
-    expect_runner(context)
-    _await(context, query, Actual.PAUSED, f"{query.name} is pausing")
+    for fragment in context.catalog.fragments(query.view):
+        expect_runner(context, [fragment.engine])
+        _await(context, fragment, Actual.PAUSED, f"{fragment.name} is pausing")
     return Done(f"paused {statement.name}")
 
 
 def resume(context: Context, statement: Resume) -> Done:
     """A paused query goes on; a failed one starts again from its checkpoint."""
-    expect_runner(context)
-    query = context.catalog.query(statement.name)
-    if query.actual is Actual.FAILED:
-        context.catalog.report(query.id, now_ms=context.now_ms, actual=Actual.PENDING, error="")
-    query = context.catalog.want(statement.name, Desired.RUNNING, now_ms=context.now_ms)
-    await_running(context, query)
+    fragments = context.catalog.fragments(statement.name)
+    expect_runner(context, {fragment.engine for fragment in fragments})
+    for fragment in fragments:
+        if fragment.actual is Actual.FAILED:
+            context.catalog.report(fragment.id, now_ms=context.now_ms, actual=Actual.PENDING, error="")
+    context.catalog.want(statement.name, Desired.RUNNING, now_ms=context.now_ms)
+    await_running(context, statement.name)
     return Done(f"resumed {statement.name}")
 
 
 def terminate(context: Context, statement: Terminate) -> Done:
     """The query ends for good. Its view stays as a name for the rows of its topic; a SELECT's topic goes with it."""
-    query = context.catalog.want(statement.name, Desired.DROPPED, now_ms=context.now_ms)
-    await_gone(context, [statement.name])
-    of_view = context.catalog.find(statement.name) is not None
-    context.topics.delete([dead_letter_topic(query.name)] if of_view else [dead_letter_topic(query.name), query.topic])
-    return Done(f"terminated {query.name}" + (f"; its topic stays until DROP VIEW {query.name}" if of_view else ""))
+    fragments = context.catalog.fragments(statement.name)
+    name = fragments[-1].view
+    context.catalog.want(name, Desired.DROPPED, now_ms=context.now_ms)
+    await_gone(context, [name])
+    of_view = context.catalog.find(name) is not None
+    context.topics.delete(topics_of(fragments, with_output=not of_view))
+    return Done(f"terminated {name}" + (f"; its topic stays until DROP VIEW {name}" if of_view else ""))
 
 
 def explain(context: Context, statement: Explain) -> Text:

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.changes import DELTA
-from changelog.dead_letter import topic_of as dead_letter_topic
 from changelog.decode import Decoder
 from changelog.row_reader import WIRE_DELTA
 from changelog.schema import ARRIVAL, Kind
 from services.session.contents import answer
 from services.session.context import Context
-from services.session.drained import await_upstream, input_ends, reading
-from services.session.queries import await_gone, await_running, expect_runner, output_shape, query_of
+from services.session.drained import Draining, await_upstream, expect_alive
+from services.session.queries import await_gone, await_running, engines_of, expect_runner, output_shape, queries_of
 from services.session.result import Changelog, Live, Rows
+from services.session.streams import topics_of
 from spark_jobs.reading import RECORDS, TopicReader
 from spark_jobs.topics import PartitionOffsets
 from sql.catalog import Desired
@@ -35,23 +35,26 @@ def select(context: Context, statement: Select) -> Rows | Live:
     plan = plan_query(name, statement, context.catalog)
     if plan.snapshot is not None:
         return Rows(answer(context, plan.snapshot))
-    expect_runner(context)
+    expect_runner(context, engines_of(plan))
     return Live(_running(context, plan, statement.text))
 
 
 @contextmanager
 def _running(context: Context, plan: Plan, text: str) -> Iterator[Changelog]:
-    """The query with a topic of its own, both gone at the end. One partition, so that rows are shown in their order."""
-    stream = plan.stream()
-    context.topics.create(stream.topic, output_shape(plan, partitions=1))
-    query = context.catalog.add_query(query_of(plan, text), now_ms=context.now_ms)
+    """The query with topics of its own, all gone at the end. One partition, so that rows are shown in their order."""
+    *upstream, last = queries_of(plan, text)
+    topics = topics_of([*upstream, last], with_output=True)
+    for query in upstream:
+        context.topics.create(query.topic, output_shape(plan, query.topic, context.settings.output_partitions))
+    context.topics.create(last.topic, output_shape(plan, last.topic, partitions=1))
+    query = context.catalog.add_query(last, now_ms=context.now_ms, upstream=upstream)
     try:
-        await_running(context, query)
+        await_running(context, query.name)
         yield QueryChangelog(context, plan)
     finally:
         context.catalog.want(query.name, Desired.DROPPED, now_ms=context.now_ms)
         await_gone(context, [query.name])
-        context.topics.delete([stream.topic, dead_letter_topic(query.name)])
+        context.topics.delete(topics)
 
 
 class TopicRows:
@@ -95,17 +98,17 @@ class QueryChangelog:
         for records in reader.follow(self.context.topics.ends(stream.topic)):
             if records.num_rows == 0:
                 # A query that has failed writes no more: its error ends the changelog.
-                reading(self.context, self.plan.name)
+                expect_alive(self.context, self.plan)
             yield rows.decoded(records)
 
     def _until_idle(self) -> Iterator[pa.Table]:
         """Until the input there is now has been read: then all answers stand before the end of the topic."""
         stream = self.plan.stream()
         await_upstream(self.context, self.plan)
-        rows, wanted = TopicRows(stream), input_ends(self.context, self.plan)
+        rows, draining = TopicRows(stream), Draining(self.context, self.plan)
         position: PartitionOffsets = {}
         while True:
-            drained = reading(self.context, self.plan.name).includes(wanted)
+            drained = draining.drained()
             ends = (self.context.topics.settled_ends if drained else self.context.topics.ends)(stream.topic)
             for records in TopicReader(self.context.brokers, stream.topic, position).until(ends):
                 yield rows.decoded(records)

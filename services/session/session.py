@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from changelog.errors import StackError, Unsupported
-from services.session import listing, queries, rows
-from services.session.context import Context, Say, silent
+from changelog.errors import StackError
+from services.session import dictionaries, listing, queries, rows
+from services.session.context import Context, RunnerFault, Say, no_fault, silent
 from services.session.result import Done, Result
 from services.session.select import select
-from services.session.streams import create_dictionary, create_index, create_stream
+from services.session.streams import create_index, create_stream
 from services.session.verify import Verification, verify
 from services.settings import Settings
 from services.stack import Stack
 from services.stack.state import Phase
 from sql.catalog import Catalog
+from sql.fragments import Engine
 from sql.parse import parse
 from sql.statements import (
     CreateDictionary,
@@ -47,7 +46,7 @@ class Session:
         catalog: Catalog,
         brokers: str,
         *,
-        runner_fault: Callable[[], str] = lambda: "",
+        runner_fault: RunnerFault = no_fault,
         say: Say = silent,
     ) -> None:
         self.context = Context(settings, catalog, brokers, runner_fault, say)
@@ -64,7 +63,9 @@ class Session:
                 fix="dovetail up; or name brokers in DOVETAIL_BROKERS",
             )
         catalog = Catalog.open(connected.catalog_address)
-        return Session(connected, catalog, connected.brokers, runner_fault=lambda: _runner_fault(stack), say=say)
+        return Session(
+            connected, catalog, connected.brokers, runner_fault=lambda engine: _runner_fault(stack, engine), say=say
+        )
 
     def close(self) -> None:
         self.context.catalog.close()
@@ -93,7 +94,7 @@ class Session:
             case CreateIndex():
                 return create_index(context, statement)
             case CreateDictionary():
-                return create_dictionary(context, statement)
+                return dictionaries.create_dictionary(context, statement)
             case Insert():
                 return rows.insert(context, statement)
             case Update():
@@ -125,18 +126,17 @@ class Session:
             case Terminate():
                 return queries.terminate(context, statement)
             case System():
-                raise Unsupported(
-                    f"SYSTEM {statement.action.upper()} is not supported in this release", fix="help; lists what is"
-                )
+                return dictionaries.reload(context, statement)
         return Done("")
 
 
-def _runner_fault(stack: Stack) -> str:
-    """Why the runner of the local stack cannot run a query; '' if it can, or if the stack has none of its own."""
+def _runner_fault(stack: Stack, engine: str) -> str:
+    """Why the local stack cannot run a query of this engine; '' if it can, or if the stack has no runner of its own."""
     lines = {line.name: line for line in stack.status()}
     if all(line.phase is Phase.STOPPED for line in lines.values()):
         return ""
-    runner = lines["spark"]
+    component, noun = ("worker", "lookup worker") if engine == Engine.FAUST else ("spark", "Spark runner")
+    runner = lines[component]
     if runner.phase is Phase.READY:
         return ""
-    return f"the Spark runner {runner.reason or f'is {runner.phase.value}'}"
+    return f"the {noun} {runner.reason or f'is {runner.phase.value}'}"

@@ -9,8 +9,9 @@ from changelog.errors import DovetailError, SqlError
 from services.session.context import Context
 from services.session.kafka_topics import TopicShape, config_for
 from services.session.result import Done
-from sql.catalog import Relation
-from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Drop
+from services.worker.answering import memo_topic
+from sql.catalog import Query, Relation
+from sql.statements import CreateIndex, CreateStream, CreateView, Drop
 
 
 def create_stream(context: Context, statement: CreateStream) -> Done:
@@ -43,22 +44,30 @@ def create_index(context: Context, statement: CreateIndex) -> Done:
     return Done(f"created index {statement.name}")
 
 
-def create_dictionary(context: Context, statement: CreateDictionary) -> Done:
-    context.catalog.create(statement, now_ms=context.now_ms)
-    return Done(f"created dictionary {statement.name}")
-
-
 def drop(context: Context, statement: Drop, await_end: Callable[[Iterable[str]], None]) -> Done:
     """What goes with a name: its query and checkpoint (the runner sees to these), its topic if Dovetail made it.
 
     ``await_end`` returns when the queries of the given names have ended, so that nothing writes to a deleted topic.
     """
+    running = context.catalog.queries()
     dropped = context.catalog.drop(statement, now_ms=context.now_ms)
     if not dropped:
         return Done(f"there is no {statement.what} {statement.name}")
-    await_end([relation.name for relation in dropped])
-    context.topics.delete(topic for relation in dropped for topic in _own_topics(relation))
+    names = [relation.name for relation in dropped]
+    await_end(names)
+    between = topics_of([query for query in running if query.view in names], with_output=False)
+    context.topics.delete([*between, *(topic for relation in dropped for topic in _own_topics(relation))])
     return Done(f"dropped {', '.join(f'{relation.what} {relation.name}' for relation in dropped)}")
+
+
+def topics_of(fragments: Iterable[Query], *, with_output: bool) -> list[str]:
+    """The topics of some queries' own: dead letters, memos, those between fragments, and if wanted the output."""
+    found: list[str] = []
+    for query in fragments:
+        found += [dead_letter_topic(query.name), memo_topic(query.name)]
+        if with_output or query.name != query.view:
+            found.append(query.topic)
+    return found
 
 
 def _own_topics(relation: Relation) -> Iterable[str]:

@@ -15,6 +15,7 @@ from services.session.context import Context
 from services.session.drained import Reading, await_reading, await_upstream, input_ends
 from spark_jobs.reading import read_topic
 from spark_jobs.topics import PartitionOffsets
+from sql.fragments import Engine
 from sql.query import Plan, plan_query, recompute
 from sql.statements import CreateView
 
@@ -64,13 +65,22 @@ def _view_plan(context: Context, view: str) -> Plan:
     if not isinstance(definition, CreateView) or not definition.materialized:
         raise SqlError(f'"{view}" is not a materialized view', where="verify", fix="SHOW VIEWS lists them")
     plan = plan_query(view, definition, context.catalog)
-    if any(isinstance(node.operator, Enrichment | AsofOnce) for node in plan.dataflow.nodes):
+    if _joined_once(plan):
         raise Unsupported(
             f'each row of "{view}" was joined once, with what was there when it came: no batch can tell what that was',
             where="verify",
             fix="views whose joins keep both sides can be verified",
         )
     return plan
+
+
+def _joined_once(plan: Plan) -> bool:
+    """Whether some rows were joined with what was there when they came, and are not changed later."""
+    return any(
+        fragment.engine is Engine.FAUST
+        or any(isinstance(node.operator, Enrichment | AsofOnce) for node in fragment.dataflow.nodes)
+        for fragment in plan.fragments
+    )
 
 
 def _standing_still(context: Context, plan: Plan) -> tuple[Reading, Offsets, PartitionOffsets]:

@@ -175,6 +175,10 @@ class TopicWriter:
         if left:
             raise broker_silent(self.brokers, self.timeout_s, f"{left} records were not taken")
 
+    def send(self, topic: str, key: bytes | None, value: bytes) -> None:
+        """One record. Raises ServiceUnavailable if it was not taken in time."""
+        self.write(topic, Encoded([key], [value]))
+
     def _refused(self, topic: str, error: KafkaError) -> None:
         if error.code() == KafkaError._MSG_TIMED_OUT:  # noqa: SLF001
             raise broker_silent(self.brokers, self.timeout_s, error.str())

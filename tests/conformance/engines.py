@@ -22,4 +22,4 @@ def running(engine: str, cases: Sequence[Case]) -> Iterator[Outcome]:
 
 def running_in_memory(cases: Sequence[Case], batch_records: int | None = None) -> Iterator[Outcome]:
     """As ``running``; each step in batches of so many records."""
-    yield from (run_case(case, lambda _: SqlEngine(MemoryHost(batch_records))) for case in cases)
+    yield from (run_case(case, lambda case: SqlEngine(MemoryHost(batch_records), case.lookup_tables)) for case in cases)

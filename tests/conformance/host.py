@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
-from joins.dataflow import Dataflow
+from sql.catalog import Catalog
+from sql.fragments import Fragment
+from sql.statements import System
+from tests.conformance.external import Database
 from tests.conformance.records import Record
+
+
+@dataclass
+class Clock:
+    """The clock of the machine, and by how much a case has moved it."""
+
+    ahead_ms: int = 0
+
+    @property
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000 + self.ahead_ms
 
 
 @dataclass(frozen=True)
 class Launch:
-    """A planned query. ``plan`` is its text; ``snapshots`` are the static tables as they are now."""
+    """A fragment of a planned query.
 
-    name: str
-    dataflow: Dataflow
-    topic: str
-    plan: str
-    fingerprint: str
+    view       the query that it is a fragment of, and ``sql``, the text of this
+    snapshots  the static tables as they are now
+    catalog    holds what the query reads
+    """
+
+    fragment: Fragment
+    view: str
+    sql: str
     snapshots: Mapping[str, pa.Table]
+    catalog: Catalog
+
+    @property
+    def name(self) -> str:
+        return self.fragment.name
+
+    @property
+    def topic(self) -> str:
+        return self.fragment.output.topic
 
 
 class Host(Protocol):
@@ -36,6 +63,22 @@ class Host(Protocol):
         ...
 
     def launch(self, query: Launch) -> None: ...
+
+    @property
+    def databases(self) -> Mapping[str, Database]:
+        """The external databases, by the kind of source that stands for them."""
+        ...
+
+    @property
+    def prefix(self) -> str:
+        """What the names of a case's tables begin with, where several cases share a database."""
+        ...
+
+    def pass_time(self, ms: int) -> None:
+        """So much time goes by."""
+        ...
+
+    def run(self, statement: System) -> None: ...
 
     def settle(self) -> None:
         """Every query has taken in all of its input. Raises what ended one."""

@@ -2,45 +2,76 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
+import sqlalchemy as sa
 
 from changelog.decode import Decoder
 from changelog.encode import encode
 from changelog.errors import InternalError
 from joins.dataflow import Sink
 from joins.local import LocalQuery
-from tests.conformance.host import Launch
+from sql.catalog import Catalog
+from sql.fragments import Engine
+from sql.statements import System
+from tests.conformance.external import Database, SqlDatabase
+from tests.conformance.host import Clock, Launch
+from tests.conformance.lookups import Looking, Lookups
 from tests.conformance.records import Record
 from tests.conformance.topics import Topic, as_batch
 
 BUCKETS = 2
 
 
-@dataclass
-class _Running:
-    """A query, how far it has read the topic of each scan, and where it writes."""
+class _Running(Protocol):
+    """A fragment that runs."""
 
-    query: LocalQuery
+    def advance(self, limit: int | None) -> bool:
+        """Take in one batch: at most ``limit`` records of each topic. False if there is none left."""
+        ...
+
+    def restart(self) -> None: ...
+
+
+@dataclass
+class _Joining:
+    """A dataflow, how far it has read the topic of each scan, and where it writes."""
+
+    topics: Mapping[str, Topic]
     launch: Launch
+    query: LocalQuery
     decoders: list[Decoder]
     positions: list[int]
 
-    def advance(self, topics: Mapping[str, Topic], limit: int | None) -> bool:
-        """Take in one batch: at most ``limit`` records of each topic. False if there is none left."""
+    @staticmethod
+    def of(launch: Launch, topics: Mapping[str, Topic]) -> _Joining:
+        dataflow = launch.fragment.dataflow
+        query = LocalQuery(dataflow, BUCKETS, launch.snapshots)
+        decoders = [Decoder(scan.stream, scan.columns) for scan in dataflow.scans]
+        return _Joining(topics, launch, query, decoders, [topics[s.topic].start_of(s) for s in dataflow.scans])
+
+    def advance(self, limit: int | None) -> bool:
         batch = {}
-        for index, scan in enumerate(self.launch.dataflow.scans):
-            records = as_batch(topics[scan.topic].records, self.positions[index]).slice(0, limit)
+        for index, scan in enumerate(self.launch.fragment.dataflow.scans):
+            records = as_batch(self.topics[scan.topic].records, self.positions[index]).slice(0, limit)
             self.positions[index] += records.num_rows
             if records.num_rows:
                 batch[index] = _decoded(self.decoders[index], records)
         rows = self.query.feed(batch) if batch else None
         if rows is not None:
-            topics[self.launch.topic].append(_records(rows, self.launch.dataflow.sink))
+            self.topics[self.launch.topic].append(_records(rows, self.launch.fragment.dataflow.sink))
         return bool(batch)
+
+    def restart(self) -> None:
+        self.query.restart()
 
 
 @dataclass
@@ -53,6 +84,32 @@ class MemoryHost:
     batch_records: int | None = None
     topics: dict[str, Topic] = field(default_factory=dict)
     running: dict[str, _Running] = field(default_factory=dict)
+    clock: Clock = field(default_factory=Clock)
+    prefix: str = ""
+    lookups: Lookups | None = None
+
+    @cached_property
+    def folder(self) -> Path:
+        return Path(tempfile.mkdtemp(prefix="conformance-"))
+
+    @cached_property
+    def databases(self) -> Mapping[str, Database]:
+        """An SQLite file stands for every server."""
+        file = self.folder / "source.db"
+        database = SqlDatabase("sqlite", {"path": str(file)}, sa.create_engine(f"sqlite:///{file}"))
+        return {"mysql": database, "clickhouse": database}
+
+    def _tables(self, catalog: Catalog) -> Lookups:
+        if self.lookups is None:
+            self.lookups = Lookups(self.topics, catalog, self.folder)
+        return self.lookups
+
+    def pass_time(self, ms: int) -> None:
+        self.clock.ahead_ms += ms
+
+    def run(self, statement: System) -> None:
+        if self.lookups is not None:
+            self.lookups.reload(statement.name)
 
     def create_topic(self, topic: str) -> None:
         self.topics.setdefault(topic, Topic())
@@ -64,25 +121,27 @@ class MemoryHost:
         return self.topics[topic].records
 
     def launch(self, query: Launch) -> None:
-        scans = query.dataflow.scans
-        self.running[query.name] = _Running(
-            LocalQuery(query.dataflow, BUCKETS, query.snapshots),
-            query,
-            [Decoder(scan.stream, scan.columns) for scan in scans],
-            [self.topics[scan.topic].start_of(scan) for scan in scans],
-        )
-        self.running[query.name].advance(self.topics, None)
+        if query.fragment.engine is Engine.FAUST:
+            started: _Running = Looking.of(query, self.topics, self._tables(query.catalog), self.clock)
+        else:
+            started = _Joining.of(query, self.topics)
+        self.running[query.name] = started
+        started.advance(None)
 
     def settle(self) -> None:
         for running in self.running.values():
-            while running.advance(self.topics, self.batch_records):
+            while running.advance(self.batch_records):
                 pass
 
     def restart(self, name: str) -> None:
-        self.running[name].query.restart()
+        self.running[name].restart()
 
     def close(self) -> None:
         self.running.clear()
+        if self.lookups is not None:
+            self.lookups.close()
+        if "folder" in vars(self):
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _decoded(decoder: Decoder, records: pa.Table) -> pa.Table:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
@@ -24,17 +27,25 @@ from spark_jobs import counts, topics
 from spark_jobs.query import RunningQuery
 from spark_jobs.session import start_session
 from spark_jobs.settings import JobSettings
-from spark_jobs.source import topics_of
+from spark_jobs.starts import topics_of
+from sql.catalog import Catalog
+from sql.fragments import Engine
+from sql.statements import System
 from tests.conformance.case import Case
+from tests.conformance.engine import NotRunnable
+from tests.conformance.external import Database
 from tests.conformance.host import Launch
 from tests.conformance.records import Record
 from tests.conformance.runner import Outcome, run_case
+from tests.conformance.servers import Servers, own_servers
 from tests.conformance.sql_engine import SqlEngine
+from tests.conformance.workers import WorkerEnvironment, WorkerQuery, shared_catalog
 
 AT_ONCE = 2
 """Cases that run side by side: most of a small batch is waiting."""
 DRAIN_S = 90.0
 _CALL_S = 30.0
+_LONGEST_WAIT_MS = 10_000
 
 
 @dataclass(frozen=True)
@@ -44,24 +55,34 @@ class Cluster:
     session: SparkSession
     brokers: str
     folder: Path
+    servers: Servers
     numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def run(self, cases: Sequence[Case]) -> Iterator[Outcome]:
         """The outcomes in the order of the cases."""
+        self.servers.start_for(cases)
         with ThreadPoolExecutor(AT_ONCE) as pool:
             yield from pool.map(lambda case: run_case(case, self._engine), cases)
 
     def _engine(self, case: Case) -> SqlEngine:
-        return SqlEngine(ServicesHost(self, f"case{next(self.numbers)}.{case.id}"))
+        return SqlEngine(ServicesHost(self, f"case{next(self.numbers)}.{case.id}"), case.lookup_tables)
+
+    @property
+    def databases(self) -> Mapping[str, Database]:
+        return self.servers.databases
 
 
 @contextmanager
 def own_cluster() -> Iterator[Cluster]:
     """A broker and a session for one run; nothing is left of them but the log of Spark."""
-    with tempfile.TemporaryDirectory(prefix="conformance-") as name, temporary_stack(Path(name) / "stack") as stack:
+    with (
+        tempfile.TemporaryDirectory(prefix="conformance-") as name,
+        temporary_stack(Path(name) / "stack", ("kafka", "redis")) as stack,
+        own_servers(Path(name) / "servers", stack.endpoint("redis")) as servers,
+    ):
         session = quiet_session(stack.settings)
         try:
-            yield Cluster(session, stack.endpoint("kafka"), Path(name))
+            yield Cluster(session, stack.endpoint("kafka"), Path(name), servers)
         finally:
             session.stop()
 
@@ -89,10 +110,14 @@ def _instead_of_output(descriptor: int) -> Iterator[None]:
             os.close(copy)
 
 
-@dataclass
-class _Running:
-    query: RunningQuery
-    launch: Launch
+class _Running(Protocol):
+    """A fragment that runs."""
+
+    def settle(self) -> None: ...
+
+    def restart(self) -> None: ...
+
+    def stop(self) -> None: ...
 
 
 class ServicesHost:
@@ -106,9 +131,18 @@ class ServicesHost:
         self._producer = Producer({"bootstrap.servers": cluster.brokers, "linger.ms": 100})
         self._running: dict[str, _Running] = {}
         self._readers: dict[str, _Reader] = {}
+        self._catalog: Catalog | None = None
 
     def _own(self, name: str) -> str:
         return f"{self._prefix}.{name}"
+
+    @property
+    def databases(self) -> Mapping[str, Database]:
+        return self._cluster.databases
+
+    @property
+    def prefix(self) -> str:
+        return re.sub(r"\W", "_", self._prefix) + "_"
 
     def create_topic(self, topic: str) -> None:
         topics.ensure(self._admin, {self._own(topic): 1})
@@ -125,43 +159,89 @@ class ServicesHost:
         return reader.to_the_end()
 
     def launch(self, query: Launch) -> None:
-        self._running[query.name] = _Running(self._started(query), query)
+        if query.fragment.engine is Engine.FAUST:
+            catalog = self._worker_catalog(query.catalog)
+            self._running[query.name] = WorkerQuery.started(self._environment, catalog, query, self._own)
+        else:
+            self._running[query.name] = _SparkQuery(self._cluster, query, self._own)
 
-    def _started(self, query: Launch) -> RunningQuery:
-        name = self._own(query.name)
-        return RunningQuery.start(
-            self._cluster.session,
-            self._prefixed(query.dataflow),
-            name,
-            output_topic=self._own(query.topic),
-            brokers=self._cluster.brokers,
-            checkpoint_dir=self._cluster.folder / "checkpoints" / name,
-            fingerprint=query.fingerprint,
-            plan=query.plan,
-            snapshots=lambda: query.snapshots,
-            settings=JobSettings(buckets=2, local_copy_dir=self._cluster.folder / "state"),
-        )
+    def _worker_catalog(self, catalog: Catalog) -> Catalog:
+        """The case's relations for worker processes, made when the first one starts, each over the case's own topic."""
+        if self._catalog is None:
+            self._catalog = shared_catalog(self._environment.catalog_url, catalog, self._own)
+        return self._catalog
 
-    def _prefixed(self, dataflow: Dataflow) -> Dataflow:
-        return replace(dataflow, scans=tuple(replace(scan, topic=self._own(scan.topic)) for scan in dataflow.scans))
+    @property
+    def _environment(self) -> WorkerEnvironment:
+        folder = self._cluster.folder / "workers"
+        catalog_url = f"sqlite:///{folder / self.prefix}catalog.db"
+        return WorkerEnvironment(self._cluster.brokers, self._cluster.servers.redis_url, folder, catalog_url)
 
     def settle(self) -> None:
         for running in self._running.values():
-            ends = topics.end_offsets(self._admin, topics_of(self._prefixed(running.launch.dataflow)))
-            running.query.await_drained(ends, timeout_s=DRAIN_S)
-            if rejected := running.query.progress().counts[counts.REJECTED_RECORDS]:
-                raise InternalError(f"{rejected} records of the case were rejected", where=running.launch.name)
+            running.settle()
 
     def restart(self, name: str) -> None:
-        running = self._running[name]
-        running.query.stop()
-        running.query = self._started(running.launch)
+        self._running[name].restart()
+
+    def pass_time(self, ms: int) -> None:
+        if ms > _LONGEST_WAIT_MS:
+            raise NotRunnable(f"no case waits {ms / 1000:g} s")
+        time.sleep(ms / 1000)
+
+    def run(self, statement: System) -> None:
+        raise NotRunnable("no statement can be run while the query runs", where=statement.text)
 
     def close(self) -> None:
         for running in self._running.values():
-            running.query.stop()
+            running.stop()
         for reader in self._readers.values():
             reader.close()
+        if self._catalog is not None:
+            self._catalog.close()
+
+
+class _SparkQuery:
+    """A fragment in the Spark of this process."""
+
+    def __init__(self, cluster: Cluster, launch: Launch, own: Callable[[str], str]) -> None:
+        self._cluster = cluster
+        self._launch = launch
+        self._own = own
+        self._query = self._started()
+
+    def _started(self) -> RunningQuery:
+        name, fragment = self._own(self._launch.name), self._launch.fragment
+        return RunningQuery.start(
+            self._cluster.session,
+            self._dataflow,
+            name,
+            output_topic=self._own(self._launch.topic),
+            brokers=self._cluster.brokers,
+            checkpoint_dir=self._cluster.folder / "checkpoints" / name,
+            fingerprint=fragment.fingerprint,
+            plan=fragment.explain(),
+            snapshots=lambda: self._launch.snapshots,
+            settings=JobSettings(buckets=2, local_copy_dir=self._cluster.folder / "state"),
+        )
+
+    @property
+    def _dataflow(self) -> Dataflow:
+        dataflow = self._launch.fragment.dataflow
+        return replace(dataflow, scans=tuple(replace(scan, topic=self._own(scan.topic)) for scan in dataflow.scans))
+
+    def settle(self) -> None:
+        ends = topics.end_offsets(topics.admin(self._cluster.brokers), topics_of(self._dataflow))
+        self._query.await_drained(ends, timeout_s=DRAIN_S)
+        if rejected := self._query.progress().counts[counts.REJECTED_RECORDS]:
+            raise InternalError(f"{rejected} records of the case were rejected", where=self._launch.name)
+
+    def restart(self) -> None:
+        self._query.stop()
+        self._query = self._started()
+
+    def stop(self) -> None:
+        self._query.stop()
 
 
 class _Reader:

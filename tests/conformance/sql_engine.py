@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -14,15 +15,17 @@ from changelog.encode import encode
 from changelog.errors import InternalError
 from changelog.schema import TIME, StreamSchema
 from changelog.topic_content import content
-from sql.catalog import Catalog
+from sql.catalog import Catalog, What
+from sql.fragments import Engine
 from sql.parse import parse_one
 from sql.query import Plan, plan_query
 from sql.relations import Stream
 from sql.settings import Value
 from sql.snapshot import Snapshot
-from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Select
+from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Select, System
 from tests.conformance.case import Row, Wait
 from tests.conformance.engine import Change, NotRunnable
+from tests.conformance.external import External
 from tests.conformance.host import Host, Launch
 from tests.conformance.records import Record, decoded, deleted, inserted, updated
 from tests.conformance.topics import as_batch
@@ -36,25 +39,37 @@ def _catalog() -> Catalog:
 
 @dataclass
 class SqlEngine:
-    """One case's world. ``seen`` counts the output records that earlier drains have handed out."""
+    """One case's world. ``seen`` counts the output records that earlier drains have handed out.
+
+    lookup_tables  names of tables that live in an external database
+    """
 
     host: Host
+    lookup_tables: Collection[str] = ()
     catalog: Catalog = field(default_factory=_catalog)
     plan: Plan | None = None
     answer: list[Change] = field(default_factory=list)
     seen: int = 0
 
+    @cached_property
+    def external(self) -> External:
+        return External(self.host.databases, self.host.prefix)
+
     # -- tables --
 
     def create(self, statement: str) -> None:
         definition = parse_one(statement)
+        if isinstance(definition, CreateStream) and definition.name in self.lookup_tables:
+            definition = parse_one(self.external.table(definition))
+        elif isinstance(definition, CreateDictionary):
+            definition = parse_one(self.external.dictionary(definition))
         if not isinstance(definition, CreateStream | CreateView | CreateIndex | CreateDictionary):
             raise NotRunnable("only CREATE statements make a table", where=statement)
         if isinstance(definition, CreateStream):
             self.host.create_topic(Stream.declared(definition).topic)
         self.catalog.create(definition, now_ms=_now_ms())
         if isinstance(definition, CreateView) and definition.materialized:
-            self._launch(plan_query(definition.name, definition, self.catalog))
+            self._launch(plan_query(definition.name, definition, self.catalog), statement)
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         self._send(table, inserted(self._schema(table), rows))
@@ -66,10 +81,13 @@ class SqlEngine:
         self._send(table, deleted(self._schema(table), rows))
 
     def source(self, table: str, rows: Sequence[Row], deleted: Sequence[Row]) -> None:
-        raise NotRunnable(f"no external database holds the table {table}")
+        self.external.change(table, rows, deleted)
 
     def run(self, statement: str) -> None:
-        raise NotRunnable("no statement can be run while the query runs", where=statement)
+        command = parse_one(statement)
+        if not isinstance(command, System):
+            raise NotRunnable("only SYSTEM statements are run while the query runs", where=statement)
+        self.host.run(command)
 
     def _send(self, table: str, records: Iterable[Record]) -> None:
         self.host.send(self._stream(table).topic, records)
@@ -92,15 +110,19 @@ class SqlEngine:
         if self.plan.snapshot is not None:
             self.answer = [Change(row, 1) for row in self._answered(self.plan.snapshot)]
         else:
-            self._launch(self.plan)
+            self._launch(self.plan, with_settings(query, settings))
 
-    def _launch(self, plan: Plan) -> None:
+    def _launch(self, plan: Plan, text: str) -> None:
+        """Start the fragments, upstream first; the topics between them have no records yet."""
         if plan.output is None:
             raise InternalError("a bounded query is not launched")
-        self.host.create_topic(plan.output.topic)
-        snapshots = {name: self._content(name) for name in plan.dataflow.snapshots}
-        launch = Launch(plan.name, plan.dataflow, plan.output.topic, plan.explain(), plan.fingerprint, snapshots)
-        self.host.launch(launch)
+        for fragment in plan.fragments:
+            self.host.create_topic(fragment.output.topic)
+        for fragment in plan.fragments:
+            spark = fragment.engine is Engine.SPARK
+            names = fragment.dataflow.snapshots if spark else fragment.lookup_flow.snapshots
+            snapshots = {name: self._content(name) for name in names}
+            self.host.launch(Launch(fragment, plan.name, text, snapshots, self.catalog))
 
     def drain(self) -> list[Change]:
         self.host.settle()
@@ -112,11 +134,22 @@ class SqlEngine:
         return changes + [Change(*decoded(record.value)) for record in fresh if record.value is not None]
 
     def restart(self) -> None:
-        self.host.restart(QUERY)
+        if self.plan is None:
+            raise NotRunnable("there is no query to restart")
+        for fragment in self.plan.fragments:
+            self.host.restart(fragment.name)
 
     def wait(self, kind: Wait) -> None:
         if kind is Wait.WATERMARK:
             raise NotRunnable("the watermark cannot be pushed from outside")
+        if kind is Wait.TTL:
+            self.host.pass_time(1000 * max(self._ttls_s(), default=0) + 1000)
+
+    def _ttls_s(self) -> Iterator[int]:
+        for relation in self.catalog.relations(What.DICTIONARY):
+            definition = relation.definition
+            assert isinstance(definition, CreateDictionary)
+            yield int(definition.layout.parameters.get("ttl", 0))
 
     # -- bounded queries --
 
@@ -139,6 +172,8 @@ class SqlEngine:
         return content(stream.schema, decoder.decode(as_batch(self.host.records(stream.topic))).rows)
 
     def close(self) -> None:
+        if "external" in vars(self):
+            self.external.close()
         self.host.close()
         self.catalog.close()
 
@@ -148,6 +183,18 @@ def _select(query: str) -> Select:
     if not isinstance(statement, Select):
         raise NotRunnable("the query of a case is one SELECT", where=query)
     return statement
+
+
+def with_settings(query: str, settings: Mapping[str, Value]) -> str:
+    """The text of a query that has the settings of its case, as a process needs it that reads nothing but the text."""
+    if not settings:
+        return query
+    listed = ", ".join(f"{name} = {_literal(value)}" for name, value in settings.items())
+    return f"{query}, {listed}" if "SETTINGS" in query.upper() else f"{query} SETTINGS {listed}"
+
+
+def _literal(value: Value) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value)
 
 
 def _now_ms() -> int:

@@ -17,7 +17,9 @@ from sql.statements import Drop
 def session(stack: Stack, tmp_path: Path) -> Iterator[Session]:
     """A session with a catalog of its own; there is no runner. What the test creates is dropped after it."""
     catalog = Catalog.open(f"sqlite:///{tmp_path / 'catalog.db'}")
-    with Session(stack.settings, catalog, stack.endpoint("kafka"), runner_fault=lambda: "the test has none") as opened:
+    with Session(
+        stack.settings, catalog, stack.endpoint("kafka"), runner_fault=lambda engine: "the test has none"
+    ) as opened:
         yield opened
         for relation in reversed(catalog.relations()):
             opened.execute(Drop(relation.what.value, relation.name, if_exists=True, cascade=True))

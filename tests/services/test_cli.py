@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from typer.testing import CliRunner, Result
 from services.cli.main import app
 from services.stack import Stack
 
-COMMANDS = ("up", "down", "status", "logs", "sql", "run", "tail", "verify", "demo", "version")
+COMMANDS = ("up", "down", "status", "logs", "sql", "run", "tail", "verify", "dictionary", "demo", "version")
 Dovetail = Callable[..., Result]
 
 
@@ -37,6 +39,37 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"], terminal_width=100)
     assert result.exit_code == 0
     assert f"dovetail {command}" in result.output
+
+
+@pytest.mark.parametrize("verb", ["list", "show", "stats", "refresh", "drop"])
+def test_every_verb_of_dictionaries_has_help_with_an_example(verb: str) -> None:
+    result = CliRunner().invoke(app, ["dictionary", verb, "--help"], terminal_width=100)
+    assert result.exit_code == 0
+    assert f"dovetail dictionary {verb}" in result.output
+
+
+@pytest.mark.services
+def test_dictionaries_from_the_command_line(dovetail: Dovetail, tmp_path: Path) -> None:
+    file = tmp_path / "shop.db"
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE products (id text PRIMARY KEY, name text)")
+    ddl = (
+        "CREATE DICTIONARY products (id string, name string) PRIMARY KEY id "
+        f"SOURCE(SQLITE(PATH '{file}' TABLE 'products')) LAYOUT(DIRECT())"
+    )
+    assert dovetail("sql", "-c", ddl).exit_code == 0
+    assert "products" in dovetail("dictionary", "list").stdout
+    shown = dovetail("dictionary", "show", "products")
+    assert "the source answers" in shown.stderr
+    assert "NOT_LOADED" in dovetail("dictionary", "stats").stdout
+    assert json.loads(dovetail("dictionary", "stats", "products", "-o", "json").stdout)["name"] == "products"
+    assert dovetail("dictionary", "refresh", "products", "--key", "p1").exit_code == 0
+    refused = dovetail("dictionary", "refresh", "products", "--all", "--prefix", "p")
+    assert (refused.exit_code, "give --key, --prefix or --all alone" in refused.stderr) == (1, True)
+    file.unlink()
+    assert dovetail("dictionary", "show", "products").exit_code == 1
+    assert dovetail("dictionary", "drop", "products").exit_code == 0
+    assert dovetail("dictionary", "show", "products").exit_code == 1
 
 
 def test_no_argument_lists_the_commands() -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -16,7 +19,7 @@ from typer.testing import CliRunner
 from changelog.errors import SqlError, Unsupported
 from services.cli.main import app
 from services.session import Done, Live, Rows, Session
-from services.session.drained import await_reading, input_ends
+from services.session.drained import await_drained, await_reading, input_ends
 from services.stack import Stack, temporary_stack
 from sql.parse import parse_one
 from sql.query import plan_query
@@ -37,9 +40,10 @@ QUERY = "SELECT o.id AS id, u.name AS name FROM orders AS o JOIN users AS u ON o
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """A stack with a runner, one for the module: Spark takes seconds to start."""
+    """A stack with both runners, one for the module: Spark takes seconds to start."""
     folder = tmp_path_factory.mktemp("queries")
-    with temporary_stack(folder, ("kafka", "spark"), start_timeout_s=240.0, stop_timeout_s=60.0) as stack:
+    components = ("kafka", "redis", "spark", "worker")
+    with temporary_stack(folder, components, start_timeout_s=240.0, stop_timeout_s=60.0) as stack:
         yield stack
 
 
@@ -146,7 +150,7 @@ def test_pause_and_resume(session: Session) -> None:
     session.run(ORDERS + PRICED)
     assert session.run("PAUSE priced") == [Done("paused priced")]
     session.run("INSERT INTO orders VALUES (10, 1, 5)")
-    assert [row[1] for row in rows_of(session, "SHOW QUERIES")] == ["paused"]
+    assert [row[2] for row in rows_of(session, "SHOW QUERIES")] == ["paused"]
     assert session.run("RESUME priced") == [Done("resumed priced")]
     settle(session, "priced")
     assert rows_of(session, "SELECT id FROM table(priced)") == [(10,)]
@@ -159,7 +163,7 @@ def test_a_query_that_fails_says_why(session: Session) -> None:
     session.run("INSERT INTO a VALUES (1, 'x')")
     with pytest.raises(SqlError, match="join_max_buffered_bytes"):
         settle(session, "small")
-    assert [row[1] for row in rows_of(session, "SHOW QUERIES")] == ["failed"]
+    assert [row[2] for row in rows_of(session, "SHOW QUERIES")] == ["failed"]
 
 
 def test_a_view_whose_query_cannot_start_is_not_created(session: Session) -> None:
@@ -219,3 +223,32 @@ def test_ctrl_c_ends_a_streaming_select_and_cleans_up(session: Session, running:
         assert "cancelled" in process.stderr.read()
     assert process.returncode == 0
     assert session.context.catalog.queries() == []
+
+
+def test_a_query_of_fragments_is_one_view(session: Session, tmp_path: Path) -> None:
+    """A join that Spark keeps and a lookup: two entries of the catalog, started, drained and dropped as one."""
+    file = tmp_path / "shop.db"
+    with closing(sqlite3.connect(file)) as database, database:
+        database.execute("CREATE TABLE cities (name text PRIMARY KEY, country text)")
+        database.execute("INSERT INTO cities VALUES ('Rome', 'Italy')")
+    session.run(ORDERS.replace("name varchar", "city varchar"))
+    session.run(
+        "CREATE DICTIONARY cities (name string, country string) PRIMARY KEY name "
+        f"SOURCE(SQLITE(PATH '{file}' TABLE 'cities')) LAYOUT(DIRECT())"
+    )
+    session.run(
+        "CREATE MATERIALIZED VIEW placed AS SELECT o.id AS id, u.city AS city, c.country AS country FROM orders AS o "
+        "JOIN users AS u ON o.user_id = u.id LEFT JOIN cities AS c ON u.city = c.name"
+    )
+    session.run("INSERT INTO users VALUES (1, 'Rome'); INSERT INTO orders VALUES (10, 1, 5), (11, 1, 6)")
+    engines = {row[0]: row[1] for row in rows_of(session, "SHOW QUERIES")}
+    definition = session.context.catalog.get("placed").definition
+    assert isinstance(definition, CreateView)
+    await_drained(session.context, plan_query("placed", definition, session.context.catalog))
+    assert rows_of(session, "SELECT id, city, country FROM table(placed) ORDER BY id") == [
+        (10, "Rome", "Italy"),
+        (11, "Rome", "Italy"),
+    ]
+    assert engines == {"placed.f1": "spark", "placed": "faust"}
+    session.run("PAUSE placed; RESUME placed; DROP VIEW placed")
+    assert not [topic for topic in session.context.topics.partitions() if topic.startswith("placed")]

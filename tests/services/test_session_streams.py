@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, UnknownName, Unsupported
+from changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, UnknownName
 from services.session import Done, Session, Text
 from services.stack import Stack
 from sql.catalog import Catalog
@@ -143,7 +143,7 @@ def test_unknown_names_come_with_a_suggestion(session: Session) -> None:
     session.run("CREATE STREAM orders (id int64)")
     assert failure(session, "SELECT * FROM table(order)").fix == 'did you mean "orders"?'
     assert isinstance(failure(session, "PAUSE nothing"), UnknownName)
-    assert isinstance(failure(session, "SYSTEM RELOAD DICTIONARIES"), Unsupported)
+    assert isinstance(failure(session, "SYSTEM RELOAD DICTIONARY nothing"), UnknownName)
 
 
 def test_a_broker_that_is_down_is_told_within_the_wait(stack: Stack) -> None:

@@ -1,0 +1,156 @@
+"""Lookup fragments in this process: the enricher, dictionaries and row stores that every worker has, no Kafka."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from changelog.changes import Changes
+from changelog.decode import Decoder
+from changelog.errors import InternalError
+from changelog.schema import StreamSchema
+from dictionaries.lookup import Row
+from dictionaries.resources import Resources
+from enrichment.enrichment import Enricher
+from enrichment.memo import Memo, MemoStore
+from enrichment.rows_store import RowsStore
+from joins.dataflow import Ingest
+from services.session.writing import records_of
+from services.worker.followers import FollowedRows, Follower, Followers
+from services.worker.tables import Tables
+from sql.catalog import Catalog
+from sql.relations import Stream
+from sql.statements import Index
+from tests.conformance.host import Clock, Launch
+from tests.conformance.records import Record
+from tests.conformance.topics import Topic, as_batch
+
+
+@dataclass
+class Looking:
+    """A lookup fragment, and how far it has read its topic."""
+
+    launch: Launch
+    topics: Mapping[str, Topic]
+    enricher: Enricher
+    lookups: Lookups
+    clock: Clock
+    position: int
+
+    @staticmethod
+    def of(launch: Launch, topics: Mapping[str, Topic], lookups: Lookups, clock: Clock) -> Looking:
+        flow = launch.fragment.lookup_flow
+        memo = None if flow.ingest is Ingest.APPEND else Memo(MemoStore(":memory:"), flow.ingest)
+        enricher = Enricher(flow, lookups.open(flow.accesses), memo, launch.snapshots)
+        return Looking(launch, topics, enricher, lookups, clock, topics[flow.scan.topic].start_of(flow.scan))
+
+    def advance(self, limit: int | None) -> bool:
+        scan = self.launch.fragment.lookup_flow.scan
+        records = as_batch(self.topics[scan.topic].records, self.position).slice(0, limit)
+        if not records.num_rows:
+            return False
+        self.lookups.catch_up()
+        now_ms = self.clock.now_ms
+        step = self.enricher.step(records, now_ms)
+        if step.rejected.num_rows:
+            first = step.rejected.to_pylist()[0]
+            raise InternalError(f"a record of {scan.stream.name} is rejected: {first['reason']}: {first['value']!r}")
+        messages = zip(step.messages.keys, step.messages.values, strict=True)
+        self.topics[self.launch.topic].append(Record(key, value, now_ms) for key, value in messages)
+        self.enricher.confirm(step.updates)
+        self.position += records.num_rows
+        return True
+
+    def restart(self) -> None:
+        """What was confirmed is all that a restart knows."""
+        self.enricher.discard()
+
+
+class Lookups(Tables):
+    """What the queries of a case look up, opened as a worker opens it, but that the topics are in this process."""
+
+    def __init__(self, topics: Mapping[str, Topic], catalog: Catalog, folder: Path) -> None:
+        self._topics = topics
+        super().__init__(catalog, "", None, folder, folder)
+
+    def __post_init__(self) -> None:
+        self.followers = TopicFollowers(self._stream, self.folder, self._topics)
+        self._resources = Resources(None, self.data_dir, self.followers.rows)
+
+    def reload(self, name: str | None) -> None:
+        for held, layout in self.layouts.items():
+            if name in (None, held):
+                layout.invalidate()
+
+
+class TopicFollower(Follower):
+    """The current rows of a keyed stream, brought up to the end of its topic when somebody is about to look."""
+
+    def __init__(self, stream: Stream, indexes: Sequence[Index], path: Path, topic: Topic) -> None:
+        self.store = RowsStore(path, stream.schema, indexes)
+        self._decoder = Decoder(stream.schema, self.store.columns)
+        self._records = topic
+
+    def await_caught_up(self) -> None:
+        start = self.store.offsets.get(0, 0)
+        if start < self._records.end:
+            records = as_batch(self._records.records, start)
+            self.store.apply(self._decoder.decode(records).rows, {0: self._records.end})
+
+    def close(self) -> None:
+        self.store.close()
+
+
+class TopicRows(FollowedRows):
+    """Rows that a dictionary writes go through the topic, as every other change of the stream."""
+
+    def __init__(self, follower: TopicFollower, schema: StreamSchema, topic: Topic) -> None:
+        self._follower = follower
+        self._schema = schema
+        self._records = topic
+
+    def store(self, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        columns = self._schema.columns
+        values = zip(zip(*rows, strict=True), columns, strict=True)
+        arrays = [pa.array(each, column.type) for each, column in values]
+        table = pa.table(arrays, names=[column.name for column in columns])
+        written = records_of(self._schema, Changes.of(table).table)
+        now_ms = time.time_ns() // 1_000_000
+        self._records.append(
+            Record(key, value, now_ms) for key, value in zip(written.keys, written.values, strict=True)
+        )
+        self._follower.await_caught_up()
+
+
+class TopicFollowers(Followers):
+    """Followers of topics in this process."""
+
+    def __init__(
+        self,
+        stream_of: Callable[[str], tuple[Stream, Sequence[Index]]],
+        folder: Path,
+        topics: Mapping[str, Topic],
+    ) -> None:
+        super().__init__(stream_of, folder, "")
+        self._topics = topics
+
+    def follower(self, name: str) -> Follower:
+        if name not in self._followers:
+            stream, indexes = self._stream_of(name)
+            self._streams[name] = stream
+            self._followers[name] = TopicFollower(
+                stream, indexes, self._folder / f"{name}.rows", self._topics[stream.topic]
+            )
+        return self._followers[name]
+
+    def rows(self, name: str) -> FollowedRows:
+        follower = self.follower(name)
+        assert isinstance(follower, TopicFollower)
+        stream = self._streams[name]
+        return TopicRows(follower, stream.schema, self._topics[stream.topic])
