@@ -98,7 +98,9 @@ class Settings(BaseSettings):
     worker_commit_records: int = Field(
         default=20_000, ge=1, description="records after which a lookup query commits before that"
     )
-    worker_run_records: int = Field(default=5_000, ge=1, description="most records that a lookup query fetches at once")
+    worker_run_records: int = Field(
+        default=20_000, ge=1, description="most records that a lookup query fetches at once"
+    )
     worker_session_timeout_s: Seconds = Field(
         default=10, description="silence after which a lookup worker's partitions go to others"
     )

@@ -23,7 +23,7 @@ class AppSettings:
     session_timeout_s  how long a worker may be silent before its partitions go to others
     """
 
-    max_run_records: int = 5000
+    max_run_records: int = 20_000
     fetch_bytes: int = 4 << 20
     session_timeout_s: float = 10.0
 
