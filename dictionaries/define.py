@@ -10,6 +10,7 @@ from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Column
 from dictionaries.cache.settings import CACHE_SETTINGS, read_settings
 from dictionaries.definition import Definition, LayoutSpec, SourceSpec
+from dictionaries.feed import feed_of
 from dictionaries.kinds import (
     FORMATS,
     LAYOUTS,
@@ -55,6 +56,7 @@ def define(
     _check_key(made)
     _check_expressions(made)
     _check_values(made)
+    feed_of(made)
     return made
 
 

@@ -36,10 +36,12 @@ DICTIONARIES = pa.schema(
         ("source_keys", pa.int64()),
         ("coalesced", pa.int64()),
         ("stale_served", pa.int64()),
-        ("negative_hits", pa.int64()),
+        ("negative_stored", pa.int64()),
         ("evictions", pa.int64()),
         ("oversize", pa.int64()),
         ("redis_errors", pa.int64()),
+        ("feed_records", pa.int64()),
+        ("feed_invalidated", pa.int64()),
         ("workers", pa.int64()),
     ]
 )

@@ -3,6 +3,7 @@
     <path>:<n>:<dictionary><fingerprint>:v                    the version: a whole refresh gives a new one
                                         :s                    the sweep: a refresh by prefix gives a new one
                                         :t<token>             this refresh was executed
+                                        :f<topic>             up to where the feed is in the entries
                                         :e<n>:<version><n>:<part of the key>..       an entry
                                         :e..!                 its lock: somebody is asking the source for it
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeVar
@@ -28,8 +30,9 @@ from dictionaries.cache.codec import Codec
 from dictionaries.cache.entry import Entry
 from dictionaries.cache.invalidation import Invalidation, encode_message
 from dictionaries.cache.key_text import entry_names, fingerprint, text_in_name
+from dictionaries.cache.leases import LOCK_MS, Lease, LeaseKeeper
 from dictionaries.cache.redis_client import open_redis
-from dictionaries.cache.scripts import CLAIM, FORGET, PUT, RENEW, STORE
+from dictionaries.cache.scripts import BEGIN_FEED, CLAIM, EXTEND, FEED, FORGET, PUT, RENEW, STORE
 from dictionaries.cache.settings import CacheSettings
 from dictionaries.cache.statistics import Statistics
 from dictionaries.definition import Definition
@@ -40,19 +43,8 @@ _MGET_KEYS = 4096
 _SCRIPT_KEYS = 500
 _SCAN_KEYS = 1000
 _TOKEN_MS = 86_400_000
-_LOCK_MS = 3_000
-"""A worker that dies while it asks holds the others up for so long."""
 _VERSION_CHANGES = 5
 _PENDING = 1000
-
-
-@dataclass(frozen=True)
-class Lease:
-    """The locks that a claim took; what is fetched under it may be stored."""
-
-    token: str
-    version: str
-    sweep: str
 
 
 @dataclass
@@ -65,6 +57,25 @@ class Claim:
     entries: dict[Key, Entry] = field(default_factory=dict)
     mine: list[Key] = field(default_factory=list)
     busy: list[Key] = field(default_factory=list)
+
+
+LOST = -2
+FEED_KEYS = _SCRIPT_KEYS
+"""So many keys a ``FeedPiece`` has at most."""
+
+
+@dataclass(frozen=True)
+class FeedPiece:
+    """Changes of a partition of a feed between two offsets. ``seen``: a position that stood here once; ``values`` as
+    those of ``ColdTier.store``.
+    """
+
+    feed: str
+    partition: int
+    seen: int
+    start: int
+    end: int
+    values: Mapping[Key, tuple[bytes, int]]
 
 
 class ColdTier:
@@ -99,6 +110,7 @@ class ColdTier:
         self._version = ""
         self._pending: list[Invalidation] = []
         self._pending_lock = Lock()
+        self._keeper = LeaseKeeper(self._extend)
 
     def read(self, keys: Sequence[Key]) -> dict[Key, Entry]:
         """The entries held, expired ones as well."""
@@ -107,6 +119,10 @@ class ColdTier:
     def claim(self, keys: Sequence[Key], fresh_after_ms: int) -> Claim:
         """Locks the keys whose entry does not live past ``fresh_after_ms``, unless another worker has locked them."""
         return self._ask(lambda: self._claim(keys, fresh_after_ms))
+
+    def keeping(self, lease: Lease, keys: Sequence[Key]) -> AbstractContextManager[None]:
+        """Within the block the keys stay locked, however long it takes."""
+        return self._keeper.keeping(lease, keys)
 
     def store(self, lease: Lease, values: Mapping[Key, tuple[bytes, int]]) -> None:
         """Stores encoded entries under their keys, each for some ms, where the lease still holds; ``b''``: nothing is
@@ -133,11 +149,27 @@ class ColdTier:
                 self._pending = [Invalidation()]
         return self._guard(self._settle)
 
+    def feed_positions(self, feed: str) -> dict[int, int]:
+        """Up to where each partition of a feed is in the entries; empty: not known."""
+        held: dict[bytes, bytes] = self._ask(lambda: self._command("HGETALL", self._feed_name(feed)))
+        return {int(partition): int(position) for partition, position in held.items()}
+
+    def begin_feed(self, feed: str, positions: Mapping[int, int]) -> None:
+        """Forgets all entries for all workers: what is stored from now on has the feed up to these positions."""
+        self._ask(lambda: self._begin_feed(feed, positions))
+
+    def feed(self, piece: FeedPiece) -> int:
+        """The position of the partition afterwards. If it is not the end of the piece, nothing was done: beyond the
+        start, other workers are further; ``LOST``, nobody knows what the entries lack.
+        """
+        return self._ask(lambda: self._feed(piece))
+
     def forget_version(self) -> None:
         """Another worker gave the dictionary a new version: the next command asks for it."""
         self._version = ""
 
     def close(self) -> None:
+        self._keeper.close()
         self._client.close()
 
     def _ask(self, command: Callable[[], T]) -> T:
@@ -189,7 +221,7 @@ class ColdTier:
         for _ in range(_VERSION_CHANGES):
             version = self._version or self._read_version()
             names = entry_names(self._head(version), keys)
-            arguments = [version, token, _LOCK_MS, fresh_after_ms]
+            arguments = [version, token, LOCK_MS, fresh_after_ms]
             answers = self._scripts(CLAIM, names, [arguments] * _parts(names))
             if None not in answers:
                 return self._claimed(Lease(token, version, answers[0][0].decode()), keys, names, answers)
@@ -213,6 +245,10 @@ class ColdTier:
                     claim.mine.append(key)
         return claim
 
+    def _extend(self, lease: Lease, keys: Sequence[Key]) -> None:
+        names = entry_names(self._head(lease.version), keys)
+        self._ask(lambda: self._scripts(EXTEND, names, [[lease.token, LOCK_MS]] * _parts(names)))
+
     def _store(self, lease: Lease, values: Mapping[Key, tuple[bytes, int]]) -> None:
         names = entry_names(self._head(lease.version), list(values))
         fields = [field for value in values.values() for field in value]
@@ -228,6 +264,20 @@ class ColdTier:
             message = encode_message(Invalidation(tuple(keys)), self.origin)
             self._with_version(PUT, keys, [self.channel, message, *[field for _, value in part for field in value]])
 
+    def _begin_feed(self, feed: str, positions: Mapping[int, int]) -> None:
+        version, message = secrets.token_hex(8), encode_message(Invalidation(), self.origin)
+        fields = [field for place in positions.items() for field in place]
+        arguments = [version, self.channel, message, *fields]
+        self._command("EVAL", BEGIN_FEED, 2, self._version_name, self._feed_name(feed), *arguments)
+        self._version = version
+
+    def _feed(self, piece: FeedPiece) -> int:
+        keys = list(piece.values)
+        message = encode_message(Invalidation(tuple(keys)), self.origin)
+        fields = [field for value in piece.values.values() for field in value]
+        place = [piece.partition, piece.seen, piece.start, piece.end]
+        return self._with_version(FEED, keys, [*place, self.channel, message, *fields], self._feed_name(piece.feed))
+
     def _scripts(self, script: str, names: Sequence[str], arguments: Sequence[list[Any]]) -> list[Any]:
         """Runs a script over parts of the entries, each with its ``arguments``, in one round trip."""
         with self._client.pipeline(transaction=False) as pipeline:
@@ -241,11 +291,11 @@ class ColdTier:
     def _command(self, *parts: Any) -> Any:
         return self._client.execute_command(*parts)  # type: ignore[no-untyped-call]
 
-    def _with_version(self, script: str, keys: Sequence[Key], arguments: list[Any]) -> int:
+    def _with_version(self, script: str, keys: Sequence[Key], arguments: list[Any], second: str = "") -> int:
         for _ in range(_VERSION_CHANGES):
             version = self._version or self._read_version()
             names = entry_names(self._head(version), keys)
-            fixed = self._version_name, self._sweep_name
+            fixed = self._version_name, second or self._sweep_name
             answer = int(self._command("EVAL", script, len(names) + 2, *fixed, *names, version, *arguments))
             if answer != -1:
                 return answer
@@ -314,6 +364,9 @@ class ColdTier:
 
     def _token_name(self, token: str) -> str:
         return f"{self._space}:t{token}" if token else ""
+
+    def _feed_name(self, feed: str) -> str:
+        return f"{self._space}:f{feed}"
 
     def _head(self, version: str) -> str:
         return f"{self._space}:e{len(version)}:{version}"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from changelog.errors import ServiceUnavailable
-from dictionaries.cache.cold import Claim, ColdTier, Lease
+from dictionaries.cache.cold import Claim, ColdTier
 from dictionaries.cache.entry import Entry
 from dictionaries.cache.failure import Unanswered, substitutes
 from dictionaries.cache.fetcher import Fetcher
 from dictionaries.cache.flight import Flight
 from dictionaries.cache.guarded import GuardedHot
+from dictionaries.cache.leases import Lease
 from dictionaries.cache.settings import CacheSettings
 from dictionaries.cache.statistics import Statistics
 from dictionaries.cache.writing import Writer
@@ -159,11 +161,17 @@ class Misses:
             self._guarded.store(flight, written.entries, self._until(now_ms))
             flight.answers.update(dict.fromkeys(chunk, ()) | found)
 
-        unanswered = self._fetcher.fetch(keys, arrived, now_ms)
+        with self._keeping(lease, keys):
+            unanswered = self._fetcher.fetch(keys, arrived, now_ms)
         if unanswered is not None and lease is not _NO_LEASE:
             failed = unanswered.keys
             self._tolerant(lambda tier: tier.release(lease, failed), None)
         return unanswered
+
+    def _keeping(self, lease: Lease, keys: Sequence[Key]) -> AbstractContextManager[None]:
+        if self._cold is None or lease is _NO_LEASE:
+            return nullcontext()
+        return self._cold.keeping(lease, keys)
 
     def _claim(self, keys: Sequence[Key], fresh_after_ms: int) -> Claim:
         """Without Redis there is nobody to share with: all keys are ours, and go to the hot tier only."""

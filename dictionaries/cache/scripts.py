@@ -25,6 +25,14 @@ return out
 """ARGV: version, token, lock_ms, fresh_after_ms. For each entry: its value if it expires after that, else 1 (now locked
 by the token) or 0 (locked by another); before them the sweep. Nil: the version is another one."""
 
+EXTEND = """
+for i = 3, #KEYS do
+  local lock = KEYS[i] .. '!'
+  if redis.call('GET', lock) == ARGV[1] then redis.call('PEXPIRE', lock, ARGV[2]) end
+end
+"""
+"""ARGV: token, lock_ms. The locks that are still the token's live on for so long."""
+
 STORE = """
 local trusted = redis.call('GET', KEYS[1]) == ARGV[1] and (redis.call('GET', KEYS[2]) or '') == ARGV[2]
 local stored = 0
@@ -82,3 +90,38 @@ return #KEYS - 2
 """
 """ARGV: version, channel, message, then value and PX for each entry ('' as value: only forget). Values that somebody
 knows to be the newest replace the entries and take away the locks."""
+
+BEGIN_FEED = """
+redis.call('SET', KEYS[1], ARGV[1])
+redis.call('DEL', KEYS[2])
+for i = 4, #ARGV, 2 do
+  redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
+end
+redis.call('PUBLISH', ARGV[2], ARGV[3])
+return ARGV[1]
+"""
+"""KEYS: version, positions of the feed. ARGV: new version, channel, message, then partition and position of each. What
+was stored before cannot be found again, and what is stored from now on has all changes before the positions."""
+
+FEED = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return -1 end
+if redis.call('EXISTS', KEYS[2]) == 0 then return -2 end
+local standing = tonumber(redis.call('HGET', KEYS[2], ARGV[2]) or '0')
+if standing < tonumber(ARGV[3]) then return -2 end
+if standing > tonumber(ARGV[4]) then return standing end
+for i = 3, #KEYS do
+  redis.call('DEL', KEYS[i] .. '!')
+  if ARGV[2 * i + 2] ~= '' then
+    redis.call('SET', KEYS[i], ARGV[2 * i + 2], 'PX', ARGV[2 * i + 3])
+  else
+    redis.call('DEL', KEYS[i])
+  end
+end
+redis.call('HSET', KEYS[2], ARGV[2], ARGV[5])
+if #KEYS > 2 then redis.call('PUBLISH', ARGV[6], ARGV[7]) end
+return tonumber(ARGV[5])
+"""
+"""KEYS: version, positions of the feed, entries. ARGV: version, partition, the position that the caller has seen here,
+start and end of these changes, channel, message, then value and PX for each entry ('' as value: forget). The position
+that stands afterwards; beyond the start, and nothing was done: others are further, and an older row must not replace
+theirs. -1: the version is another one; -2: the position is lost, or lower than it was seen: Redis has been restored."""

@@ -27,7 +27,7 @@ class Declared:
     """A setting of a dictionary: SETTINGS(name = value). ``default`` None: another setting gives it."""
 
     name: str
-    type: type[str] | type[int] | type[float]
+    type: type[str] | type[int] | type[float] | type[bool]
     unit: str
     default: Parameter | None
     help: str
@@ -45,6 +45,9 @@ CACHE_SETTINGS: tuple[Declared, ...] = (
     Declared("max_value_bytes", int, "bytes", 65_536, "longer entries are served and counted, and not cached"),
     Declared("max_hot_bytes", int, "bytes", 268_435_456, "memory of the hot tier, in each process"),
     Declared("max_threads_for_updates", int, "threads", 4, "statements at the source at once, in each process"),
+    Declared("feed_topic", str, "", None, "topic of the changes at the source, which keeps the caches fresh"),
+    Declared("feed_format", str, "", "key", "what its records are: key, json or debezium"),
+    Declared("feed_values", bool, "", False, "rows that its records carry are stored, not asked for at the source"),
 )
 DEFAULT_HOT_KEYS = 100_000
 LONGEST_DEFAULT_NEGATIVE_MS = 10_000

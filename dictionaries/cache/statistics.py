@@ -40,6 +40,10 @@ class Statistics:
         "redis_errors",
         "refreshed",  # keys renewed before they were missed
         "invalidations",
+        "feed_records",  # records of the feed that this process has read
+        "feed_invalidated",  # keys that they made it forget
+        "feed_stored",  # keys of which they carried the row
+        "feed_rejected",  # records of which no key can be known
         "dropped_untrusted",  # times that the whole hot tier went because invalidations may have been missed
     )
 

@@ -14,6 +14,7 @@ from dictionaries.cache.background import Background
 from dictionaries.cache.codec import Codec
 from dictionaries.cache.cold import ColdTier
 from dictionaries.cache.executed import Executed
+from dictionaries.cache.feeding import Feeding
 from dictionaries.cache.fetcher import Fetcher
 from dictionaries.cache.guarded import GuardedHot
 from dictionaries.cache.hot import HotTier
@@ -25,6 +26,7 @@ from dictionaries.cache.settings import read_settings
 from dictionaries.cache.statistics import Statistics
 from dictionaries.cache.writing import Writer
 from dictionaries.definition import Definition
+from dictionaries.feed import Changes
 from dictionaries.lookup import Key, Rows, Source
 
 _FIRST_SUBSCRIPTION_S = 0.5
@@ -79,6 +81,7 @@ class Hybrid:
             is_heard=lambda: self._listener is not None and self._listener.is_listening,
             renew=self._background.ask,
         )
+        self._feeding = Feeding(self._guarded, self._cold, self._writer, statistics)
         if redis_url is not None and self._cold is not None:
             client = open_redis(redis_url, settings.redis_timeout_ms)
             self._listener = Listener(client, self._cold.channel, self._heard, self._distrust)
@@ -132,6 +135,15 @@ class Hybrid:
         else:
             # Not into the hot tier: between these two lines another worker may invalidate the same key.
             self._guarded.drop(Invalidation(tuple(rows)))
+
+    def feed_positions(self, feed: str) -> Mapping[int, int]:
+        return self._feeding.positions(feed)
+
+    def begin_feed(self, feed: str, positions: Mapping[int, int]) -> None:
+        self._feeding.begin(feed, positions)
+
+    def apply_feed(self, feed: str, partition: int, changes: Changes, now_ms: int) -> None:
+        self._feeding.apply(feed, partition, changes, now_ms)
 
     def statistics(self) -> Mapping[str, Any]:
         """Of this process; ``element_count`` and the bytes are those of the hot tier."""

@@ -19,6 +19,7 @@ from dictionaries.cache.key_text import key_text
 from dictionaries.cache.settings import OnError, read_settings
 from dictionaries.cache.statistics import Statistics, Status
 from dictionaries.definition import Definition
+from dictionaries.feed import Changes
 from dictionaries.layouts.hybrid import wall_clock_ms
 from dictionaries.lookup import Key, Row, Rows, Source
 
@@ -91,6 +92,25 @@ class Loaded:
         except DovetailError:
             self._executed.forget(token)
             raise
+
+    def feed_positions(self, feed: str) -> Mapping[int, int]:
+        return {}
+
+    def begin_feed(self, feed: str, positions: Mapping[int, int]) -> None:
+        """What was loaded before may lack changes."""
+        if self._rows is not None:
+            self.invalidate()
+
+    def apply_feed(self, feed: str, partition: int, changes: Changes, now_ms: int) -> None:
+        """Fetches the keys anew. Raises ServiceUnavailable if the source does not answer."""
+        # Under the lock, since a first load may be under way, from before the changes.
+        with self._loading:
+            is_loaded = self._rows is not None
+        if is_loaded and (changes.by_key or changes.is_whole):
+            self.invalidate(None if changes.is_whole else list(changes.by_key))
+        self._statistics.count(
+            feed_records=changes.records, feed_rejected=changes.rejected, feed_invalidated=len(changes.by_key)
+        )
 
     def load(self) -> None:
         """Loads everything now. Raises ServiceUnavailable; the old rows go on answering."""

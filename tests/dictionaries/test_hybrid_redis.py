@@ -15,6 +15,7 @@ import pytest
 import redis
 
 from dictionaries.cache.forget import forget
+from dictionaries.cache.leases import LOCK_MS
 from dictionaries.layouts.hybrid import Hybrid
 from dictionaries.lookup import Key
 from services.stack import Stack, temporary_stack
@@ -221,6 +222,16 @@ def test_a_worker_that_died_with_its_locks_holds_others_up_for_a_while_only(work
     assert names(other.lookup(["a", "b"], NOW_MS)) == ["pen", "ink"]
     assert 1 < time.monotonic() - started_s < 6
     assert source.asked == [["b"], ["a"]]
+
+
+def test_a_slow_source_is_not_asked_again_by_those_who_wait(worker: Worker, source: FakeSource) -> None:
+    """However slow: the statement takes longer than a lock lives that nobody keeps."""
+    workers = [worker(timeout_ms=30_000.0) for _ in range(2)]
+    source.before = lambda keys: time.sleep(LOCK_MS / 1000 + 0.5)
+    with ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda opened: names(opened.lookup(["a", "b"], NOW_MS)), workers))
+    assert answers == [["pen", "ink"]] * 2
+    assert source.asked == [["a", "b"]]
 
 
 def test_long_values_leave_no_lock_and_are_not_stored(worker: Worker, client: redis.Redis, source: FakeSource) -> None:
