@@ -36,15 +36,14 @@ _numbers = itertools.count(1)
 
 
 class World:
-    """Names are suffixed by ``number``, so that tests share a broker."""
+    """Names are suffixed by ``number``, so that tests share a broker. ``changed`` overrides settings."""
 
-    def __init__(self, broker: str, folder: Path) -> None:
+    def __init__(self, broker: str, folder: Path, **changed: object) -> None:
         self.number = next(_numbers)
         self.broker = broker
         self.folder = folder
-        self.settings: Settings = temporary_settings(
-            folder, brokers=broker, worker_session_timeout_s=6.0, worker_run_records=500, source_wait_s=20.0
-        )
+        patience = {"worker_session_timeout_s": 6.0, "worker_run_records": 500, "source_wait_s": 20.0}
+        self.settings: Settings = temporary_settings(folder, **(patience | {"brokers": broker} | changed))
         self.catalog = Catalog.open(self.settings.catalog_address)
         self.session = Session(self.settings, self.catalog, broker)
         self.topics = Topics(broker, 10.0)
