@@ -269,11 +269,12 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     session = start_session(
         "dovetail", sorted(settings.jars.glob("*.jar")), settings.spark_master, settings.driver_memory
     )
-    warm_up(session)
     catalog = Catalog.open(settings.catalog_url)
     runner = Runner(settings, session, catalog)
     if settings.ready_file is not None:
         settings.ready_file.write_text(str(os.getpid()))
+    # Whoever has waited for the runner has a statement to write yet.
+    warm_up(session)
     _LOG.info("taking up queries, brokers %s", settings.brokers)
     while not stopped.wait(_LOOK_S):
         try:

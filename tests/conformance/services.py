@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 from changelog.errors import InternalError, ServiceUnavailable
 from joins.dataflow import Dataflow
 from services.jars import jar_paths
+from services.session.kafka_topics import Topics
 from services.settings import Settings, read_settings
 from services.stack import temporary_stack
 from spark_jobs import counts, topics
@@ -233,6 +234,8 @@ class _SparkQuery:
     def settle(self) -> None:
         ends = topics.end_offsets(topics.admin(self._cluster.brokers), topics_of(self._dataflow))
         self._query.await_drained(ends, timeout_s=DRAIN_S)
+        # A commit is answered before its records can be read.
+        Topics(self._cluster.brokers, DRAIN_S).settled_ends(self._own(self._launch.topic))
         if rejected := self._query.progress().counts[counts.REJECTED_RECORDS]:
             raise InternalError(f"{rejected} records of the case were rejected", where=self._launch.name)
 

@@ -9,9 +9,11 @@ import orjson
 import pyarrow as pa
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
+from services.session.kafka_topics import Topics
 from spark_jobs import topics
 
 Value = dict[str, object] | bytes | None
+_OPEN_S = 3.0
 
 
 def send(brokers: str, topic: str, values: Iterable[Value], keys: Iterable[Value] = ()) -> None:
@@ -37,7 +39,8 @@ def trim(brokers: str, topic: str, first: int) -> None:
 def messages(brokers: str, topic: str) -> list[Message]:
     """All of a topic, as a read_committed reader sees it now."""
     consumer = Consumer({"bootstrap.servers": brokers, "group.id": "reader", "enable.partition.eof": True})
-    ends = topics.end_offsets(topics.admin(brokers), [topic])[topic]
+    # A commit is answered before its records can be read; a transaction that stays open is not waited for.
+    ends = Topics(brokers, _OPEN_S).settled_ends(topic)
     consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
     found: list[Message] = []
     open_partitions = {partition for partition, end in ends.items() if end}
