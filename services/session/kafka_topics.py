@@ -40,6 +40,11 @@ def config_for(kind: Kind) -> dict[str, str]:
     return {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
+_UNSETTLED = frozenset(
+    {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
+)
+
+
 class Topics:
     """The topics of one broker. Every call answers within ``timeout_s`` or raises ServiceUnavailable."""
 
@@ -81,9 +86,19 @@ class Topics:
 
     def _ends(self, topic: str, level: IsolationLevel) -> PartitionOffsets:
         asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.expect(topic))}
+        end = time.monotonic() + self._timeout_s
         with self._answering():
-            answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._timeout_s)
-            return {place.partition: int(answer.result(self._timeout_s).offset) for place, answer in answers.items()}
+            while True:
+                answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._timeout_s)
+                try:
+                    return {
+                        place.partition: int(found.result(self._timeout_s).offset) for place, found in answers.items()
+                    }
+                except KafkaException as failure:
+                    # Of a topic that was made a moment ago, not every broker knows who leads it.
+                    if failure.args[0].code() not in _UNSETTLED or time.monotonic() > end:
+                        raise
+                time.sleep(_POLL_S)
 
     def create(self, topic: str, shape: TopicShape) -> bool:
         """Make a topic; False if it was there already."""

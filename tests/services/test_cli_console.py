@@ -112,5 +112,6 @@ def test_ctrl_c_ends_what_follows_a_topic(environment: dict[str, str]) -> None:
         assert "Ctrl-C ends it" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(_PATIENCE_S) == 130
-        assert process.stderr.read() == "interrupted\n"
+        # A line that is being written when the signal comes may be written again.
+        assert process.stderr.read().endswith("interrupted\n")
     subprocess.run([*argv, "sql", "-c", "DROP STREAM followed"], env=environment, check=True)
