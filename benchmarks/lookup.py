@@ -165,7 +165,8 @@ def two(made: World) -> None:
     made.dictionary("shared", 10_000)
     made.stream("split", 1000, made.events)
     with second_worker(made):
-        time.sleep(5)
+        while len(made.session.context.catalog.workers(since_ms=0)) < 2:
+            time.sleep(0.1)
         made.view("split_out", "split", "shared")
         rate = made.rate("split_out", made.events)
         print(f"two      {rate:9,.0f} events per second, two workers", flush=True)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from enrichment.sqlite_file import opened
+from enrichment.sqlite_file import opened, writing
 
 Update = tuple[bytes, bytes | None]
 """A record of the memo's topic: an identity and what was emitted for it; None: forgotten."""
@@ -55,17 +55,11 @@ class MemoStore:
         last = dict(updates)
         kept = [(identity, emitted) for identity, emitted in last.items() if emitted is not None]
         forgotten = [(identity,) for identity, emitted in last.items() if emitted is None]
-        with self._lock:
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                self._connection.executemany("REPLACE INTO memo VALUES (?, ?)", kept)
-                self._connection.executemany("DELETE FROM memo WHERE identity = ?", forgotten)
-                if offset is not None:
-                    self._set_meta("offset", str(offset))
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
+        with self._lock, writing(self._connection):
+            self._connection.executemany("REPLACE INTO memo VALUES (?, ?)", kept)
+            self._connection.executemany("DELETE FROM memo WHERE identity = ?", forgotten)
+            if offset is not None:
+                self._set_meta("offset", str(offset))
 
     def clear(self) -> None:
         """Forget everything, the offset too."""

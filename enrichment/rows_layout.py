@@ -21,6 +21,7 @@ import pyarrow as pa
 from changelog.changes import DELTA
 from changelog.errors import InternalError
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Kind, StreamSchema
+from enrichment.sqlite_file import writing
 from enrichment.sqlite_values import Codec, Stored, codec
 from joins.lookup import Key, Row
 from sql.statements import Index
@@ -51,17 +52,12 @@ class RowsLayout:
 
     def create(self, connection: sqlite3.Connection) -> None:
         """The tables, empty, in place of whatever there is."""
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with writing(connection):
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 connection.execute(f'DROP TABLE "{name}"')
             for statement in self._definitions():
                 connection.execute(statement)
             connection.execute("INSERT INTO meta VALUES ('fingerprint', ?)", (self.fingerprint,))
-        except BaseException:
-            connection.execute("ROLLBACK")
-            raise
-        connection.execute("COMMIT")
 
     def _definitions(self) -> Iterator[str]:
         columns = self._names(self.columns)

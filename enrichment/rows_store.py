@@ -21,7 +21,7 @@ from changelog.changes import DELTA, DELTA_TYPE
 from changelog.rows import numpy_column
 from changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
 from enrichment.rows_layout import RESERVED, RowsLayout
-from enrichment.sqlite_file import connected, opened
+from enrichment.sqlite_file import connected, opened, writing
 from joins.lookup import Access, Key, Row, Rows
 from sql.statements import Index
 
@@ -66,14 +66,9 @@ class RowsStore:
         """
         with self._writing:
             rows = _not_before(rows, self._offsets)
-            self._writer.execute("BEGIN IMMEDIATE")
-            try:
+            with writing(self._writer):
                 unfounded = self._layout.take(self._writer, rows)
                 self._writer.executemany("REPLACE INTO offsets VALUES (?, ?)", list(offsets.items()))
-            except BaseException:
-                self._writer.execute("ROLLBACK")
-                raise
-            self._writer.execute("COMMIT")
             self._offsets.update(offsets)
             self.unfounded += unfounded
 

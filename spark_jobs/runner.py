@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +21,7 @@ from confluent_kafka import KafkaException
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from changelog.errors import DovetailError, InternalError, ServiceUnavailable, Unsupported
+from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from joins.dataflow import Dataflow
 from spark_jobs import topics
 from spark_jobs.environment import RunnerSettings
@@ -31,14 +29,14 @@ from spark_jobs.logs import configure_logs
 from spark_jobs.query import RunningQuery, discard
 from spark_jobs.session import start_session, warm_up
 from spark_jobs.settings import JobSettings
+from spark_jobs.signals import told_to_stop
 from spark_jobs.static import table_of
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
 from sql.parse import parse_one
-from sql.query import Plan, plan_query
+from sql.query import Plan, plan_query, stream_of
 from sql.redact import redacted
-from sql.relations import Stream
-from sql.statements import CreateStream, CreateView, Select
+from sql.statements import CreateView, Select
 
 _LOG = logging.getLogger("dovetail.runner")
 _LOOK_S = 0.2
@@ -133,7 +131,7 @@ class Runner:
         return replace(self._settings.job, buckets=buckets) if buckets else self._settings.job
 
     def _static_tables(self, dataflow: Dataflow) -> dict[str, pa.Table]:
-        return {name: table_of(_stream_of(name, self._catalog), self._settings.brokers) for name in dataflow.snapshots}
+        return {name: table_of(stream_of(self._catalog, name), self._settings.brokers) for name in dataflow.snapshots}
 
     def _watch(self, query: Query, running: RunningQuery) -> None:
         """Report how far it is, and what ended it."""
@@ -218,15 +216,6 @@ def _plan(query: Query, catalog: Catalog) -> Plan:
     return plan_query(query.view or query.name, statement, catalog)
 
 
-def _stream_of(name: str, catalog: Catalog) -> Stream:
-    match catalog.get(name).definition:
-        case CreateStream() as definition:
-            return Stream.declared(definition)
-        case CreateView() as view if view.materialized:
-            return plan_query(name, view, catalog).stream()
-    raise Unsupported(f"table({name}) has no topic", where=f'"{name}"', fix="read a stream or a materialized view")
-
-
 def _as_error(failure: Exception, query: Query) -> DovetailError:
     match failure:
         case DovetailError():
@@ -289,12 +278,7 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
 
 def main() -> int:
     stopped = threading.Event()
-
-    def stop(signal_number: int, frame: FrameType | None) -> None:
-        stopped.set()
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
+    told_to_stop(stopped)
     try:
         settings = RunnerSettings.read()
         configure_logs(settings.log_level, settings.log_format)

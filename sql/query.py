@@ -152,6 +152,19 @@ def recompute(name: str, statement: Select | CreateView, catalog: Relations) -> 
     return snapshot_of(statement.query, catalog, _stream_of(catalog), select_list(statement.text))
 
 
+def stream_of(catalog: Relations, name: str) -> Stream:
+    """The topic behind a stream or a materialized view, and its schema. Raises UnknownName, Unsupported."""
+    definition = catalog.get(name).definition
+    match definition:
+        case CreateStream():
+            return Stream.declared(definition)
+        case CreateView() if definition.materialized:
+            return plan_query(name, definition, catalog).stream()
+    raise Unsupported(
+        f'"{name}" is no stream: it has no topic', fix="SHOW STREAMS and SHOW VIEWS list those that have one"
+    )
+
+
 def _stream_of(catalog: Relations) -> Callable[[CreateView], Stream]:
     """How the output of a materialized view is read by others."""
 

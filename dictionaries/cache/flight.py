@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from threading import Event, Lock
 
 from dictionaries.lookup import Key, Rows
@@ -54,7 +55,18 @@ class Flights:
             self._open.add(flight)
         return flight, joined
 
-    def land(self, flight: Flight) -> None:
+    @contextmanager
+    def flying(self, flight: Flight) -> Iterator[None]:
+        """The block finds the answers of ``flight``; those who wait get them, or what it raises."""
+        try:
+            yield
+        except BaseException as error:
+            flight.error = error
+            raise
+        finally:
+            self._land(flight)
+
+    def _land(self, flight: Flight) -> None:
         with self._lock:
             self._open.discard(flight)
             for key in flight.keys:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from threading import Lock
 
 from dictionaries.cache.entry import Entry
@@ -30,8 +31,8 @@ class GuardedHot:
     def board(self, keys: Sequence[Key]) -> tuple[Flight, dict[Flight, list[Key]]]:
         return self._flights.board(keys)
 
-    def land(self, flight: Flight) -> None:
-        self._flights.land(flight)
+    def flying(self, flight: Flight) -> AbstractContextManager[None]:
+        return self._flights.flying(flight)
 
     def store(self, flight: Flight, entries: Mapping[Key, Entry], until_ms: float = math.inf) -> None:
         with self._lock:

@@ -65,14 +65,9 @@ class Misses:
     def answer(self, keys: Sequence[Key], now_ms: int) -> dict[Key, Rows]:
         """The rows under distinct keys. Raises what ``on_error`` says for keys that the source does not answer."""
         flight, joined = self._guarded.board(keys)
-        try:
+        with self._guarded.flying(flight):
             if flight.keys:
                 self._fill(flight, now_ms)
-        except BaseException as error:
-            flight.error = error
-            raise
-        finally:
-            self._guarded.land(flight)
         if not joined:
             return flight.answers
         answers = dict(flight.answers)
@@ -84,7 +79,7 @@ class Misses:
     def renewed(self, keys: Sequence[Key], now_ms: int) -> None:
         """Asks for keys whose entries expire soon, or have expired, unless somebody else does already."""
         flight, _ = self._guarded.board(keys)
-        try:
+        with self._guarded.flying(flight):
             claim = self._claim(flight.keys, now_ms + self._settings.ahead_ms)
             self._take(flight, claim.entries, now_ms)
             if claim.mine:
@@ -92,11 +87,6 @@ class Misses:
                 unanswered = self._ask(flight, claim.lease, claim.mine, now_ms)
                 if unanswered is not None:
                     raise unanswered.error
-        except BaseException as error:
-            flight.error = error
-            raise
-        finally:
-            self._guarded.land(flight)
 
     def _fill(self, flight: Flight, now_ms: int) -> None:
         kept = self._guarded.hot.kept(flight.keys) if self._settings.keep_ms else {}

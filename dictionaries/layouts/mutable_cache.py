@@ -72,14 +72,9 @@ class MutableCache:
 
     def _from_source(self, keys: Sequence[Key], now_ms: int) -> dict[Key, Rows]:
         flight, joined = self._flights.board(keys)
-        try:
+        with self._flights.flying(flight):
             if flight.keys:
                 self._fill(flight, now_ms)
-        except BaseException as error:
-            flight.error = error
-            raise
-        finally:
-            self._flights.land(flight)
         answers = dict(flight.answers)
         for other, wanted in joined.items():
             self._statistics.count(coalesced=len(wanted))

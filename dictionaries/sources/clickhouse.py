@@ -25,7 +25,7 @@ from dictionaries.options import suggestion
 from dictionaries.secrets import password_of
 from dictionaries.sources.column_types import INSTANT, fits
 from dictionaries.sources.parameters import given
-from dictionaries.sources.rows import KEYS_PER_STATEMENT, ROWS_PER_PIECE, RowReader, in_pieces
+from dictionaries.sources.rows import ROWS_PER_PIECE, RowReader, in_pieces
 
 # What the driver logs, with a traceback, is in the error that it raises as well.
 logging.getLogger("clickhouse_driver").addHandler(logging.NullHandler())
@@ -68,10 +68,7 @@ class ClickHouseSource:
     # -- the source --
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
-        answer: dict[Key, Rows] = {}
-        for chunk in in_pieces(keys, KEYS_PER_STATEMENT):
-            answer |= self._reader.matching(by, chunk, self._ask(by, chunk))
-        return answer
+        return self._reader.asked(by, keys, lambda chunk: self._ask(by, chunk))
 
     def load(self) -> Iterator[list[Row]]:
         yield from self._stream("")

@@ -15,7 +15,7 @@ from dictionaries.lookup import Key, Row, Rows
 from dictionaries.secrets import password_of
 from dictionaries.sources.formats import parsed
 from dictionaries.sources.parameters import given
-from dictionaries.sources.rows import KEYS_PER_STATEMENT, ROWS_PER_PIECE, RowReader, in_pieces
+from dictionaries.sources.rows import ROWS_PER_PIECE, RowReader, in_pieces
 
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATETIME
 _PASSING = frozenset({408, 425, 429})
@@ -42,11 +42,9 @@ class HttpSource:
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
         if self.parameters["method"] == "get":
             return self._reader.matching(by, keys, self._rows("GET", None, "timeout"))
-        answer: dict[Key, Rows] = {}
-        for chunk in in_pieces(keys, KEYS_PER_STATEMENT):
-            asked = b"".join(_line(by, key) for key in chunk)
-            answer |= self._reader.matching(by, chunk, self._rows("POST", asked, "timeout"))
-        return answer
+        return self._reader.asked(
+            by, keys, lambda chunk: self._rows("POST", b"".join(_line(by, key) for key in chunk), "timeout")
+        )
 
     def load(self) -> Iterator[list[Row]]:
         yield from in_pieces(self._reader.read(self._rows("GET", None, "load_timeout")), ROWS_PER_PIECE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from changelog.errors import RecordRejected
@@ -50,6 +50,15 @@ class RowReader:
         for (key, _), row in zip(found, self.read([row for _, row in found]), strict=True):
             grouped.setdefault(key, []).append(row)
         return {key: tuple(rows) for key, rows in grouped.items()}
+
+    def asked(
+        self, by: Sequence[str], keys: Sequence[Key], ask: Callable[[list[Key]], Sequence[Sequence[Any]]]
+    ) -> dict[Key, Rows]:
+        """``matching``, over what ``ask`` gives for some hundred keys at a time."""
+        answer: dict[Key, Rows] = {}
+        for chunk in in_pieces(keys, KEYS_PER_STATEMENT):
+            answer |= self.matching(by, chunk, ask(chunk))
+        return answer
 
     def keys(self, by: Sequence[str], given: Sequence[Sequence[Any]]) -> list[Key]:
         """The key of each row, with None in the place of what its type cannot hold.

@@ -28,7 +28,7 @@ from dictionaries.options import suggestion
 from dictionaries.secrets import password_of
 from dictionaries.sources.column_types import arrow_type, fits
 from dictionaries.sources.parameters import given
-from dictionaries.sources.rows import KEYS_PER_STATEMENT, ROWS_PER_PIECE, RowReader, in_pieces
+from dictionaries.sources.rows import ROWS_PER_PIECE, RowReader
 
 _RECYCLE_S = 1800
 
@@ -96,10 +96,7 @@ class SqlSource(ABC):
     # -- the source --
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
-        answer: dict[Key, Rows] = {}
-        for chunk in in_pieces(keys, KEYS_PER_STATEMENT):
-            answer |= self._reader.matching(by, chunk, self._ask(by, chunk))
-        return answer
+        return self._reader.asked(by, keys, lambda chunk: self._ask(by, chunk))
 
     def load(self) -> Iterator[list[Row]]:
         yield from self._stream(self._selected)

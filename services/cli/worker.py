@@ -6,8 +6,9 @@ import threading
 
 from services.settings import Settings
 from services.stack import Stack
-from services.worker.__main__ import run, told_to_stop
+from services.worker.__main__ import run
 from services.worker.logs import configure_logs
+from spark_jobs.signals import told_to_stop
 
 
 def work(settings: Settings) -> None:

@@ -14,12 +14,11 @@ from services.cli.show import Screen
 from services.demo.events import Step, steps
 from services.session import Rows, Session
 from services.session.drained import Draining, Reading, reading
-from services.session.relations import stream_of
 from services.session.select import TopicRows
 from services.session.writing import records_of
 from spark_jobs.reading import TopicReader
 from sql.parse import parse_one
-from sql.query import Plan, plan_query
+from sql.query import Plan, plan_query, stream_of
 from sql.statements import CreateView
 
 STREAMS = (

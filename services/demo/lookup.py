@@ -17,11 +17,10 @@ from services.cli.show import Screen
 from services.demo.clickthrough import answered
 from services.session import Rows, Session
 from services.session.drained import reading
-from services.session.relations import stream_of
 from services.session.statistics import statistics
 from services.session.writing import records_of
 from sql.parse import parse_one
-from sql.query import Plan, plan_query
+from sql.query import Plan, plan_query, stream_of
 from sql.statements import CreateView
 
 ORDERS = 40_000

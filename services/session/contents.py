@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from services.session.context import Context
-from services.session.relations import stream_of
 from services.session.sources import dictionary_rows
 from services.session.statistics import statistics
 from spark_jobs.reading import read_topic
 from spark_jobs.topics import PartitionOffsets
+from sql.query import stream_of
 from sql.snapshot import Snapshot
 from sql.statements import CreateDictionary
 from sql.system_tables import SYSTEM_TABLES

@@ -12,9 +12,9 @@ import pyarrow as pa
 from changelog.errors import Unsupported
 from changelog.schema import TIME, Column
 from services.session.context import Context
-from services.session.relations import stream_of
 from services.session.result import Rows, Text
 from sql.catalog import Query, Relation, What
+from sql.query import stream_of
 from sql.settings import SETTINGS
 from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Describe, Show, ShowCreate
 from sql.types import Rules, display

@@ -12,6 +12,7 @@ from services.session.kafka_topics import TopicShape, config_for
 from services.session.result import Done, Text
 from services.session.streams import drop, topics_of
 from sql.catalog import Actual, Desired, Query
+from sql.catalog.entries import queries_of
 from sql.fragments import Engine
 from sql.query import Plan, plan_query
 from sql.statements import CreateView, Drop, Explain, Pause, Resume, Terminate
@@ -80,22 +81,6 @@ def _plain_view(context: Context, statement: CreateView) -> Done:
     plan = plan_query(statement.name, statement, context.catalog)
     context.catalog.create(statement, now_ms=context.now_ms, uses=plan.reads)
     return Done(f"created view {statement.name}")
-
-
-def queries_of(plan: Plan, text: str) -> list[Query]:
-    """The entries of the catalog that the engines act on, one for each fragment, upstream first."""
-    return [
-        Query(
-            name=fragment.name,
-            sql=text,
-            plan=fragment.explain(),
-            fingerprint=fragment.fingerprint,
-            topic=fragment.output.topic,
-            engine=fragment.engine.value,
-            view=plan.name,
-        )
-        for fragment in plan.fragments
-    ]
 
 
 def output_shape(plan: Plan, topic: str, partitions: int = -1) -> TopicShape:

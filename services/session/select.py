@@ -17,12 +17,13 @@ from changelog.schema import ARRIVAL, Kind
 from services.session.contents import answer
 from services.session.context import Context
 from services.session.drained import Draining, await_upstream, expect_alive
-from services.session.queries import await_gone, await_running, engines_of, expect_runner, output_shape, queries_of
+from services.session.queries import await_gone, await_running, engines_of, expect_runner, output_shape
 from services.session.result import Changelog, Live, Rows
 from services.session.streams import topics_of
 from spark_jobs.reading import RECORDS, TopicReader
 from spark_jobs.topics import PartitionOffsets
 from sql.catalog import Desired
+from sql.catalog.entries import queries_of
 from sql.query import Plan, plan_query
 from sql.relations import Stream
 from sql.statements import Select

@@ -19,8 +19,8 @@ from dictionaries.sources.clickhouse import ClickHouseSource
 from dictionaries.sources.sql_database import SqlSource
 from enrichment.definitions import definition_of
 from services.session.context import Context
-from services.session.relations import stream_of
 from spark_jobs.reading import read_topic
+from sql.query import stream_of
 from sql.relations import Stream
 from sql.statements import CreateDictionary
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import socket
 import sys
 import threading
 import time
 from dataclasses import replace
-from types import FrameType
 
 from changelog.errors import DovetailError, ServiceUnavailable
 from services.settings import Settings, read_settings
@@ -20,6 +18,7 @@ from services.worker.http import HealthServer
 from services.worker.logs import configure_logs
 from services.worker.settings import WorkerSettings
 from services.worker.supervisor import Supervisor, discard_orphans
+from spark_jobs.signals import told_to_stop
 from sql.catalog import Catalog, Worker
 
 _LOG = logging.getLogger("dovetail.worker")
@@ -68,16 +67,6 @@ def _await_broker(settings: WorkerSettings) -> None:
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
-
-
-def told_to_stop(stopped: threading.Event) -> None:
-    """Let SIGTERM and Ctrl-C set ``stopped``."""
-
-    def stop(signal_number: int, frame: FrameType | None) -> None:
-        stopped.set()
-
-    signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, stop)
 
 
 def main() -> int:

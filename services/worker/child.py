@@ -47,7 +47,7 @@ from services.worker.metrics import QueryFigures
 from services.worker.origin import origin_of
 from services.worker.progress import Report, merged
 from services.worker.settings import WorkerSettings
-from services.worker.tables import Tables, stream_of
+from services.worker.tables import Tables
 from services.worker.transactions import Place
 from spark_jobs import topics
 from spark_jobs.reading import read_topic
@@ -55,7 +55,7 @@ from spark_jobs.sink import Target
 from sql.catalog import Actual, Catalog, Query
 from sql.fragments import Fragment
 from sql.parse import parse_one
-from sql.query import plan_query
+from sql.query import plan_query, stream_of
 from sql.redact import redacted
 from sql.statements import CreateView, Select
 
@@ -84,7 +84,7 @@ class LookupQuery:
         fragment = fragment_of(self.query, self.catalog)
         self.flow = fragment.lookup_flow
         client = topics.admin(settings.brokers)
-        static = {table: stream_of(table, self.catalog) for table in self.flow.snapshots}
+        static = {table: stream_of(self.catalog, table) for table in self.flow.snapshots}
         self.origin = origin_of(
             self.query, fragment, self.catalog, client, {table: stream.topic for table, stream in static.items()}
         )
@@ -131,7 +131,7 @@ class LookupQuery:
                 time.sleep(_LOOK_S)
 
     def _snapshot(self, table: str) -> pa.Table:
-        stream = stream_of(table, self.catalog)
+        stream = stream_of(self.catalog, table)
         return read_topic(self._settings.brokers, stream.schema, stream.topic, self.origin.snapshots[table]).rows
 
     def _lane(self, partition: int, member: group.Member) -> Lane:

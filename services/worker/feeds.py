@@ -14,6 +14,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
 from dictionaries.definition import Definition
 from dictionaries.feed import Changes, Fed, Feed, FeedDecoder, resumed
+from services.worker.consumer import following
 from spark_jobs import topics
 
 _LOG = logging.getLogger("dovetail.worker")
@@ -191,23 +192,7 @@ class FeedReader:
             self._moved.notify_all()
 
     def _consumer(self) -> Consumer:
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._brokers,
-                "group.id": "dovetail-feed",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "error",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "fetch.wait.max.ms": 100,
-                "fetch.error.backoff.ms": 50,
-                "log.connection.close": False,
-                "log_level": 0,
-            }
-        )
-        places = [TopicPartition(self._topic, partition, offset) for partition, offset in self._reached.items()]
-        consumer.assign(places)
-        return consumer
+        return following(self._brokers, self._topic, self._reached, group="dovetail-feed", reset="error")
 
 
 class _Missed(Exception):

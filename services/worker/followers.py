@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka.admin import AdminClient
 
 from changelog.changes import Changes
@@ -20,6 +20,7 @@ from changelog.schema import StreamSchema
 from dictionaries.lookup import Key, Row, Rows
 from enrichment.rows_store import RowsStore
 from services.session.writing import TopicWriter, records_of
+from services.worker.consumer import following
 from spark_jobs import topics
 from spark_jobs.reading import as_records
 from sql.relations import Stream
@@ -140,24 +141,8 @@ class Follower:
         self.store.apply(decoded.rows, reached)
 
     def _consumer(self) -> Consumer:
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._brokers,
-                "group.id": "dovetail-follower",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "fetch.wait.max.ms": 100,
-                "fetch.error.backoff.ms": 50,
-                "log.connection.close": False,
-                "log_level": 0,
-            }
-        )
-        consumer.assign(
-            [TopicPartition(self._topic, partition, self._reached[partition]) for partition in self._partitions]
-        )
-        return consumer
+        reached = {partition: self._reached[partition] for partition in self._partitions}
+        return following(self._brokers, self._topic, reached, group="dovetail-follower", reset="earliest")
 
 
 class FollowedRows:

@@ -8,7 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from changelog.errors import InternalError, Unsupported
+from changelog.errors import InternalError
 from changelog.schema import Column
 from dictionaries.definition import Definition
 from dictionaries.feed import Fed, feed_of
@@ -21,9 +21,9 @@ from joins.lookup import Access, Key, Lookup, Rows, Target
 from services.worker.feeds import FeedReader
 from services.worker.followers import Followers
 from sql.catalog import Catalog
-from sql.query import plan_query
+from sql.query import stream_of
 from sql.relations import Stream
-from sql.statements import CreateDictionary, CreateStream, CreateView, Index
+from sql.statements import CreateDictionary, Index
 
 
 @dataclass
@@ -98,17 +98,7 @@ class Tables:
         return statement
 
     def _stream(self, name: str) -> tuple[Stream, Sequence[Index]]:
-        return stream_of(name, self.catalog), self.catalog.indexes(name)
-
-
-def stream_of(name: str, catalog: Catalog) -> Stream:
-    """The topic and schema of a stream, table or materialized view."""
-    match catalog.get(name).definition:
-        case CreateStream() as definition:
-            return Stream.declared(definition)
-        case CreateView() as view if view.materialized:
-            return plan_query(name, view, catalog).stream()
-    raise Unsupported(f'"{name}" has no topic', where=f'"{name}"', fix="look up a stream or a materialized view")
+        return stream_of(self.catalog, name), self.catalog.indexes(name)
 
 
 @dataclass(frozen=True)

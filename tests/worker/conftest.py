@@ -19,12 +19,12 @@ from changelog.errors import StackError
 from services.session import Session
 from services.session.drained import Reading
 from services.session.kafka_topics import Topics
-from services.session.queries import queries_of
 from services.settings import Settings
 from services.stack.temporary import temporary_settings
 from services.worker.process import Child
 from spark_jobs import topics as topic_admin
 from sql.catalog import Actual, Catalog, Query
+from sql.catalog.entries import queries_of
 from sql.parse import parse_one
 from sql.query import plan_query
 from sql.statements import CreateView
