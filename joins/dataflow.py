@@ -38,6 +38,10 @@ class JoinKind(StrEnum):
     LEFT = "left"
     RIGHT = "right"
     FULL = "full"
+    SEMI = "semi"
+    """The left rows that match something; their columns alone leave."""
+    ANTI = "anti"
+    """The left rows that match nothing; their columns alone leave."""
 
 
 class Pad(StrEnum):
@@ -72,10 +76,18 @@ def transformed(rows: pa.Table, transforms: Sequence[Transform]) -> pa.Table:
 
 @dataclass(frozen=True)
 class Watermark:
-    """``column`` is an event time of the rows; the watermark is the greatest one seen less ``delay_ms``."""
+    """``column`` is an event time of the rows; the watermark is the greatest one seen less ``delay_ms``.
+
+    A time counts in ms since the epoch, digits beyond cut off; a whole number counts as it is, the delay too.
+
+    idle_ms   a partition read to its end that gave no record for so long holds the watermark back no more; None: never
+    shared    rows are late when they are behind the least watermark of the join's inputs, not behind their own
+    """
 
     column: str
     delay_ms: int
+    idle_ms: int | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,8 +140,59 @@ class Bidirectional:
 
 
 @dataclass(frozen=True)
+class Band:
+    """``lower <= left - right <= upper`` over a time column of each side; both inclusive, None: no bound.
+
+    The bounds are in the unit of the columns, which have one type: a timestamp or an integer.
+
+    left_shift    rows of the left port that are yet to come have ``left >= watermark + left_shift`` (ms, or the number
+                  itself); None: their column does not follow the event time
+    """
+
+    left: str
+    right: str
+    lower: int | None
+    upper: int | None
+    left_shift: int | None = 0
+    right_shift: int | None = 0
+
+
+@dataclass(frozen=True)
+class Range:
+    """The symmetric join of rows near in time: ``Bidirectional`` with a band, and state that goes with the watermark.
+
+    A left row goes when ``left - lower`` is behind the right watermark: nothing yet to come can match it. So a right
+    row when ``right + upper`` is behind the left one. What goes this way is no retraction: the output stays.
+
+    append   padded rows leave once, when their row goes; else at once, and are taken back by the first match. For
+             inputs without retractions only
+    closed   every row leaves once, when the later of its times is behind the least watermark of the inputs (EMIT ON
+             WINDOW CLOSE); what was taken back until then never leaves
+    """
+
+    kind: JoinKind
+    left: Port
+    right: Port
+    band: Band
+    null_safe: tuple[bool, ...] = ()
+    condition: Predicate | None = None
+    pad: Pad = Pad.NULL
+    max_buffered_bytes: int | None = None
+    append: bool = False
+    closed: bool = False
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A left row of a one-shot join waits until the right watermark has passed its ``left_time`` by ``lag_ms``."""
+
+    left_time: str
+    lag_ms: int
+
+
+@dataclass(frozen=True)
 class Enrichment:
-    """One-shot: each left row is joined once, when it comes, with the right rows held then. INNER or LEFT.
+    """One-shot: each left row is joined once, when it comes, with the right rows held then. INNER, LEFT, SEMI or ANTI.
 
     The left port is APPEND or CHANGES without retractions; only the right side is kept. Right rows of a batch are
     taken in before its left rows are answered.
@@ -142,6 +205,7 @@ class Enrichment:
     condition: Predicate | None = None
     pad: Pad = Pad.NULL
     max_buffered_bytes: int | None = None
+    alignment: Alignment | None = None
 
 
 @dataclass(frozen=True)
@@ -160,12 +224,89 @@ class AsofOnce:
     condition: Predicate | None = None
     pad: Pad = Pad.NULL
     max_buffered_bytes: int | None = None
+    alignment: Alignment | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
 
 
-Operator = Keyed | Bidirectional | Enrichment | AsofOnce
+@dataclass(frozen=True)
+class LatestOnce:
+    """One-shot: each left row meets the right row of its key that was inserted last. INNER, LEFT or FULL.
+
+    FULL answers the rows of either side with the last row of the other; the rows of a batch in the order of arrival.
+    """
+
+    kind: JoinKind
+    left: Port
+    right: Port
+    pad: Pad = Pad.NULL
+    max_buffered_bytes: int | None = None
+    alignment: Alignment | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+        if self.kind is JoinKind.FULL:
+            object.__setattr__(self, "left", replace(self.left, ties_by_arrival=True))
+
+
+@dataclass(frozen=True)
+class Asof:
+    """The updating ASOF join: each left row with the nearest right row for which ``left_time <comparison> right_time``,
+    matched anew whenever either side changes. INNER or LEFT.
+
+    ties      columns by which the smallest of equal right times is taken; empty: the last arrived
+    tolerance greatest distance of the two times, in their unit; None: any
+
+    Where both ports have a watermark and no retractions, what can change no output goes with it.
+    """
+
+    kind: JoinKind
+    left: Port
+    right: Port
+    left_time: str
+    right_time: str
+    comparison: str
+    ties: tuple[str, ...] = ()
+    tolerance: int | None = None
+    null_safe: tuple[bool, ...] = ()
+    pad: Pad = Pad.NULL
+    max_buffered_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.ties:
+            object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+
+
+@dataclass(frozen=True)
+class Temporal:
+    """The event-time temporal join: each left row with the version of the right row that was valid at ``left_time``.
+
+    A version holds from its ``right_time`` to that of the next one under the same join key; one whose ``deleted`` is
+    true ends the one before. A left row waits until the watermarks of both sides have passed it, and is answered once;
+    a retraction before that takes it out, one after that takes its answer back. INNER or LEFT. The condition is tested
+    on the version chosen by time.
+    """
+
+    kind: JoinKind
+    left: Port
+    right: Port
+    left_time: str
+    right_time: str
+    deleted: str = ""
+    """A column of the right port; empty: there are no deletes."""
+    null_safe: tuple[bool, ...] = ()
+    condition: Predicate | None = None
+    pad: Pad = Pad.NULL
+    max_buffered_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+
+
+Once = Enrichment | AsofOnce | LatestOnce
+"""Joins whose rows are answered once, so that the history of the right side must be there before them."""
+Operator = Keyed | Bidirectional | Range | Enrichment | AsofOnce | LatestOnce | Asof | Temporal
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,23 +12,10 @@ import pyarrow.compute as pc
 
 from changelog.changes import DELTA, Changes
 from changelog.schema import ARRIVAL
-from joins.bidirectional import BidirectionalOperator
-from joins.dataflow import (
-    AsofOnce,
-    Bidirectional,
-    Dataflow,
-    Enrichment,
-    Keyed,
-    Node,
-    Operator,
-    Port,
-    Transform,
-    transformed,
-)
+from joins.dataflow import Dataflow, Node, Port, Transform, transformed
 from joins.exchange import cut
-from joins.keyed import KeyedOperator
 from joins.limit import check_buffered
-from joins.oneshot import AsofOperator, EnrichmentOperator
+from joins.operators import ports, started
 from joins.store import RunStore
 
 HERE = -1
@@ -63,30 +49,6 @@ class LevelOutput:
     departures: list[Departure] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     """``late`` rows dropped and ``unfounded`` retractions left out in this batch."""
-
-
-class Running(Protocol):
-    @property
-    def unfounded(self) -> int: ...
-
-    def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes: ...
-
-
-def ports(operator: Operator) -> tuple[Port, ...]:
-    return (operator.port,) if isinstance(operator, Keyed) else (operator.left, operator.right)
-
-
-def started(operator: Operator, store: RunStore, name: str) -> Running:
-    """The operator at work on ``store``."""
-    match operator:
-        case Keyed():
-            return KeyedOperator(operator, store, name)
-        case Bidirectional():
-            return BidirectionalOperator(operator, store, name)
-        case AsofOnce():
-            return AsofOperator(operator, store, name)
-        case Enrichment():
-            return EnrichmentOperator(operator, store, name)
 
 
 class LevelTask:

@@ -15,7 +15,7 @@ from changelog.decode import Decoder
 from changelog.schema import ARRIVAL, OFFSET_BITS
 from joins.dataflow import Dataflow, Scan, Transform, transformed
 from joins.exchange import cut, greatest_ms
-from joins.level import ports
+from joins.operators import ports
 from spark_jobs import counts
 from spark_jobs.blob import pack
 from spark_jobs.job import Job, opened, snapshots

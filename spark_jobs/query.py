@@ -19,7 +19,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
-from joins.dataflow import AsofOnce, Dataflow, Enrichment
+from joins.dataflow import Dataflow, Once
 from spark_jobs import counts, parcel, source, starts, topics
 from spark_jobs.checkpoint import Checkpoint, Offsets, parsed_offsets
 from spark_jobs.failure import typed
@@ -118,7 +118,7 @@ class RunningQuery:
 
     def _answers_once(self) -> bool:
         """Whether rows are answered once, so that the history of the other side must be there before them."""
-        return any(isinstance(node.operator, Enrichment | AsofOnce) for node in self._job.dataflow.nodes)
+        return any(isinstance(node.operator, Once) for node in self._job.dataflow.nodes)
 
     def _launch(self) -> StreamingQuery:
         limit = None if self._loading_history else self._settings.max_offsets_per_trigger

@@ -13,7 +13,8 @@ from changelog.schema import TIME
 from joins.dataflow import Ingest, Pad, Scan, Transform
 from joins.lookup import Access, LookupFlow, LookupStage, Target
 from joins.lookup import LookupJoin as Join
-from sql.compile import port_of, scan_stage, scan_transform, selection, sink_of, static_step
+from sql.compile import scan_stage, scan_transform, selection, sink_of, static_step
+from sql.compile_join import port_of
 from sql.expressions import Condition, RowMap
 from sql.plan import LookupJoin, LookupTable, Map, Node, Output, StaticJoin, changes
 from sql.plan import Scan as ScanNode

@@ -24,7 +24,7 @@ from typing import Any
 import pyarrow as pa
 
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, Kind, StreamSchema
-from joins.dataflow import JoinKind, Pad, Watermark
+from joins.dataflow import Alignment, Band, JoinKind, Pad, Watermark
 from joins.lookup import Target
 from sql.expressions import columns_of, plain_column, quoted
 from sql.statements import Index
@@ -59,8 +59,15 @@ class Strategy(StrEnum):
     """Which sides a join keeps, and which trigger it."""
 
     BIDIRECTIONAL = "bidirectional"
+    RANGE = "range"
+    """Bidirectional, of rows near in time; state goes with the watermark."""
     ENRICHMENT = "enrichment"
     ASOF = "asof"
+    """One-shot, under Timeplus rules."""
+    ASOF_UPDATING = "asof_updating"
+    LATEST = "latest"
+    TEMPORAL = "temporal"
+    """FOR SYSTEM_TIME AS OF a time of the left row."""
 
 
 @dataclass(frozen=True)
@@ -190,12 +197,30 @@ class Map:
 
 @dataclass(frozen=True)
 class Asof:
-    """The inequality of an ASOF join: the nearest right row for which ``left <comparison> right`` holds."""
+    """The inequality of an ASOF join: the nearest right row for which ``left <comparison> right`` holds.
+
+    ties       columns by which the smallest of equal right rows is taken; empty: the last arrived
+    tolerance  greatest distance, in the unit of the columns
+    """
 
     left: str
     comparison: str
     right: str
     keep_versions: int
+    ties: tuple[str, ...] = ()
+    tolerance: int | None = None
+
+
+@dataclass(frozen=True)
+class Version:
+    """FOR SYSTEM_TIME AS OF ``left``: the version whose time ``right`` is the last not after it.
+
+    deleted   a column of the right side that is true where the record is a delete; empty: there are none
+    """
+
+    left: str
+    right: str
+    deleted: str = ""
 
 
 @dataclass(frozen=True)
@@ -214,6 +239,13 @@ class Join:
     null_safe: tuple[bool, ...] = ()
     residual: str | None = None
     asof: Asof | None = None
+    band: Band | None = None
+    version: Version | None = None
+    alignment: Alignment | None = None
+    append: bool = False
+    """RANGE: padded rows leave once, when nothing can match them any more."""
+    closed: bool = False
+    """RANGE: every row leaves once, when its time is behind the watermark (EMIT ON WINDOW CLOSE)."""
     pad: Pad = Pad.NULL
     max_buffered_bytes: int | None = None
     place: str = ""
@@ -228,8 +260,7 @@ class Join:
         return pa.schema([*self.left.schema, *self.right.schema])
 
     def line(self) -> str:
-        names = {Strategy.BIDIRECTIONAL: "Bidirectional", Strategy.ENRICHMENT: "Enrichment", Strategy.ASOF: "AsofJoin"}
-        parts = [f"{names[self.strategy]} {self.kind.value}", f"on={self._keys()}"]
+        parts = [f"{_OPERATORS[self.strategy]} {self.kind.value}", f"on={self._keys()}"]
         if self.asof is not None:
             parts.append(
                 f"{self.asof.left} {self.asof.comparison} {self.asof.right}  keep_versions={self.asof.keep_versions}"
@@ -258,6 +289,17 @@ class Join:
             else {"right": self.right}
         )
         return ", ".join(f"{side} {_bound(node)}" for side, node in kept.items())
+
+
+_OPERATORS = {
+    Strategy.BIDIRECTIONAL: "Bidirectional",
+    Strategy.RANGE: "Range",
+    Strategy.ENRICHMENT: "Enrichment",
+    Strategy.ASOF: "AsofJoin",
+    Strategy.ASOF_UPDATING: "AsofJoin",
+    Strategy.LATEST: "Latest",
+    Strategy.TEMPORAL: "Temporal",
+}
 
 
 def _bound(node: Node) -> str:

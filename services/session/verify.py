@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from changelog.changes import DELTA, Changes
 from changelog.errors import SqlError, Unsupported
-from joins.dataflow import AsofOnce, Enrichment
+from joins.dataflow import Once
 from services.session.contents import Offsets, answer
 from services.session.context import Context
 from services.session.drained import Reading, await_reading, await_upstream, input_ends
@@ -78,7 +78,7 @@ def _joined_once(plan: Plan) -> bool:
     """Whether some rows were joined with what was there when they came, and are not changed later."""
     return any(
         fragment.engine is Engine.FAUST
-        or any(isinstance(node.operator, Enrichment | AsofOnce) for node in fragment.dataflow.nodes)
+        or any(isinstance(node.operator, Once) for node in fragment.dataflow.nodes)
         for fragment in plan.fragments
     )
 
