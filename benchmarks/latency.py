@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import orjson
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
+from benchmarks.delays import received
 from benchmarks.load import create_topics, now_ms
 from benchmarks.running import start
 from services.jars import jar_paths
@@ -39,7 +40,7 @@ def measure(brokers: str, folder: Path, seconds: int) -> None:
     sender = threading.Thread(target=send, args=(brokers, WARM_UP_S + seconds, stop))
     sender.start()
     try:
-        delays = received(brokers, WARM_UP_S + seconds)
+        delays = received(brokers, "paired", "sent", WARM_UP_S, seconds)
     finally:
         stop.set()
         sender.join()
@@ -63,29 +64,3 @@ def send(brokers: str, seconds: int, stop: threading.Event) -> None:
             producer.produce(topic, orjson.dumps({"k": k, "sent": now_ms()}))
         producer.poll(0)
     producer.flush()
-
-
-def received(brokers: str, seconds: int) -> list[float]:
-    """The delays, in ms, of the joined rows whose later half was sent after the warm-up."""
-    reader = Consumer(
-        {
-            "bootstrap.servers": brokers,
-            "group.id": "latency",
-            "isolation.level": "read_committed",
-            "fetch.wait.max.ms": 5,
-            "enable.auto.commit": False,
-        }
-    )
-    partitions = list(reader.list_topics("paired").topics["paired"].partitions)
-    reader.assign([TopicPartition("paired", partition, 0) for partition in partitions])
-    first = now_ms() + WARM_UP_S * 1000
-    last = first + (seconds - WARM_UP_S) * 1000
-    delays = []
-    while now_ms() < last:
-        for message in reader.consume(1000, 0.05):
-            if message.error() is None:
-                sent = orjson.loads(message.value() or b"{}")["sent"]
-                if sent >= first:
-                    delays.append(now_ms() - sent)
-    reader.close()
-    return delays

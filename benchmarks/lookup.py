@@ -31,8 +31,9 @@ import numpy as np
 import orjson
 import psutil
 import pyarrow as pa
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Producer
 
+from benchmarks.delays import received
 from benchmarks.load import create_topics, now_ms, produce
 from services.session import Session
 from services.session.statistics import statistics
@@ -207,7 +208,7 @@ def latency(made: World) -> None:
     sender = threading.Thread(target=send, args=(made.brokers, made.seconds, stop))
     sender.start()
     try:
-        delays = received(made.brokers, made.seconds)
+        delays = received(made.brokers, "steady_out", "id", WARM_UP_S, made.seconds)
     finally:
         stop.set()
         sender.join()
@@ -221,7 +222,7 @@ def latency(made: World) -> None:
 
 
 def send(brokers: str, seconds: int, stop: threading.Event) -> None:
-    """Events in time, in bursts of a hundredth of a second; the id is the time of sending, in us."""
+    """Events in time, in bursts of a hundredth of a second; the id is the time of sending, in ms."""
     producer = Producer({"bootstrap.servers": brokers, "linger.ms": 1})
     began = time.monotonic()
     for burst in range((WARM_UP_S + seconds) * 100):
@@ -230,7 +231,7 @@ def send(brokers: str, seconds: int, stop: threading.Event) -> None:
             return
         for number in range(RATE // 100):
             event = {
-                "id": int(now_ms() * 1000),
+                "id": int(now_ms()),
                 "product_id": f"p{(burst * 97 + number) % 1000}",
                 "quantity": 1,
                 "note": "ordered in the shop",
@@ -238,34 +239,6 @@ def send(brokers: str, seconds: int, stop: threading.Event) -> None:
             producer.produce("steady", orjson.dumps(event), partition=number % PARTITIONS)
         producer.poll(0)
     producer.flush()
-
-
-def received(brokers: str, seconds: int) -> list[float]:
-    """The delays, in ms, of the results of events sent after the warm-up."""
-    reader = Consumer(
-        {
-            "bootstrap.servers": brokers,
-            "group.id": "latency",
-            "isolation.level": "read_committed",
-            "fetch.wait.max.ms": 5,
-            "enable.auto.commit": False,
-        }
-    )
-    partitions = list(reader.list_topics("steady_out").topics["steady_out"].partitions)
-    reader.assign([TopicPartition("steady_out", partition, 0) for partition in partitions])
-    first = now_ms() + WARM_UP_S * 1000
-    last = first + seconds * 1000
-    delays = []
-    while now_ms() < last:
-        messages = reader.consume(5000, 0.005)
-        read_ms = now_ms()
-        for message in messages:
-            if message.error() is None:
-                sent = orjson.loads(message.value() or b"{}")["id"] / 1000
-                if sent >= first:
-                    delays.append(read_ms - sent)
-    reader.close()
-    return delays
 
 
 def memory(made: World) -> None:

@@ -13,7 +13,7 @@ from clickhouse_driver import Client
 from clickhouse_driver.errors import Error
 
 from services.stack.ports import choose_ports
-from tests.servers.process import PASSWORD, Server, program
+from tests.servers.process import PASSWORD, Server, program, with_shop
 
 # While a server starts, each refused connection would be logged with a traceback.
 logging.getLogger("clickhouse_driver").addHandler(logging.NullHandler())
@@ -66,12 +66,8 @@ def clickhouse(folder: Path) -> Iterator[Server]:
     (folder / "users.xml").write_text(_USERS.format(digest=digest))
     argv = [program("clickhouse-server", package="clickhouse-server"), f"--config-file={config}"]
     server = Server("clickhouse", argv, folder, tcp, "dovetail", answers=_answers, ask=_ask, http_port=http)
-    try:
-        server.start()
-        server.execute("CREATE DATABASE shop")
+    with with_shop(server):
         yield server
-    finally:
-        server.kill()
 
 
 def _answers(server: Server) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pymysql
 
 from services.stack.ports import choose_ports
-from tests.servers.process import PASSWORD, Server, program
+from tests.servers.process import PASSWORD, Server, program, with_shop
 
 _USER = "dovetail"
 _SETUP = f"CREATE USER IF NOT EXISTS '{_USER}'@'%' IDENTIFIED BY '{PASSWORD}';\nGRANT ALL ON *.* TO '{_USER}'@'%';\n"
@@ -41,12 +41,8 @@ def mariadb(folder: Path) -> Iterator[Server]:
         "--innodb-buffer-pool-size=64M",
     ]
     server = Server("mariadb", argv, folder, port, _USER, answers=_answers, ask=_ask)
-    try:
-        server.start()
-        server.execute("CREATE DATABASE shop")
+    with with_shop(server):
         yield server
-    finally:
-        server.kill()
 
 
 def _answers(server: Server) -> bool:

@@ -8,7 +8,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -112,6 +113,17 @@ class Server:
             self.process.kill()
             self.process.wait()
         self.process = None
+
+
+@contextmanager
+def with_shop(server: Server) -> Iterator[Server]:
+    """``server``, running, with an empty database ``shop``."""
+    try:
+        server.start()
+        server.execute("CREATE DATABASE shop")
+        yield server
+    finally:
+        server.kill()
 
 
 def die_with_parent() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import signal
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,25 @@ class World:
             producer.produce(topic, orjson.dumps(value), orjson.dumps({key: value.get(key)}))
             producer.poll(0)
         assert producer.flush(30) == 0
+
+    @contextmanager
+    def load(self, topic: str, keys: int, chunk: int, pause_s: float, key: str = "k") -> Iterator[Callable[[], int]]:
+        """Records {n, k} written all the time, k being n modulo ``keys``; how many, once the block has ended."""
+        stopped, written = threading.Event(), [0]
+
+        def write() -> None:
+            while not stopped.wait(pause_s):
+                numbers = range(written[0], written[0] + chunk)
+                self.send(topic, [{"n": n, "k": n % keys} for n in numbers], key)
+                written[0] += chunk
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            yield lambda: written[0]
+        finally:
+            stopped.set()
+            writer.join()
 
     def send_bytes(self, topic: str, value: bytes) -> None:
         producer = Producer({"bootstrap.servers": self.broker})

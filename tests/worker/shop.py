@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -148,24 +147,9 @@ def open_shop(folder: Path) -> Iterator[Shop]:
 # -- orders, and who answers them
 
 
-@contextmanager
-def load(world: World, goods: Goods, keys: int, chunk: int = 100, pause_s: float = 0.05) -> Iterator[Callable[[], int]]:
+def load(world: World, goods: Goods, keys: int) -> AbstractContextManager[Callable[[], int]]:
     """Orders written all the time, over all partitions; how many there were, once the block has ended."""
-    stopped, written = threading.Event(), [0]
-
-    def write() -> None:
-        while not stopped.wait(pause_s):
-            numbers = range(written[0], written[0] + chunk)
-            world.send(goods.orders, [{"n": n, "k": n % keys} for n in numbers], key="n")
-            written[0] += chunk
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        yield lambda: written[0]
-    finally:
-        stopped.set()
-        writer.join()
+    return world.load(goods.orders, keys, chunk=100, pause_s=0.05, key="n")
 
 
 def send_to(world: World, topic: str, partition: int, orders: Sequence[tuple[int, int]]) -> None:

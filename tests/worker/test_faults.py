@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -27,32 +24,13 @@ def found(world: World, view: str) -> list[tuple[int, str | None]]:
     return sorted((row["n"], row["name"]) for row in world.values(view))
 
 
-@contextmanager
-def load(world: World, topic: str, pause_s: float = 0.01, chunk: int = 200) -> Iterator[Callable[[], int]]:
-    """Rows written all the time; how many there were, once the block has ended."""
-    stopped, written = threading.Event(), [0]
-
-    def write() -> None:
-        while not stopped.wait(pause_s):
-            world.send(topic, [{"n": n, "k": n % _KEYS} for n in range(written[0], written[0] + chunk)])
-            written[0] += chunk
-
-    writer = threading.Thread(target=write)
-    writer.start()
-    try:
-        yield lambda: written[0]
-    finally:
-        stopped.set()
-        writer.join()
-
-
 def await_rows(world: World, view: str, least: int) -> None:
     world.until(lambda: world.catalog.query(view).progress.get("counts", {}).get("rows_in", 0) >= least)
 
 
 def test_killed_several_times_it_writes_everything_once(world: World) -> None:
     orders, view = orders_and_products(world)
-    with load(world, orders) as written:
+    with world.load(orders, _KEYS, chunk=200, pause_s=0.01) as written:
         for life in range(3):
             child = world.start(view, worker=f"life{life}")
             await_rows(world, view, (life + 1) * 2000)
@@ -64,7 +42,7 @@ def test_killed_several_times_it_writes_everything_once(world: World) -> None:
 
 def test_a_second_worker_joins_and_leaves_under_load(world: World) -> None:
     orders, view = orders_and_products(world, partitions=4)
-    with load(world, orders) as written:
+    with world.load(orders, _KEYS, chunk=200, pause_s=0.01) as written:
         first = world.start(view, worker="first")
         await_rows(world, view, 1000)
         second = world.start(view, worker="second")
@@ -79,7 +57,7 @@ def test_a_second_worker_joins_and_leaves_under_load(world: World) -> None:
 
 def test_a_worker_that_hangs_is_replaced_and_refused_when_it_wakes(world: World) -> None:
     orders, view = orders_and_products(world)
-    with load(world, orders) as written:
+    with world.load(orders, _KEYS, chunk=200, pause_s=0.01) as written:
         hung = world.start(view, worker="hung")
         await_rows(world, view, 1000)
         hung.signal(signal.SIGSTOP)
