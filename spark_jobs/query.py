@@ -29,6 +29,7 @@ from spark_jobs.output import SinkStage
 from spark_jobs.session import bucket_keys
 from spark_jobs.settings import JobSettings
 from spark_jobs.sink import Target, fence
+from spark_jobs.uncommitted import forget_uncommitted
 
 MARKS_TOPIC = "dovetail.marks"
 MARKS_PARTITIONS = 64
@@ -122,6 +123,7 @@ class RunningQuery:
 
     def _launch(self) -> StreamingQuery:
         limit = None if self._loading_history else self._settings.max_offsets_per_trigger
+        forget_uncommitted(self._checkpoint.spark)
         with _starting:
             self._session.conf.set("spark.sql.shuffle.partitions", str(self._job.buckets))
             writer = (

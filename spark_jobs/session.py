@@ -31,16 +31,20 @@ _SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
-    # The default one forks a process per file where Hadoop's native library is missing.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
     # Watermarks are Dovetail's own, so a batch without records has nothing to do.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "20",
 }
 
 
+_LOCAL_SETTINGS = {
+    # The default one forks a process per file where Hadoop's native library is missing. This one keeps a file that is
+    # there already, which is wrong for a task that is tried again; with a local master none is (see
+    # ``spark_jobs.uncommitted``).
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+}
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """The quick compiler only. The JVM here moves packed rows while Python works on them, on the same cores: the optimising
 compiler and a parallel collector take more from the work, for minutes after the start, than they give back.
@@ -72,7 +76,8 @@ def start_session(
         .config("spark.pyspark.python", sys.executable)
         .config("spark.sql.streaming.pollingDelay", f"{polling_delay_ms}ms")
     )
-    for key, value in _SETTINGS.items():
+    settings = {**_SETTINGS, **(_LOCAL_SETTINGS if master.startswith("local") else {})}
+    for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

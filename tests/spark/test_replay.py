@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.services
 
 
 USERS = 100
+_numbers = itertools.count(100)
 
 
 @pytest.fixture
@@ -83,6 +85,37 @@ def test_of_a_half_committed_batch_the_other_half_is_written(
     assert 0 < len(half) < 10 * USERS
     assert query.progress().counts["rows_out"] == len(half)
     assert len({row["u.name"] for row in half}) * 10 == len(half)
+
+
+def test_the_state_of_an_attempt_that_did_not_commit_is_not_gone_on_with(
+    broker: str, dataflow: Dataflow, queries: Queries, name: str, first_batch: int, tmp_path: Path
+) -> None:
+    """Without the local copy the batch is run again over other runs, so the entries that it writes are others."""
+    orders, sent = dataflow.scans[0].topic, 100
+    for _ in range(2):
+        sent += send_orders(broker, orders)
+        last = drained(queries, dataflow, name).progress().batch
+    _forget_commit(queries.checkpoint(name), last)
+    shutil.rmtree(tmp_path / "copy")
+    query = queries.start(dataflow, name)
+    # Enough batches for runs to merge: entries that only one of the two attempts has written are removed then.
+    for _ in range(6):
+        queries.drain(query, dataflow)
+        sent += send_orders(broker, orders)
+    queries.drain(query, dataflow)
+    query.stop()
+    shutil.rmtree(tmp_path / "copy")
+    send_users(broker, dataflow)
+    drained(queries, dataflow, name)
+
+    rows = multiset(values(broker, name))
+    assert (len(rows), sum(rows.values())) == (sent * USERS // 10, sent * USERS // 10)
+
+
+def send_orders(broker: str, topic: str) -> int:
+    """Twenty orders; the counter makes each of them another one."""
+    send(broker, topic, [{"k": n % 10, "a": f"order {next(_numbers)}"} for n in range(20)])
+    return 20
 
 
 def _forget_commit(checkpoint: Path, batch: int) -> None:

@@ -1,0 +1,23 @@
+"""What a batch that never committed has left in Spark's checkpoint.
+
+A batch that is run again writes its versions of the state again. Spark takes for granted that they equal those of the
+attempt before, and its file manager keeps the file that is there: the process would go on with one version, and the
+next one with another. Ours do not equal: runs merge in another order where the local copy was lost. So the files of an
+attempt that never committed are removed before the batch is run again.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+_VERSION = re.compile(r"\.*(\d+)\.(changelog|zip)\b.*")
+
+
+def forget_uncommitted(checkpoint: Path) -> None:
+    """Remove the state of batches behind the last committed one. Nobody may be writing to ``checkpoint`` (Spark's)."""
+    committed = max((int(path.name) for path in (checkpoint / "commits").glob("*") if path.name.isdigit()), default=-1)
+    for path in list((checkpoint / "state").rglob("*")):
+        version = _VERSION.fullmatch(path.name)
+        if version is not None and (int(version.group(1)) > committed + 1 or ".tmp" in path.name):
+            path.unlink(missing_ok=True)
