@@ -1,5 +1,8 @@
 """From Kafka records to typed rows with a delta; a record that cannot be used is set aside with its reason.
 
+A record with neither key nor value is a **heartbeat**: no row, but the word of the producer that the event time of its
+partition has reached the timestamp of the record. An empty key counts as none, since compacted topics demand one.
+
 A batch is decoded as a whole. Records that stand in the way of that are taken out, the rest is decoded as a whole, and
 those taken out are looked at one by one: a few bad records cost little more than none.
 """
@@ -27,15 +30,22 @@ REJECTED = pa.schema(
         ("reason", pa.string()),
     ]
 )
+HEARTBEATS = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("event_ms", pa.int64())])
 _ATTEMPTS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """``rows``: the requested columns, ``arrival``, ``delta``; ``rejected``: REJECTED; each in the order of records."""
+    """Each in the order of records.
+
+    rows        the requested columns, ``arrival``, ``delta``
+    rejected    REJECTED
+    heartbeats  HEARTBEATS: ms since the epoch, or for event times that are whole numbers the number
+    """
 
     rows: pa.Table
     rejected: pa.Table
+    heartbeats: pa.Table
 
 
 class Decoder:
@@ -56,19 +66,19 @@ class Decoder:
 
     def decode(self, batch: pa.Table | pa.RecordBatch) -> Decoded:
         """``batch``: key, value (binary), timestamp, partition (int32), offset (int64) of records of this stream."""
-        records = _records(batch)
+        records, heartbeats = parted(batch)
         plain, suspect, rows = self._decode_plain(records)
         if len(suspect) == 0:
-            return Decoded(rows, REJECTED.empty_table())
+            return Decoded(rows, REJECTED.empty_table(), heartbeats)
         good, single_rows, rejected = self._decode_each(records, suspect)
         order = pa.array(np.argsort(np.concatenate([plain, good]), kind="stable"))
-        return Decoded(pa.concat_tables([rows, single_rows]).take(order).combine_chunks(), rejected)
+        return Decoded(pa.concat_tables([rows, single_rows]).take(order).combine_chunks(), rejected, heartbeats)
 
     def decode_singly(self, batch: pa.Table | pa.RecordBatch) -> Decoded:
         """As ``decode``, slowly: every record is looked at by itself. The reference of the tests."""
-        records = _records(batch)
+        records, heartbeats = parted(batch)
         _, rows, rejected = self._decode_each(records, np.arange(records.num_rows))
-        return Decoded(rows, rejected)
+        return Decoded(rows, rejected, heartbeats)
 
     def _decode_plain(self, records: pa.RecordBatch) -> tuple[Positions, Positions, pa.Table]:
         """The rows of all records that can be read at once, their positions, and those of all others."""
@@ -123,6 +133,18 @@ class Decoder:
         reserved = {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}
         fields = [(name, reserved.get(name) or self.schema.column(name).type) for name in self.columns]
         return pa.schema([*fields, (ARRIVAL, pa.int64()), pa.field(DELTA, DELTA_TYPE, nullable=False)])
+
+
+def parted(batch: pa.Table | pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Table]:
+    """The records of ``batch`` that are no heartbeats, and HEARTBEATS."""
+    records = _records(batch)
+    if records["value"].null_count == 0:
+        return records, HEARTBEATS.empty_table()
+    keyless = pc.equal(pc.fill_null(pc.binary_length(records["key"]), 0), 0)
+    beats = pc.and_(keyless, pc.is_null(records["value"]))
+    found = records.filter(beats)
+    columns = [found["partition"], found["offset"], found["timestamp"].cast(pa.int64())]
+    return records.filter(pc.invert(beats)), pa.table(columns, schema=HEARTBEATS)
 
 
 def _rejected(records: pa.RecordBatch, reasons: dict[int, str]) -> pa.Table:

@@ -77,6 +77,14 @@ def groups_of_equal(rows: pa.Table) -> tuple[Positions, Positions]:
     return order, np.flatnonzero(starts)
 
 
+def numbered(rows: pa.Table) -> tuple[Positions, Positions]:
+    """A number for each row, from 0 on, the same for equal rows only, and the position of one row of each number."""
+    order, starts = groups_of_equal(rows)
+    numbers = np.empty_like(order)
+    numbers[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
+    return numbers, order[starts]
+
+
 def _groups_by_value(rows: pa.Table) -> tuple[Positions, Positions]:
     """As ``groups_of_equal``, row by row: for the rare batch in which two different rows share a hash."""
     members: dict[str, list[int]] = {}

@@ -13,6 +13,7 @@ ARRIVAL = "__arrival"
 """Order of arrival, ``partition << OFFSET_BITS | offset``: total, and the same in every replay."""
 OFFSET_BITS = 44
 EVENT_TIME_TYPE = pa.timestamp("ms", tz="UTC")
+DAY_MS = 86_400_000
 
 
 class Kind(StrEnum):
@@ -40,13 +41,20 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class StreamSchema:
-    """The declared shape of a stream; ``event_time`` names the column of ``_tp_time`` (else Kafka's timestamp)."""
+    """The declared shape of a stream; ``event_time`` names the column of ``_tp_time`` (else Kafka's timestamp).
+
+    version      UPSERT: the column by whose greatest value the row of a primary key stands, in whatever order records
+                 come; '': the last record counts
+    first_stays  of records of one version the first counts, else the last
+    """
 
     name: str
     columns: tuple[Column, ...]
     kind: Kind = Kind.APPEND
     primary_key: tuple[str, ...] = ()
     event_time: str | None = None
+    version: str = ""
+    first_stays: bool = False
 
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)

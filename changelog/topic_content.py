@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from changelog.changes import Changes
+from changelog.changes import DELTA, Changes
 from changelog.rows import allotted, groups_of_equal
 from changelog.schema import ARRIVAL, SEQUENCE, TIME, Kind, StreamSchema
 
@@ -15,8 +15,9 @@ def content(schema: StreamSchema, decoded: pa.Table) -> pa.Table:
     """The rows that ``decoded`` (``Decoded.rows`` of all its records) add up to, without ``arrival`` and ``delta``.
 
     APPEND                every row
-    UPSERT, CHANGELOG_KV  the last row of each primary key, unless that is a delete; in the order of arrival. The
-                          columns of the primary key are among those decoded
+    UPSERT, CHANGELOG_KV  the last row of each primary key, unless that is a delete, or of those after the last delete
+                          the one of the greatest version; in the order of arrival. The columns of the primary key and
+                          the version are among those decoded
     CHANGELOG             each row as often as its deltas add up to, its times aside; never fewer than no times
     """
     rows = decoded.drop_columns([ARRIVAL])
@@ -24,6 +25,8 @@ def content(schema: StreamSchema, decoded: pa.Table) -> pa.Table:
         return Changes(rows).rows
     if schema.kind is Kind.CHANGELOG:
         return rows.select(Changes(rows).rows.column_names).take(pa.array(_not_taken_back(Changes(rows))))
+    if schema.version:
+        return Changes(rows.take(pa.array(_greatest_of_each(decoded, schema)))).rows
     last = _last_of_each(decoded, schema.primary_key)
     return Changes(rows.take(pa.array(last[Changes(rows).deltas[last] > 0]))).rows
 
@@ -33,6 +36,18 @@ def _last_of_each(decoded: pa.Table, primary_key: tuple[str, ...]) -> np.ndarray
     frame = pl.DataFrame(pl.from_arrow(decoded.select([*primary_key, ARRIVAL])))
     last = frame.with_row_index("position").sort(ARRIVAL).group_by(primary_key).agg(pl.all().last()).sort(ARRIVAL)
     return last["position"].to_numpy().astype(np.int64)
+
+
+def _greatest_of_each(decoded: pa.Table, schema: StreamSchema) -> np.ndarray:
+    """The positions of the rows of the greatest version among those after the last delete of their primary key."""
+    key = list(schema.primary_key)
+    names = dict.fromkeys([*key, schema.version, ARRIVAL, DELTA])
+    frame = pl.DataFrame(pl.from_arrow(decoded.select(list(names)))).with_row_index("position")
+    deletes = pl.when(pl.col(DELTA) < 0).then(pl.col(ARRIVAL)).max().over(key)
+    standing = frame.filter(pl.col(DELTA) > 0, deletes.is_null() | (pl.col(ARRIVAL) > deletes))
+    ordered = standing.sort(schema.version, ARRIVAL, descending=[False, schema.first_stays], nulls_last=False)
+    greatest = ordered.group_by(key, maintain_order=True).agg(pl.all().last()).sort(ARRIVAL)
+    return greatest["position"].to_numpy().astype(np.int64)
 
 
 def _not_taken_back(changes: Changes) -> np.ndarray:

@@ -80,7 +80,7 @@ class Enricher:
             messages, updates, unfounded = self._updated(self._memo, rows, now_ms)
         counts = Counter(
             {
-                ROWS_IN: records.num_rows,
+                ROWS_IN: records.num_rows - decoded.heartbeats.num_rows,
                 ROWS_OUT: len(messages),
                 REJECTED_RECORDS: decoded.rejected.num_rows,
                 UNFOUNDED: unfounded,

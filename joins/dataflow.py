@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.schema import StreamSchema
+from changelog.schema import DAY_MS, StreamSchema
 
 
 class Ingest(StrEnum):
@@ -80,14 +80,18 @@ class Watermark:
 
     A time counts in ms since the epoch, digits beyond cut off; a whole number counts as it is, the delay too.
 
-    idle_ms   a partition read to its end that gave no record for so long holds the watermark back no more; None: never
-    shared    rows are late when they are behind the least watermark of the join's inputs, not behind their own
+    idle_ms        a partition read to its end that gave no record for so long holds it back no more; None: never
+    shared         rows are late when they are behind the least watermark of the join's inputs, not behind their own
+    max_future_ms  a time so far after that of its record cannot be used; None: any time can. Not of whole numbers
+    drops_late     rows behind it are late; false: it only tells how far the input has come
     """
 
     column: str
     delay_ms: int
     idle_ms: int | None = None
     shared: bool = False
+    max_future_ms: int | None = DAY_MS
+    drops_late: bool = True
 
 
 @dataclass(frozen=True)
@@ -108,13 +112,19 @@ class Port:
     identity: tuple[str, ...] = ()
     """The columns in which a retraction must equal the row it takes away; all if empty. Times of arrival are left out:
     a retraction comes later than its row."""
+    version: str = ""
+    """UPSERT: of the records of a primary key that of the greatest ``version`` counts, of equal ones the last. A delete
+    has no version: what came before it counts no more, whatever its version."""
+    first_stays: bool = False
+    """Of records of one version the first counts."""
     ties_by_arrival: bool = False
     """The operator orders equal rows by arrival."""
 
     @property
     def ordered(self) -> bool:
-        """Whether rows must carry ``arrival``."""
-        return self.ties_by_arrival or self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV)
+        """Whether rows must carry ``arrival``. The changes of an operator have none: they are numbered as they come."""
+        by_arrival = self.ties_by_arrival and self.ingest is not Ingest.CHANGES
+        return by_arrival or self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV)
 
 
 @dataclass(frozen=True)
@@ -162,7 +172,8 @@ class Range:
     """The symmetric join of rows near in time: ``Bidirectional`` with a band, and state that goes with the watermark.
 
     A left row goes when ``left - lower`` is behind the right watermark: nothing yet to come can match it. So a right
-    row when ``right + upper`` is behind the left one. What goes this way is no retraction: the output stays.
+    row when ``right + upper`` is behind the left one. One that may be taken back goes besides not before the watermark
+    of its own port, if it has one, has passed it. What goes this way is no retraction: the output stays.
 
     append   padded rows leave once, when their row goes; else at once, and are taken back by the first match. For
              inputs without retractions only
@@ -234,7 +245,8 @@ class AsofOnce:
 class LatestOnce:
     """One-shot: each left row meets the right row of its key that was inserted last. INNER, LEFT or FULL.
 
-    FULL answers the rows of either side with the last row of the other; the rows of a batch in the order of arrival.
+    FULL answers the rows of either side with the last row of the other: of a batch first the right rows, with the left
+    rows of the batches before, then the left ones.
     """
 
     kind: JoinKind
@@ -258,7 +270,7 @@ class Asof:
     ties      columns by which the smallest of equal right times is taken; empty: the last arrived
     tolerance greatest distance of the two times, in their unit; None: any
 
-    Where both ports have a watermark and no retractions, what can change no output goes with it.
+    Where both ports are append-only and have a watermark over their time, what can change no output goes with it.
     """
 
     kind: JoinKind
@@ -304,9 +316,66 @@ class Temporal:
         object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
 
 
+class Fold(StrEnum):
+    """What an aggregate makes of the values of a group; NULLs are left out, of no values it makes NULL (COUNT: 0)."""
+
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """A column of the groups: ``fold`` over the values of the column ``argument``.
+
+    argument   empty: COUNT counts the rows. For SUM and AVG an integer of 64 bits, a decimal or a float64
+    type       of the result: int64 for COUNT and for SUM of integers, decimal(38, s) for SUM of decimals, float64 for
+               AVG and for SUM of floats, that of the argument for MIN and MAX
+    distinct   equal values count once
+    """
+
+    name: str
+    fold: Fold
+    argument: str
+    type: pa.DataType
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class Closing:
+    """When a group can gain no more rows: its ``column`` is behind the watermark of the input + ``shift``.
+
+    shift   rows that are yet to come have ``column >= watermark + shift`` (ms, or the number itself)
+    """
+
+    column: str
+    shift: int
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One row for each group of rows that agree in the keys of the port: the keys, then the aggregations.
+
+    NULL is a key like any other. A change of a group is -1 of its old row and +1 of its new one; a group without rows
+    is gone. Without keys all rows are one group, which stays, once there was a row.
+
+    insertions   the input has no retractions: less is kept
+    closing      groups go when they can gain no more rows; that is no retraction: the output stays
+    closed       a row leaves once, when its group goes (EMIT ON WINDOW CLOSE); needs ``closing``
+    """
+
+    port: Port
+    aggregations: tuple[Aggregation, ...]
+    insertions: bool = False
+    closing: Closing | None = None
+    closed: bool = False
+
+
 Once = Enrichment | AsofOnce | LatestOnce
 """Joins whose rows are answered once, so that the history of the right side must be there before them."""
-Operator = Keyed | Bidirectional | Range | Enrichment | AsofOnce | LatestOnce | Asof | Temporal
+Operator = Keyed | Bidirectional | Range | Enrichment | AsofOnce | LatestOnce | Asof | Temporal | Aggregate
 
 
 @dataclass(frozen=True)
@@ -338,17 +407,29 @@ class Scan:
     start_offsets: str = ""
     """What ``seek_to`` says, if anything: 'earliest', 'latest', a time in ms (below 0: before now), or offsets per
     partition '5,3,11'."""
+    alias: str = ""
+    """What the query calls it."""
+
+    @property
+    def name(self) -> str:
+        """What late rows are told apart by."""
+        return self.alias or self.topic
 
 
 @dataclass(frozen=True)
 class Node:
-    """An operator at a level; its inputs are edges in port order, its changes pass ``transforms`` on to ``output``."""
+    """An operator at a level; its inputs are edges in port order, its changes pass ``transforms`` on to ``output``.
+
+    clock   by port: how much less than its watermark the time of a row may be that is yet to leave (0 or below); so the
+            output has the least of these for its watermark. Empty: nothing is known of it
+    """
 
     level: int
     operator: Operator
     inputs: tuple[int, ...]
     transforms: tuple[Transform, ...]
     output: int
+    clock: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -389,3 +470,32 @@ class Dataflow:
 
     def edge(self, edge_id: int) -> Edge:
         return next(edge for edge in self.edges if edge.id == edge_id)
+
+    def source(self, edge_id: int) -> Scan:
+        """The scan whose watermark an edge has."""
+        return next(scan for scan in self.scans if edge_id in self.carrying(scan))
+
+    def carrying(self, scan: Scan) -> tuple[int, ...]:
+        """The edges that have the watermark of a scan: its own, and those beyond operators of one input."""
+        return self.beyond(scan.edge)
+
+    def beyond(self, edge_id: int) -> tuple[int, ...]:
+        """An edge, and those beyond operators of one input: they have its watermark."""
+        edges = [edge_id]
+        for node in self.nodes:
+            if isinstance(node.operator, Keyed | Aggregate) and node.inputs[0] in edges:
+                edges.append(node.output)
+        return tuple(edge for edge in edges if edge != self.sink.edge)
+
+    def listening(self, edge_id: int) -> frozenset[int]:
+        """The levels that need the marks of an edge: its own, and those of the edges whose watermark is made of it."""
+        levels = {self.edge(edge_id).level}
+        for node in self.clocks:
+            if edge_id in node.inputs:
+                levels |= {level for edge in self.beyond(node.output) for level in self.listening(edge)}
+        return frozenset(levels)
+
+    @property
+    def clocks(self) -> tuple[Node, ...]:
+        """The nodes that make a watermark of those of their inputs, upstream first."""
+        return tuple(sorted((node for node in self.nodes if node.clock), key=lambda node: node.level))

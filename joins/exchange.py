@@ -6,7 +6,6 @@ import itertools
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from changelog.hashing import mixed, row_hashes
 
@@ -27,13 +26,3 @@ def cut(rows: pa.Table, keys: tuple[str, ...], buckets: int) -> list[tuple[int, 
         for bucket, (low, high) in enumerate(itertools.pairwise(bounds))
         if high > low
     ]
-
-
-def greatest_ms(column: pa.ChunkedArray) -> int | None:
-    """The greatest of some event times, in ms since the epoch; None if there is none."""
-    greatest = pc.max(column)
-    if not greatest.is_valid:
-        return None
-    if pa.types.is_timestamp(column.type):
-        return int(greatest.cast(pa.timestamp("ms", column.type.tz), safe=False).value)
-    return int(greatest.as_py())

@@ -27,7 +27,8 @@ class Intake:
     """The rows that reach a port, as changes to its arrangement.
 
     APPEND, CHANGES   as they are
-    UPSERT            the last record of a primary key counts: -1 of the row held, +1 of the new one; a delete only -1
+    UPSERT            the last record of a primary key counts, or that of the greatest version: -1 of the row held,
+                      +1 of the new one; a delete only -1
     CHANGELOG_KV      +1 is an upsert; -1 deletes the row it equals, else it is unfounded
     CHANGELOG         -1 takes one equal row away; more of them than there are rows are unfounded
 
@@ -39,7 +40,7 @@ class Intake:
     unfounded: int = 0
 
     @staticmethod
-    def of(port: Port, store: RunStore, name: str, null_safe: tuple[bool, ...] = ()) -> Intake:
+    def of(port: Port, store: RunStore, name: str, null_safe: tuple[bool, ...] = (), order: str = "") -> Intake:
         schema = port.schema
         subkeys: tuple[str, ...] = ()
         if port.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV):
@@ -48,7 +49,7 @@ class Intake:
             subkeys = port.identity or tuple(schema.names)
         if port.ties_by_arrival:
             schema = schema.append(pa.field(ARRIVAL, pa.int64()))
-        return Intake(port, Arrangement(store, name, schema, port.keys, subkeys, null_safe))
+        return Intake(port, Arrangement(store, name, schema, port.keys, subkeys, null_safe, order))
 
     def changes(self, rows: pa.Table) -> Changes:
         """``rows``: the port's columns, ``arrival`` where the port is ordered, ``delta``. Nothing is inserted yet."""
@@ -68,13 +69,43 @@ class Intake:
         deltas = rows.column(DELTA).to_numpy()
         rows = rows.select(self.arrangement.schema.names)
         owners, old = self.arrangement.current(rows.take(pa.array(groups.last)), self.port.primary_key)
-        if self.port.ingest is Ingest.UPSERT:
+        if self.port.ingest is Ingest.UPSERT and not self.port.version:
             final = np.where(deltas[groups.last] > 0, groups.last, -1)
             return _difference(old, owners, rows, final)
         known = pa.concat_tables([rows, old.cast(rows.schema)]).combine_chunks()
         held = np.full(len(groups.last), -1, dtype=np.int64)
         held[owners] = rows.num_rows + np.arange(len(owners))
-        return _difference(old, owners, known, self._after_retractions(known, groups, deltas, held))
+        after = self._greatest_versions if self.port.version else self._after_retractions
+        return _difference(old, owners, known, after(known, groups, deltas, held))
+
+    def _greatest_versions(
+        self, known: pa.Table, groups: _Groups, deltas: npt.NDArray[np.int32], held: Positions
+    ) -> Positions:
+        """UPSERT: for each primary key the position in ``known`` of its row of the greatest version, or -1.
+
+        What came before a delete counts no more, the row ``held`` included. A NULL version is less than any other.
+        """
+        owner, members = groups.owner_of_member, groups.members
+        deleted = np.maximum.reduceat(np.where(deltas[members] < 0, members, -1), groups.starts)
+        stands = (deltas[members] > 0) & (members > deleted[owner])
+        kept = np.flatnonzero((held >= 0) & (deleted < 0))
+        candidates = np.concatenate([held[kept], members[stands]])
+        owners = np.concatenate([kept, owner[stands]])
+        came = np.concatenate([np.full(len(kept), -1), members[stands]])
+        order = pc.sort_indices(
+            pa.table(
+                {
+                    "owner": owners,
+                    "version": known.column(self.port.version).take(pa.array(candidates)),
+                    "came": -came if self.port.first_stays else came,
+                }
+            ),
+            sort_keys=[("owner", "ascending"), ("version", "ascending", "at_start"), ("came", "ascending")],
+        ).to_numpy()
+        greatest = np.full(len(groups.starts), -1, dtype=np.int64)
+        # Of the candidates of an owner the one that is assigned last stays.
+        greatest[owners[order]] = candidates[order]
+        return greatest
 
     def _after_retractions(
         self, known: pa.Table, groups: _Groups, deltas: npt.NDArray[np.int32], held: Positions

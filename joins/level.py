@@ -6,17 +6,16 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from changelog.changes import DELTA, Changes
 from changelog.schema import ARRIVAL
 from joins.dataflow import Dataflow, Node, Port, Transform, transformed
 from joins.exchange import cut
 from joins.limit import check_buffered
-from joins.operators import ports, started
+from joins.operators import Running, Timed, ports, started
 from joins.store import RunStore
+from joins.watermarks import Mark, Relay, Watermarks, relayed
 
 HERE = -1
 """The bucket of a departure that is written where it was made: nobody else has rows of its key."""
@@ -29,26 +28,42 @@ class Arrival:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """The greatest event time that an input partition has shown, in ms since the epoch."""
-
-    edge: int
-    partition: int
-    event_ms: int
-
-
-@dataclass(frozen=True)
 class Departure:
     edge: int
     bucket: int
     rows: pa.Table
 
 
+@dataclass(frozen=True)
+class Late:
+    """Insertions of an edge that came behind its watermark, as it stood before them: the columns of the port."""
+
+    edge: int
+    watermark: int
+    rows: pa.Table
+
+
 @dataclass
 class LevelOutput:
     departures: list[Departure] = field(default_factory=list)
+    late: list[Late] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
-    """``late`` rows dropped and ``unfounded`` retractions left out in this batch."""
+    """``late`` rows, of each edge too (``late_of``), and ``unfounded`` retractions: those left out in this batch."""
+
+
+def late_of(edge: int) -> str:
+    """The counter of the late rows of an edge."""
+    return f"late.{edge}"
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A node at work."""
+
+    node: Node
+    operator: Running
+    transforms: tuple[Transform, ...]
+    watermarks: Watermarks
 
 
 class LevelTask:
@@ -64,35 +79,42 @@ class LevelTask:
         self._buckets = buckets
         self._store = store
         self._nodes = [
-            (
+            _Running(
                 node,
                 started(node.operator, store, str(index)),
                 tuple(step.bound(snapshots) for step in node.transforms),
+                Watermarks(node.inputs, ports(node.operator), store.scalars),
             )
             for index, node in enumerate(dataflow.nodes)
             if node.level == level
         ]
+        self._relays = [
+            Relay.of(node, ports(node.operator), dataflow.beyond(node.output), store.scalars)
+            for node in dataflow.clocks
+            if node.level < level and level in dataflow.listening(node.output)
+        ]
 
     def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[Mark] = ()) -> LevelOutput:
-        """Rows in, rows out. The marks move the watermarks after the rows were judged by them."""
-        waiting: dict[int, list[pa.Table]] = defaultdict(list)
+        """Rows in, rows out. The marks move the watermarks after the rows were judged by them; what that lets go leaves
+        with the rows of the batch.
+        """
+        received: dict[int, list[pa.Table]] = defaultdict(list)
         for arrival in arrivals:
-            waiting[arrival.edge].append(arrival.rows)
+            received[arrival.edge].append(arrival.rows)
+        marks = relayed(self._relays, marks)
         output = LevelOutput()
-        late = 0
-        unfounded = -sum(operator.unfounded for _, operator, _ in self._nodes)
-        for node, operator, transforms in self._nodes:
-            inputs = []
-            for edge, port in zip(node.inputs, ports(node.operator), strict=True):
-                rows, dropped = self._on_time(_received(waiting.pop(edge, []), port), port, edge)
-                inputs.append(rows)
-                late += dropped
-            changes = operator.on_batch(inputs)
-            check_buffered(node.operator, self._store, self._buckets)
-            self._leave(node, changes, transforms, output)
-        self._advance(marks)
-        unfounded += sum(operator.unfounded for _, operator, _ in self._nodes)
-        output.counters = {"late": late, "unfounded": unfounded}
+        unfounded = -sum(running.operator.unfounded for running in self._nodes)
+        for running in self._nodes:
+            changes = running.operator.on_batch(_on_time(running, received, output.late))
+            running.watermarks.advance(marks)
+            changes = _in_time(running, changes)
+            check_buffered(running.node.operator, self._store, self._buckets)
+            self._leave(running.node, changes, running.transforms, output)
+        unfounded += sum(running.operator.unfounded for running in self._nodes)
+        output.counters = {"late": 0, "unfounded": unfounded}
+        for late in output.late:
+            for name in ("late", late_of(late.edge)):
+                output.counters[name] = output.counters.get(name, 0) + late.rows.num_rows
         return output
 
     def _leave(self, node: Node, changes: Changes, transforms: Sequence[Transform], output: LevelOutput) -> None:
@@ -110,24 +132,28 @@ class LevelTask:
             Departure(node.output, bucket, part) for bucket, part in cut(rows, keys, self._buckets)
         )
 
-    # -- watermarks: per edge, the least over its partitions of the greatest event time, less the delay
 
-    def _on_time(self, rows: pa.Table | None, port: Port, edge: int) -> tuple[pa.Table | None, int]:
-        if rows is None or port.watermark is None:
-            return rows, 0
-        reached = [value for name, value in self._store.scalars.items() if name.startswith(f"mark.{edge}.")]
-        if not reached:
-            return rows, 0
-        watermark_ms = min(reached) - port.watermark.delay_ms
-        times = rows.column(port.watermark.column)
-        behind = pc.fill_null(pc.less(times, pa.scalar(watermark_ms, pa.timestamp("ms")).cast(times.type)), False)
-        late = behind.to_numpy() & (rows.column(DELTA).to_numpy() > 0)
-        return rows.filter(pa.array(~late)), int(np.count_nonzero(late))
+def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: list[Late]) -> list[pa.Table | None]:
+    """The rows by port; those that are late go to ``late``."""
+    inputs: list[pa.Table | None] = []
+    for index, (edge, port) in enumerate(zip(running.node.inputs, ports(running.node.operator), strict=True)):
+        rows, watermark = _received(received.get(edge, []), port), running.watermarks.values[index]
+        if rows is not None and watermark is not None:
+            behind = running.watermarks.late(index, rows)
+            if behind.any():
+                late.append(Late(edge, watermark, rows.filter(pa.array(behind)).select(port.schema.names)))
+                rows = rows.filter(pa.array(~behind))
+        inputs.append(rows)
+    return inputs
 
-    def _advance(self, marks: Sequence[Mark]) -> None:
-        for mark in marks:
-            name = f"mark.{mark.edge}.{mark.partition}"
-            self._store.scalars[name] = max(self._store.scalars.get(name, mark.event_ms), mark.event_ms)
+
+def _in_time(running: _Running, changes: Changes) -> Changes:
+    """``changes``, and those that the watermarks bring."""
+    values = running.watermarks.values
+    if not isinstance(running.operator, Timed) or all(value is None for value in values):
+        return changes
+    passed = running.operator.on_watermark(values)
+    return Changes.concat([changes, passed]) if len(passed) else changes
 
 
 def _received(parts: list[pa.Table], port: Port) -> pa.Table | None:
@@ -135,7 +161,7 @@ def _received(parts: list[pa.Table], port: Port) -> pa.Table | None:
     if not parts:
         return None
     fields = [*port.schema]
-    if port.ordered:
+    if port.ordered or (port.ties_by_arrival and all(ARRIVAL in part.column_names for part in parts)):
         fields.append(pa.field(ARRIVAL, pa.int64()))
     schema = pa.schema([*fields, pa.field(DELTA, pa.int32(), nullable=False)])
     return pa.concat_tables([part.select(schema.names).cast(schema) for part in parts]).combine_chunks()

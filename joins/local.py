@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
+from changelog.event_times import greatest_ms
 from joins.dataflow import Dataflow, transformed
-from joins.exchange import cut, greatest_ms
-from joins.level import HERE, Arrival, Departure, LevelTask, Mark
+from joins.exchange import cut
+from joins.level import HERE, Arrival, Departure, Late, LevelTask
 from joins.store import Entry, RunStore
+from joins.watermarks import Mark
 
 
 @dataclass
@@ -54,6 +56,7 @@ class LocalQuery:
             tuple(step.bound(self._snapshots) for step in scan.transforms) for scan in self._dataflow.scans
         ]
         self.counters: dict[str, int] = defaultdict(int)
+        self.late: list[Late] = []
 
     def restart(self) -> None:
         """Lose all that is in memory, and go on from the durable copy."""
@@ -61,17 +64,18 @@ class LocalQuery:
             held.store = RunStore.restored(held.durable.items(), self._scalars.get(place, {}))
         self._open()
 
-    def feed(self, decoded: Mapping[int, pa.Table]) -> pa.Table | None:
+    def feed(self, decoded: Mapping[int, pa.Table], marks: Iterable[Mark] = ()) -> pa.Table | None:
         """One batch: decoded rows by index of scan. The rows that reach the sink, None if there are none.
 
-        Rows of one key come in the order in which they have to be written: retractions before insertions.
+        Rows of one key come in the order in which they have to be written: retractions before insertions. ``marks``,
+        of the edges of scans, come besides those that the rows make: heartbeats, idle partitions.
         """
         waiting = self._scanned(decoded)
-        marks = self._marks(decoded)
+        shown = self._carried([*self._marks(decoded), *marks])
         for level in self._levels:
             arrived, waiting = self._split(waiting, level)
             for bucket in range(self._buckets):
-                waiting.extend(self._run(level, bucket, arrived[bucket], marks))
+                waiting.extend(self._run(level, bucket, arrived[bucket], shown))
         return self._sunk(waiting)
 
     def _scanned(self, decoded: Mapping[int, pa.Table]) -> list[Departure]:
@@ -91,6 +95,11 @@ class LocalQuery:
                 marks.append(Mark(scan.edge, 0, event_ms))
         return marks
 
+    def _carried(self, marks: Iterable[Mark]) -> list[Mark]:
+        """The marks of scans, for each edge that has them."""
+        edges = {scan.edge: self._dataflow.carrying(scan) for scan in self._dataflow.scans}
+        return [replace(mark, edge=edge) for mark in marks for edge in edges[mark.edge]]
+
     def _split(self, waiting: list[Departure], level: int) -> tuple[dict[int, list[Arrival]], list[Departure]]:
         """What ``level`` takes in, by bucket, and what travels on."""
         arrived: dict[int, list[Arrival]] = defaultdict(list)
@@ -104,11 +113,12 @@ class LocalQuery:
 
     def _run(self, level: int, bucket: int, arrivals: list[Arrival], marks: list[Mark]) -> list[Departure]:
         place = (level, bucket)
-        levels = {mark.edge: self._dataflow.edge(mark.edge).level for mark in marks}
-        output = self._tasks[place].on_batch(arrivals, [mark for mark in marks if levels[mark.edge] == level])
+        levels = {mark.edge: self._dataflow.listening(mark.edge) for mark in marks}
+        output = self._tasks[place].on_batch(arrivals, [mark for mark in marks if level in levels[mark.edge]])
         self._scalars[place] = self._state[place].save()
         for name, count in output.counters.items():
             self.counters[name] += count
+        self.late.extend(output.late)
         return output.departures
 
     def _sunk(self, waiting: list[Departure]) -> pa.Table | None:

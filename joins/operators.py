@@ -8,11 +8,29 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 
 from changelog.changes import Changes
+from joins.aggregate import AggregateOperator
+from joins.asof import AsofOperator
+from joins.asof_once import AsofOnceOperator
 from joins.bidirectional import BidirectionalOperator
-from joins.dataflow import AsofOnce, Bidirectional, Enrichment, Keyed, Operator, Port
+from joins.dataflow import (
+    Aggregate,
+    Asof,
+    AsofOnce,
+    Bidirectional,
+    Enrichment,
+    Keyed,
+    LatestOnce,
+    Operator,
+    Port,
+    Range,
+    Temporal,
+)
+from joins.enrichment import EnrichmentOperator
 from joins.keyed import KeyedOperator
-from joins.oneshot import AsofOperator, EnrichmentOperator
+from joins.latest import LatestOperator
+from joins.range import RangeOperator
 from joins.store import RunStore
+from joins.temporal import TemporalOperator
 
 
 class Running(Protocol):
@@ -40,7 +58,7 @@ class Timed(Protocol):
 
 
 def ports(operator: Operator) -> tuple[Port, ...]:
-    return (operator.port,) if isinstance(operator, Keyed) else (operator.left, operator.right)
+    return (operator.port,) if isinstance(operator, Keyed | Aggregate) else (operator.left, operator.right)
 
 
 def started(operator: Operator, store: RunStore, name: str) -> Running:
@@ -48,11 +66,19 @@ def started(operator: Operator, store: RunStore, name: str) -> Running:
     match operator:
         case Keyed():
             return KeyedOperator(operator, store, name)
+        case Aggregate():
+            return AggregateOperator(operator, store, name)
         case Bidirectional():
             return BidirectionalOperator(operator, store, name)
+        case Range():
+            return RangeOperator(operator, store, name)
         case AsofOnce():
-            return AsofOperator(operator, store, name)
+            return AsofOnceOperator(operator, store, name)
         case Enrichment():
             return EnrichmentOperator(operator, store, name)
-        case _:
-            raise NotImplementedError(type(operator).__name__)
+        case LatestOnce():
+            return LatestOperator(operator, store, name)
+        case Asof():
+            return AsofOperator(operator, store, name)
+        case Temporal():
+            return TemporalOperator(operator, store, name)

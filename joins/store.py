@@ -30,6 +30,7 @@ class Run:
 
     unit    every delta is 1
     clean   no two join keys of the run share the upper bits of ``__sort``
+    since   where rows are ordered by time: those before it have expired, and are there no more
     """
 
     uid: int
@@ -38,6 +39,7 @@ class Run:
     clean: bool
     entries: tuple[int, ...]
     durable_rows: int
+    since: int
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -143,14 +143,14 @@ def test_a_changelog_has_its_delta_in_the_value(schema: StreamSchema) -> None:
         (APPEND, b"", None, "malformed JSON at character 0: Input is a zero-length, empty document"),
         (APPEND, b"[1]", None, "the value is an array of 1; a JSON object is expected"),
         (APPEND, b"null", None, "the value is null; a JSON object is expected"),
-        (APPEND, None, None, "null value in an append stream"),
-        (CHANGELOG, None, None, "null value in a changelog stream"),
+        (APPEND, None, b"k", "null value in an append stream"),
+        (CHANGELOG, None, b"k", "null value in a changelog stream"),
         (CHANGELOG_KV, None, b'{"k":1}', "null value in a changelog_kv stream"),
         (CHANGELOG, b'{"_tp_delta":7}', None, "_tp_delta is 7; it must be 1 or -1"),
         (UPSERT, b'{"v":"a"}', None, "primary key column k is missing"),
         (UPSERT, b'{"v":"a"}', b'{"j":1}', "primary key column k is missing"),
         (UPSERT, b'{"k":null}', b'{"k":1}', "primary key column k is null"),
-        (UPSERT, None, None, "primary key column k is missing"),
+        (UPSERT, None, b"{}", "primary key column k is missing"),
         (UPSERT, None, b'{"k":null}', "primary key column k is null"),
         (UPSERT, None, b"abc", "malformed JSON at character 5 of the key: unexpected character, expected a JSON value"),
         (UPSERT, None, b'"abc"', "column k: expected int64, found text 'abc'"),
@@ -214,9 +214,24 @@ def test_a_value_over_several_lines() -> None:
     ]
 
 
+@pytest.mark.parametrize("schema", [APPEND, UPSERT, CHANGELOG, CHANGELOG_KV], ids=lambda schema: schema.kind.value)
+def test_a_record_with_neither_key_nor_value_is_a_heartbeat(schema: StreamSchema) -> None:
+    keys, values = [b'{"k":1}', None, b"", b'{"k":2}'], [b'{"k":1}', None, None, b'{"k":2}']
+    for decode in (Decoder(schema, ("k",)).decode, Decoder(schema, ("k",)).decode_singly):
+        decoded = decode(records(values, keys))
+
+        assert decoded.rows["k"].to_pylist() == [1, 2]
+        assert decoded.rejected.num_rows == 0
+        first_ms = FIRST_TIMESTAMP_US // 1000
+        assert decoded.heartbeats.to_pylist() == [
+            {"partition": 3, "offset": 1, "event_ms": first_ms + 1},
+            {"partition": 3, "offset": 2, "event_ms": first_ms + 2},
+        ]
+
+
 def test_good_and_bad_records_mixed_keep_their_order() -> None:
     values: list[bytes | None] = [b'{"k":%d}' % n for n in range(1000)]
-    values[10], values[500], values[999], values[20] = b"{", b'{"k":"x"}', None, b'{"k":\n20}'
+    values[10], values[500], values[999], values[20] = b"{", b'{"k":"x"}', b"[]", b'{"k":\n20}'
     decoded = Decoder(APPEND, ("k",)).decode(records(values))
     assert decoded.rows["k"].to_pylist() == [n for n in range(999) if n not in (10, 500)]
     assert decoded.rejected["offset"].to_pylist() == [10, 500, 999]

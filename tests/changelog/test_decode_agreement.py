@@ -115,4 +115,4 @@ def test_a_batch_and_its_records_agree(schema: StreamSchema, batch: list[tuple[b
     together = repr((decoded.rows.to_pylist(), decoded.rejected.to_pylist()))
     assert together == repr(one_by_one(decoder, table))
     assert together == repr(closely(decoder, table))
-    assert decoded.rows.num_rows + decoded.rejected.num_rows == len(batch)
+    assert decoded.rows.num_rows + decoded.rejected.num_rows + decoded.heartbeats.num_rows == len(batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -48,6 +49,29 @@ def test_the_last_row_of_a_key_goes_by_arrival_not_by_place() -> None:
         .rows
     )
     assert content(schema, rows.take(pa.array([1, 2, 0]))).to_pylist() == [{"k": 1, "v": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("first_stays", "values", "expected"),
+    [
+        (False, [(1, 5), (2, 4), (3, 5)], [3]),
+        (True, [(1, 5), (2, 4), (3, 5)], [1]),
+        (False, [(1, 5), (2, None)], [1]),
+        (False, [(1, None), (2, None)], [2]),
+        (False, [(1, 9), None, (2, 4), (3, 3)], [2]),
+        (False, [(1, 9), None], []),
+    ],
+)
+def test_the_greatest_version_of_a_key_stands(
+    first_stays: bool, values: list[tuple[int, int | None] | None], expected: list[int]
+) -> None:
+    columns = (Column("k", pa.int64()), Column("n", pa.int64()), Column("rev", pa.int64()))
+    schema = StreamSchema("s", columns, Kind.UPSERT, ("k",), version="rev", first_stays=first_stays)
+    written = [None if value is None else json.dumps({"k": 7, "n": value[0], "rev": value[1]}) for value in values]
+    rows = Decoder(schema, ("k", "n", "rev")).decode(
+        records([None if text is None else text.encode() for text in written], [b'{"k":7}'] * len(written))
+    )
+    assert content(schema, rows.rows).column("n").to_pylist() == expected
 
 
 def test_nothing_read_nothing_held() -> None:

@@ -1,0 +1,79 @@
+"""An operator by itself, over a store that is made durable after each batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from changelog.changes import DELTA, Changes
+from changelog.rows import where
+from changelog.schema import ARRIVAL
+from joins.dataflow import Operator
+from joins.operators import Timed, ports, started
+from joins.ordered import EARLIEST, times_of
+from joins.reference import Record, Row
+from joins.store import SORT, Entry, Run, RunStore
+from tests.joins.harness import decoded, net
+
+
+@dataclass
+class Alone:
+    """``spec`` at work on the records of its ports; arrivals are counted over all batches."""
+
+    spec: Operator
+    store: RunStore = field(default_factory=RunStore)
+    durable: dict[int, Entry] = field(default_factory=dict)
+    arrived: int = 0
+
+    def __post_init__(self) -> None:
+        self.operator = started(self.spec, self.store, "0")
+
+    def on_batch(self, *records: Sequence[Record]) -> Counter[Row]:
+        inputs = [
+            self._received(part, port.schema, port.ordered) if part else None
+            for part, port in zip(records, ports(self.spec), strict=True)
+        ]
+        return self._saved(self.operator.on_batch(inputs))
+
+    def on_watermark(self, *watermarks: int | None) -> Counter[Row]:
+        assert isinstance(self.operator, Timed)
+        return self._saved(self.operator.on_watermark(watermarks))
+
+    def restart(self) -> None:
+        """Go on from the durable copy."""
+        self.store = RunStore.restored(self.durable.items(), self.scalars)
+        self.__post_init__()
+
+    def held(self, name: str = "") -> int:
+        """How many rows stand in the arrangement ``name``, or in all of them."""
+        standing = 0
+        for one in [name] if name else self.store.runs:
+            runs = [Changes(_unexpired(run).drop_columns([SORT])) for run in self.store.runs[one]]
+            standing += int(Changes.concat(runs).consolidated().deltas.sum()) if runs else 0
+        return standing
+
+    def _received(self, records: Sequence[Record], schema: pa.Schema, ordered: bool) -> pa.Table:
+        """As a host hands rows over: in the columns of the port, counts never NULL."""
+        rows = decoded(schema, records, self.arrived)
+        self.arrived += len(records)
+        rows = rows.cast(rows.schema.set(len(rows.schema) - 1, pa.field(DELTA, pa.int32(), nullable=False)))
+        return rows if ordered else rows.drop_columns([ARRIVAL])
+
+    def _saved(self, changes: Changes) -> Counter[Row]:
+        journal = self.store.flush()
+        for entry_id in journal.dropped:
+            del self.durable[entry_id]
+        self.durable.update(journal.added)
+        self.scalars = journal.scalars
+        return net(changes.table)
+
+
+def _unexpired(run: Run) -> pa.Table:
+    """The time of our rows is their last column, before the arrival."""
+    if run.since == EARLIEST:
+        return run.table
+    times = [name for name in run.table.column_names if name not in (SORT, DELTA, ARRIVAL)][-1]
+    return where(run.table, times_of(run.table.column(times)) >= run.since)

@@ -1,0 +1,110 @@
+"""The LATEST join against its reference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from joins.dataflow import Alignment, Ingest, JoinKind, LatestOnce, Port
+from joins.reference import Record
+from joins.reference_ordered import Arrived, ReferenceLatest
+from tests.joins.alone import Alone
+from tests.joins.harness import LEFT, RIGHT, port
+
+KEYED = (Ingest.UPSERT, Ingest.CHANGELOG_KV)
+nullable_int = st.one_of(st.none(), st.integers(0, 2))
+
+
+def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
+    key = st.integers(0, 2) if ingest in KEYED else nullable_int
+    row = st.tuples(key, st.sampled_from("abc"), nullable_int)
+    delta = st.just(1) if ingest is Ingest.APPEND else st.sampled_from([1, 1, -1])
+    return st.lists(st.tuples(row, delta), max_size=5)
+
+
+def keyed_by(one: Port, columns: int) -> Port:
+    """The port with the first ``columns`` of its columns as primary key, if it has one."""
+    return replace(one, primary_key=tuple(one.schema.names[:columns])) if one.primary_key else one
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    kind=st.sampled_from([JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL]),
+    right=st.sampled_from(list(Ingest)),
+    columns=st.integers(1, 2),
+    data=st.data(),
+)
+def test_it_is_the_reference(kind: JoinKind, right: Ingest, columns: int, data: st.DataObject) -> None:
+    """CHANGES come from an operator: they have no arrival, and their retractions are of rows that are there."""
+    left = data.draw(st.sampled_from(list(Ingest))) if kind is JoinKind.FULL else Ingest.APPEND
+    spec = LatestOnce(kind, keyed_by(port(LEFT, left), columns), keyed_by(port(RIGHT, right), columns))
+    alone = Alone(spec)
+    key = tuple(range(columns))
+    reference = ReferenceLatest(kind, Arrived(left, (0,), key), Arrived(right, (0,), key), (3, 3))
+    steps = st.tuples(records(left), records(right), st.booleans())
+    for left_records, right_records, restart in data.draw(st.lists(steps, max_size=10)):
+        assert alone.on_batch(left_records, right_records) == reference.on_batch(left_records, right_records)
+        if restart:
+            alone.restart()
+
+
+def test_of_rows_that_stay_only_the_last_of_each_key_is_kept() -> None:
+    alone = Alone(LatestOnce(JoinKind.LEFT, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)))
+    for n in range(20):
+        alone.on_batch([], [((key, "a", n), 1) for key in (0, 1, None) for _ in range(3)])
+    assert alone.held() == 2
+    assert alone.on_batch([((1, "x", 0), 1)], []) == Counter({(1, "x", 0, 1, "a", 19): 1})
+
+
+def test_when_the_last_row_goes_the_one_before_it_counts() -> None:
+    right = port(RIGHT, Ingest.UPSERT)
+    alone = Alone(LatestOnce(JoinKind.LEFT, port(LEFT, Ingest.APPEND), right))
+    asked = ((1, "x", 0), 1)
+
+    def answer(*right_records: Record) -> object:
+        (row,) = alone.on_batch([asked], list(right_records))
+        return row[4]
+
+    assert answer(((1, "a", 0), 1), ((1, "b", 0), 1), ((1, "c", 0), 1)) == "c"
+    assert answer(((1, "a", 0), 1)) == "a"
+    assert answer(((1, "a", None), -1)) == "c"
+    assert answer(((1, "b", None), -1)) == "c"
+    alone.restart()
+    assert answer(((1, "c", None), -1)) is None
+    assert alone.held() == 0
+
+
+def test_a_later_batch_comes_last_whatever_its_partition() -> None:
+    """Arrival is a place in a partition; two partitions are compared by the batches that brought them."""
+    alone = Alone(LatestOnce(JoinKind.INNER, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.UPSERT)), arrived=1 << 44)
+    alone.on_batch([], [((1, "a", 0), 1)])
+    alone.arrived = 0
+    alone.on_batch([], [((1, "b", 0), 1)])
+    assert alone.on_batch([((1, "x", 0), 1)], []) == Counter({(1, "x", 0, 1, "b", 0): 1})
+
+
+@pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.FULL])
+def test_aligned_left_rows_wait_for_the_right_side(kind: JoinKind) -> None:
+    left, right = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)
+    alone = Alone(LatestOnce(kind, left, right, alignment=Alignment("l.v", 2)))
+    assert alone.on_batch([((1, "x", 5), 1), ((1, "y", 3), 1)], []) == Counter()
+    assert alone.on_watermark(None, None) == Counter()
+    assert alone.on_watermark(None, 4) == Counter()
+    alone.on_batch([], [((1, "a", 5), 1)])
+    assert alone.on_watermark(None, 5) == Counter({(1, "y", 3, 1, "a", 5): 1})
+    alone.restart()
+    alone.on_batch([], [((1, "b", 7), 1)])
+    assert alone.on_watermark(None, 7) == Counter({(1, "x", 5, 1, "b", 7): 1})
+    assert alone.held("0.waiting") == 0
+
+
+def test_of_aligned_left_rows_that_leave_together_the_last_in_time_is_the_last() -> None:
+    left, right = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)
+    alone = Alone(LatestOnce(JoinKind.FULL, left, right, alignment=Alignment("l.v", 1)))
+    alone.on_batch([((1, "late", 5), 1), ((1, "early", 3), 1)], [])
+    alone.on_watermark(None, 9)
+    assert alone.on_batch([], [((1, "a", 9), 1)]) == Counter({(1, "late", 5, 1, "a", 9): 1})
