@@ -16,13 +16,23 @@ from sqlglot import exp
 from changelog.errors import UnknownName, Unsupported
 from changelog.schema import SEQUENCE, TIME, Kind
 from joins.dataflow import JoinKind, Pad
+from sql.bind_aggregates import (
+    Groups,
+    distinct,
+    group_keys,
+    having_terms,
+    is_grouped,
+    refuse_lookups_of_aggregates,
+)
 from sql.bind_lookups import Lookups
-from sql.clauses import refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
+from sql.bind_ordered import How, kind_of, ordered, refuse_ordered, terms_of
+from sql.bind_windows import WindowCall, windowed
+from sql.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
 from sql.expressions import quoted, types_of
-from sql.functions import function_name
+from sql.functions import WINDOWS, function_name
 from sql.item import Item, scope_of
+from sql.ordered import Method
 from sql.plan import (
-    Asof,
     Expr,
     Join,
     LookupJoin,
@@ -48,6 +58,7 @@ from sql.snapshot import snapshot_of
 from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
 from sql.system_tables import DATABASE, SYSTEM_TABLES
 from sql.types import Rules
+from sql.watermarks import as_set
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,8 @@ class Binder:
             item = self._join(item, join, seeks=_filters_time(select))
         if (where := select.args.get("where")) is not None:
             item = self._where(item, where.this)
-        return self._selected(select, item, texts)
+        bound = self._grouped(select, item, texts) if is_grouped(select) else self._selected(select, item, texts)
+        return self._distinct(select, bound)
 
     # -- FROM --
 
@@ -101,7 +113,7 @@ class Binder:
                 f'"{DATABASE}.{name}" emits no rows', where=place_of(table, "FROM"), fix="ask it in a query of its own"
             )
         if isinstance(table.this, exp.Anonymous):
-            return self._function(table)
+            return self._function(table, seeks)
         alias = table.alias or name
         if name in self.ctes:
             without_itself = {other: query for other, query in self.ctes.items() if other != name}
@@ -134,7 +146,6 @@ class Binder:
     ) -> Stream:
         match definition:
             case CreateStream():
-                _refuse_version_column(definition, place_of(table, "FROM"))
                 return Stream.declared(definition)
             case CreateView():
                 return self.view(definition)
@@ -151,18 +162,30 @@ class Binder:
             fix=f"JOIN {definition.name} FOR SYSTEM_TIME AS OF PROCTIME() ON .., or FROM {definition.stream}",
         )
 
-    def _function(self, table: exp.Expr) -> Item:
+    def _function(self, table: exp.Expr, seeks: bool) -> Item:
         call = table.this
         name, place = function_name(call), place_of(table, "FROM")
         if name == "table":
             return self._table(table, place)
         if name == "changelog":
             return self._changelog(table, place)
+        if name in WINDOWS:
+            return self._windowed(table, seeks)
         raise Unsupported(
             f"{name}() in FROM is not supported in this release",
             where=place,
-            fix="FROM stream, table(stream) or changelog(stream, key)",
+            fix="FROM stream, table(stream), changelog(stream, key), or TUMBLE and HOP",
         )
+
+    def _windowed(self, table: exp.Expr, seeks: bool) -> Item:
+        call = WindowCall.of(table)
+        alias = table.alias or call.name
+        if function_name(call.source.this) == "table":
+            query = exp.Select(expressions=[exp.Star()]).from_(exp.Table(this=table.this.copy()))
+            return self._static(query, self._alias(alias))
+        source = call.source.copy()
+        source.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+        return windowed(call, self._from(source, seeks))
 
     def _table(self, table: exp.Expr, place: str) -> Item:
         alias = self._alias(table.alias or table.this.expressions[0].name)
@@ -205,6 +228,7 @@ class Binder:
         return self._scan(replace(stream, schema=schema), self._alias(table.alias or name), seeks=False)
 
     def _scan(self, stream: Stream, alias: str, seeks: bool) -> Item:
+        stream = replace(stream, watermark=as_set(stream.watermark, self.settings))
         declared = [column.name for column in stream.schema.columns]
         reserved = [name for name in (TIME, SEQUENCE) if name not in declared]
         columns = tuple((f"{alias}.{name}", name) for name in declared + reserved)
@@ -216,6 +240,7 @@ class Binder:
             columns,
             trusted=stream.trusted,
             watermark=stream.watermark if stream.schema.kind == Kind.APPEND else None,
+            stated=stream.watermark,
         )
         node = self._started(scan, seeks)
         starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
@@ -246,22 +271,27 @@ class Binder:
         table = self._lookups.table(join.this, self.ctes)
         if table is not None:
             refuse_lookup(join, place)
-        right = Item.of_table(table) if table is not None else self._from(join.this, seeks)
+        right = Item.of_table(table) if table is not None else self._from(_without_time(join.this), seeks)
         _refuse_same_alias(left, right, place)
+        kind = kind_of(join)
+        if kind in (JoinKind.SEMI, JoinKind.ANTI) and join.side.upper() == "RIGHT":
+            left, right = right, left
         scope = left.scope + right.scope
         using = [identifier.name for identifier in join.args.get("using") or ()]
         if join.method.upper() == "NATURAL":
             using = _common(left, right)
         terms = [f"{quoted(first)} = {quoted(second)}" for first, second in _using_pairs(left, right, using, place)]
-        if (on := join.args.get("on")) is not None:
-            terms += [resolved_on(term, scope, left.node.schema, right.node.schema) for term in conjuncts(on)]
+        conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
+        terms += [resolved_on(term, scope, left.node.schema, right.node.schema) for term in conditions]
         schema = pa.schema([*left.node.schema, *right.node.schema])
         types_of(schema, terms, place_of(on, "JOIN .. ON") if on is not None else place)
-        kind = JoinKind(join.side.lower()) if join.side else JoinKind.INNER
-        node = self._joined(kind, left.node, right.node, tuple(terms), join.method.upper() == "ASOF", place)
+        how = How.of(join, modifiers, left.scope, scope)
+        node = self._joined(kind, left.node, right.node, tuple(terms), how, place)
+        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+            scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
         return _merged(Item(node, scope), left, right, using, kind)
 
-    def _joined(self, kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], asof: bool, place: str) -> Node:
+    def _joined(self, kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], how: How, place: str) -> Node:
         pad = Pad.NULL if self.settings["join_use_nulls"] else Pad.DEFAULT
         if isinstance(left, Static) and isinstance(right, LookupTable):
             raise Unsupported(
@@ -270,14 +300,10 @@ class Binder:
                 fix="put a stream on the left",
             )
         if isinstance(left, Static) or isinstance(right, Static):
-            if asof:
-                raise Unsupported(
-                    "ASOF JOIN with table(x) is not supported in this release",
-                    where=place,
-                    fix="ASOF JOIN with the stream itself",
-                )
+            refuse_ordered(how, kind, place)
             return _static_join(kind, left, right, on, pad, place)
         if isinstance(right, LookupTable):
+            refuse_ordered(how, kind, place)
             return LookupJoin(kind, left, right, on, pad=pad, place=place)
         if self._lookups.direct == "only":
             raise Unsupported(
@@ -286,29 +312,17 @@ class Binder:
                 where=place,
                 fix="leave the setting out, or SETTINGS join_algorithm = 'direct, hash'",
             )
-        limit = self._limit(left, right, asof)
-        if asof:
-            right = _versions(right, place)
-        choice = choose(kind, left, right, asof, place)
+        limit = self._limit(left, right, how.method)
+        choice = choose(kind, left, right, how.method, place)
         if choice.turned:
             left, right = right, left
             kind = JoinKind.LEFT if kind == JoinKind.RIGHT else kind
-        keep = int(self.settings["keep_versions"] or 1)
-        return Join(
-            kind,
-            choice.strategy,
-            left,
-            right,
-            on,
-            asof=Asof("", "", "", keep) if asof else None,
-            pad=pad,
-            max_buffered_bytes=limit,
-            place=place,
-        )
+        join = Join(kind, choice.strategy, left, right, on, pad=pad, max_buffered_bytes=limit, place=place)
+        return ordered(join, how, self.settings)
 
-    def _limit(self, left: Node, right: Node, asof: bool) -> int | None:
+    def _limit(self, left: Node, right: Node, method: Method) -> int | None:
         given = self.settings.number("join_max_buffered_bytes")
-        if given is not None or asof:
+        if given is not None or method != Method.ALL:
             return given
         unbounded = rules_of(left) == rules_of(right) == Rules.TIMEPLUS and not changes(left) and not changes(right)
         return APPEND_BUFFERED_BYTES if unbounded else None
@@ -326,24 +340,72 @@ class Binder:
         return replace(item, node=Map(item.node, identity(item.node), conjunction(terms)))
 
     def _selected(self, select: exp.Select, item: Item, texts: Sequence[str]) -> Bound:
-        named: list[tuple[str, str]] = []
-        sqls: list[str] = []
-        places: list[str] = []
-        marked = False
+        item, selected = self._projected(select, item, texts)
+        return selected.bound(item.node)
+
+    def _projected(self, select: exp.Select, item: Item, texts: Sequence[str]) -> tuple[Item, _Selected]:
+        """The select list over ``item``, with the lookups that it asks for."""
+        found = _Selected()
         for position, projection in enumerate(select.expressions):
             if is_delta(projection):
-                marked = True
+                found.marked = True
                 continue
             text = texts[position] if len(texts) == len(select.expressions) else ""
             item, over_columns = self._lookups.projected(item, projection, text)
             for name, table, sql in projected(over_columns, item.scope, text):
-                named.append((name, table))
-                sqls.append(sql)
-                places.append(place_of(projection, "SELECT"))
-        schema = item.node.schema
-        kinds = [types_of(schema, [sql], place)[0] for sql, place in zip(sqls, places, strict=True)]
-        columns = zip(output_names(named), map(Expr, sqls, kinds), strict=True)
-        return Bound(item.node, tuple(columns), marked)
+                found.names.append((name, table))
+                found.sqls.append(sql)
+                found.places.append(place_of(projection, "SELECT"))
+        return item, found
+
+    def _grouped(self, select: exp.Select, item: Item, texts: Sequence[str]) -> Bound:
+        """A select list over groups: GROUP BY, or aggregates over all rows."""
+        refuse_lookups_of_aggregates(select)
+        keys, terms = [], []
+        for key in group_keys(select, item.scope):
+            item, over_columns = self._lookups.within(item, key, "GROUP BY")
+            keys.append((resolved(over_columns, item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
+        for term in having_terms(select, item.scope):
+            item, over_columns = self._lookups.within(item, term, "HAVING")
+            terms.append((resolved(over_columns, item.scope, "HAVING"), place_of(term, "HAVING")))
+        item, selected = self._projected(select, item, texts)
+        groups = Groups(item.node)
+        for sql, place in keys:
+            groups.add_key(sql, place)
+        selected.sqls = [groups.over(sql, place) for sql, place in zip(selected.sqls, selected.places, strict=True)]
+        having = conjunction([groups.over(sql, place) for sql, place in terms])
+        node: Node = groups.node(place_of(select, "SELECT"))
+        if having is not None:
+            types_of(node.schema, [having], place_of(select.args["having"], "HAVING"))
+            node = Map(node, identity(node), having)
+        return selected.bound(node)
+
+    def _distinct(self, select: exp.Select, bound: Bound) -> Bound:
+        if (clause := select.args.get("distinct")) is None:
+            return bound
+        if clause.args.get("on"):
+            raise Unsupported(
+                "DISTINCT ON is not supported: which of several rows stays would be left to chance",
+                where=place_of(clause, "SELECT"),
+                fix="SELECT k, max(v) .. GROUP BY k",
+            )
+        node, columns = distinct(bound.node, bound.columns, place_of(select, "SELECT"))
+        return replace(bound, node=node, columns=columns)
+
+
+@dataclass
+class _Selected:
+    """A select list: names with their tables, expressions, and where they are written."""
+
+    names: list[tuple[str, str]] = field(default_factory=list)
+    sqls: list[str] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    marked: bool = False
+
+    def bound(self, node: Node) -> Bound:
+        kinds = [types_of(node.schema, [sql], place)[0] for sql, place in zip(self.sqls, self.places, strict=True)]
+        columns = zip(output_names(self.names), map(Expr, self.sqls, kinds), strict=True)
+        return Bound(node, tuple(columns), self.marked)
 
 
 def _filters_time(select: exp.Select) -> bool:
@@ -374,7 +436,8 @@ def _refuse_same_alias(left: Item, right: Item, place: str) -> None:
 
 def _common(left: Item, right: Item) -> list[str]:
     """The columns that a NATURAL join equates: those that both sides have, reserved ones apart."""
-    names = [column.name for column in left.scope.columns if column.bare and column.name not in (TIME, SEQUENCE)]
+    bare = [column.name for column in left.scope.columns if column.bare and not column.spent]
+    names = [name for name in bare if name not in (TIME, SEQUENCE)]
     return [name for name in dict.fromkeys(names) if right.scope.has(name)]
 
 
@@ -405,25 +468,13 @@ def _merged(joined: Item, left: Item, right: Item, names: Sequence[str], kind: J
     return Item(node, scope)
 
 
-def _refuse_version_column(definition: CreateStream, place: str) -> None:
-    version = str(definition.settings.get("version_column", ""))
-    if version not in ("", TIME):
-        raise Unsupported(
-            f'"{definition.name}" keeps the row of the greatest {version}; this release keeps the one that came last',
-            where=place,
-            fix="declare the stream without version_column",
-        )
-
-
-def _versions(right: Node, place: str) -> Node:
-    """The right side of an ASOF join: an update of a keyed stream adds a version to those that are kept."""
-    if not isinstance(right, Scan) or right.stream.kind in (Kind.CHANGELOG, Kind.CHANGELOG_KV):
-        raise Unsupported(
-            "the right side of an ASOF JOIN is an append, mutable or versioned_kv stream itself in this release",
-            where=place,
-            fix="name the stream in the join, and filter in WHERE",
-        )
-    return replace(right, stream=replace(right.stream, kind=Kind.APPEND), records=right.stream)
+def _without_time(table: exp.Expr) -> exp.Expr:
+    """The FROM item without FOR SYSTEM_TIME AS OF a time of the left row, which says how it is joined."""
+    if event_time(table) is None:
+        return table
+    bare = table.copy()
+    bare.set("version", None)
+    return bare
 
 
 def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], pad: Pad, place: str) -> Node:

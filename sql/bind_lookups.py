@@ -10,7 +10,7 @@ from sqlglot import exp
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Kind
 from joins.dataflow import JoinKind
-from sql.clauses import is_process_time
+from sql.clauses import event_time, is_process_time
 from sql.dict_functions import DictCall, dict_calls
 from sql.expressions import quoted
 from sql.item import Item
@@ -52,9 +52,16 @@ class Lookups:
         place = place_of(item, "JOIN")
         definition = self._definition(item.name, place)
         if isinstance(definition, CreateDictionary):
-            is_process_time(item, place)
+            if event_time(item) is not None:
+                raise Unsupported(
+                    f'"{definition.name}" is looked up: of its rows before now nothing is known',
+                    where=place,
+                    fix="FOR SYSTEM_TIME AS OF PROCTIME(), or a TABLE with a PRIMARY KEY and a WATERMARK",
+                )
             return of_dictionary(definition, self.named(item.alias or item.name))
-        cover = Cover.INDEXED if is_process_time(item, place) else Cover.PREFIX if self.direct else None
+        if event_time(item) is not None:
+            return None
+        cover = Cover.INDEXED if is_process_time(item) else Cover.PREFIX if self.direct else None
         return None if cover is None else self._rows_of(item, definition, cover, place)
 
     def _rows_of(self, item: exp.Table, definition: _Definition, cover: Cover, place: str) -> LookupTable | None:
@@ -70,7 +77,8 @@ class Lookups:
                 fix=f"CREATE MATERIALIZED VIEW {item.name} AS ..",
             )
         stream = self.stream(definition, item)
-        if stream.schema.kind == Kind.APPEND and cover == Cover.PREFIX and self.direct == "yes":
+        unfit = stream.schema.kind == Kind.APPEND or bool(stream.schema.version)
+        if unfit and cover == Cover.PREFIX and self.direct == "yes":
             return None
         alias = self.named(item.alias or item.name)
         return of_stream(stream, self.catalog.indexes(definition.name), alias, cover, place, index)

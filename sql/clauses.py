@@ -9,9 +9,6 @@ from sql.functions import function_name
 from sql.scope import place_of
 
 _CLAUSES = {
-    "group": ("GROUP BY", "aggregate the content of the view: SELECT .. FROM table(view) GROUP BY .."),
-    "having": ("HAVING", "filter the content of the view: FROM table(view)"),
-    "distinct": ("DISTINCT", "write the rows to a stream with a PRIMARY KEY"),
     "order": ("ORDER BY", "order the content of the view: FROM table(view) ORDER BY .."),
     "limit": ("LIMIT", "ask the content of the view: FROM table(view) LIMIT .."),
     "offset": ("OFFSET", "ask the content of the view: FROM table(view)"),
@@ -70,44 +67,48 @@ def refuse_lookup(join: exp.Join, place: str) -> None:
             where=place,
             fix="INNER JOIN or LEFT JOIN with the stream on the left",
         )
-    if join.method.upper() == "ASOF":
+    kind, method = join.kind.upper(), join.method.upper()
+    if kind in ("SEMI", "ANTI"):
+        fix = "JOIN" if kind == "SEMI" else "LEFT JOIN, with WHERE r.key IS NULL"
+        raise Unsupported(f"{kind} JOIN with what is looked up is not supported", where=place, fix=fix)
+    if method in ("ASOF", "LATEST"):
         raise Unsupported(
-            "ASOF JOIN with what is looked up is not supported: a lookup asks by equality",
+            f"{method} JOIN with what is looked up is not supported: a lookup asks by equality",
             where=place,
-            fix="leave ASOF out, or join the stream of its versions",
+            fix=f"leave {method} out, or join the stream of its versions",
         )
 
 
-def is_process_time(table: exp.Table, place: str) -> bool:
-    """Whether FOR SYSTEM_TIME AS OF PROCTIME() stands after the table; raises Unsupported for another time."""
+def is_process_time(table: exp.Expr) -> bool:
+    """Whether FOR SYSTEM_TIME AS OF PROCTIME() stands after the table."""
     version = table.args.get("version")
-    if version is None:
-        return False
-    time = version.expression
-    if isinstance(time, exp.Func) and function_name(time) == "proctime":
-        return True
-    raise Unsupported(
-        "FOR SYSTEM_TIME AS OF a column (event-time temporal join) is not supported in this release",
-        where=place,
-        fix="FOR SYSTEM_TIME AS OF PROCTIME(), or ASOF JOIN",
-    )
+    time = None if version is None else version.expression
+    return isinstance(time, exp.Func) and function_name(time) == "proctime"
+
+
+def event_time(table: exp.Expr) -> exp.Expr | None:
+    """The time of the left row that stands after FOR SYSTEM_TIME AS OF; None where none does."""
+    version = table.args.get("version")
+    return None if version is None or is_process_time(table) else version.expression
 
 
 def refuse_join_method(join: exp.Join, place: str) -> None:
     method, kind = join.method.upper(), join.kind.upper()
-    if method in ("LATEST", "ANY"):
+    if method == "ANY":
         raise Unsupported(
-            f"{method} JOIN is not supported in this release",
+            "ANY JOIN is not supported: which of several rows it takes would be left to chance",
             where=place,
-            fix="ASOF JOIN with keep_versions, or JOIN changelog(stream, key)",
+            fix="LATEST JOIN takes the row inserted last",
         )
-    if kind in ("SEMI", "ANTI"):
-        fix = (
-            "INNER JOIN with a stream that is unique by the key"
-            if kind == "SEMI"
-            else "LEFT JOIN, with WHERE r.key IS NULL"
+    if kind in ("SEMI", "ANTI") and (method in ("ASOF", "LATEST") or join.side.upper() == "FULL"):
+        word = method or join.side.upper()
+        raise Unsupported(f"{word} and {kind} do not go together", where=place, fix=f"LEFT {kind} JOIN")
+    if method in ("ASOF", "LATEST") and event_time(join.this) is not None:
+        raise Unsupported(
+            f"{method} and FOR SYSTEM_TIME AS OF do not go together: each chooses the right row",
+            where=place,
+            fix=f"leave one of them out: JOIN r FOR SYSTEM_TIME AS OF l.time, or {method} JOIN r",
         )
-        raise Unsupported(f"{kind} JOIN is not supported in this release", where=place, fix=fix)
     if join.args.get("match_condition"):
         raise Unsupported(
             "MATCH_CONDITION is not supported", where=place, fix="write the inequality of ASOF JOIN in ON"

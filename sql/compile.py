@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from changelog.changes import DELTA
 from changelog.errors import InternalError
+from changelog.schema import TIME
 from joins.dataflow import (
     Dataflow,
     Edge,
@@ -21,11 +22,13 @@ from joins.dataflow import Node as Stage
 from joins.dataflow import Scan as ScanStage
 from sql.compile_join import operator_of
 from sql.expressions import RowMap, quoted
-from sql.plan import Join, Keyed, Map, Node, Output, Scan
+from sql.plan import Aggregate, Join, Keyed, Map, Node, Output, Scan, Window
 from sql.plan import StaticJoin as StaticJoinNode
 from sql.rules.keyed_inputs import UPSERTS
 from sql.rules.predicates import conjunction, substituted
 from sql.static_join import StaticJoin
+from sql.versions import Versions
+from sql.windows import Windows
 
 
 def dataflow(plan: Output) -> Dataflow:
@@ -37,7 +40,7 @@ def dataflow(plan: Output) -> Dataflow:
 class _Stream:
     """Rows on their way: where they come from, and the transforms collected since."""
 
-    source: Scan | Keyed | Join
+    source: Scan | Keyed | Join | Aggregate
     inputs: tuple[int, ...]
     level: int
     schema: pa.Schema
@@ -74,10 +77,14 @@ class _Compiler:
             case Map():
                 select = tuple((name, expr.sql) for name, expr in node.columns)
                 return self._stream(node.input).then(RowMap(select, node.schema, node.where), node.schema)
+            case Window():
+                return self._stream(node.input).then(windows_step(node), node.schema)
             case StaticJoinNode():
                 return self._static(node)
             case Join():
                 return self._join(node)
+            case Aggregate():
+                return self._aggregate(node)
             case _:
                 raise InternalError(f"no stage for {type(node).__name__}")
 
@@ -92,6 +99,11 @@ class _Compiler:
         edges = (self._emit(left, left_keys, level), self._emit(right, right_keys, level))
         return _Stream(join, edges, level, join.schema)
 
+    def _aggregate(self, node: Aggregate) -> _Stream:
+        rows = self._stream(node.input)
+        edge = self._emit(rows, node.by, rows.level + 1)
+        return _Stream(node, (edge,), rows.level + 1, node.schema)
+
     def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int) -> int:
         """The edge that the rows of ``stream`` leave by; their scan or stage is complete with it."""
         edge = Edge(id=len(self.edges), level=level, keys=keys)
@@ -101,7 +113,8 @@ class _Compiler:
             self.scans.append(scan_stage(source, stream.transforms, edge.id))
         else:
             operator = operator_of(source)
-            self.stages.append(Stage(stream.level, operator, stream.inputs, stream.transforms, edge.id))
+            clock = (source.clock_shifts() or ()) if isinstance(source, Join) and source.clock else ()
+            self.stages.append(Stage(stream.level, operator, stream.inputs, stream.transforms, edge.id, clock))
         return edge.id
 
 
@@ -140,8 +153,12 @@ def static_step(node: StaticJoinNode) -> StaticJoin:
     )
 
 
+def windows_step(node: Window) -> Windows:
+    return Windows(node.time, node.size_ms, node.slide_ms, node.start, node.end)
+
+
 def _scanned(scan: Scan) -> _Stream:
-    return _Stream(scan, (), 0, scan.schema, (scan_transform(scan),))
+    return _Stream(scan, (), 0, scan.schema, (scan_transform(scan), *_versions(scan)))
 
 
 def scan_transform(scan: Scan) -> RowMap:
@@ -149,11 +166,19 @@ def scan_transform(scan: Scan) -> RowMap:
     declared = {internal: quoted(name) for internal, name in scan.columns}
     select = tuple((internal, quoted(name)) for internal, name in scan.columns)
     terms = [substituted(scan.where, declared)] if scan.where is not None else []
-    if scan.records is not None:
+    if scan.records is not None and not scan.deletes:
         terms.append(f"{quoted(DELTA)} > 0")
     where = conjunction(terms)
     on_reject: Literal["drop", "delete"] = "delete" if scan.stream.kind in UPSERTS else "drop"
-    return RowMap(select, scan.schema, where, on_reject)
+    schema = pa.schema([scan.schema.field(internal) for internal, _ in scan.columns])
+    return RowMap(select, schema, where, on_reject)
+
+
+def _versions(scan: Scan) -> tuple[Transform, ...]:
+    """The step that makes versions of deletes too, if they are to count."""
+    if not scan.deletes or scan.watermark is None:
+        return ()
+    return (Versions(scan.internal(scan.watermark.column), scan.internal(TIME), scan.deletes),)
 
 
 def scan_stage(scan: Scan, transforms: tuple[Transform, ...], edge: int) -> ScanStage:
@@ -166,4 +191,5 @@ def scan_stage(scan: Scan, transforms: tuple[Transform, ...], edge: int) -> Scan
         watermark=scan.watermark,
         starts_latest=scan.latest,
         start_offsets=scan.seek,
+        alias=scan.alias,
     )

@@ -1,14 +1,30 @@
-"""The operator of a join, and the ports that its rows enter by."""
+"""The operator of a join or of groups, and the ports that its rows enter by."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from changelog.errors import InternalError
 from changelog.schema import SEQUENCE, TIME, Kind
-from joins.dataflow import AsofOnce, Bidirectional, Enrichment, Ingest, Operator, Port, Watermark
+from joins.dataflow import Aggregate as AggregateOperator
+from joins.dataflow import Asof as AsofOperator
+from joins.dataflow import (
+    AsofOnce,
+    Band,
+    Bidirectional,
+    Enrichment,
+    Ingest,
+    LatestOnce,
+    Operator,
+    Port,
+    Range,
+    Temporal,
+)
 from joins.dataflow import Keyed as KeyedOperator
 from sql.expressions import Condition
-from sql.plan import Asof, Join, Keyed, Map, Node, Scan, StaticJoin, Strategy
-from sql.rules.keyed_inputs import fused_key
+from sql.ordered import Asof, Version
+from sql.plan import Aggregate, Join, Keyed, Map, Node, Scan, StaticJoin, Strategy, Window, changes, watermark_at
+from sql.rules.keyed_inputs import fused_key, fused_version
 
 _INGEST = {
     Kind.APPEND: Ingest.APPEND,
@@ -18,19 +34,46 @@ _INGEST = {
 }
 
 
-def operator_of(source: Keyed | Join) -> Operator:
+def operator_of(source: Keyed | Join | Aggregate) -> Operator:
     if isinstance(source, Keyed):
-        return KeyedOperator(port_of(source.input, source.primary_key))
+        port = port_of(source.input, source.primary_key)
+        return KeyedOperator(replace(port, ties_by_arrival=source.by_arrival))
+    if isinstance(source, Aggregate):
+        return _aggregate(source)
     left = port_of(source.left, tuple(left for left, _ in source.keys))
     right = port_of(source.right, tuple(right for _, right in source.keys))
     residual = Condition(source.residual) if source.residual is not None else None
-    if source.strategy == Strategy.ASOF and source.asof is not None:
-        return _asof(source, source.asof, left, right, residual)
-    kind = Bidirectional if source.strategy == Strategy.BIDIRECTIONAL else Enrichment
-    return kind(source.kind, left, right, source.null_safe, residual, source.pad, source.max_buffered_bytes)
+    match source.strategy:
+        case Strategy.ASOF if source.asof is not None:
+            return _asof_once(source, source.asof, left, right, residual)
+        case Strategy.ASOF_UPDATING if source.asof is not None:
+            return _asof(source, source.asof, left, right)
+        case Strategy.TEMPORAL if source.version is not None:
+            return _temporal(source, source.version, left, right, residual)
+        case Strategy.RANGE if source.band is not None:
+            return _range(source, source.band, left, right, residual)
+        case Strategy.LATEST:
+            limit = source.max_buffered_bytes
+            return LatestOnce(source.kind, left, right, source.pad, limit, source.alignment)
+        case Strategy.BIDIRECTIONAL:
+            return Bidirectional(
+                source.kind, left, right, source.null_safe, residual, source.pad, source.max_buffered_bytes
+            )
+        case Strategy.ENRICHMENT:
+            return Enrichment(
+                source.kind,
+                left,
+                right,
+                source.null_safe,
+                residual,
+                source.pad,
+                source.max_buffered_bytes,
+                source.alignment,
+            )
+    raise InternalError(f"no operator for {source.line()}")
 
 
-def _asof(join: Join, asof: Asof, left: Port, right: Port, residual: Condition | None) -> AsofOnce:
+def _asof_once(join: Join, asof: Asof, left: Port, right: Port, residual: Condition | None) -> AsofOnce:
     return AsofOnce(
         kind=join.kind,
         left=left,
@@ -42,6 +85,63 @@ def _asof(join: Join, asof: Asof, left: Port, right: Port, residual: Condition |
         condition=residual,
         pad=join.pad,
         max_buffered_bytes=join.max_buffered_bytes,
+        alignment=join.alignment,
+    )
+
+
+def _asof(join: Join, asof: Asof, left: Port, right: Port) -> AsofOperator:
+    return AsofOperator(
+        kind=join.kind,
+        left=left,
+        right=right,
+        left_time=asof.left,
+        right_time=asof.right,
+        comparison=asof.comparison,
+        ties=asof.ties,
+        tolerance=asof.tolerance,
+        null_safe=join.null_safe,
+        pad=join.pad,
+        max_buffered_bytes=join.max_buffered_bytes,
+    )
+
+
+def _temporal(join: Join, version: Version, left: Port, right: Port, residual: Condition | None) -> Temporal:
+    return Temporal(
+        kind=join.kind,
+        left=left,
+        right=right,
+        left_time=version.left,
+        right_time=version.right,
+        deleted=version.deleted,
+        null_safe=join.null_safe,
+        condition=residual,
+        pad=join.pad,
+        max_buffered_bytes=join.max_buffered_bytes,
+    )
+
+
+def _range(join: Join, band: Band, left: Port, right: Port, residual: Condition | None) -> Range:
+    return Range(
+        kind=join.kind,
+        left=left,
+        right=right,
+        band=band,
+        null_safe=join.null_safe,
+        condition=residual,
+        pad=join.pad,
+        max_buffered_bytes=join.max_buffered_bytes,
+        append=join.append,
+        closed=join.closed,
+    )
+
+
+def _aggregate(node: Aggregate) -> AggregateOperator:
+    return AggregateOperator(
+        port=port_of(node.input, node.by),
+        aggregations=node.aggregations,
+        insertions=not changes(node.input),
+        closing=node.closing,
+        closed=node.closed,
     )
 
 
@@ -49,13 +149,26 @@ def port_of(node: Node, keys: tuple[str, ...]) -> Port:
     """The port that the rows of ``node`` enter by."""
     key = fused_key(node)
     if key is not None:
-        scan = _source(node)
-        return Port(node.schema, keys, _INGEST[scan.stream.kind], key, identity=_identity(node, keys))
-    source = _source_or_none(node)
+        stream = _source(node).stream
+        return Port(
+            node.schema,
+            keys,
+            _INGEST[stream.kind],
+            key,
+            watermark=watermark_at(node),
+            identity=_identity(node, keys),
+            version=fused_version(node),
+            first_stays=stream.first_stays,
+        )
+    source, watermark = _source_or_none(node), watermark_at(node)
     identity = _identity(node, keys)
-    if source is None or (source.trusted and len(identity) == len(node.schema)):
+    if source is None:
+        # What was late has been left out where the rows came in; what got past that is taken back by its like.
+        told = replace(watermark, drops_late=False) if watermark is not None else None
+        return Port(node.schema, keys, Ingest.CHANGES, watermark=told)
+    if source.trusted and source.stream.kind != Kind.APPEND and len(identity) == len(node.schema):
         return Port(node.schema, keys, Ingest.CHANGES)
-    return Port(node.schema, keys, _INGEST[source.stream.kind], watermark=_watermark(source, node), identity=identity)
+    return Port(node.schema, keys, _INGEST[source.stream.kind], watermark=watermark, identity=identity)
 
 
 def _identity(node: Node, keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -72,6 +185,9 @@ def _of_arrival(node: Node) -> set[str]:
         case Map():
             below = _of_arrival(node.input)
             return {name for name, expr in node.columns if below & set(expr.columns)}
+        case Window():
+            below = _of_arrival(node.input)
+            return below | {node.start, node.end} if node.time in below else below
         case StaticJoin():
             return _of_arrival(node.input)
         case _:
@@ -90,15 +206,7 @@ def _source_or_none(node: Node) -> Scan | None:
     match node:
         case Scan():
             return node
-        case Map() | StaticJoin():
+        case Map() | Window() | StaticJoin():
             return _source_or_none(node.input)
         case _:
             return None
-
-
-def _watermark(scan: Scan, node: Node) -> Watermark | None:
-    """The watermark of an append-only scan, under the name that its column has in ``node``."""
-    if scan.watermark is None or scan.stream.kind != Kind.APPEND:
-        return None
-    internal = scan.internal(scan.watermark.column)
-    return Watermark(internal, scan.watermark.delay_ms) if internal in node.schema.names else None

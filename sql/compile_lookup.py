@@ -13,10 +13,10 @@ from changelog.schema import TIME
 from joins.dataflow import Ingest, Pad, Scan, Transform
 from joins.lookup import Access, LookupFlow, LookupStage, Target
 from joins.lookup import LookupJoin as Join
-from sql.compile import scan_stage, scan_transform, selection, sink_of, static_step
+from sql.compile import scan_stage, scan_transform, selection, sink_of, static_step, windows_step
 from sql.compile_join import port_of
 from sql.expressions import Condition, RowMap
-from sql.plan import LookupJoin, LookupTable, Map, Node, Output, StaticJoin, changes
+from sql.plan import LookupJoin, LookupTable, Map, Node, Output, StaticJoin, Window, changes
 from sql.plan import Scan as ScanNode
 from sql.rules.keyed_inputs import fused_key
 from sql.static_join import default_of
@@ -65,6 +65,9 @@ class _Compiler:
                 self._rows(node.input)
                 select = tuple((name, expr.sql) for name, expr in node.columns)
                 self.transforms.append(RowMap(select, node.schema, node.where))
+            case Window():
+                self._rows(node.input)
+                self.transforms.append(windows_step(node))
             case StaticJoin():
                 self._rows(node.input)
                 self.snapshots += node.static.relations

@@ -22,7 +22,22 @@ from sql.compile import dataflow
 from sql.compile_lookup import lookup_flow
 from sql.explain import explain
 from sql.output import output
-from sql.plan import Engine, Join, Keyed, LookupJoin, Map, Node, Output, Scan, StaticJoin, rules_of, runs_on, walk
+from sql.plan import (
+    Aggregate,
+    Engine,
+    Join,
+    Keyed,
+    LookupJoin,
+    Map,
+    Node,
+    Output,
+    Scan,
+    StaticJoin,
+    Window,
+    rules_of,
+    runs_on,
+    walk,
+)
 from sql.rules.prune import pruned
 from sql.rules.push_down import identity
 from sql.settings import QuerySettings
@@ -97,10 +112,12 @@ def cut(name: str, node: Node) -> Parts:
 
 def _cut(parts: Parts, node: Node) -> Node:
     match node:
-        case Map() | StaticJoin():
+        case Map() | Window() | StaticJoin():
             return replace(node, input=_cut(parts, node.input))
         case LookupJoin():
             return replace(node, input=_for(parts, node.input, Engine.FAUST))
+        case Aggregate():
+            return replace(node, input=_for(parts, node.input, Engine.SPARK))
         case Join():
             left = _for(parts, node.left, Engine.SPARK)
             return replace(node, left=left, right=_for(parts, node.right, Engine.SPARK))

@@ -161,6 +161,18 @@ TEMPLATES: Mapping[str, str] = {
     "map_keys": "map_keys({0})",
     "map_values": "map_values({0})",
     "tuple_element": "struct_extract({0}, {1})",
+    # aggregates
+    "uniq_exact": "count(DISTINCT {0})",
+    "unique_exact": "count(DISTINCT {0})",
+    "count_distinct": "count(DISTINCT {0})",
+    "sum_if": "sum({0}) FILTER (WHERE {1})",
+    "avg_if": "avg({0}) FILTER (WHERE {1})",
+    "min_if": "min({0}) FILTER (WHERE {1})",
+    "max_if": "max({0}) FILTER (WHERE {1})",
+    "any_if": "min({0}) FILTER (WHERE {1})",
+    "uniq_if": "count(DISTINCT {0}) FILTER (WHERE {1})",
+    "uniq_exact_if": "count(DISTINCT {0}) FILTER (WHERE {1})",
+    "every": "bool_and({0})",
     # hashes
     "md5": "md5({0})",
     "sha256": "sha256({0})",
@@ -197,8 +209,12 @@ RANDOM = frozenset(
 AGGREGATES = frozenset(
     {"group_array", "group_uniq_array", "uniq", "uniq_exact", "arg_max", "arg_min", "top_k", "min_k", "max_k", "latest",
      "earliest", "moving_sum", "count_if", "sum_if", "avg_if", "count_distinct", "p90", "p95", "p99", "string_agg",
-     "array_agg", "approx_count_distinct"}
+     "array_agg", "approx_count_distinct", "unique_exact", "min_if", "max_if", "any_if", "uniq_if", "uniq_exact_if",
+     "every", "any_last"}
 )  # fmt: skip
+
+WINDOWS = ("tumble", "hop")
+"""Functions in FROM that put rows into windows."""
 
 
 def to_duckdb(expression: exp.Expr, identify: bool = False) -> str:
@@ -248,12 +264,12 @@ def _translated(node: exp.Expr) -> exp.Expr:
         for part in list(node.iter_expressions()):
             part.replace(part.transform(_translated))
         return special(node)
-    if isinstance(node, exp.Anonymous):
+    if isinstance(node, exp.Anonymous | exp.AnonymousAggFunc):
         return _call(node)
     return node
 
 
-def _call(node: exp.Anonymous) -> exp.Expr:
+def _call(node: exp.Expr) -> exp.Expr:
     name = snake_case(str(node.this))
     arguments = [argument.transform(_translated).sql(dialect="duckdb") for argument in node.expressions]
     if name == "multi_if":
@@ -293,6 +309,16 @@ def _integer_division(node: exp.Expr) -> exp.Expr:
 
 def _length(node: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="len", expressions=[node.this])
+
+
+def _distinct_count(node: exp.Expr) -> exp.Expr:
+    # An estimate would change with the order of rows.
+    return exp.Count(this=exp.Distinct(expressions=[node.this]))
+
+
+def _least(node: exp.Expr) -> exp.Expr:
+    # Of any value it is said which, so that it is the same whatever the order of rows.
+    return exp.Min(this=node.this)
 
 
 def _hex_digest(node: exp.Expr) -> exp.Expr:
@@ -340,6 +366,8 @@ _DUCKDB_TYPES: Mapping[pa.DataType, str] = {
 _SPECIAL: Mapping[type[exp.Expr], Callable[[exp.Expr], exp.Expr]] = {
     exp.Div: _integer_division,
     exp.Length: _length,
+    exp.ApproxDistinct: _distinct_count,
+    exp.AnyValue: _least,
     exp.MD5Digest: _hex_digest,
     exp.Cast: _cast,
 }

@@ -51,6 +51,12 @@ def of_stream(
             where=place,
             fix=f"declare {schema.name} as a TABLE or MUTABLE STREAM with a PRIMARY KEY, or join it as a stream",
         )
+    if schema.version:
+        raise Unsupported(
+            f'"{schema.name}" keeps the row of the greatest {schema.version}, and a lookup the one that came last',
+            where=place,
+            fix=f"join {schema.name} as a stream, or declare it without version_column",
+        )
     declared = {column.name for column in schema.columns}
     timed = stream.timed and TIME not in declared
     columns = (*schema.columns, Column(TIME, EVENT_TIME_TYPE)) if timed else schema.columns

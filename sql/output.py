@@ -46,7 +46,7 @@ def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, se
         )
     key = _key(node, columns, updating)
     form = settings.text("output_format")
-    if form == "upsert" and not key.unique:
+    if form == "upsert" and not (key.unique and key.columns):
         raise Unsupported(
             "upserts need a key that no two rows share, and the selected columns hold none",
             where="SETTINGS output_format",
@@ -78,9 +78,11 @@ def _refuse_padded(node: Node, key: _Key) -> None:
     for column, source in zip(key.columns, key.sources, strict=True):
         if source in without:
             raise Unsupported(
-                f'upserts need a key without NULLs, and "{column}" is NULL where the outer join finds no match',
+                f'upserts need a key without NULLs, and "{column}" is NULL where an outer join finds no match, or in '
+                "the group of the rows that have none",
                 where="SETTINGS output_format",
-                fix="use output_format = 'changelog', an INNER JOIN, or join by the other side's whole primary key",
+                fix="use output_format = 'changelog', an INNER JOIN, or join by the other side's whole primary key; "
+                "group by columns that are NOT NULL",
             )
 
 

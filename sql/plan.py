@@ -2,9 +2,10 @@
 
     Output
     └─ LookupJoin         each row answered once, from what stands there now
-       ├─ Join            Bidirectional, Enrichment or Asof, by its strategy
+       ├─ Join            Bidirectional, Range, Enrichment, Asof, .., by its strategy
        │  ├─ Map          computed columns, a filter
-       │  │  └─ Scan      a stream under its alias
+       │  │  └─ Window    TUMBLE or HOP: a row for each window
+       │  │     └─ Scan   a stream under its alias
        │  └─ Keyed        upserts to changes
        │     └─ Scan
        └─ LookupTable     a dictionary, an external table, the rows of a keyed stream
@@ -17,16 +18,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 import pyarrow as pa
 
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, Kind, StreamSchema
-from joins.dataflow import Alignment, Band, JoinKind, Pad, Watermark
+from joins.dataflow import Aggregation, Alignment, Band, Closing, Fold, JoinKind, Pad, Watermark
 from joins.lookup import Target
 from sql.expressions import columns_of, plain_column, quoted
+from sql.ordered import Asof, Sides, Version, alignment_text, asof_state, current, latest_state, temporal_state
+from sql.state_bounds import RangeState, band_text, per_unit, span_text, watermark_text
 from sql.statements import Index
 from sql.types import Rules
 
@@ -70,6 +73,12 @@ class Strategy(StrEnum):
     """FOR SYSTEM_TIME AS OF a time of the left row."""
 
 
+ORDERED = (Strategy.ASOF, Strategy.ASOF_UPDATING, Strategy.LATEST, Strategy.TEMPORAL)
+"""Joins that take one right row of many: a condition on it is tested when it has been chosen, so none moves below."""
+ONE_SHOT = (Strategy.ENRICHMENT, Strategy.ASOF, Strategy.LATEST)
+"""Joins that answer a left row once, from what is there when it comes."""
+
+
 @dataclass(frozen=True)
 class Scan:
     """A stream, view or ``changelog(x, k)`` under its alias.
@@ -81,6 +90,9 @@ class Scan:
              beginning
     records  the stream as its records are read, where that is not ``stream``: the right side of an ASOF join takes each
              upsert for a row of its own, a version, and leaves deletes out
+    deletes  with ``records``: a hidden column that is true where the record is a delete; such a version begins at the
+             time of the record. '': deletes are left out
+    stated   the WATERMARK clause of the stream; ``watermark`` is what the query goes by
     """
 
     alias: str
@@ -94,6 +106,8 @@ class Scan:
     seek: str = ""
     watermark: Watermark | None = None
     records: StreamSchema | None = None
+    deletes: str = ""
+    stated: Watermark | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -101,7 +115,8 @@ class Scan:
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([pa.field(internal, declared_type(self.stream, name)) for internal, name in self.columns])
+        fields = [pa.field(internal, declared_type(self.stream, name)) for internal, name in self.columns]
+        return pa.schema([*fields, pa.field(self.deletes, pa.bool_())] if self.deletes else fields)
 
     def internal(self, declared: str) -> str:
         return next(internal for internal, name in self.columns if name == declared)
@@ -111,11 +126,16 @@ class Scan:
         parts += [f"topic={self.topic}", f"kind={self.stream.kind.value}"]
         if self.stream.primary_key:
             parts.append(f"key={','.join(self.stream.primary_key)}")
+        if self.stream.version:
+            stands = "first" if self.stream.first_stays else "last"
+            parts.append(f"version={self.stream.version} (of equals the {stands})")
+        if self.records is not None:
+            parts.append("versions: every record" + (", deletes too" if self.deletes else " but deletes"))
         parts.append(f"columns={','.join(name for _, name in self.columns) or 'none'}")
         if self.where is not None:
             parts.append(f"where {readable(self.where)}")
         if self.watermark is not None:
-            parts.append(f"watermark={self.watermark.column}-{seconds(self.watermark.delay_ms)}")
+            parts.append(watermark_text(self.watermark, declared_type(self.stream, self.watermark.column)))
         parts.append(f"from={'latest' if self.latest else self.seek or 'earliest'}")
         return "  ".join(parts)
 
@@ -147,9 +167,11 @@ class Static:
 
 @dataclass(frozen=True)
 class Keyed:
-    """Upserts in, changes out, by the primary key; a level of its own."""
+    """Upserts in, changes out, by the primary key; a level of its own. ``by_arrival``: the changes tell when their
+    records came."""
 
     input: Scan
+    by_arrival: bool = False
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -164,8 +186,9 @@ class Keyed:
         return tuple(self.input.internal(name) for name in self.input.stream.primary_key)
 
     def line(self) -> str:
+        order = "  in order of arrival" if self.by_arrival else ""
         state = "state: the current row of each key, until it is deleted"
-        return f"Keyed  key={shown(self.primary_key)}  {state}  engine=spark"
+        return f"Keyed  key={shown(self.primary_key)}{order}  {state}  engine=spark"
 
 
 @dataclass(frozen=True)
@@ -189,38 +212,44 @@ class Map:
         computed = [
             f"{name} = {readable(expr.sql)}" + (f" as {expr.type}" if expr.plain is not None else "")
             for name, expr in self.columns
-            if expr.plain is None or (name.startswith(HIDDEN) and expr.plain != name)
+            if expr.plain is None or (name.startswith("__") and expr.plain != name)
         ]
         parts += computed if computed or self.where is not None else [f"columns={','.join(self.schema.names)}"]
         return "  ".join(parts)
 
 
 @dataclass(frozen=True)
-class Asof:
-    """The inequality of an ASOF join: the nearest right row for which ``left <comparison> right`` holds.
-
-    ties       columns by which the smallest of equal right rows is taken; empty: the last arrived
-    tolerance  greatest distance, in the unit of the columns
+class Window:
+    """TUMBLE or HOP: each row of ``input`` once for every window that holds its ``time``, with the columns ``start``
+    and ``end`` of this window. Windows begin at multiples of ``slide_ms`` since the epoch and hold their start, not
+    their end. A row without a time is in none.
     """
 
-    left: str
-    comparison: str
-    right: str
-    keep_versions: int
-    ties: tuple[str, ...] = ()
-    tolerance: int | None = None
+    input: Node
+    time: str
+    size_ms: int
+    slide_ms: int
+    start: str
+    end: str
 
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
 
-@dataclass(frozen=True)
-class Version:
-    """FOR SYSTEM_TIME AS OF ``left``: the version whose time ``right`` is the last not after it.
+    @property
+    def tumbles(self) -> bool:
+        """Whether a row is in one window."""
+        return self.size_ms == self.slide_ms
 
-    deleted   a column of the right side that is true where the record is a delete; empty: there are none
-    """
+    @property
+    def schema(self) -> pa.Schema:
+        kind = self.input.schema.field(self.time).type
+        return pa.schema([*self.input.schema, pa.field(self.start, kind), pa.field(self.end, kind)])
 
-    left: str
-    right: str
-    deleted: str = ""
+    def line(self) -> str:
+        every = "" if self.tumbles else f" every {seconds(self.slide_ms)}"
+        name = "tumble" if self.tumbles else "hop"
+        return f"Window {name}  {self.time}  size {seconds(self.size_ms)}{every}  state: none"
 
 
 @dataclass(frozen=True)
@@ -246,6 +275,8 @@ class Join:
     """RANGE: padded rows leave once, when nothing can match them any more."""
     closed: bool = False
     """RANGE: every row leaves once, when its time is behind the watermark (EMIT ON WINDOW CLOSE)."""
+    clock: str = ""
+    """RANGE: the column of the band whose watermark goes on with the rows that leave."""
     pad: Pad = Pad.NULL
     max_buffered_bytes: int | None = None
     place: str = ""
@@ -257,22 +288,40 @@ class Join:
 
     @property
     def schema(self) -> pa.Schema:
+        """Of SEMI and ANTI the left columns alone."""
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.left.schema
         return pa.schema([*self.left.schema, *self.right.schema])
 
     def line(self) -> str:
         parts = [f"{_OPERATORS[self.strategy]} {self.kind.value}", f"on={self._keys()}"]
         if self.asof is not None:
-            parts.append(
-                f"{self.asof.left} {self.asof.comparison} {self.asof.right}  keep_versions={self.asof.keep_versions}"
-            )
+            parts += self.asof.parts(self.left.schema.field(self.asof.left).type)
+        if self.version is not None:
+            parts.append(self.version.text())
+        if self.alignment is not None:
+            parts.append(alignment_text(self.alignment, watermark_at(self.right)))
+        if self.band is not None:
+            parts.append(band_text(self.band, self._band_type()))
         if self.residual is not None:
             parts.append(f"and {readable(self.residual)}")
         if self.pad == Pad.DEFAULT:
             parts.append("unmatched=default")
-        parts.append(f"state: {self._state()}")
+        parts += [*self._times(), f"state: {self._state()}"]
         if self.max_buffered_bytes is not None:
             parts.append(f"max_buffered_bytes={self.max_buffered_bytes}")
         return "  ".join([*parts, "engine=spark"])
+
+    def _times(self) -> list[str]:
+        """RANGE: when rows leave, and what is known of those that follow."""
+        parts = []
+        if self.closed:
+            parts.append("every row once, when its window is closed")
+        elif self.append:
+            parts.append("unmatched rows once, when nothing can match them any more")
+        if self.clock:
+            parts.append(f"passes on the watermark of {self.clock}")
+        return parts
 
     def _keys(self) -> str:
         safe = self.null_safe or (False,) * len(self.keys)
@@ -280,15 +329,52 @@ class Join:
             f"{left}{' is ' if same else '='}{right}" for (left, right), same in zip(self.keys, safe, strict=True)
         )
 
+    def clock_shifts(self) -> tuple[int, int] | None:
+        """RANGE: by how much the rows that are yet to leave may be behind the watermarks of both sides, in ``clock``;
+        None where nothing tells.
+        """
+        band = self.band
+        if band is None or self.closed or None in (watermark_at(self.left), watermark_at(self.right)):
+            return None
+        bound = band.lower if self.clock == band.left else band.upper
+        if bound is None or band.left_shift is None or band.right_shift is None:
+            return None
+        kind = self._band_type()
+        earlier = bound if self.clock == band.left else -bound
+        behind = earlier * per_unit(kind) // 1_000 if pa.types.is_timestamp(kind) else earlier
+        if self.clock == band.left:
+            return band.left_shift, band.right_shift + behind
+        return band.left_shift + behind, band.right_shift
+
+    def range_state(self) -> RangeState | None:
+        """What bounds the state of a RANGE join."""
+        if self.band is None:
+            return None
+        left, right = watermark_at(self.left), watermark_at(self.right)
+        return RangeState(self.band, self._band_type(), left, right, changes(self.left), changes(self.right))
+
+    def _band_type(self) -> pa.DataType:
+        return self.left.schema.field(self.band.left).type if self.band is not None else pa.null()
+
     def _state(self) -> str:
-        if self.strategy == Strategy.ASOF and self.asof is not None:
-            return f"the last {self.asof.keep_versions} right rows of each join key, for ever"
+        bounds = self.range_state()
+        if bounds is not None:
+            return bounds.text()
+        if self.strategy in ORDERED:
+            return self._ordered_state()
         kept = (
             {"left": self.left, "right": self.right}
             if self.strategy == Strategy.BIDIRECTIONAL
             else {"right": self.right}
         )
-        return ", ".join(f"{side} {_bound(node)}" for side, node in kept.items())
+        return ", ".join(f"{side} {current(changes(node))}" for side, node in kept.items())
+
+    def _ordered_state(self) -> str:
+        left, right = watermark_at(self.left), watermark_at(self.right)
+        sides = Sides(changes(self.left), changes(self.right), left, right)
+        if self.asof is not None:
+            return asof_state(self.asof, self.left.schema.field(self.asof.left).type, sides)
+        return latest_state(self.kind, sides) if self.strategy == Strategy.LATEST else temporal_state(sides)
 
 
 _OPERATORS = {
@@ -302,9 +388,68 @@ _OPERATORS = {
 }
 
 
-def _bound(node: Node) -> str:
-    """What is kept of a side, and until when."""
-    return "the current rows" if changes(node) else "all rows, unbounded"
+@dataclass(frozen=True)
+class Aggregate:
+    """Groups of the rows of ``input`` that agree in the columns ``by``: these, and what is made of the rows of each.
+
+    closing   groups go when the watermark has passed them; its column is one of ``by``
+    closed    a row leaves once, when its group goes (EMIT ON WINDOW CLOSE)
+    """
+
+    input: Node
+    by: tuple[str, ...]
+    aggregations: tuple[Aggregation, ...]
+    closing: Closing | None = None
+    closed: bool = False
+    place: str = ""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> pa.Schema:
+        keys = [self.input.schema.field(name) for name in self.by]
+        return pa.schema([*keys, *(pa.field(one.name, one.type) for one in self.aggregations)])
+
+    def line(self) -> str:
+        parts = ["Aggregate", f"by={shown(self.by) or 'none'}"]
+        parts += [", ".join(one.name for one in self.aggregations)] if self.aggregations else []
+        parts += ["every row once, when its window is closed"] if self.closed else []
+        return "  ".join([*parts, f"state: {self._state()}", "engine=spark"])
+
+    def _state(self) -> str:
+        parts = ["one row per group" if self.by else "one row"]
+        parts += [f"all values of {argument}" for argument in self._kept_arguments()]
+        parts += ["the current rows"] if _checked(self.input) else []
+        return ", ".join(parts) + self._bound()
+
+    def _bound(self) -> str:
+        """How far back the groups go that are kept."""
+        watermark = watermark_at(self.input)
+        if self.closing is None or watermark is None:
+            return ""
+        column = self.closing.column
+        span = span_text(watermark.delay_ms - self.closing.shift, self.schema.field(column).type)
+        return f", of the last {span} of {column}"
+
+    def _kept_arguments(self) -> tuple[str, ...]:
+        """The arguments whose values are kept one by one."""
+        updates = changes(self.input)
+        extremes = (Fold.MIN, Fold.MAX)
+        kept = [one.argument for one in self.aggregations if one.distinct or (updates and one.fold in extremes)]
+        return tuple(dict.fromkeys(kept))
+
+
+def _checked(node: Node) -> bool:
+    """Whether retractions are compared with the rows they take away: those that are no output of an operator."""
+    match node:
+        case Scan():
+            return node.stream.kind != Kind.APPEND and not node.trusted
+        case Map() | Window() | StaticJoin():
+            return _checked(node.input)
+        case _:
+            return False
 
 
 @dataclass(frozen=True)
@@ -482,7 +627,7 @@ class Output:
         return "  ".join([f"{kind} {self.name}", f"topic={self.topic}", key, columns, f"emits={emits}", *exchange])
 
 
-Node = Scan | Static | Keyed | Map | Join | StaticJoin | LookupJoin | LookupTable
+Node = Scan | Static | Keyed | Map | Window | Join | Aggregate | StaticJoin | LookupJoin | LookupTable
 
 
 def changes(node: Node) -> bool:
@@ -494,12 +639,19 @@ def changes(node: Node) -> bool:
             return False
         case Keyed():
             return True
-        case Map() | StaticJoin() | LookupJoin():
+        case Map() | Window() | StaticJoin() | LookupJoin():
             return changes(node.input)
         case Join():
-            if node.strategy != Strategy.BIDIRECTIONAL:
-                return changes(node.left)
-            return node.kind != JoinKind.INNER or changes(node.left) or changes(node.right)
+            if node.append or node.closed:
+                return False
+            if node.strategy == Strategy.ASOF_UPDATING:
+                return True
+            if node.strategy not in (Strategy.BIDIRECTIONAL, Strategy.RANGE):
+                return node.strategy != Strategy.LATEST and changes(node.left)
+            pads = node.kind not in (JoinKind.INNER, JoinKind.SEMI)
+            return pads or changes(node.left) or changes(node.right)
+        case Aggregate():
+            return not node.closed
 
 
 class Engine(StrEnum):
@@ -514,10 +666,36 @@ def runs_on(node: Node) -> Engine | None:
     match node:
         case LookupJoin():
             return Engine.FAUST
-        case Keyed() | Join():
+        case Keyed() | Join() | Aggregate():
             return Engine.SPARK
-        case Map() | StaticJoin():
+        case Map() | Window() | StaticJoin():
             return runs_on(node.input)
+        case _:
+            return None
+
+
+def watermark_at(node: Node) -> Watermark | None:
+    """The watermark of the scan whose rows reach ``node`` without an operator between, under the name that its column
+    has there; None where there is none, or where the column does not travel so far.
+    """
+    match node:
+        case Scan() if node.watermark is not None:
+            internal = next((name for name, declared in node.columns if declared == node.watermark.column), None)
+            return None if internal is None else replace(node.watermark, column=internal)
+        case Map():
+            below = watermark_at(node.input)
+            named = {expr.plain: name for name, expr in reversed(node.columns) if expr.plain is not None}
+            return replace(below, column=named[below.column]) if below is not None and below.column in named else None
+        case Keyed() | Window() | StaticJoin():
+            return watermark_at(node.input)
+        case Aggregate() if node.closed and node.closing is not None:
+            below = watermark_at(node.input)
+            column, shift = node.closing.column, node.closing.shift
+            if below is None:
+                return None
+            return replace(below, column=column, delay_ms=below.delay_ms - shift, drops_late=False)
+        case Join() if node.clock and node.clock_shifts() is not None:
+            return Watermark(node.clock, 0, max_future_ms=None, drops_late=False)
         case _:
             return None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
+from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
@@ -14,6 +15,7 @@ from changelog.schema import TIME, Column, Kind, StreamSchema
 from joins.dataflow import Dataflow
 from sql import plan as logical
 from sql.bind import Binder
+from sql.bind_aggregates import is_grouped
 from sql.dialect import Dovetail
 from sql.explain import explain
 from sql.expressions import family
@@ -24,10 +26,15 @@ from sql.plan import Engine, Output, rules_of, runs_on
 from sql.relations import Relations, Stream
 from sql.rules import rewritten
 from sql.rules.static import is_static
+from sql.rules.window_close import closed, opened
 from sql.settings import QuerySettings, Value, checked
 from sql.snapshot import Snapshot, snapshot_of
-from sql.statements import CreateIndex, CreateStream, CreateView, Select
+from sql.statements import CreateIndex, CreateStream, CreateView, Emit, Select
 from sql.system_tables import SYSTEM_TABLES
+from sql.watermarks import check_late_topic
+
+_EVERY_CHANGE = ("periodic", "on update")
+"""Policies of EMIT under which the output is the changes of groups, batch by batch."""
 
 
 @dataclass(frozen=True)
@@ -122,18 +129,18 @@ def plan_query(
         snapshot = snapshot_of(statement.query, catalog, _stream_of(catalog), texts)
         reads = tuple(relation for relation in snapshot.relations if relation not in SYSTEM_TABLES)
         return Plan(name, merged, snapshot=snapshot, reads=reads)
+    closes = _closes(statement.emit)
+    query, of_view = _read(statement, catalog, merged)
+    merged = checked({**of_view, **merged.values})
     try:
-        bound = Binder(catalog, merged, _stream_of(catalog)).bind(statement.query, texts)
-        node = rewritten(bound.node)
+        bound = Binder(catalog, merged, _stream_of(catalog)).bind(query, texts)
+        node = rewritten(bound.node, merged, closes)
     except RecursionError:
         raise too_deep() from None
+    _refuse_idle_policy(statement.emit, node)
     marked = bound.marked or (statement.emit is not None and statement.emit.changelog)
-    if statement.emit is not None and statement.emit.policy:
-        raise Unsupported(
-            f"EMIT {statement.emit.policy.upper()} is for aggregates, which this release does not have",
-            where="EMIT",
-            fix="leave it out: every change is emitted when it comes",
-        )
+    if closes:
+        node = closed(node)
     into = statement.into if isinstance(statement, CreateView) else None
     target = _target(into, catalog) if into is not None else None
     parts = cut(name, node)
@@ -141,15 +148,58 @@ def plan_query(
     if target is not None:
         made = _into(made, target)
     fragments = parts.under(made)
+    check_late_topic(merged, _topics(fragments))
     reads = _reads(fragments, catalog)
     if target is not None and target.schema.name in reads:
         raise _endless(target.schema.name)
     return Plan(name, merged, fragments[-1].output, reads=reads, fragments=fragments)
 
 
+def _read(
+    statement: Select | CreateView, catalog: Relations, settings: QuerySettings
+) -> tuple[exp.Query, Mapping[str, Value]]:
+    """The query, and the settings that come with it: final rows are not told by the topic of a view."""
+    final = _closes(statement.emit) or (settings["output"] == "append" and is_grouped(statement.query))
+    return opened(statement.query, catalog) if final else (statement.query, {})
+
+
+def _closes(emit: Emit | None) -> bool:
+    """Whether EMIT asks for final rows only. Raises Unsupported for what it cannot ask for."""
+    if emit is None or not emit.policy:
+        return False
+    if emit.policy in _EVERY_CHANGE:
+        return False
+    if emit.policy != "after window close":
+        raise Unsupported(
+            f"EMIT {emit.policy.upper()} is not supported in this release",
+            where="EMIT",
+            fix="leave it out: every change is emitted when it comes",
+        )
+    if emit.delay_ms is not None:
+        raise Unsupported(
+            "EMIT AFTER WINDOW CLOSE WITH DELAY is not supported: the delay is that of the watermark",
+            where="EMIT",
+            fix=f"SETTINGS watermark_delay = '{emit.delay_ms}ms'",
+        )
+    return True
+
+
+def _refuse_idle_policy(emit: Emit | None, node: logical.Node) -> None:
+    """EMIT PERIODIC and ON UPDATE: the changes of the groups leave with every batch, which is as often or more so."""
+    if emit is None or emit.policy not in _EVERY_CHANGE:
+        return
+    if not any(isinstance(below, logical.Aggregate) for below in logical.walk(node)):
+        raise Unsupported(
+            f"EMIT {emit.policy.upper()} is for aggregates, and this query has none",
+            where="EMIT",
+            fix="leave it out: every change is emitted when it comes",
+        )
+
+
 def recompute(name: str, statement: Select | CreateView, catalog: Relations) -> Snapshot:
     """The batch query that says what the rows of ``statement`` should be now."""
-    return snapshot_of(statement.query, catalog, _stream_of(catalog), select_list(statement.text))
+    query, _ = _read(statement, catalog, checked(statement.settings))
+    return snapshot_of(query, catalog, _stream_of(catalog), select_list(statement.text))
 
 
 def stream_of(catalog: Relations, name: str) -> Stream:
@@ -172,6 +222,13 @@ def _stream_of(catalog: Relations) -> Callable[[CreateView], Stream]:
         return plan_query(view.name, view, catalog).stream()
 
     return stream
+
+
+def _topics(fragments: Sequence[Fragment]) -> Iterator[str]:
+    """What the query reads and writes."""
+    for fragment in fragments:
+        yield fragment.output.topic
+        yield from (node.topic for node in logical.walk(fragment.output) if isinstance(node, logical.Scan))
 
 
 def _reads(fragments: Sequence[Fragment], catalog: Relations) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 
 import pyarrow as pa
@@ -17,6 +18,8 @@ from sql.intervals import milliseconds, unit_ms
 from sql.scope import Scope, place_of
 
 DELTA_COLUMN = "_tp_delta"
+_OVER_GROUPS = ("SELECT", "HAVING")
+"""The clauses in which aggregates stand."""
 
 
 def resolved(expression: exp.Expr, scope: Scope, clause: str) -> str:
@@ -27,21 +30,27 @@ def resolved(expression: exp.Expr, scope: Scope, clause: str) -> str:
 def resolved_on(term: exp.Expr, scope: Scope, left: pa.Schema, right: pa.Schema) -> str:
     """A term of ON: as ``resolved``, but ``date_diff(unit, a, b)`` is a - b at the columns' own precision."""
     joined = pa.schema([*left, *right])
+    place = place_of(term, "JOIN .. ON")
     tree = _with_internal_names(_with_times(term, scope, left, right), scope, "JOIN .. ON")
+
+    def kind(column: exp.Expr) -> pa.DataType:
+        return types_of(joined, [to_duckdb(column)], place)[0]
 
     def in_on(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.DateDiff):
-            return _difference(node, place_of(term, "JOIN .. ON"))
+            return _difference(node, place)
         if function_name(node) == "date_diff_within":
-            return _within(node, joined, place_of(term, "JOIN .. ON"))
+            return _within(node, kind, place)
         return node
 
     return to_duckdb(tree.transform(in_on))
 
 
-def bounded_on(condition: exp.Expr, times: list[exp.Expr], place: str) -> exp.Expr:
+def bounded_on(
+    condition: exp.Expr, times: list[exp.Expr], kind: Callable[[exp.Expr], pa.DataType | None], place: str
+) -> exp.Expr:
     """The condition of a join over ``table(x)``: the same meaning of date_diff and date_diff_within, names as they
-    are.
+    are. ``kind`` tells the type of an expression, as far as it is known.
     """
 
     def in_on(node: exp.Expr) -> exp.Expr:
@@ -49,7 +58,7 @@ def bounded_on(condition: exp.Expr, times: list[exp.Expr], place: str) -> exp.Ex
             return _difference(node, place)
         if function_name(node) == "date_diff_within":
             columns = times if len(node.expressions) == 1 else []
-            return _within(exp.Anonymous(this="w", expressions=[*node.expressions, *columns]), None, place)
+            return _within(exp.Anonymous(this="w", expressions=[*node.expressions, *columns]), kind, place)
         return node
 
     return _with_durations(condition).transform(in_on)
@@ -106,11 +115,12 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
                 where=place_of(node, clause),
                 fix="join with the subquery, or with table(x)",
             )
-        if is_aggregate(node):
+        if is_aggregate(node) and clause not in _OVER_GROUPS:
             raise Unsupported(
-                f"aggregates ({function_name(node)}) over streams are not supported in this release",
+                f"an aggregate ({function_name(node)}) does not stand in {clause}",
                 where=where,
-                fix="aggregate the content of the view: SELECT .. FROM table(view) GROUP BY ..",
+                fix="write a condition on it in HAVING, or aggregate in a subquery: JOIN (SELECT k, count() AS n "
+                "FROM t GROUP BY k) AS g",
             )
 
 
@@ -151,7 +161,7 @@ def _epoch(column: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this="epoch_us", expressions=[column.copy()])
 
 
-def _within(node: exp.Expr, schema: pa.Schema | None, place: str) -> exp.Expr:
+def _within(node: exp.Expr, kind: Callable[[exp.Expr], pa.DataType | None], place: str) -> exp.Expr:
     """``date_diff_within(d, a, b)`` or ``(a, b, d)``: at most d apart; over integers d counts in seconds."""
     arguments = list(node.expressions)
     lengths = [milliseconds(argument) for argument in arguments]
@@ -163,8 +173,8 @@ def _within(node: exp.Expr, schema: pa.Schema | None, place: str) -> exp.Expr:
             where=place,
             fix="date_diff_within(10s, l.time, r.time)",
         )
-    kinds = types_of(schema, [to_duckdb(column) for column in columns], place) if schema is not None else []
-    if kinds and all(pa.types.is_integer(kind) for kind in kinds):
+    kinds = [kind(column) for column in columns]
+    if all(found is not None and pa.types.is_integer(found) for found in kinds):
         return _between(exp.Sub(this=columns[0].copy(), expression=columns[1].copy()), given[0] / 1000)
     return _between(exp.Sub(this=_epoch(columns[0]), expression=_epoch(columns[1])), given[0] * 1000)
 

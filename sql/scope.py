@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from changelog.errors import UnknownName
+from changelog.errors import UnknownName, Unsupported
 from sql.suggest import suggestion
 
 HIDDEN_TABLE = "#"
@@ -22,6 +22,7 @@ class Visible:
     internal  its name in the plan
     starred   part of ``*``
     bare      found without its table's name (a USING column is found by its merged form instead)
+    spent     the join that let none of its values leave; empty where they do
     """
 
     table: str
@@ -29,6 +30,7 @@ class Visible:
     internal: str
     starred: bool = True
     bare: bool = True
+    spent: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,18 @@ class Scope:
 
     def find(self, column: exp.Column, clause: str) -> Visible:
         """The column that is meant. Raises UnknownName if there is none, or more than one."""
-        found = self._named(column.name, column.table)
+        named = self._named(column.name, column.table)
+        found = [candidate for candidate in named if not candidate.spent] or named[:1]
+        where = place_of(column, clause)
+        if found and found[0].spent:
+            raise Unsupported(
+                f'"{column.name}" is a column of "{found[0].table}", and a {found[0].spent} gives those of the other '
+                "side alone",
+                where=where,
+                fix="leave it out, or JOIN for the columns of both sides",
+            )
         if len(found) == 1:
             return found[0]
-        where = place_of(column, clause)
         if found:
             choices = ", ".join(f"{candidate.table}.{candidate.name}" for candidate in found)
             raise UnknownName(f'column "{column.name}" is ambiguous', where=where, fix=f"write one of: {choices}")
@@ -81,6 +91,10 @@ class Scope:
 
     def has(self, name: str) -> bool:
         return bool(self._named(name, ""))
+
+    def spent(self, by: str) -> Scope:
+        """The columns of the side of a join (``by``) whose values do not leave it."""
+        return Scope(tuple(replace(column, starred=False, spent=by) for column in self.columns))
 
     def of(self, table: str) -> list[Visible]:
         return [column for column in self.columns if _same(column.table, table)]

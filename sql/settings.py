@@ -11,6 +11,8 @@ from changelog.errors import SqlError, UnknownName
 from sql.suggest import suggestion
 
 Value = str | int | float | bool | None
+DURATION = "duration"
+"""The unit of settings that are a length of time: '500ms', '30s', '5m', '1h', '1d', or a whole number of seconds."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,28 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("default_hash_table", str, "", "memory", "as default_hash_join, for aggregates", ("memory", "hybrid")),
     Setting("max_hot_keys", int, "keys", None, "taken as a hint; the page cache decides what is in memory"),
     Setting("keep_versions", int, "rows", 3, "versions kept per join key of an ASOF join"),
+    Setting(
+        "watermark_delay",
+        str,
+        DURATION,
+        None,
+        "how far the rows of a stream in a range join may be behind its newest; left out: the width of the range",
+    ),
+    Setting(
+        "idle_timeout", str, DURATION, None, "an input without new records for so long holds the watermark back no more"
+    ),
+    Setting("late_topic", str, "", None, "the topic that late rows are written to; left out: they are counted"),
+    Setting(
+        "max_future", str, DURATION, "1d", "an event time so far after the time of its record makes it a dead letter"
+    ),
+    Setting("max_join_range", int, "seconds", None, "a range join that is wider is refused; left out: any width"),
+    Setting(
+        "join_quiesce_threshold_ms",
+        int,
+        "milliseconds",
+        None,
+        "how long a join with lag_behind waits for a silent right side; left out: for ever",
+    ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
 APPEND_BUFFERED_BYTES = 524_288_000
@@ -99,6 +123,22 @@ class QuerySettings:
     def number(self, name: str) -> int | None:
         value = self[name]
         return None if value is None else int(value)
+
+    def duration_ms(self, name: str) -> int | None:
+        """A setting of the unit DURATION, in ms."""
+        value = self[name]
+        return None if value is None else _milliseconds(str(value))
+
+    def distance(self, name: str, whole: bool) -> int | None:
+        """As ``duration_ms``; over a column of whole numbers the number that was given. Raises SqlError."""
+        value = self[name]
+        if value is None or not whole:
+            return self.duration_ms(name)
+        if not str(value).isdecimal():
+            raise SqlError(
+                f"{name} cannot be {value!r}", where="SETTINGS", fix="the column holds numbers: give a number"
+            )
+        return int(value)
 
 
 def checked(given: Mapping[str, Value]) -> QuerySettings:
@@ -132,6 +172,11 @@ def _converted(setting: Setting, value: Value) -> Value:
             return int(str(value))
         except ValueError:
             pass
+    elif setting.unit == DURATION:
+        if _milliseconds(str(value)) is not None:
+            return str(value)
+        fix = "give a length of time, such as '500ms', '30s', '5m', '1h' or '1d'"
+        raise SqlError(f"{setting.name} cannot be {value!r}", where="SETTINGS", fix=fix)
     else:
         return str(value)
     kind = "0 or 1" if setting.type is bool else "a whole number"
@@ -142,6 +187,12 @@ def _converted(setting: Setting, value: Value) -> Value:
     )
 
 
+def _milliseconds(duration: str) -> int | None:
+    """None for what is no length of time; a number without unit is seconds."""
+    found = re.fullmatch(r"(\d+)(ms|s|m|h|d)?", duration.strip())
+    return int(found[1]) * _UNIT_MS[found[2] or "s"] if found is not None else None
+
+
 def seek_offsets(seek_to: str) -> str:
     """``seek_to`` as a scan takes it: '' (earliest), a time in ms, if negative before the start, or offsets."""
     if seek_to == "earliest":
@@ -150,7 +201,7 @@ def seek_offsets(seek_to: str) -> str:
         return seek_to
     ago = re.fullmatch(r"-(\d+)(ms|s|m|h|d)", seek_to)
     if ago is not None:
-        return str(-int(ago.group(1)) * _AGO_MS[ago.group(2)])
+        return str(-int(ago.group(1)) * _UNIT_MS[ago.group(2)])
     try:
         moment = datetime.fromisoformat(seek_to)
     except ValueError:
@@ -163,4 +214,4 @@ def seek_offsets(seek_to: str) -> str:
     return str(round(moment.timestamp() * 1000))
 
 
-_AGO_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

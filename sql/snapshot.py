@@ -11,16 +11,21 @@ from dataclasses import dataclass, field
 
 import duckdb
 import pyarrow as pa
+import sqlglot
 from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
 from sql import expressions
+from sql.bind_ordered import terms_of
+from sql.bind_windows import END, START, WindowCall
+from sql.clauses import event_time
 from sql.dict_functions import dict_calls, dict_function
-from sql.functions import function_name, to_duckdb
+from sql.functions import WINDOWS, function_name, to_duckdb
 from sql.relations import Relations, Stream
 from sql.resolve import DELTA_COLUMN, bounded_on
 from sql.scope import output_names, place_of
+from sql.snapshot_asof import Right, as_duckdb
 from sql.statements import CreateDictionary, CreateStream, CreateView
 from sql.suggest import suggestion
 from sql.system_tables import DATABASE, SYSTEM_TABLES
@@ -113,6 +118,8 @@ class _Rewriter:
     catalog: Relations
     view: Callable[[CreateView], Stream]
     read: dict[str, pa.Schema] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
+    """Alias -> the relation that it stands for, where it stands for one."""
 
     def query(self, query: exp.Expr, around: Mapping[str, list[str]], texts: Sequence[str] = ()) -> list[str]:
         """The names of the columns of a query, rewritten."""
@@ -137,9 +144,10 @@ class _Rewriter:
         if source is not None:
             items.append(self._item(source.this, ctes))
         for join in select.args.get("joins") or ():
+            _refuse_join(join)
             right = self._item(join.this, ctes)
-            merged += [name for name in _join(join, items, right) if name not in merged]
-            items.append(right)
+            merged += [name for name in self._join(join, items, right) if name not in merged]
+            items += [] if join.kind.upper() in ("SEMI", "ANTI") else [right]
         _check_names(select, items)
         for inner in _inner_queries(select):
             self.query(inner, ctes)
@@ -155,6 +163,8 @@ class _Rewriter:
         if table.name in ctes and not isinstance(table.this, exp.Anonymous):
             return table.alias or table.name, ctes[table.name]
         call = function_name(table.this) if isinstance(table.this, exp.Anonymous) else ""
+        if call in WINDOWS:
+            return self._windowed(table, ctes)
         name = table.this.expressions[0].name if call else table.name
         alias = table.alias or name
         if call not in ("table", "changelog", ""):
@@ -177,6 +187,7 @@ class _Rewriter:
             return alias, self.read[name].names
         stream = self._stream(definition, table)
         self.read[name] = _content_schema(stream)
+        self.named[alias] = name
         _rename(
             table,
             name,
@@ -185,6 +196,57 @@ class _Rewriter:
         )
         declared = [column.name for column in stream.schema.columns]
         return alias, [*declared, TIME] if stream.timed and TIME not in declared else declared
+
+    def _windowed(self, table: exp.Table, ctes: Mapping[str, list[str]]) -> tuple[str, list[str]]:
+        """TUMBLE and HOP: as ``sql.windows`` has them."""
+        call = WindowCall.of(table)
+        alias = table.alias or call.name
+        rows = exp.Select(expressions=[exp.Star()]).from_(call.source.copy())
+        _, names = self._item(rows.args["from_"].this, ctes)
+        windows = _windows_of(rows, call)
+        table.replace(exp.Subquery(this=windows, alias=exp.TableAlias(this=exp.to_identifier(alias))))
+        return alias, [*names, START, END]
+
+    def _join(self, join: exp.Join, items: Items, right: tuple[str, list[str]]) -> list[str]:
+        """The columns that the join merges; NATURAL is spelled out, since ``_tp_time`` is not part of it."""
+        if join.method.upper() == "NATURAL":
+            left = [name for _, names in items for name in names]
+            common = [name for name in right[1] if name in left and name not in (TIME, SEQUENCE)]
+            join.set("method", None)
+            join.set("using", [exp.to_identifier(name) for name in common])
+        if (on := join.args.get("on")) is not None:
+            conditions, _ = terms_of(on)
+            times: list[exp.Expr] = [exp.column(TIME, table=items[0][0]), exp.column(TIME, table=right[0])]
+            join.set("on", bounded_on(exp.and_(*conditions), times, self._kind, place_of(join, "JOIN .. ON")))
+        if join.method.upper() == "ASOF":
+            as_duckdb(join, {name for _, names in items for name in names}, self._relation(*right))
+        return [identifier.name for identifier in join.args.get("using") or ()]
+
+    def _relation(self, alias: str, names: Sequence[str]) -> Right | None:
+        """A FROM item that is a stream or a view, with its primary key."""
+        if alias not in self.named:
+            return None
+        definition = self.catalog.get(self.named[alias]).definition
+        schema = definition.schema if isinstance(definition, CreateStream) else None
+        return Right(alias, names, schema.primary_key if schema is not None else ())
+
+    def _kind(self, expression: exp.Expr) -> pa.DataType | None:
+        """The type of an expression over columns of relations; None where others are among them."""
+        fields: dict[str, pa.DataType] = {}
+
+        def known(node: exp.Expr) -> exp.Expr:
+            if not isinstance(node, exp.Column):
+                return node
+            schemas = [self.read[name] for alias, name in self.named.items() if node.table in ("", alias)]
+            found = [schema.field(node.name).type for schema in schemas if node.name in schema.names]
+            internal = node.sql()
+            fields.update({internal: found[0]} if found else {})
+            return exp.column(exp.to_identifier(internal, quoted=True))
+
+        over_fields = expression.copy().transform(known)
+        if any(column.name not in fields for column in over_fields.find_all(exp.Column)):
+            return None
+        return expressions.types_of(pa.schema(list(fields.items())), [to_duckdb(over_fields)])[0]
 
     def _system(self, table: exp.Table, alias: str) -> tuple[str, list[str]]:
         name = f"{DATABASE}.{table.name}"
@@ -207,6 +269,41 @@ class _Rewriter:
             where=place_of(table, "FROM"),
             fix="table(x) of a stream or a view",
         )
+
+
+def _refuse_join(join: exp.Join) -> None:
+    """What has no meaning for rows that are there all at once."""
+    method, side, kind = (str(word).upper() for word in (join.method, join.side, join.kind))
+    place = place_of(join, "JOIN")
+    if method in ("LATEST", "ANY"):
+        raise Unsupported(f"{method} JOIN over table(x) is not supported", where=place, fix="ASOF JOIN")
+    if event_time(join.this) is not None:
+        raise Unsupported(
+            "FOR SYSTEM_TIME AS OF a time is not supported over table(x), which holds no versions of its rows",
+            where=place,
+            fix="ASOF JOIN with a stream that keeps every version as a row",
+        )
+    if side == "RIGHT" and (method == "ASOF" or kind in ("SEMI", "ANTI")):
+        raise Unsupported(
+            f"RIGHT {method or kind} JOIN over table(x) is not supported",
+            where=place,
+            fix=f"turn the sides: LEFT {method or kind} JOIN",
+        )
+
+
+def _windows_of(rows: exp.Select, call: WindowCall) -> exp.Expr:
+    """Each row once for every window: the last that begins at or before its time, and those before that hold it too."""
+    size, slide = call.size_ms * 1_000, call.slide_ms * 1_000
+    time = f"in_window.{expressions.quoted(call.time.name)}"
+    since = f"((epoch_us({time}) % {slide}) + {slide}) % {slide}"
+    start = f"{time} - to_microseconds({since} + UNNEST(RANGE({-(-size // slide)})) * {slide})"
+    each = f"SELECT in_window.*, {start} AS {START} FROM rows AS in_window WHERE {time} IS NOT NULL"
+    end = f"{START} + to_microseconds({size})"
+    held = f"SELECT *, {end} AS {END} FROM ({each}) AS in_window WHERE {end} > {time}"
+    windows = sqlglot.parse_one(held, read="duckdb")
+    source = next(table for table in windows.find_all(exp.Table) if table.name == "rows")
+    source.replace(exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("in_window"))))
+    return windows
 
 
 def _inner_queries(select: exp.Select) -> list[exp.Query]:
@@ -254,23 +351,6 @@ def _row_number() -> exp.Expr:
 
 def _latest_first() -> exp.Order:
     return exp.Order(expressions=[exp.Ordered(this=exp.column("arrived"), desc=True)])
-
-
-def _join(join: exp.Join, items: Items, right: tuple[str, list[str]]) -> list[str]:
-    """The columns that the join merges; NATURAL is spelled out, since ``_tp_time`` is not part of it."""
-    if join.method.upper() == "NATURAL":
-        left = [name for _, names in items for name in names]
-        common = [name for name in right[1] if name in left and name not in (TIME, SEQUENCE)]
-        join.set("method", None)
-        join.set("using", [exp.to_identifier(name) for name in common])
-    if join.method.upper() in ("LATEST", "ANY"):
-        raise Unsupported(
-            f"{join.method.upper()} JOIN over table(x) is not supported", where=place_of(join, "JOIN"), fix="ASOF JOIN"
-        )
-    if (on := join.args.get("on")) is not None:
-        times: list[exp.Expr] = [exp.column(TIME, table=items[0][0]), exp.column(TIME, table=right[0])]
-        join.set("on", bounded_on(on, times, place_of(join, "JOIN .. ON")))
-    return [identifier.name for identifier in join.args.get("using") or ()]
 
 
 def _projected(select: exp.Select, items: Items, merged: Sequence[str], texts: Sequence[str]) -> list[str]:

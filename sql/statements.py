@@ -88,8 +88,22 @@ class CreateStream:
     text: str = ""
 
     @property
+    def version(self) -> str:
+        """The column of the setting ``version_column``; '': the last record of a primary key counts."""
+        return str(self.settings.get("version_column", "")) if self.rules == Rules.TIMEPLUS else ""
+
+    @property
     def schema(self) -> StreamSchema:
-        return StreamSchema(self.name, self.columns, self.kind, self.primary_key, self.event_time)
+        first_stays = str(self.settings.get("late_insert_overrides", True)).lower() in ("false", "0")
+        return StreamSchema(
+            self.name,
+            self.columns,
+            self.kind,
+            self.primary_key,
+            self.event_time,
+            self.version,
+            bool(self.version) and first_stays,
+        )
 
 
 @dataclass(frozen=True)

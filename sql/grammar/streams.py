@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from changelog.errors import UnknownName, Unsupported
 from changelog.schema import Kind
 from sql.grammar.columns import Elements, elements, primary_key
@@ -35,6 +37,7 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
         _check_type(cursor, settings, start)
     kind = Kind.UPSERT if prefix == "MUTABLE" else _kind_of_mode(cursor, settings, start)
     event_time = text_of(settings.get("event_time_column")) or found.event_time
+    _check_version(cursor, found, kind, text_of(settings.get("version_column")), start)
     check(cursor, found, kind, start, event_time)
     return CreateStream(
         name=name,
@@ -86,6 +89,22 @@ def _kind_of_mode(cursor: Cursor, settings: dict[str, Setting], start: int) -> K
     if mode not in MODES:
         cursor.fail(f'there is no mode "{mode}"', fix=suggestion(mode, MODES), kind=UnknownName, offset=start)
     return MODES[mode]
+
+
+def _check_version(cursor: Cursor, found: Elements, kind: Kind, version: str | None, start: int) -> None:
+    """The column by which the row of a primary key stands: one with an order, of a stream whose records are upserts."""
+    if not version:
+        return
+    if kind != Kind.UPSERT:
+        cursor.fail(
+            f"version_column says which record of a primary key stands, and a stream of kind {kind.value} keeps all",
+            fix="CREATE MUTABLE STREAM, or mode = 'versioned_kv'",
+            kind=Unsupported,
+            offset=start,
+        )
+    if any(column.name == version and pa.types.is_nested(column.type) for column in found.columns):
+        cursor.fail(f'the values of "{version}" have no order', fix="version_column = a number or a time", offset=start)
+    found.mentions.append((version, start))
 
 
 def check(cursor: Cursor, found: Elements, kind: Kind, start: int, event_time: str | None) -> None:

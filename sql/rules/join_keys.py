@@ -1,7 +1,8 @@
 """Equalities of a join condition become its keys; the rest is its residual condition.
 
 A key is a column of each side, of one type: an expression, or a column whose type differs from its partner's, is
-computed into a hidden column ``__k0``, .. on its side. An ASOF join takes its one inequality besides.
+computed into a hidden column ``__k0``, .. on its side. An ASOF join takes its one inequality besides; a temporal join
+has the primary key of its right side for keys, and nothing else.
 """
 
 from __future__ import annotations
@@ -10,11 +11,24 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 
-import pyarrow as pa
-
-from changelog.errors import SqlError, Unsupported
+from changelog.errors import Unsupported
 from sql.expressions import common_type, quoted, types_of
-from sql.plan import HIDDEN, Asof, Expr, Join, LookupJoin, Map, Node, StaticJoin, Strategy
+from sql.plan import (
+    HIDDEN,
+    ORDERED,
+    Aggregate,
+    Expr,
+    Join,
+    LookupJoin,
+    Map,
+    Node,
+    Scan,
+    StaticJoin,
+    Strategy,
+    Window,
+    readable,
+)
+from sql.rules.asof import with_inequality
 from sql.rules.lookup_keys import lookup_keys
 from sql.rules.predicates import conjunction
 from sql.rules.push_down import identity
@@ -29,6 +43,8 @@ def _keys(node: Node, numbers: Iterator[int]) -> Node:
     match node:
         case Map():
             return _with_keys_below(node, _keys(node.input, numbers))
+        case Window() | Aggregate():
+            return replace(node, input=_keys(node.input, numbers))
         case Join():
             inputs = replace(node, left=_keys(node.left, numbers), right=_keys(node.right, numbers))
             return _of_join(inputs, numbers)
@@ -62,56 +78,90 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
     keys: list[tuple[str, str]] = []
     safe: list[bool] = []
     rest: list[str] = []
-    inequalities: list[tuple[str, Comparison]] = []
+    covered: set[str] = set()
+    version_key = _version_key(join)
     for term in join.on:
         found = comparison(term, left.names, right.names)
-        if found is not None and found.operator in ("=", "is"):
-            pair = _paired(left, right, found, numbers, join.place)
-            if any(left_key == pair[0] or right_key == pair[1] for left_key, right_key in keys):
-                # A column is one key of its side: its further equalities are conditions like any other.
-                rest.append(term)
-                continue
-            keys.append(pair)
-            safe.append(found.operator == "is")
-        elif found is not None and join.strategy == Strategy.ASOF:
-            inequalities.append((term, found))
-        else:
+        equality = found is not None and found.operator in ("=", "is")
+        if found is None or not equality or (version_key and found.right not in version_key):
             rest.append(term)
+            continue
+        covered.add(found.right)
+        pair = _paired(left, right, found, numbers, join.place)
+        if any(left_key == pair[0] or right_key == pair[1] for left_key, right_key in keys):
+            # A column is one key of its side: its further equalities are conditions like any other.
+            rest.append(term)
+            continue
+        keys.append(pair)
+        safe.append(found.operator == "is")
+    if missing := version_key - covered:
+        raise _not_covered(join, missing)
     if not keys:
         raise _no_equality(join)
-    asof = _asof(join, left, right, inequalities, numbers) if join.asof is not None else None
-    return replace(
-        join,
-        left=left.with_hidden(),
-        right=right.with_hidden(),
-        on=(),
-        keys=tuple(keys),
-        null_safe=tuple(safe) if any(safe) else (),
-        residual=conjunction(rest),
-        asof=asof,
+    keyed = replace(join, on=(), keys=tuple(keys), null_safe=tuple(safe) if any(safe) else ())
+    made = _ordered(keyed, left, right, rest, numbers)
+    return replace(made, left=left.with_hidden(), right=right.with_hidden())
+
+
+def _ordered(join: Join, left: Side, right: Side, rest: list[str], numbers: Iterator[int]) -> Join:
+    """What the join takes beside its keys: by strategy a residual condition, an inequality, times."""
+    if join.null_safe and join.strategy in (Strategy.ASOF, Strategy.LATEST):
+        raise Unsupported(
+            "IS NOT DISTINCT FROM is not supported in a join that answers each row once with one other",
+            where=join.place,
+            fix="write =, or compare values that are not NULL: coalesce(l.key, '') = coalesce(r.key, '')",
+        )
+    match join.strategy:
+        case Strategy.ASOF | Strategy.ASOF_UPDATING:
+            return with_inequality(join, left, right, rest, numbers)
+        case Strategy.LATEST if rest:
+            raise _no_condition(join, rest[0])
+        case Strategy.TEMPORAL if join.version is not None:
+            times = Comparison(join.version.left, join.version.right, ">=")
+            first, second = _paired(left, right, times, numbers, join.place)
+            version = replace(join.version, left=first, right=second)
+            return replace(join, version=version, residual=conjunction(rest))
+        case _:
+            return replace(join, residual=conjunction(rest))
+
+
+def _version_key(join: Join) -> set[str]:
+    """TEMPORAL: the columns that are the keys, as SQL. Further equalities are tested on the version that they find:
+    a version ends when the next one of its primary key begins, whatever its other columns.
+    """
+    if join.strategy != Strategy.TEMPORAL or not isinstance(join.right, Scan):
+        return set()
+    return {quoted(join.right.internal(name)) for name in join.right.stream.primary_key}
+
+
+def _not_covered(join: Join, missing: set[str]) -> Unsupported:
+    names = ", ".join(sorted(name.strip('"') for name in missing))
+    return Unsupported(
+        f"a temporal join takes the version of one row, so ON holds its whole primary key by equality; {names} is "
+        "not there",
+        where=join.place,
+        fix=f"ON l.key = {names.split(', ')[0]}",
     )
 
 
-def _asof(join: Join, left: Side, right: Side, found: list[tuple[str, Comparison]], numbers: Iterator[int]) -> Asof:
-    if len(found) != 1 or join.asof is None:
-        raise Unsupported(
-            f"an ASOF join takes exactly one inequality of a left and a right column; here are {len(found)}",
-            where=join.place,
-            fix="ON l.key = r.key AND l.time >= r.time",
-        )
-    _, inequality = found[0]
-    left_time, right_time = _paired(left, right, inequality, numbers, join.place)
-    (kind,) = types_of(right.with_hidden().schema, [quoted(right_time)])
-    if pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind):
-        raise SqlError(
-            f"an ASOF join orders by a number or a time, not by {kind}",
-            where=join.place,
-            fix="compare time columns in the inequality",
-        )
-    return replace(join.asof, left=left_time, comparison=inequality.operator, right=right_time)
+def _no_condition(join: Join, term: str) -> Unsupported:
+    return Unsupported(
+        f"a LATEST join takes the last row under its equalities, and no condition beside: {readable(term)}",
+        where=join.place,
+        fix="filter the right side in a subquery, JOIN (SELECT .. FROM r WHERE ..) AS r, or test the row in WHERE; "
+        "for the nearest by an inequality, ASOF JOIN",
+    )
 
 
 def _no_equality(join: Join) -> Unsupported:
+    if join.strategy in ORDERED:
+        word = "a temporal" if join.strategy == Strategy.TEMPORAL else "a LATEST"
+        what = "an ASOF" if join.asof is not None else word
+        return Unsupported(
+            f"{what} join needs at least one equality of a left and a right column",
+            where=join.place,
+            fix="add it: ON l.key = r.key AND ..",
+        )
     if not join.on:
         return Unsupported(
             "CROSS JOIN of two streams is not supported: every row would meet every row, for ever",

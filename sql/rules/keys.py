@@ -4,9 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from joins.dataflow import JoinKind, Pad
+from joins.dataflow import Fold, JoinKind, Pad
 from sql.expressions import columns_of, quoted
-from sql.plan import HIDDEN, Join, Keyed, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin, Strategy
+from sql.plan import (
+    HIDDEN,
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Strategy,
+    Window,
+)
 from sql.rules.keyed_inputs import UPSERTS
 from sql.rules.predicates import substituted
 
@@ -29,6 +43,11 @@ def unique_keys(node: Node) -> list[Key]:
         case Map():
             renamed = _renamed(node)
             return [tuple(renamed[name] for name in key) for key in unique_keys(node.input) if set(key) <= set(renamed)]
+        case Window():
+            windows = () if node.tumbles else (node.start,)
+            return [(*key, *windows) for key in unique_keys(node.input)]
+        case Aggregate():
+            return [node.by]
         case Join():
             return _of_join(node)
         case LookupJoin():
@@ -55,8 +74,12 @@ def _renamed(node: Map) -> Mapping[str, str]:
 
 
 def _of_join(join: Join) -> list[Key]:
+    if join.strategy in (Strategy.ASOF_UPDATING, Strategy.TEMPORAL) or join.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        # A left row leaves once: alone, or with one right row.
+        return unique_keys(join.left)
     # With defaults for NULLs a padded row of one side may look like one of the other.
-    if join.strategy != Strategy.BIDIRECTIONAL or (join.kind == JoinKind.FULL and join.pad == Pad.DEFAULT):
+    symmetric = join.strategy in (Strategy.BIDIRECTIONAL, Strategy.RANGE)
+    if not symmetric or (join.kind == JoinKind.FULL and join.pad == Pad.DEFAULT):
         return []
     left, right = unique_keys(join.left), unique_keys(join.right)
     # NULL keys that equal one another are no exception: a primary key column is never NULL.
@@ -72,11 +95,17 @@ def _of_join(join: Join) -> list[Key]:
 
 
 def padded(node: Node) -> set[str]:
-    """The columns that an outer join fills where a row has no match."""
+    """The columns that can be NULL in a unique key: those that an outer join fills where a row has no match, those by
+    which rows are grouped.
+    """
     match node:
+        case Aggregate():
+            return set(node.by) - _never_null(node.input)
         case Map():
             below = padded(node.input)
             return {name for name, expr in node.columns if below & set(expr.columns)}
+        case Window():
+            return padded(node.input)
         case StaticJoin():
             return padded(node.input) | (set(node.static.schema.names) if node.kind == JoinKind.LEFT else set())
         case LookupJoin():
@@ -88,6 +117,29 @@ def padded(node: Node) -> set[str]:
             if node.kind in (JoinKind.LEFT, JoinKind.FULL):
                 found |= set(node.right.schema.names)
             return found
+        case _:
+            return set()
+
+
+def _never_null(node: Node) -> set[str]:
+    """The columns that are known to have a value in every row."""
+    match node:
+        case Scan():
+            given = {column.name for column in node.stream.columns if not column.nullable}
+            given |= set(node.stream.primary_key if node.stream.kind in UPSERTS else ())
+            return {internal for internal, name in node.columns if name in given}
+        case Keyed() | StaticJoin() | LookupJoin():
+            return _never_null(node.input)
+        case Map():
+            below = _never_null(node.input)
+            return {name for name, expr in node.columns if expr.plain in below}
+        case Window():
+            return _never_null(node.input) | {node.time, node.start, node.end}
+        case Aggregate():
+            counts = {one.name for one in node.aggregations if one.fold is Fold.COUNT}
+            return (_never_null(node.input) & set(node.by)) | counts
+        case Join():
+            return (_never_null(node.left) | _never_null(node.right)) - padded(node)
         case _:
             return set()
 
@@ -106,8 +158,11 @@ def equals(node: Node) -> dict[str, set[str]]:
                 for name, others in below.items()
                 if name in renamed
             }
-        case StaticJoin():
+        case Window() | StaticJoin():
             return equals(node.input)
+        case Aggregate():
+            below = equals(node.input)
+            return {name: below[name] & set(node.by) for name in node.by if name in below}
         case Join():
             found = {**equals(node.left), **equals(node.right)}
             for left, right in node.keys:
@@ -134,10 +189,12 @@ def bucket_key(node: Node) -> tuple[str, ...] | None:
     match node:
         case Keyed():
             return tuple(quoted(name) for name in node.primary_key)
+        case Aggregate():
+            return tuple(quoted(name) for name in node.by)
         case Map():
             below = bucket_key(node.input)
             return tuple(_above(node, sql) for sql in below) if below is not None else None
-        case StaticJoin():
+        case Window() | StaticJoin():
             return bucket_key(node.input)
         case LookupJoin():
             return partition_key(node.input)
@@ -160,7 +217,7 @@ def partition_key(node: Node) -> tuple[str, ...] | None:
         case Map():
             below = partition_key(node.input)
             return tuple(_above(node, sql) if sql else "" for sql in below) if below is not None else None
-        case StaticJoin() | LookupJoin():
+        case Window() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
         case _:
             return bucket_key(node)

@@ -30,6 +30,15 @@ def split(sql: str) -> list[str]:
     return [text(term) for term in conjuncts(parsed(sql))]
 
 
+def halves(sql: str) -> list[str]:
+    """The two inequalities of ``x BETWEEN low AND high``; any other term is itself."""
+    tree = parsed(sql).unnest()
+    if not isinstance(tree, exp.Between) or tree.args.get("symmetric"):
+        return [sql]
+    low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"].copy())
+    return [text(low), text(exp.LTE(this=tree.this.copy(), expression=tree.args["high"].copy()))]
+
+
 def _factored(condition: exp.Or) -> list[exp.Expr]:
     """The terms common to every branch of an OR, and the OR of what is left of the branches."""
     branches = [conjuncts(branch) for branch in _branches(condition)]

@@ -7,10 +7,24 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from changelog.schema import Kind
+from changelog.schema import TIME
 from sql.expressions import columns_of
-from sql.plan import Join, Keyed, LookupJoin, LookupTable, Map, Node, Output, Scan, Static, StaticJoin
-from sql.rules.keyed_inputs import UPSERTS, fused_key
+from sql.plan import (
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Output,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+    watermark_at,
+)
+from sql.rules.keyed_inputs import UPSERTS, fused_key, fused_version, ruling
 
 
 def pruned(plan: Output) -> Output:
@@ -28,11 +42,15 @@ def _prune(node: Node, needed: set[str]) -> Node:
             columns = tuple((name, expr) for name, expr in node.columns if name in needed | _key_of(node))
             below = _read([expr.sql for _, expr in columns] + [node.where])
             return replace(node, input=_prune(node.input, below), columns=columns)
+        case Window():
+            return replace(node, input=_prune(node.input, (needed | {node.time}) - {node.start, node.end}))
         case StaticJoin():
             wanted = needed | {name for pair in node.keys for name in pair} | _read([node.residual])
             fields = [field for field in node.static.schema if field.name in wanted]
             static = replace(node.static, schema=pa.schema(fields))
             return replace(node, input=_prune(node.input, wanted), static=static)
+        case Aggregate():
+            return _aggregate(node, needed)
         case Join():
             return _join(node, needed)
         case LookupJoin():
@@ -48,22 +66,42 @@ def _scan(scan: Scan, needed: set[str]) -> Scan:
     """At least one column travels, so that a batch has a length."""
     kept = needed | _read([scan.where])
     if scan.stream.kind in UPSERTS:
-        kept |= {scan.internal(name) for name in scan.stream.primary_key}
-    if scan.watermark is not None and scan.stream.kind == Kind.APPEND:
+        kept |= {scan.internal(name) for name in ruling(scan.stream)}
+    if scan.watermark is not None:
         kept |= {scan.internal(scan.watermark.column)}
+    if scan.deletes:
+        kept |= {scan.internal(TIME)}
     columns = tuple(column for column in scan.columns if column[0] in kept)
     return replace(scan, columns=columns or scan.columns[:1])
 
 
 def _key_of(node: Map) -> set[str]:
-    """The primary key that a port above needs, if upserts pass through."""
-    return set(fused_key(node) or ())
+    """The primary key, and the version, that a port above needs, if upserts pass through."""
+    return {*(fused_key(node) or ()), fused_version(node)}
+
+
+def _aggregate(node: Aggregate, needed: set[str]) -> Aggregate:
+    """At least one column leaves."""
+    kept = tuple(one for one in node.aggregations if one.name in needed)
+    if not (kept or node.by):
+        kept = node.aggregations[:1]
+    watermark = watermark_at(node.input)
+    wanted = {*node.by, *(one.argument for one in kept if one.argument)}
+    wanted |= {watermark.column} if watermark is not None else set()
+    return replace(node, input=_prune(node.input, wanted or {node.input.schema.names[0]}), aggregations=kept)
 
 
 def _join(join: Join, needed: set[str]) -> Join:
     wanted = needed | {name for pair in join.keys for name in pair} | _read([join.residual])
+    wanted |= {watermark.column for watermark in map(watermark_at, join.inputs) if watermark is not None}
+    if join.band is not None:
+        wanted |= {join.band.left, join.band.right}
     if join.asof is not None:
-        wanted |= {join.asof.left, join.asof.right}
+        wanted |= {join.asof.left, join.asof.right, *join.asof.ties}
+    if join.version is not None:
+        wanted |= {join.version.left, join.version.right, join.version.deleted}
+    if join.alignment is not None:
+        wanted |= {join.alignment.left_time}
     return replace(join, left=_prune(join.left, wanted), right=_prune(join.right, wanted))
 
 

@@ -2,11 +2,13 @@
 
 A condition of WHERE passes below a join on the sides whose rows the join never pads: both of an INNER join, the left
 of a LEFT join, the right of a RIGHT join, none of a FULL join. A condition of ON over one side moves the other way:
-below the side that is padded with, since a row that fails it is as if absent. Below ASOF only the left side takes
-conditions: a right row that fails must still hide older ones.
+below the side that is padded with, since a row that fails it is as if absent. Below a join that takes one right row of
+many (ASOF, LATEST, FOR SYSTEM_TIME AS OF) only the left side takes conditions: a right row that fails must still hide
+others. A condition of ON over the left of an ANTI join stays: a left row that fails it matches nothing, and leaves.
 
 Rows of an upsert stream that fail are deletes (``RowMap.on_reject``). A ``changelog_kv`` stream takes no condition
-before its rows are changes: a retraction is compared with the whole row that it takes away.
+before its rows are changes: a retraction is compared with the whole row that it takes away. Nor does one with a version
+column: a record of an older version that fails deletes nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +20,21 @@ from changelog.errors import InternalError
 from changelog.schema import Kind
 from joins.dataflow import JoinKind
 from sql.expressions import columns_of, quoted
-from sql.plan import Expr, Join, Keyed, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin, Strategy
+from sql.plan import (
+    ORDERED,
+    Aggregate,
+    Expr,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+)
 from sql.rules.predicates import conjunction, split, substituted
 
 
@@ -36,6 +52,12 @@ def _push(node: Node, terms: list[str]) -> Node:
             by_column = {name: expr.sql for name, expr in node.columns}
             below = _push(node.input, own + [substituted(term, by_column) for term in terms])
             return below if _is_identity(node) else replace(node, input=below, where=None)
+        case Window():
+            about_rows = _over(terms, set(node.input.schema.names))
+            pushed = replace(node, input=_push(node.input, about_rows))
+            return filtered(pushed, [term for term in terms if term not in about_rows])
+        case Aggregate():
+            return _aggregate(node, terms)
         case Join():
             return _join(node, terms)
         case StaticJoin():
@@ -48,7 +70,7 @@ def _push(node: Node, terms: list[str]) -> Node:
 
 
 def _scan(scan: Scan, terms: list[str]) -> Node:
-    if scan.stream.kind == Kind.CHANGELOG_KV:
+    if scan.stream.kind == Kind.CHANGELOG_KV or scan.stream.version:
         return filtered(scan, terms)
     known = split(scan.where) if scan.where is not None else []
     return replace(scan, where=conjunction(known + terms))
@@ -71,12 +93,14 @@ def _is_identity(node: Map) -> bool:
 
 def _join(join: Join, terms: list[str]) -> Node:
     left, right = set(join.left.schema.names), set(join.right.schema.names)
-    inner = join.kind == JoinKind.INNER and join.strategy != Strategy.ASOF
-    asof = join.strategy == Strategy.ASOF
-    where_left = _over(terms, left) if join.kind in (JoinKind.INNER, JoinKind.LEFT) else []
-    where_right = _over(terms, right) if join.kind in (JoinKind.INNER, JoinKind.RIGHT) and not asof else []
-    on_left = _over(join.on, left) if inner or join.kind == JoinKind.RIGHT else []
-    on_right = _over(join.on, right) if (inner or join.kind == JoinKind.LEFT) and not asof else []
+    one_of_many = join.strategy in ORDERED
+    inner = join.kind == JoinKind.INNER and not one_of_many
+    unpadded_left = join.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+    where_left = _over(terms, left) if unpadded_left else []
+    where_right = _over(terms, right) if join.kind in (JoinKind.INNER, JoinKind.RIGHT) and not one_of_many else []
+    on_left = _over(join.on, left) if inner or join.kind in (JoinKind.RIGHT, JoinKind.SEMI) else []
+    only_asked = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+    on_right = _over(join.on, right) if join.kind in only_asked and not one_of_many else []
     rest = [term for term in terms if term not in where_left + where_right]
     on = [term for term in join.on if term not in on_left + on_right]
     if inner:
@@ -90,6 +114,13 @@ def _join(join: Join, terms: list[str]) -> Node:
         on=tuple(on),
     )
     return filtered(pushed, rest)
+
+
+def _aggregate(node: Aggregate, terms: list[str]) -> Node:
+    """A condition on the keys alone leaves out whole groups, and so their rows."""
+    about_keys = _over(terms, set(node.by))
+    pushed = replace(node, input=_push(node.input, about_keys))
+    return filtered(pushed, [term for term in terms if term not in about_keys])
 
 
 def _once(join: StaticJoin | LookupJoin, terms: list[str]) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from changelog.errors import UnknownName
-from sql.functions import function_name
+from sql.functions import WINDOWS, function_name
 from sql.relations import Relations
 from sql.statements import CreateDictionary
 from sql.system_tables import DATABASE
@@ -24,12 +24,18 @@ def is_static(query: exp.Query, ctes: Mapping[str, exp.Query], catalog: Relation
 
 def _is_static(table: exp.Table, ctes: Mapping[str, exp.Query], catalog: Relations) -> bool:
     if isinstance(table.this, exp.Anonymous):
-        return function_name(table.this) == "table"
+        return _reads_content(table.this)
     if table.db == DATABASE:
         return True
     if table.name in ctes:
         return is_static(ctes[table.name], {}, catalog)
     return is_dictionary(table.name, catalog)
+
+
+def _reads_content(call: exp.Expr) -> bool:
+    """``table(x)``, or windows of it."""
+    name = function_name(call)
+    return name == "table" or (name in WINDOWS and bool(call.expressions) and _reads_content(call.expressions[0]))
 
 
 def is_dictionary(name: str, catalog: Relations) -> bool:

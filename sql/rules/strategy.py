@@ -8,6 +8,10 @@ Timeplus rules, which hold where every stream below has them:
 
 RIGHT is LEFT with the sides turned. A chain of append streams alone is bidirectional throughout: an outer join of them
 is updating only in that padded rows come and go. RisingWave rules: bidirectional, always.
+
+SEMI, ANTI and LATEST are one-shot: they answer the rows of an append stream under Timeplus rules; other SEMI and ANTI
+joins must turn out to be of rows near in time (the rule ``bands``). So does ASOF where
+both sides have these rules and the left one is append-only; else it updates, and keeps both sides.
 """
 
 from __future__ import annotations
@@ -17,7 +21,8 @@ from dataclasses import dataclass
 from changelog.errors import Unsupported
 from changelog.schema import Kind
 from joins.dataflow import JoinKind
-from sql.plan import Join, Map, Node, Scan, Strategy, changes, rules_of, walk
+from sql.ordered import Method
+from sql.plan import Join, Map, Node, Scan, Strategy, Window, changes, rules_of, walk
 from sql.types import Rules
 
 
@@ -29,10 +34,18 @@ class Choice:
     turned: bool = False
 
 
-def choose(kind: JoinKind, left: Node, right: Node, asof: bool, place: str) -> Choice:
+def choose(kind: JoinKind, left: Node, right: Node, method: Method, place: str) -> Choice:
     """Raises Unsupported for a pair of sides that makes no join; ``place`` says where it is written."""
-    if asof:
-        return _asof(kind, left, right, place)
+    match method:
+        case Method.ASOF:
+            return _asof(kind, left, right, place)
+        case Method.LATEST:
+            return _latest(kind, left, right, place)
+        case Method.TEMPORAL:
+            return _temporal(kind, place)
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        once = rules_of(left) == rules_of(right) == Rules.TIMEPLUS and not changes(left)
+        return Choice(Strategy.ENRICHMENT if once else Strategy.BIDIRECTIONAL)
     timeplus = rules_of(left) == rules_of(right) == Rules.TIMEPLUS
     if not timeplus or changes(left) == changes(right) or (_of_appends(left) and _of_appends(right)):
         return Choice(Strategy.BIDIRECTIONAL)
@@ -60,20 +73,70 @@ def _of_appends(node: Node) -> bool:
     return all(
         (isinstance(part, Scan) and part.stream.kind == Kind.APPEND)
         or (isinstance(part, Join) and part.strategy == Strategy.BIDIRECTIONAL)
-        or isinstance(part, Map)
+        or isinstance(part, Map | Window)
         for part in walk(node)
     )
 
 
 def _asof(kind: JoinKind, left: Node, right: Node, place: str) -> Choice:
-    if rules_of(left) != Rules.TIMEPLUS or rules_of(right) != Rules.TIMEPLUS or changes(left):
+    turned = kind == JoinKind.RIGHT
+    if turned:
+        left, right = right, left
+    if kind == JoinKind.FULL:
         raise Unsupported(
-            "this release runs ASOF JOIN for an append stream on the left, under Timeplus rules only",
+            "FULL ASOF JOIN is not supported: one row is the nearest of many, and the others are no worse for it",
             where=place,
-            fix="declare the inputs with CREATE STREAM, or join by an equality",
+            fix="ASOF JOIN or LEFT ASOF JOIN",
         )
-    if kind not in (JoinKind.INNER, JoinKind.LEFT):
+    once = rules_of(left) == rules_of(right) == Rules.TIMEPLUS and not changes(left)
+    return Choice(Strategy.ASOF if once else Strategy.ASOF_UPDATING, turned)
+
+
+def _latest(kind: JoinKind, left: Node, right: Node, place: str) -> Choice:
+    turned = kind == JoinKind.RIGHT
+    if turned:
+        left, right = right, left
+    answered = [left, right] if kind == JoinKind.FULL else [left]
+    if any(rules_of(side) != Rules.TIMEPLUS for side in answered):
         raise Unsupported(
-            f"{kind.value.upper()} ASOF JOIN is not supported", where=place, fix="ASOF JOIN or LEFT ASOF JOIN"
+            f"{_written(kind, 'LATEST')} answers rows once, and those of a TABLE or SOURCE are answered anew "
+            "whenever the other side changes",
+            where=place,
+            fix="declare what is answered with CREATE STREAM, or JOIN a TABLE whose PRIMARY KEY is the join key",
         )
-    return Choice(Strategy.ASOF)
+    if changes(left) and kind != JoinKind.FULL:
+        raise Unsupported(
+            f"{_written(kind, 'LATEST')} answers the rows of an append stream, once; those of its left side can be "
+            "taken back",
+            where=place,
+            fix="JOIN, which answers anew, or put an append stream on the left",
+        )
+    return Choice(Strategy.LATEST, turned)
+
+
+def _temporal(kind: JoinKind, place: str) -> Choice:
+    if kind in (JoinKind.INNER, JoinKind.LEFT):
+        return Choice(Strategy.TEMPORAL)
+    raise Unsupported(
+        f"{kind.value.upper()} JOIN with FOR SYSTEM_TIME AS OF is not supported: the right side is asked for its "
+        "versions, not streamed, so its unmatched rows never become known",
+        where=place,
+        fix="JOIN or LEFT JOIN, with the stream whose time is asked for on the left",
+    )
+
+
+def answered_anew(kind: JoinKind, place: str) -> Unsupported:
+    """SEMI and ANTI, where neither the rules nor a range of time say when a left row has its answer."""
+    other = "JOIN, with a stream that is unique by the key" if kind == JoinKind.SEMI else "LEFT JOIN"
+    where = ", with WHERE r.key IS NULL" if kind == JoinKind.ANTI else ""
+    return Unsupported(
+        f"{kind.value.upper()} JOIN of rows that are answered anew is not supported in this release: only those of an "
+        "append stream, which are answered once, and of rows near in time",
+        where=place,
+        fix=f"{other}{where}; or add a range of time: AND l.time BETWEEN r.time AND r.time + INTERVAL '1' MINUTE; or "
+        "declare both sides with CREATE STREAM, the left one append-only",
+    )
+
+
+def _written(kind: JoinKind, method: str) -> str:
+    return f"{method} JOIN" if kind == JoinKind.INNER else f"{kind.value.upper()} {method} JOIN"

@@ -85,9 +85,6 @@ def test_an_error_gives_line_column_and_clause(world: World) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        ("SELECT k, count() FROM l GROUP BY k", "GROUP BY over streams"),
-        ("SELECT sum(v) FROM l", "aggregates (sum)"),
-        ("SELECT DISTINCT v FROM l", "DISTINCT"),
         ("SELECT v FROM l ORDER BY v", "ORDER BY"),
         ("SELECT v FROM l LIMIT 1", "LIMIT"),
         ("SELECT v FROM l UNION ALL SELECT k FROM r", "UNION"),
@@ -97,15 +94,13 @@ def test_an_error_gives_line_column_and_clause(world: World) -> None:
         ("SELECT v FROM l CROSS JOIN r", "CROSS JOIN of two streams"),
         ("SELECT v FROM l, r", "CROSS JOIN of two streams"),
         ("SELECT v FROM l JOIN r ON l.v > r.k", "needs an equality"),
-        ("SELECT v FROM l LATEST JOIN r ON l.k = r.k", "LATEST JOIN"),
-        ("SELECT v FROM l LEFT ANTI JOIN r ON l.k = r.k", "ANTI JOIN"),
+        ("SELECT v FROM l ANY JOIN r ON l.k = r.k", "ANY JOIN"),
         ("SELECT y FROM t SEMI JOIN u ON t.k = u.k", "SEMI JOIN"),
         ("SELECT t.y FROM u JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON t.y = u.k", "looked up by its primary key (k)"),
         ("SELECT v FROM d JOIN l ON l.k = d.k", '"d" is looked up and emits no rows'),
-        ("SELECT v FROM tumble(l, at, 5s)", "tumble() in FROM"),
+        ("SELECT v FROM dedup(l, k)", "dedup() in FROM"),
         ("SELECT x FROM m JOIN l ON m.k = l.k", "INNER JOIN of an updating stream with an append stream"),
         ("SELECT x FROM l FULL JOIN m ON m.k = l.k", "FULL JOIN of an append stream with an updating one"),
-        ("SELECT y FROM t ASOF JOIN u ON t.k = u.k AND t.y > u.z", "ASOF JOIN"),
         ("SELECT v FROM l ASOF JOIN r ON l.k = r.k", "exactly one inequality"),
         (
             "SELECT v FROM table(l) AS a RIGHT JOIN m ON a.k = m.k WHERE 1 = 1 AND _tp_delta > 0",

@@ -15,6 +15,7 @@ DDL = (
     "CREATE STREAM quotes (symbol string, bid float64, at datetime64(3))",
     "CREATE TABLE shipments (order_id INT, at TIMESTAMPTZ, WATERMARK FOR at AS at - INTERVAL '5 seconds') APPEND ONLY",
     "CREATE TABLE parts (id INT, order_id BIGINT, PRIMARY KEY (id))",
+    "CREATE TABLE filed (id INT, amount INT, at TIMESTAMPTZ, PRIMARY KEY (id))",
 )
 QUERIES = {
     "keyed_inner": "SELECT o.id, amount, name FROM orders AS o JOIN customers AS c ON o.customer = c.id "
@@ -25,6 +26,18 @@ QUERIES = {
     "asof": "SELECT t.price, q.bid FROM trades AS t LEFT ASOF JOIN quotes AS q ON t.symbol = q.symbol AND t.at >= q.at",
     "range": "SELECT t.price, q.bid FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
     "AND date_diff_within(10s, t.at, q.at)",
+    "range_left_once": "SELECT t.price, q.bid FROM trades AS t LEFT JOIN quotes AS q ON t.symbol = q.symbol "
+    "AND date_diff('second', t.at, q.at) BETWEEN 0 AND 30 AND t.price > q.bid "
+    "SETTINGS output = 'append', watermark_delay = '5s', idle_timeout = '1m'",
+    "interval_one_sided": "SELECT s.order_id, r.at FROM shipments AS s LEFT JOIN shipments AS r "
+    "ON s.order_id = r.order_id AND s.at > r.at",
+    "interval_updating": "SELECT s.order_id, f.amount FROM shipments AS s JOIN filed AS f ON s.order_id = f.id "
+    "AND s.at BETWEEN f.at AND f.at + INTERVAL '1' DAY",
+    "window_tumble": "SELECT s.order_id, r.window_end FROM TUMBLE(shipments, at, INTERVAL '1' HOUR) AS s "
+    "FULL JOIN TUMBLE(shipments, at, INTERVAL '1' HOUR) AS r ON s.order_id = r.order_id "
+    "AND s.window_start = r.window_start AND s.window_end = r.window_end EMIT ON WINDOW CLOSE",
+    "window_hop": "SELECT f.id, g.id AS other FROM HOP(filed, at, INTERVAL '10' MINUTE, INTERVAL '1' HOUR) AS f "
+    "JOIN HOP(filed, at, INTERVAL '10' MINUTE, INTERVAL '1' HOUR) AS g ON f.window_start = g.window_start",
     "static": "SELECT t.price, c.name FROM trades AS t LEFT JOIN table(customers) AS c ON t.symbol = c.name",
     "three_way": "SELECT o.id, s.at, p.id AS part FROM orders AS o LEFT JOIN shipments AS s ON o.id = s.order_id "
     "JOIN parts AS p ON p.order_id = o.id",

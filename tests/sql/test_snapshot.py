@@ -79,8 +79,44 @@ def test_unknown_names_are_told_with_the_nearest(world: World) -> None:
     assert (unknown.value.where, unknown.value.fix) == ("line 1, column 8, in SELECT", 'did you mean "v"?')
     with pytest.raises(UnknownName, match="Referenced column vv"):
         world.plan("SELECT vv + 1 FROM table(dim)")
-    with pytest.raises(Unsupported, match="tumble"):
-        world.recomputed("SELECT i FROM tumble(flow, 5s)")
+    with pytest.raises(Unsupported, match="dedup"):
+        world.recomputed("SELECT i FROM dedup(flow, i)")
+
+
+def test_windows() -> None:
+    world = World.of("CREATE TABLE t (k INT, at TIMESTAMP)", "CREATE STREAM s (k int)")
+    world.insert(
+        "t", {"k": 1, "at": "2024-01-01 00:00:12"}, {"k": 2, "at": "1969-12-31 23:59:57"}, {"k": 3, "at": None}
+    )
+    world.insert("s", {"k": 4, "_tp_time": "2024-01-01 00:00:12.500"})
+    tumbled = "SELECT k, window_start, window_end FROM tumble(table(t), at, 10s)"
+    assert sorted(answer(world, tumbled)) == [
+        (1, "2024-01-01 00:00:10.000000", "2024-01-01 00:00:20.000000"),
+        (2, "1969-12-31 23:59:50.000000", "1970-01-01 00:00:00.000000"),
+    ]
+    assert world.plan("SELECT * FROM tumble(table(s), 10s)").columns == ("k", "_tp_time", "window_start", "window_end")
+    hopped = "SELECT window_start, count() FROM hop(table(s), 4s, 10s) GROUP BY window_start ORDER BY window_start"
+    assert answer(world, hopped) == [(f"2024-01-01 00:00:{second}.000000", 1) for second in ("04", "08", "12")]
+
+
+def test_a_stream_joined_with_the_windows_of_a_table() -> None:
+    world = World.of("CREATE TABLE t (k INT, at TIMESTAMP)", "CREATE STREAM s (k int)")
+    world.insert("t", {"k": 1, "at": "2024-01-01 00:00:12"})
+    world.start("SELECT s.k, window_start FROM s JOIN TUMBLE(table(t), at, INTERVAL '10' SECOND) AS w ON s.k = w.k")
+    world.insert("s", {"k": 1}, {"k": 2})
+    world.drain()
+    assert world.table() == {(1, "2024-01-01 00:00:10.000000"): 1}
+
+
+@pytest.mark.parametrize("columns", ["x.n, y.n", "x.n, y.n + 1 - 1", "a, b"])
+def test_whole_numbers_within_a_distance(columns: str) -> None:
+    world = World.of("CREATE STREAM x (k int, n int, a int)", "CREATE STREAM y (k int, n int, b int)")
+    world.insert("x", {"k": 1, "n": 1, "a": 1}, {"k": 1, "n": 5, "a": 5})
+    world.insert("y", {"k": 1, "n": 3, "b": 3}, {"k": 1, "n": 8, "b": 8})
+    query = (
+        f"SELECT x.n, y.n AS m FROM table(x) AS x JOIN table(y) AS y ON x.k = y.k AND date_diff_within(2s, {columns})"
+    )
+    assert sorted(answer(world, query)) == [(1, 3), (5, 3)]
 
 
 def test_a_value_that_does_not_fit_is_an_error_of_the_user(world: World) -> None:

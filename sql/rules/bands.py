@@ -1,0 +1,297 @@
+"""Joins of rows that are near in time: inequalities between one time of each side become the band of a RANGE join.
+
+    ON l.k = r.k AND l.at BETWEEN r.at AND r.at + 10s AND l.x < r.y
+       key          band: 0 <= l.at - r.at <= 10 s         residual condition
+
+A band with two bounds makes a symmetric join a RANGE join. One bound does where a watermark follows one of the columns:
+then it bounds the state, else it is a condition like any other. A join of two windows, equal in their start, is one
+with the band [0, 0], under the same condition.
+
+Tables have the watermark that they declare. Append streams (Timeplus rules) get one from the join: over the column of
+the band, as late as the band is wide (a window is long), or as ``watermark_delay`` says. Where there is no width, where
+the stream is a view, whose rows come in the order in which they were made, or where the column is a whole number, which
+need not grow at all, only if that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import count
+from math import ceil
+
+import pyarrow as pa
+
+from changelog.errors import SqlError, Unsupported
+from changelog.schema import Kind
+from joins.dataflow import Band, JoinKind, Watermark
+from sql.expressions import common_type, family, quoted, types_of
+from sql.plan import (
+    HIDDEN,
+    ONE_SHOT,
+    Aggregate,
+    Expr,
+    Join,
+    LookupJoin,
+    Map,
+    Node,
+    StaticJoin,
+    Strategy,
+    Window,
+    changes,
+    rules_of,
+    walk,
+)
+from sql.rules.closing import closing
+from sql.rules.event_times import Origin, origin_of, passage_of, with_watermark
+from sql.rules.nearness import Nearness, nearnesses, rest
+from sql.rules.predicates import conjunction, split
+from sql.rules.sides import Side
+from sql.rules.strategy import answered_anew
+from sql.rules.window_keys import window_keys, window_of
+from sql.settings import QuerySettings
+from sql.state_bounds import length_text, per_unit
+from sql.types import INSTANT, LOCAL, Rules
+from sql.watermarks import as_set
+
+_LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)
+
+
+def bands(node: Node, settings: QuerySettings, once: bool = False) -> Node:
+    """``once``: rows are to leave when they are final, as ``output = 'append'`` asks, too.
+
+    Raises SqlError or Unsupported for a band that holds nothing, is too wide, or has not the form asked for.
+    """
+    hidden = [name for below in walk(node) for name in below.schema.names if name.startswith(HIDDEN)]
+    used = [int(name.removeprefix(HIDDEN)) for name in hidden if name.removeprefix(HIDDEN).isdecimal()]
+    return _Rule(settings, count(1 + max(used, default=-1)), once or settings["output"] == "append").of(node)
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """``numbers``: those of hidden columns that are not taken."""
+
+    settings: QuerySettings
+    numbers: Iterator[int]
+    once: bool
+
+    def of(self, node: Node) -> Node:
+        match node:
+            case Map() | Window() | StaticJoin() | LookupJoin():
+                return replace(node, input=self.of(node.input))
+            case Aggregate():
+                return closing(replace(node, input=self.of(node.input)), self.settings, self.once)
+            case Join():
+                # What answers a left row once may change afterwards.
+                right = replace(self, once=self.once and node.strategy not in ONE_SHOT)
+                return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
+            case _:
+                return node
+
+    def _join(self, join: Join) -> Join:
+        found = self._near(join) if _symmetric(join) else None
+        if found is None:
+            if join.kind in _LEFT_ONLY and join.strategy == Strategy.BIDIRECTIONAL:
+                raise answered_anew(join.kind, join.place)
+            return join
+        _refuse_empty(found)
+        self._refuse_wide(found)
+        self._refuse_delay(found)
+        return self._once(self._unlimited(found))
+
+    def _near(self, join: Join) -> Join | None:
+        return self._windowed(join) or self._ranged(join)
+
+    def _windowed(self, join: Join) -> Join | None:
+        """A join of windows that the watermark closes: their equality is the band, and a key only if there is no
+        other.
+        """
+        windows, others = window_keys(join)
+        if not windows or changes(join.left) or changes(join.right):
+            return None
+        left, right = windows[0]
+        window = window_of(join.left, left)
+        band = Band(left, right, 0, 0)
+        timed = self._timed(join, band, quoted(left), quoted(right), None if window is None else window[0].size_ms)
+        if _rank(timed)[2] == 0:
+            return None
+        keys = others or windows[:1]
+        safe = dict(zip(join.keys, join.null_safe or (False,) * len(join.keys), strict=True))
+        null_safe = tuple(safe[key] for key in keys)
+        return replace(timed, keys=keys, null_safe=null_safe if any(null_safe) else ())
+
+    def _ranged(self, join: Join) -> Join | None:
+        """The join with the best of its bands: one that bounds more of the state, then one with two bounds."""
+        terms = split(join.residual) if join.residual is not None else []
+        found = [self._banded(join, near, terms) for near in nearnesses(terms, join.left.schema, join.right.schema)]
+        useful = [one for one in found if one is not None and _rank(one) > (0, False, 0)]
+        return max(useful, key=_rank, default=None)
+
+    def _banded(self, join: Join, near: Nearness, terms: list[str]) -> Join | None:
+        (left_type,) = types_of(join.left.schema, [near.left])
+        (right_type,) = types_of(join.right.schema, [near.right])
+        wanted = _band_type(left_type, right_type, join.place)
+        if wanted is None:
+            return None
+        lower, upper = near.bounds(per_unit(wanted))
+        width = None if lower is None or upper is None else _in_watermarks(max(upper - lower, 0), wanted)
+        sides = [Side.of(join.left), Side.of(join.right)]
+        left = sides[0].column(Expr(near.left, left_type), wanted, self.numbers)
+        right = sides[1].column(Expr(near.right, right_type), wanted, self.numbers)
+        timed = self._timed(join, Band(left, right, lower, upper), near.left, near.right, width)
+        return replace(
+            timed,
+            left=replace(sides[0], node=timed.left).with_hidden(),
+            right=replace(sides[1], node=timed.right).with_hidden(),
+            residual=conjunction(rest(terms, near)),
+        )
+
+    def _timed(self, join: Join, band: Band, left: str, right: str, width: int | None) -> Join:
+        """``join`` with the band over the expressions ``left`` and ``right``, and the watermarks that follow them.
+
+        Rows that can be taken back are kept, and what they have met: so no watermark bounds their join.
+        """
+        if changes(join.left) or changes(join.right):
+            shifted = replace(band, left_shift=None, right_shift=None)
+            return replace(join, strategy=Strategy.RANGE, band=shifted)
+        first, left_shift = self._clocked(join.left, left, width)
+        second, right_shift = self._clocked(join.right, right, width)
+        shifted = replace(band, left_shift=left_shift, right_shift=right_shift)
+        return replace(join, strategy=Strategy.RANGE, band=shifted, left=first, right=second)
+
+    def _clocked(self, node: Node, sql: str, width: int | None) -> tuple[Node, int | None]:
+        """``node`` with the watermark that the expression follows, and by how much it may be behind that."""
+        passage, origin = passage_of(node, sql), origin_of(node, sql)
+        if passage is not None and (passed := passage.watermark) is not None:
+            return with_watermark(node, passed), passage.shift_units
+        if origin is None:
+            return node, None
+        watermark = origin.scan.watermark or self._given(origin, width)
+        if watermark is None or watermark.column != origin.column:
+            return node, None
+        return with_watermark(node, watermark), origin.shift_units
+
+    def _given(self, origin: Origin, width: int | None) -> Watermark | None:
+        """The watermark that a stream without one gets by the join."""
+        scan = origin.scan
+        if scan.rules != Rules.TIMEPLUS or scan.stream.kind != Kind.APPEND or scan.records is not None:
+            return None
+        if not self._fits(origin.whole):
+            return None
+        delay = self.settings.distance("watermark_delay", origin.whole)
+        if delay is None:
+            delay = None if scan.trusted or origin.whole else width
+        if delay is None:
+            return None
+        return as_set(Watermark(origin.column, delay, shared=True), self.settings)
+
+    def _fits(self, whole: bool) -> bool:
+        """Whether ``watermark_delay`` is for columns of this kind: a length for times, a number for whole numbers."""
+        delay = self.settings["watermark_delay"]
+        return delay is None or not whole or str(delay).isdecimal()
+
+    def _refuse_delay(self, join: Join) -> None:
+        """A delay that does not fit the band that was found: its streams would have no watermark."""
+        whole = bool(pa.types.is_integer(_kind(join)))
+        appends = not changes(join.left) and not changes(join.right)
+        if rules_of(join) == Rules.TIMEPLUS and appends and not self._fits(whole):
+            self.settings.distance("watermark_delay", whole)
+
+    def _refuse_wide(self, join: Join) -> None:
+        widest, band = self.settings.number("max_join_range"), join.band
+        if widest is None or band is None or not pa.types.is_timestamp(_kind(join)):
+            return
+        width = None if band.lower is None or band.upper is None else band.upper - band.lower
+        if width is None or width * per_unit(_kind(join)) > widest * 1_000_000:
+            wide = "has one bound" if width is None else f"is {length_text(width, _kind(join))} wide"
+            raise SqlError(
+                f"the range of {band.left} and {band.right} {wide}, and max_join_range is {widest} s",
+                where=join.place,
+                fix="give a narrower range, or SETTINGS max_join_range = .., in seconds",
+            )
+
+    def _unlimited(self, join: Join) -> Join:
+        """What the watermarks bound needs no limit that nobody asked for."""
+        state = join.range_state()
+        bounded = state is not None and not state.left_open() and not state.right_open()
+        if bounded and self.settings.number("join_max_buffered_bytes") is None:
+            return replace(join, max_buffered_bytes=None)
+        return join
+
+    def _once(self, join: Join) -> Join:
+        """``output = 'append'``: padded rows leave once."""
+        if not self.once or join.kind in (JoinKind.INNER, JoinKind.SEMI):
+            return join
+        return padded_once(join, "SETTINGS output" if self.settings["output"] == "append" else "EMIT")
+
+
+def _symmetric(join: Join) -> bool:
+    """SEMI and ANTI joins of append streams are one-shot only where no range of time says what is to come yet."""
+    appends = not changes(join.left) and not changes(join.right)
+    one_shot = join.strategy == Strategy.ENRICHMENT and join.kind in _LEFT_ONLY and join.alignment is None
+    return join.strategy == Strategy.BIDIRECTIONAL or (one_shot and appends)
+
+
+def padded_once(join: Join, place: str) -> Join:
+    """The join whose padded rows leave when nothing can match them any more. Raises Unsupported where this never is."""
+    state = join.range_state()
+    if state is None:
+        return join
+    reasons = [state.left_open()] if join.kind != JoinKind.RIGHT else []
+    reasons += [state.right_open()] if join.kind in (JoinKind.RIGHT, JoinKind.FULL) else []
+    for reason in reasons:
+        if reason:
+            raise Unsupported(
+                f"the unmatched rows of this {join.kind.value.upper()} JOIN have no append form: {reason}, so it is "
+                "never known that nothing will match them",
+                where=place,
+                fix="give both bounds, and watermarks: WATERMARK FOR .. in the table, or SETTINGS watermark_delay for "
+                "streams; or SETTINGS output = 'changelog'",
+            )
+    return replace(join, append=True)
+
+
+def _rank(join: Join) -> tuple[int, bool, int]:
+    """How many sides are cleared, whether there are two bounds, how many columns follow a watermark."""
+    state, band = join.range_state(), join.band
+    if state is None or band is None:
+        return 0, False, 0
+    cleared = [state.left_open(), state.right_open()].count("")
+    followed = [band.left_shift, band.right_shift]
+    return cleared, band.lower is not None and band.upper is not None, 2 - followed.count(None)
+
+
+def _band_type(left: pa.DataType, right: pa.DataType, place: str) -> pa.DataType | None:
+    """The type in which both columns have their distance; None if they have none."""
+    if pa.types.is_integer(left) and pa.types.is_integer(right):
+        return left if left == right else pa.int64()
+    if family(left) != "instant" or family(right) != "instant":
+        return None
+    if pa.types.is_date(left) and pa.types.is_date(right):
+        return LOCAL
+    common = common_type(left, right, "a range", place)
+    return common if pa.types.is_timestamp(common) and common.unit in ("s", "ms", "us") else INSTANT
+
+
+def _in_watermarks(width: int, kind: pa.DataType) -> int:
+    """A distance in the unit of watermarks: ms, or the number itself."""
+    return ceil(Fraction(width * per_unit(kind), 1_000)) if pa.types.is_timestamp(kind) else width
+
+
+def _kind(join: Join) -> pa.DataType:
+    return join.left.schema.field(join.band.left).type if join.band is not None else pa.null()
+
+
+def _refuse_empty(join: Join) -> None:
+    """Under Timeplus rules; an interval join of tables may match nothing."""
+    band = join.band
+    if band is None or band.lower is None or band.upper is None or band.lower <= band.upper:
+        return
+    if rules_of(join.left) == rules_of(join.right) == Rules.TIMEPLUS:
+        lower, upper = (length_text(bound, _kind(join)) for bound in (band.lower, band.upper))
+        raise SqlError(
+            f"nothing is in the range: {band.left} - {band.right} is to be {lower} at least and {upper} at most",
+            where=join.place,
+            fix="write the smaller bound first: date_diff('second', l.time, r.time) BETWEEN -2 AND 8",
+        )

@@ -1,0 +1,250 @@
+"""GROUP BY over streams: the view against the batch query, its key, its plan, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from changelog.errors import SqlError, Unsupported
+from tests.sql.world import World
+
+DDL = (
+    "CREATE MUTABLE STREAM orders (id int, customer int, city string, n int, kg float64, eur decimal) PRIMARY KEY id",
+    "CREATE STREAM customers (id int, name string) PRIMARY KEY id SETTINGS mode='versioned_kv'",
+    "CREATE STREAM visits (customer int, page string, at datetime64(3))",
+    "CREATE STREAM moves (k int, v int) SETTINGS mode='changelog'",
+    "CREATE TABLE bids (k INT, v INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '1' SECOND) APPEND ONLY",
+    "CREATE TABLE asks (k INT, v INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '2' SECOND) APPEND ONLY",
+    "CREATE TABLE parts (k INT NOT NULL, v INT)",
+    "CREATE MATERIALIZED VIEW by_city AS SELECT city, count() AS orders, sum(n) AS total FROM orders GROUP BY city",
+)
+OF_ORDERS = {
+    "linear": "SELECT customer, count(), count(n) AS c, sum(n) AS s, avg(n) AS a FROM orders GROUP BY customer",
+    "extremes": "SELECT customer, min(n) AS l, max(n) AS g, min(city) AS c, max(kg) AS w FROM orders GROUP BY customer",
+    "one group": "SELECT count(*), sum(kg) AS w, avg(kg) AS a, sum(eur) AS p, avg(eur) AS q FROM orders",
+    "distinct": "SELECT city, count(DISTINCT customer) AS d, uniq(n) AS u, sum(DISTINCT n) AS s, "
+    "count(DISTINCT customer, n) AS p FROM orders GROUP BY city",
+    "filters": "SELECT city, count_if(n > 2) AS a, sum_if(n, kg > 1) AS b, max(n) FILTER (WHERE customer = 1) AS c, "
+    "count(*) FILTER (WHERE city IS NULL) AS d FROM orders GROUP BY city",
+    "aliases": "SELECT upper(city) AS u, sum(n + 1) / count() AS m FROM orders WHERE n > 1 GROUP BY u HAVING m > 2",
+    "positions": "SELECT n % 2 AS parity, any(city) AS c FROM orders GROUP BY 1 HAVING count() > 1 AND parity = 1",
+    "by primary key": "SELECT id, count() AS c, max(n) AS m FROM orders WHERE n > 1 GROUP BY id",
+    "distinct rows": "SELECT DISTINCT customer, city FROM orders",
+    "by all": "SELECT customer, city FROM orders GROUP BY ALL",
+    "of groups": "SELECT max(c) AS m, count() FROM (SELECT customer, count() AS c FROM orders GROUP BY customer) AS g",
+    "of a view": "SELECT orders, count() AS c FROM by_city GROUP BY orders",
+    "above a join": "SELECT c.name, count() AS c, sum(o.n) AS s FROM orders AS o LEFT JOIN customers AS c "
+    "ON o.customer = c.id GROUP BY c.name",
+    "below a join": "SELECT c.id, c.name, g.c FROM customers AS c LEFT JOIN (SELECT customer, count() AS c FROM orders "
+    "GROUP BY customer) AS g ON c.id = g.customer",
+    "both sides": "WITH g AS (SELECT customer, sum(n) AS s FROM orders GROUP BY customer) "
+    "SELECT a.customer, a.s, b.customer AS other FROM g AS a JOIN g AS b ON a.s = b.s",
+}
+
+
+@pytest.mark.parametrize("name", OF_ORDERS)
+def test_a_view_of_groups_holds_what_the_batch_query_gives(name: str) -> None:
+    world, query = World.of(*DDL), OF_ORDERS[name]
+    world.start(query)
+    steps: list[tuple[str, dict[str, object]]] = [
+        ("insert", order(1, 1, "Oslo", 3)),
+        ("insert", order(2, 1, "Rome", 5)),
+        ("insert", order(3, 2, None, 3)),
+        ("insert", order(2, 2, "Oslo", 1)),
+        ("insert", order(4, None, "Oslo", None)),
+        ("delete", order(1, 1, "Oslo", 3)),
+        ("insert", order(5, 1, "Bern", 5)),
+        ("delete", order(4, None, "Oslo", None)),
+        ("insert", order(3, 3, "Oslo", 9)),
+    ]
+    world.insert("customers", {"id": 1, "name": "ann"}, {"id": 2, "name": "bob"})
+    for kind, row in steps:
+        (world.insert if kind == "insert" else world.delete)("orders", row)
+        world.drain()
+        assert world.table() == world.recomputed(query), row
+    for number in (2, 3, 5):
+        world.delete("orders", {"id": number})
+    world.drain()
+    assert world.table() == world.recomputed(query)
+
+
+def order(number: int, customer: int | None, city: str | None, n: int | None) -> dict[str, object]:
+    kg, eur = (None, None) if n is None else (n / 2, f"{n}.25")
+    return {"id": number, "customer": customer, "city": city, "n": n, "kg": kg, "eur": eur}
+
+
+def test_an_update_is_a_retraction_and_then_an_insertion() -> None:
+    world = World.of(*DDL)
+    world.start("SELECT customer, count() AS n FROM visits GROUP BY customer")
+    world.insert("visits", {"customer": 1})
+    assert world.drain() == [({"customer": 1, "n": 1}, 1)]
+    world.insert("visits", {"customer": 1}, {"customer": None})
+    first, second = {"customer": 1, "n": 1}, {"customer": 1, "n": 2}
+    changes = world.drain()
+    assert changes.index((first, -1)) + 1 == changes.index((second, 1))
+    assert ({"customer": None, "n": 1}, 1) in changes
+
+
+def test_all_rows_are_one_group_that_stays() -> None:
+    """As in a batch query, once there was a row."""
+    world = World.of(*DDL)
+    world.start("SELECT count() AS c, sum(n) AS s FROM orders")
+    assert world.drain() == []
+    world.insert("orders", order(1, 1, "Oslo", 3))
+    world.drain()
+    world.delete("orders", {"id": 1})
+    assert world.drain() == [({"c": 1, "s": 3}, -1), ({"c": 0, "s": None}, 1)]
+
+
+def test_an_unfounded_retraction_counts_for_nothing() -> None:
+    world = World.of(*DDL)
+    world.start("SELECT k, count() AS n, sum(v) AS s FROM moves GROUP BY k")
+    world.insert("moves", {"k": 1, "v": 5}, {"k": 1, "v": 7, "_tp_delta": -1})
+    world.drain()
+    assert world.table() == {(1, 1, 5): 1}
+
+
+# -- windows
+
+
+def second(number: int) -> str:
+    return f"2024-01-01 00:00:{number:02}"
+
+
+def test_state_goes_with_the_watermark_and_the_rows_stay() -> None:
+    world = World.of(*DDL)
+    world.start("SELECT window_start, count() AS n FROM TUMBLE(bids, ts, INTERVAL '10' SECOND) GROUP BY window_start")
+    world.insert("bids", {"k": 1, "ts": second(3)}, {"k": 1, "ts": second(12)})
+    world.insert("bids", {"k": 1, "ts": second(25)})
+    world.drain()
+    world.insert("bids", {"k": 1, "ts": second(4)}, {"k": 1, "ts": second(29)})
+    world.drain()
+    assert {str(row[0])[17:19]: row[1] for row in world.table()} == {"00": 1, "10": 1, "20": 2}
+
+
+def test_closed_groups_leave_once() -> None:
+    world = World.of(*DDL)
+    world.start(
+        "SELECT window_end, k, sum(v) AS s, max(v) AS m FROM HOP(bids, ts, INTERVAL '5' SECOND, INTERVAL '10' SECOND) "
+        "GROUP BY window_end, k EMIT ON WINDOW CLOSE"
+    )
+    world.insert("bids", {"k": 1, "v": 2, "ts": second(1)}, {"k": 1, "v": 5, "ts": second(5)})
+    assert world.drain() == []
+    world.insert("bids", {"k": 2, "v": 1, "ts": second(11)})
+    left = [(str(row["window_end"])[17:19], row["k"], row["s"], row["m"], delta) for row, delta in world.drain()]
+    assert sorted(left) == [("05", 1, 2, 2, 1), ("10", 1, 7, 5, 1)]
+
+
+def test_groups_of_closed_groups_close_too() -> None:
+    world = World.of(*DDL)
+    world.start(
+        "SELECT ws, max(n) AS m FROM (SELECT window_start AS ws, k, count() AS n FROM TUMBLE(bids, ts, "
+        "INTERVAL '10' SECOND) GROUP BY window_start, k) AS g GROUP BY ws EMIT ON WINDOW CLOSE"
+    )
+    early: list[dict[str, object]] = [{"k": k, "ts": second(3)} for k in (1, 2, 2, 3, 3, 3)]
+    world.insert("bids", *early)
+    assert world.drain() == []
+    world.insert("bids", {"k": 9, "ts": second(11)})
+    assert [(row["m"], delta) for row, delta in world.drain()] == [(3, 1)]
+
+
+@pytest.mark.parametrize("batches", [1, 3])
+def test_groups_above_a_range_join_close_when_both_sides_have_passed(batches: int) -> None:
+    world = World.of(*DDL)
+    world.start(
+        "WITH p AS (SELECT a.ts AS at FROM bids AS b JOIN asks AS a ON a.k = b.k AND b.ts BETWEEN a.ts - INTERVAL '4' "
+        "SECOND AND a.ts) SELECT window_start, count() AS n FROM TUMBLE(p, at, INTERVAL '10' SECOND) "
+        "GROUP BY window_start EMIT ON WINDOW CLOSE"
+    )
+    world.insert("bids", {"k": 1, "ts": second(3)})
+    world.insert("asks", {"k": 1, "ts": second(5)}, {"k": 1, "ts": second(6)}, {"k": 2, "ts": second(30)})
+    assert world.drain() == []
+    for number in range(batches):
+        world.insert("bids", {"k": 3, "ts": second(12 + number)})
+    changes = world.drain()
+    assert [(row["n"], delta) for row, delta in changes] == [(2, 1)]
+
+
+# -- keys
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "unique", "exchanged"),
+    [
+        ("SELECT customer, count() FROM orders GROUP BY customer", ("customer",), True, False),
+        ("SELECT count() FROM orders GROUP BY customer", ("__key0",), False, False),
+        ("SELECT count() FROM orders", (), True, False),
+        ("SELECT upper(city) AS u, count() FROM orders GROUP BY u, customer", ("u", "__key1"), False, False),
+        ("SELECT DISTINCT city FROM orders", ("city",), True, False),
+    ],
+)
+def test_the_key_of_groups(query: str, key: tuple[str, ...], unique: bool, exchanged: bool) -> None:
+    made = World.of(*DDL).plan(query).output
+    assert made is not None
+    assert (set(made.key), made.unique, made.exchanged) == (set(key), unique, exchanged)
+
+
+def test_upserts_of_groups_need_keys_that_are_never_null() -> None:
+    world = World.of(*DDL)
+    world.plan("SELECT k, count() FROM parts GROUP BY k SETTINGS output_format = 'upsert'")
+    for query in ("SELECT v, count() FROM parts GROUP BY v", "SELECT count() FROM parts"):
+        with pytest.raises(Unsupported, match="upserts need a key"):
+            world.plan(f"{query} SETTINGS output_format = 'upsert'")
+
+
+# -- what is refused
+
+REFUSED = {
+    "SELECT city, count() FROM orders": '"city" is neither in GROUP BY nor in an aggregate',
+    "SELECT * FROM orders GROUP BY city": '"id" is neither in GROUP BY',
+    "SELECT city FROM orders GROUP BY city HAVING n > 1": '"n" is neither in GROUP BY',
+    "SELECT sum(city) FROM orders": "sum is not made for string",
+    "SELECT avg(at) FROM visits": "avg is not made for timestamp",
+    "SELECT count() FROM orders WHERE count() > 1": "does not stand in WHERE",
+    "SELECT o.id FROM orders AS o JOIN customers AS c ON o.id = count()": "does not stand in JOIN .. ON",
+    "SELECT city, count() FROM orders GROUP BY city, count()": "does not stand in GROUP BY",
+    "SELECT sum(count()) FROM orders": "stands within another aggregate",
+    "SELECT stddev(n) FROM orders": "the aggregate stddev over streams",
+    "SELECT latest(n) FROM orders": "the aggregate latest over streams",
+    "SELECT count(city, n) FROM orders": "takes one argument",
+    "SELECT city FROM orders GROUP BY 3": "GROUP BY 3 is no position",
+    "SELECT city FROM orders GROUP BY ROLLUP(city)": "ROLLUP over streams",
+    "SELECT DISTINCT ON (city) city, n FROM orders": "DISTINCT ON is not supported",
+    "SELECT sum(n) OVER () FROM orders": "window functions are not supported",
+    "SELECT city, count() FROM orders GROUP BY city SETTINGS output = 'append'": "no append form",
+    "SELECT id, n FROM orders EMIT PERIODIC 2s": "EMIT PERIODIC is for aggregates",
+    "SELECT k, count() FROM bids GROUP BY k EMIT ON WINDOW CLOSE": "never close: no key follows a watermark",
+    "SELECT n, count() FROM orders GROUP BY n EMIT ON WINDOW CLOSE": "never close: rows can be taken back",
+}
+
+
+@pytest.mark.parametrize("query", REFUSED)
+def test_what_is_refused(query: str) -> None:
+    with pytest.raises(SqlError, match=REFUSED[query].replace("(", r"\(")) as refusal:
+        World.of(*DDL).plan(query)
+    assert refusal.value.fix
+    assert refusal.value.where
+
+
+# -- EXPLAIN
+
+EXPLAINED = {
+    "groups": "SELECT city, count(), sum(n + 1) AS s, min(kg) FROM orders WHERE n > 0 GROUP BY city HAVING s > 2",
+    "one_group": "SELECT count(DISTINCT page), max(at) FROM visits",
+    "over_a_join": "SELECT c.name, sum_if(o.n, o.city = 'Oslo') AS oslo FROM orders AS o JOIN customers AS c "
+    "ON o.customer = c.id GROUP BY c.name EMIT CHANGELOG",
+    "windows": "SELECT window_start, k, avg(v) FROM TUMBLE(bids, ts, INTERVAL '10' SECOND) GROUP BY window_start, k",
+    "closed_windows": "SELECT a.window_start, a.n, b.n AS m FROM (SELECT window_start, count() AS n FROM TUMBLE(bids, "
+    "ts, INTERVAL '10' SECOND) GROUP BY window_start) AS a LEFT JOIN (SELECT window_start, count() AS n FROM "
+    "TUMBLE(asks, ts, INTERVAL '10' SECOND) GROUP BY window_start) AS b ON a.window_start = b.window_start "
+    "SETTINGS output = 'append'",
+    "stream_windows": "SELECT window_end, count() FROM hop(visits, at, 5s, 1m) GROUP BY window_end "
+    "EMIT AFTER WINDOW CLOSE",
+    "retractions": "SELECT k, max(v) FROM moves GROUP BY k",
+}
+
+
+@pytest.mark.parametrize("name", EXPLAINED)
+def test_the_plan_of(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"explain/aggregate_{name}.txt", f"{EXPLAINED[name]}\n\n{World.of(*DDL).explain(EXPLAINED[name])}\n")
