@@ -21,6 +21,8 @@ import pyarrow as pa
 from changelog.errors import CheckpointMismatch
 
 Offsets = dict[str, dict[int, int]]
+IDLE = "#idle"
+"""Stands among the topics of the offsets that Spark logs; no topic can have this name. See ``spark_jobs.idle``."""
 
 
 @dataclass(frozen=True)
@@ -110,10 +112,11 @@ class Checkpoint:
 
 
 def parsed_offsets(text: str) -> Offsets:
-    """Offsets as Spark writes them."""
+    """Offsets as Spark writes them; which partitions are idle is left out."""
     return {
         topic: {int(partition): offset for partition, offset in ends.items()}
         for topic, ends in json.loads(text).items()
+        if topic != IDLE
     }
 
 

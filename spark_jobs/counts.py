@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 
 import pyarrow as pa
 from pyspark.sql import Column
@@ -37,7 +38,10 @@ def to_batch(counts: Counter[str]) -> pa.RecordBatch:
     )
 
 
-def sums() -> list[Column]:
-    """What Spark is to report of the rows of the last stage; 0 each for a batch that no stage had to work on."""
-    counted = [sf.sum(sf.when(sf.col("name") == name, sf.col("count")).otherwise(0)) for name in NAMES]
-    return [sf.coalesce(count, sf.lit(0)).alias(name) for name, count in zip(NAMES, counted, strict=True)]
+def sums(further: Iterable[str] = ()) -> list[Column]:
+    """What Spark is to report of the rows of the last stage: NAMES, and ``further`` counts of the query. 0 each for a
+    batch that no stage had to work on.
+    """
+    names = [*NAMES, *further]
+    counted = [sf.sum(sf.when(sf.col("name") == name, sf.col("count")).otherwise(0)) for name in names]
+    return [sf.coalesce(count, sf.lit(0)).alias(name) for name, count in zip(names, counted, strict=True)]

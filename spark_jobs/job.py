@@ -20,6 +20,7 @@ class Job:
     scan_starts   by scan: topic partition → offset of the first record it wants; absent: all that is read
     snapshots     directory of the static tables, ``<name>.arrow``
     local_copy    directory of the local copies of the state
+    late_topic    where late rows go; empty: nowhere
     """
 
     name: str
@@ -32,6 +33,7 @@ class Job:
     snapshots: Path
     local_copy: Path
     local_copy_max_bytes: int
+    late_topic: str = ""
 
     @property
     def buckets(self) -> int:

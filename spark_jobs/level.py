@@ -11,14 +11,16 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
-from joins.level import HERE, Arrival, LevelOutput, LevelTask, Mark
+from joins.level import HERE, Arrival, LevelOutput, LevelTask
 from joins.store import RunStore
+from joins.watermarks import Mark
 from spark_jobs import counts, parcel
 from spark_jobs.blob import pack, unpack
 from spark_jobs.job import Job, opened, snapshots
+from spark_jobs.late import late_rows
 from spark_jobs.local_copy import LocalCopy
 from spark_jobs.output import Output, write_batch
-from spark_jobs.parcel import COUNTS, MARKS, Parcel
+from spark_jobs.parcel import COUNTS, LATE, MARKS, Parcel
 from spark_jobs.state import DurableState
 from spark_jobs.task import batch_id
 
@@ -84,15 +86,22 @@ class BucketOfLevel:
             bucket = self.bucket if departure.bucket == HERE else departure.bucket
             level = self.job.dataflow.edge(departure.edge).level
             yield Parcel(bucket, level, departure.edge, self.bucket, pack(departure.rows))
+        for late in self._late(output):
+            yield Parcel(self.bucket, self.job.sink_level, LATE, self.bucket, pack(late))
         if any(output.counters.values()):
             counted = counts.packed(Counter(output.counters))
             yield Parcel(self.bucket, self.job.sink_level, COUNTS, self.bucket, counted)
 
     def write(self, output: LevelOutput, passing: list[Parcel]) -> Counter[str]:
         """Write what leaves here, with what earlier stages sent along; the counts of this partition."""
-        written = Output([departure.rows for departure in output.departures], counted=Counter(output.counters))
+        changes = [departure.rows for departure in output.departures]
+        written = Output(changes, late=self._late(output), counted=Counter(output.counters))
         written.take(passing)
         return write_batch(self.job, self.bucket, batch_id(), written)
+
+    def _late(self, output: LevelOutput) -> list[pa.Table]:
+        """The late rows, where there is a topic for them."""
+        return [late_rows(self.job.dataflow, late) for late in output.late] if self.job.late_topic else []
 
 
 def _record_batch(frame: pd.DataFrame, key: int) -> pa.RecordBatch:

@@ -95,6 +95,7 @@ class LocalCopy:
             clean=described["clean"],
             entries=tuple(described["entries"]),
             durable_rows=described["durable_rows"],
+            since=described["since"],
         )
 
     # -- writing
@@ -125,6 +126,7 @@ class LocalCopy:
             "clean": run.clean,
             "entries": run.entries,
             "durable_rows": run.durable_rows,
+            "since": run.since,
         }
 
     def _keep_only(self, manifests: Iterable[Path]) -> None:

@@ -1,4 +1,4 @@
-"""The last stage: changes and rejected records become messages, written in one transaction per partition and batch."""
+"""The last stage: changes, rejected records and late rows become messages, one transaction per partition and batch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from joins.dataflow import Sink
 from spark_jobs import counts
 from spark_jobs.blob import unpack
 from spark_jobs.job import Job, opened
-from spark_jobs.parcel import COUNTS, REJECTED, TOPIC, Parcel, from_batch, in_order
+from spark_jobs.late import late_messages
+from spark_jobs.parcel import COUNTS, LATE, REJECTED, TOPIC, Parcel, from_batch, in_order
 from spark_jobs.sink import Message, Outgoing, write_once
 from spark_jobs.task import batch_id, partition
 
@@ -29,6 +30,7 @@ class Output:
 
     changes: list[pa.Table] = field(default_factory=list)
     rejected: list[pa.Table] = field(default_factory=list)
+    late: list[pa.Table] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)
 
     def take(self, parcels: Iterable[Parcel]) -> None:
@@ -37,6 +39,8 @@ class Output:
                 self.counted.update(counts.unpacked(parcel.rows))
             elif parcel.edge == REJECTED:
                 self.rejected.append(unpack(parcel.rows))
+            elif parcel.edge == LATE:
+                self.late.append(unpack(parcel.rows))
             else:
                 self.changes.append(unpack(parcel.rows))
 
@@ -65,8 +69,10 @@ def write_batch(job: Job, partition: int, batch_id: int, output: Output) -> Coun
             yield Outgoing(job.output_topic, messages)
         for rows in output.rejected:
             yield Outgoing(job.dead_letter_topic, list(letter_messages(job, rows)), with_headers=True)
+        for rows in output.late:
+            yield Outgoing(job.late_topic, list(late_messages(job, rows)), with_headers=True)
 
-    if output.changes or output.rejected:
+    if output.changes or output.rejected or output.late:
         write_once(job.target, partition, batch_id, outgoing)
     return output.counted + written
 

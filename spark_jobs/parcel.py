@@ -1,9 +1,10 @@
 """``Parcel``: the unit that crosses an exchange, and its form as a row of Spark.
 
-A parcel carries the rows of one edge for one bucket. Three edges belong to no operator and are only forwarded by the
+A parcel carries the rows of one edge for one bucket. Four edges belong to no operator and are only forwarded by the
 levels, so that what they carry reaches the task that needs it in the same batch:
 
     REJECTED  records that could not be decoded, to the sink: they are written in the transaction of the output
+    LATE      rows that came behind the watermark, to the sink, where the query has a topic for them
     MARKS     event times seen per input partition, to every bucket of the level of their edge
     COUNTS    what was counted on the way, to the last stage, which reports it
 """
@@ -18,6 +19,7 @@ import pyarrow as pa
 REJECTED = -1
 MARKS = -2
 COUNTS = -3
+LATE = -4
 TOPIC = "topic"
 """On REJECTED: the column that names the topic of the record, beside those of ``changelog.decode.REJECTED``."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import threading
 import time
@@ -20,8 +19,9 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
 from joins.dataflow import Dataflow, Once
-from spark_jobs import counts, parcel, source, starts, topics
+from spark_jobs import counts, late, parcel, source, starts, topics
 from spark_jobs.checkpoint import Checkpoint, Offsets, parsed_offsets
+from spark_jobs.complaints import Complaints
 from spark_jobs.failure import typed
 from spark_jobs.job import Job
 from spark_jobs.level import LevelProcessor
@@ -33,8 +33,6 @@ from spark_jobs.uncommitted import forget_uncommitted
 
 MARKS_TOPIC = "dovetail.marks"
 MARKS_PARTITIONS = 64
-_LOG = logging.getLogger(__name__)
-_COMPLAINT_S = 60.0
 _LOOK_S = 0.05
 _LAST_CALL_S = 2.0
 _starting = threading.Lock()
@@ -47,12 +45,14 @@ class Progress:
     batch     number of the last committed batch, -1 before the first
     batch_ms  how long it took
     counts    sums over the batches since this start (``counts.NAMES``)
+    late      those of late rows, by the name of their input
     """
 
     offsets: Offsets = field(default_factory=dict)
     batch: int = -1
     batch_ms: int = 0
     counts: Counter[str] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)
 
 
 class RunningQuery:
@@ -64,7 +64,8 @@ class RunningQuery:
         self._checkpoint = checkpoint
         self._settings = settings
         self._progress = Progress()
-        self._complained_s = -_COMPLAINT_S
+        self._complaints = Complaints(job.name)
+        self._late_counters = late.counters(job.dataflow)
         committed = checkpoint.committed()
         if committed is not None:
             self._progress.batch, self._progress.offsets = committed
@@ -97,7 +98,12 @@ class RunningQuery:
         target = Target(brokers, origin.identity, MARKS_TOPIC, settings.transaction_timeout_s, settings.broker_wait_s)
         topics.ensure(
             client,
-            {output_topic: settings.output_partitions, topic_of(name): 1, MARKS_TOPIC: MARKS_PARTITIONS},
+            {
+                output_topic: settings.output_partitions,
+                topic_of(name): 1,
+                MARKS_TOPIC: MARKS_PARTITIONS,
+                **({settings.late_topic: 1} if settings.late_topic else {}),
+            },
         )
         if resumed:
             fence(target, origin.buckets)
@@ -112,6 +118,7 @@ class RunningQuery:
             snapshots=checkpoint.snapshots,
             local_copy=settings.local_copy_dir.absolute() / origin.identity,
             local_copy_max_bytes=settings.local_copy_max_bytes,
+            late_topic=settings.late_topic,
         )
         return RunningQuery(session, job, checkpoint, settings)
 
@@ -153,16 +160,13 @@ class RunningQuery:
         self._progress.offsets = parsed_offsets(read.endOffset)
         observed = progress.observedMetrics.get(counts.OBSERVATION)
         counted = Counter(observed.asDict()) if observed is not None else Counter()
-        self._progress.counts.update(counted)
-        self._complain(counted[counts.UNFOUNDED])
-
-    def _complain(self, unfounded: int) -> None:
-        now = time.monotonic()
-        if unfounded and now - self._complained_s >= _COMPLAINT_S:
-            self._complained_s = now
-            _LOG.error(
-                'query "%s": %d retractions of rows that were never inserted, left out', self._job.name, unfounded
-            )
+        self._progress.counts.update({name: counted[name] for name in counts.NAMES})
+        late_rows: Counter[str] = Counter()
+        for counter, name in self._late_counters.items():
+            late_rows[name] += counted[counter]
+        self._progress.late.update(late_rows)
+        untold = {} if self._job.late_topic else late_rows
+        self._complaints.note(counted[counts.UNFOUNDED], untold, time.monotonic())
 
     # -- asked from outside
 
@@ -228,7 +232,7 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
         )
     if not job.fused_sink:
         rows = rows.repartition(job.buckets, "bucket").mapInArrow(SinkStage(shipped), counts.SPARK_SCHEMA)
-    return rows.observe(counts.OBSERVATION, *counts.sums())
+    return rows.observe(counts.OBSERVATION, *counts.sums(late.counters(job.dataflow)))
 
 
 def discard(checkpoint_dir: Path, brokers: str, local_copy_dir: Path) -> None:

@@ -127,8 +127,9 @@ class Runner:
 
     def _job_settings(self, plan: Plan) -> JobSettings:
         """The runner's settings, with what the query sets for itself."""
+        job = replace(self._settings.job, late_topic=plan.settings.text("late_topic"))
         buckets = plan.settings.number("buckets")
-        return replace(self._settings.job, buckets=buckets) if buckets else self._settings.job
+        return replace(job, buckets=buckets) if buckets else job
 
     def _static_tables(self, dataflow: Dataflow) -> dict[str, pa.Table]:
         return {name: table_of(stream_of(self._catalog, name), self._settings.brokers) for name in dataflow.snapshots}
@@ -150,6 +151,7 @@ class Runner:
             "starts": running.starts,
             "offsets": now.offsets,
             "counts": dict(now.counts),
+            "late": dict(now.late),
             "batch": now.batch,
             "batch_ms": now.batch_ms,
         }

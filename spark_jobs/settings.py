@@ -16,6 +16,7 @@ class JobSettings:
     transaction_timeout_s     how long the broker keeps a transaction open; above the longest batch
     local_copy_dir            where the copy of the state for quick attaching lies; may be deleted at any time
     local_copy_max_bytes      per bucket; above it no copy is kept, and each batch reads its state back
+    late_topic                where late rows are written; empty: they are counted
     """
 
     buckets: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -25,3 +26,4 @@ class JobSettings:
     transaction_timeout_s: float = 600.0
     local_copy_dir: Path = Path(".dovetail/state-copy")
     local_copy_max_bytes: int = 64 << 30
+    late_topic: str = ""

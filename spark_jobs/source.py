@@ -28,15 +28,15 @@ from pyspark.sql.types import StructType
 
 from changelog.errors import RecordsGone, ServiceUnavailable
 from spark_jobs import topics
-from spark_jobs.decode import parcels_of
+from spark_jobs.checkpoint import IDLE
+from spark_jobs.decode import Silence, parcels_of
+from spark_jobs.idle import Idleness, JsonOffsets, idle_times, of_topics, silences
 from spark_jobs.job import Job, opened
 from spark_jobs.parcel import SPARK_SCHEMA
 from spark_jobs.ranges import Range, read, shares
 from spark_jobs.starts import Offsets, first_offsets, topics_of
 
 FORMAT = "dovetail"
-JsonOffsets = dict[str, dict[str, int]]
-"""Topic → partition, as text → offset: what Spark keeps in its log."""
 _PARTITIONS_FOR_S = 5.0
 """How long the partitions of a topic are taken for known; new ones are read from their beginning."""
 _PAUSE_S = 0.5
@@ -63,9 +63,10 @@ class KafkaSource(DataSource):
 
 @dataclass
 class Share(InputPartition):
-    """What one task reads."""
+    """What one task reads; and which partitions have fallen silent, for whoever has to tell the operators."""
 
     ranges: tuple[Range, ...]
+    silences: tuple[Silence, ...] = ()
 
 
 class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -75,6 +76,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._shipped = shipped
         self._limit = limit
         self._final: JsonOffsets | None = None
+        self._idleness: Idleness | None = None
 
     @property
     def _job(self) -> Job:
@@ -88,10 +90,25 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
 
     def latestOffset(self, start: JsonOffsets, limit: ReadLimit) -> JsonOffsets:  # noqa: N802
-        """Where the next batch ends: at the end of the topics, or before, in proportion to what each has left."""
-        ends = self._final or _as_json(_ends(self._job))
+        """Where the next batch ends: at the end of the topics, or before, in proportion to what each has left; with the
+        partitions that are idle by then. The same as ``start`` where nothing is new: then no batch runs.
+        """
+        ends = self._final or self._looked()
         refuse_backwards(start, ends)
-        return limited(start, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
+        reached = limited(start, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
+        idle = self._idleness.idle(start, reached, time.monotonic()) if self._idleness else {}
+        return {**reached, IDLE: idle} if idle else reached
+
+    def _looked(self) -> JsonOffsets:
+        """The ends of the topics now, of which ``_idleness`` has taken note."""
+        if self._idleness is None:
+            self._idleness = Idleness(idle_times(self._job.dataflow))
+        begun_s = time.monotonic()
+        ends = _as_json(_ends(self._job))
+        now_s = time.monotonic()
+        waited_s = now_s - begun_s
+        self._idleness.look(ends, now_s, waited_s if waited_s > _PAUSE_S else 0.0)
+        return ends
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._final = _as_json(_ends(self._job))
@@ -99,14 +116,17 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[InputPartition]:
         ranges = [
             Range(topic, int(partition), start.get(topic, {}).get(partition, 0), offset)
-            for topic, ends in end.items()
+            for topic, ends in of_topics(end).items()
             for partition, offset in ends.items()
         ]
-        return [Share(share) for share in shares((one for one in ranges if one.length > 0), self._job.buckets)]
+        dealt = [Share(share) for share in shares((one for one in ranges if one.length > 0), self._job.buckets)]
+        fallen = silences(start, end)
+        return [*dealt, Share((), fallen)] if fallen else dealt
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Share)
-        return parcels_of(self._shipped, read(self._job.target.brokers, partition.ranges))
+        records = read(self._job.target.brokers, partition.ranges) if partition.ranges else ()
+        return parcels_of(self._shipped, records, partition.silences)
 
 
 def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:

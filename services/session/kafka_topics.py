@@ -29,13 +29,14 @@ class TopicShape:
     config: Mapping[str, str] = field(default_factory=dict)
 
 
-def config_for(kind: Kind) -> dict[str, str]:
+def config_for(kind: Kind, by_version: bool = False) -> dict[str, str]:
     """What a topic keeps. Records are the history of the queries that read them, so none is dropped for its age.
 
     UPSERT is compacted: only the last record of a key counts, and a tombstone stays a week for readers that were away.
     CHANGELOG_KV is not, though it has keys: a retraction says which row goes, and compaction would take the row before.
+    Nor is UPSERT where a version decides (``by_version``): the last record of a key need not be the one that stands.
     """
-    if kind is Kind.UPSERT:
+    if kind is Kind.UPSERT and not by_version:
         return {"cleanup.policy": "compact", "delete.retention.ms": str(_WEEK_MS)}
     return {"cleanup.policy": "delete", "retention.ms": "-1"}
 

@@ -93,6 +93,7 @@ def _queries(context: Context, like: str | None) -> Rows:
             "rows in": _count(query, "rows_in"),
             "rows out": _count(query, "rows_out"),
             "rejected": _count(query, "rejected"),
+            "late": _late(query),
             "topic": query.topic,
             "since": datetime.fromtimestamp(query.created_ms / 1000, UTC),
             "error": _shortened(query.error.split("\n")[0]),
@@ -107,6 +108,7 @@ def _queries(context: Context, like: str | None) -> Rows:
         engine=pa.string(),
         state=pa.string(),
         **counts,
+        late=pa.string(),
         topic=pa.string(),
         since=INSTANT,
         error=pa.string(),
@@ -123,6 +125,12 @@ def _count(query: Query, name: str) -> int | None:
     counts = query.progress.get("counts", query.progress)
     value = counts.get(name) if isinstance(counts, Mapping) else None
     return value if isinstance(value, int) else None
+
+
+def _late(query: Query) -> str:
+    """Rows behind the watermark, by input: ``orders 3, payments 1``."""
+    late = query.progress.get("late", {})
+    return ", ".join(f"{name} {count}" for name, count in sorted(late.items()) if count)
 
 
 def _settings(like: str | None) -> Rows:

@@ -86,7 +86,7 @@ def _shape(statement: CreateStream) -> TopicShape:
     return TopicShape(
         partitions=_count(statement, "shards"),
         replicas=_count(statement, "replication_factor"),
-        config=config_for(statement.kind),
+        config=config_for(statement.kind, by_version=bool(statement.version)),
     )
 
 

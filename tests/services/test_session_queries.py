@@ -166,6 +166,23 @@ def test_a_query_that_fails_says_why(session: Session) -> None:
     assert [row[2] for row in rows_of(session, "SHOW QUERIES")] == ["failed"]
 
 
+def test_late_rows_are_counted_by_input(session: Session) -> None:
+    for name in ("l", "r"):
+        session.run(f"CREATE TABLE {name} (k INT, at TIMESTAMP, WATERMARK FOR at AS at) APPEND ONLY")
+    query = (
+        "SELECT l.k AS k FROM l JOIN r ON l.k = r.k AND l.at BETWEEN r.at AND r.at + INTERVAL '1 MINUTE'"
+        " SETTINGS late_topic = 'behind'"
+    )
+    session.run(f"CREATE MATERIALIZED VIEW near AS {query}")
+    session.run("INSERT INTO l VALUES (1, '2024-01-01 00:00:30')")
+    settle(session, "near")
+    session.run("INSERT INTO l VALUES (1, '2024-01-01 00:00:29'); INSERT INTO r VALUES (1, '2024-01-01 00:00:00')")
+    settle(session, "near")
+
+    assert [(row[4], row[6]) for row in rows_of(session, "SHOW QUERIES")] == [(1, "l 1")]
+    assert "behind" in session.context.topics.partitions()
+
+
 def test_a_view_whose_query_cannot_start_is_not_created(session: Session) -> None:
     session.run("CREATE STREAM a (id int64)")
     session.context.topics.delete(["a"])

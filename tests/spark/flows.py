@@ -3,21 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from changelog.schema import Column, Kind, StreamSchema
-from joins.dataflow import Bidirectional, Dataflow, Edge, Enrichment, Ingest, JoinKind, Keyed, Node, Port, Scan, Sink
+from joins.dataflow import (
+    Band,
+    Bidirectional,
+    Dataflow,
+    Edge,
+    Enrichment,
+    Ingest,
+    JoinKind,
+    Keyed,
+    Node,
+    Port,
+    Range,
+    Scan,
+    Sink,
+    Watermark,
+)
 
 ORDERS = StreamSchema("orders", (Column("k", pa.int64()), Column("a", pa.string())))
 CLICKS = StreamSchema("clicks", (Column("k", pa.int64()), Column("b", pa.string())))
 USERS = StreamSchema(
     "users", (Column("id", pa.int64()), Column("k", pa.int64()), Column("name", pa.string())), Kind.UPSERT, ("id",)
 )
+AT = pa.timestamp("ms")
+TIMED_ORDERS = StreamSchema("timed_orders", (Column("k", pa.int64()), Column("at", AT)))
+TIMED_CLICKS = StreamSchema("timed_clicks", (Column("k", pa.int64()), Column("at", AT)))
 
 _LEFT = pa.schema([("l.k", pa.int64()), ("l.a", pa.string())])
 _RIGHT = pa.schema([("r.k", pa.int64()), ("r.b", pa.string())])
+_TIMED_LEFT = pa.schema([("l.k", pa.int64()), ("l.at", AT)])
+_TIMED_RIGHT = pa.schema([("r.k", pa.int64()), ("r.at", AT)])
 _USER = pa.schema([("u.id", pa.int64()), ("u.k", pa.int64()), ("u.name", pa.string())])
 
 
@@ -52,7 +72,7 @@ class Greeted:
 
 
 def scan(stream: StreamSchema, topic: str, alias: str, columns: tuple[str, ...], edge: int, **options: object) -> Scan:
-    return Scan(stream, topic, columns, (Prefixed(alias, columns),), edge, **options)  # type: ignore[arg-type]
+    return Scan(stream, topic, columns, (Prefixed(alias, columns),), edge, alias=alias, **options)  # type: ignore[arg-type]
 
 
 def orders_clicks(
@@ -70,6 +90,26 @@ def orders_clicks(
         nodes=(Node(1, operator, (0, 1), (), 2),),
         edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ("l.k",))),
         sink=Sink(2, ("l.k", "l.a", "r.b"), ("l.k",), ("k",), kind is not JoinKind.INNER, exchanged),
+    )
+
+
+def orders_near_clicks(left: str, right: str, idle_ms: int | None = None, exchanged: bool = False) -> Dataflow:
+    """``SELECT l.k, l.at, r.at FROM left AS l LEFT JOIN right AS r ON l.k = r.k AND date_diff_within(10s, l.at, r.at)``
+
+    Both are append, with watermarks of no delay; padded rows leave once.
+    """
+    watermark = Watermark("at", 0, idle_ms)
+    left_port = Port(_TIMED_LEFT, ("l.k",), Ingest.APPEND, watermark=replace(watermark, column="l.at"))
+    right_port = Port(_TIMED_RIGHT, ("r.k",), Ingest.APPEND, watermark=replace(watermark, column="r.at"))
+    operator = Range(JoinKind.LEFT, left_port, right_port, Band("l.at", "r.at", -10_000, 10_000), append=True)
+    return Dataflow(
+        scans=(
+            scan(TIMED_ORDERS, left, "l", ("k", "at"), 0, watermark=watermark),
+            scan(TIMED_CLICKS, right, "r", ("k", "at"), 1, watermark=watermark),
+        ),
+        nodes=(Node(1, operator, (0, 1), (), 2),),
+        edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ("l.k",))),
+        sink=Sink(2, ("l.k", "l.at", "r.at"), ("l.k",), ("k",), False, exchanged),
     )
 
 

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import Consumer, Producer
 
+from changelog.decode import Decoder
 from changelog.schema import Column, Kind, StreamSchema
 from spark_jobs import topics as topic_admin
 from spark_jobs.reading import read_topic
@@ -22,10 +24,11 @@ from sql.catalog import Catalog
 from sql.parse import parse_one
 from sql.statements import CreateStream, CreateView
 from tests.spark.conftest import Queries
+from tests.spark.kafka import messages, records
 
 pytestmark = pytest.mark.services
 PAGE = Path(__file__).parents[2] / "docs" / "topics.md"
-NAMES = ("clicks", "users", "items", "visits", "orders_priced", "orders_now")
+NAMES = ("clicks", "users", "items", "visits", "rides", "orders_priced", "orders_now")
 TIMED = Column("at", pa.timestamp("us", tz="UTC"))
 INPUTS = {
     "clicks": StreamSchema("clicks", (Column("id", pa.int32()), Column("url", pa.string()), TIMED)),
@@ -81,6 +84,23 @@ def test_kcat_and_python_write_the_inputs(broker: str, topics: Callable[..., str
                 exec(page.blocks("python", name)[0], scope)
                 exec("producer.flush()", scope)
             assert content(broker, schema, page.topics[name]) == HELD[name]
+        beat(page, language, scope)
+        assert heartbeats(broker, page.topics["rides"]) == 1
+
+
+def beat(page: Page, language: str, scope: dict[str, object]) -> None:
+    if language == "sh":
+        page.shell("rides")
+    else:
+        exec(page.blocks("python", "rides")[0], scope)
+        exec("producer.flush()", scope)
+
+
+def heartbeats(broker: str, topic: str) -> int:
+    """How many there are; no record is anything else."""
+    decoded = Decoder(INPUTS["visits"], ("city",)).decode(records(messages(broker, topic)))
+    assert (decoded.rows.num_rows, decoded.rejected.num_rows) == (0, 0)
+    return int(decoded.heartbeats.num_rows)
 
 
 def test_kcat_and_python_read_the_outputs(
@@ -107,6 +127,20 @@ def test_kcat_and_python_read_the_outputs(
     assert printed(page.blocks("python", "orders_priced")[0]).count('"_tp_delta"') == 3
 
 
+def test_kcat_and_python_read_late_rows(broker: str, topics: Callable[..., str]) -> None:
+    page = Page(broker, {"rides_late": topics("late")})
+    producer = Producer({"bootstrap.servers": broker})
+    producer.produce(
+        page.topics["rides_late"], b'{"id":1}', headers=[("dovetail.watermark", b"2026-01-31 12:00:00.000")]
+    )
+    producer.flush()
+
+    assert page.shell("rides_late") == 'dovetail.watermark=2026-01-31 12:00:00.000\n{"id":1}\n'
+    settings = {"bootstrap.servers": broker, "group.id": "late-reader", "auto.offset.reset": "earliest"}
+    scope: dict[str, object] = {"consumer": Consumer(settings)}
+    assert printed(page.blocks("python", "rides_late")[0], scope) == "2026-01-31 12:00:00.000 b'{\"id\":1}'\n"
+
+
 def start(catalog: Catalog, queries: Queries, name: str, output_format: str) -> None:
     """Run the query over what its input holds now; it resumes where it was."""
     text = (
@@ -126,9 +160,9 @@ def dead_letters(page: Page) -> str:
     return subprocess.run(["bash", "-ec", code], check=True, capture_output=True, text=True, timeout=60).stdout
 
 
-def printed(code: str) -> str:
+def printed(code: str, scope: dict[str, object] | None = None) -> str:
     """What a reader prints until the topic is silent."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        exec(code.replace("poll(10)", "poll(4)"), {})
+        exec(code.replace("poll(10)", "poll(4)"), scope if scope is not None else {})
     return output.getvalue()

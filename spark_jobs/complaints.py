@@ -1,0 +1,39 @@
+"""What is wrong with the rows of a query, said in the log once a minute at most."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+
+_LOG = logging.getLogger(__name__)
+_PAUSE_S = 60.0
+
+
+class Complaints:
+    """Of one query; the clock is handed in. What comes in a pause is told after it."""
+
+    def __init__(self, query: str) -> None:
+        self._query = query
+        self._said_s = -_PAUSE_S
+        self._unfounded = 0
+        self._late: Counter[str] = Counter()
+
+    def note(self, unfounded: int, late: Mapping[str, int], now_s: float) -> None:
+        """unfounded   retractions of rows that were never inserted
+        late        rows behind the watermark, by the name of their input
+        """
+        self._unfounded += unfounded
+        self._late.update(late)
+        if now_s - self._said_s < _PAUSE_S or not (self._unfounded or self._late.total()):
+            return
+        if self._unfounded:
+            _LOG.error(
+                'query "%s": %d retractions of rows that were never inserted, left out', self._query, self._unfounded
+            )
+        if self._late.total():
+            sides = ", ".join(f"{count} of {name}" for name, count in sorted(self._late.items()) if count)
+            _LOG.warning('query "%s": late rows, left out: %s; SETTINGS late_topic keeps them', self._query, sides)
+        self._said_s = now_s
+        self._unfounded = 0
+        self._late.clear()

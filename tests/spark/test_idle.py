@@ -1,0 +1,124 @@
+"""Which partitions are idle, and how that becomes part of a batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from joins.dataflow import Dataflow, Watermark
+from spark_jobs.checkpoint import IDLE, parsed_offsets
+from spark_jobs.decode import Silence
+from spark_jobs.idle import Idleness, JsonOffsets, idle_times, silences
+from spark_jobs.job import Job
+from spark_jobs.parcel import MARKS, from_batch
+from spark_jobs.ranges import Range
+from spark_jobs.sink import Target
+from spark_jobs.source import KafkaReader, Share
+from tests.spark.flows import orders_clicks
+
+
+def at(*ends: int, **idle: int) -> JsonOffsets:
+    """The offsets of topic t; ``p0=5``: partition 0 has been idle for 5 ms or longer."""
+    offsets = {"t": {str(partition): end for partition, end in enumerate(ends)}}
+    found = {f"t/{name.removeprefix('p')}": silent_ms for name, silent_ms in idle.items()}
+    return {**offsets, IDLE: found} if found else offsets
+
+
+@pytest.fixture
+def idleness() -> Idleness:
+    """Of a topic that is read by two scans, which wait for 5 s and for 20 s."""
+    return Idleness({"t": (5_000, 20_000)})
+
+
+def test_a_partition_that_was_read_to_its_end_and_gives_nothing_is_idle(idleness: Idleness) -> None:
+    idleness.look(at(3, 7), 100.0)
+    assert idleness.idle(at(3, 7), at(3, 7), 104.9) == {}
+
+    idleness.look(at(3, 8), 104.9)
+    assert idleness.idle(at(3, 7), at(3, 8), 105.0) == {"t/0": 5_000}
+    assert idleness.idle(at(3, 8), at(3, 8), 121.0) == {"t/0": 20_000, "t/1": 5_000}
+
+
+def test_one_that_is_not_read_to_its_end_is_not_idle(idleness: Idleness) -> None:
+    """The batch takes no record of the second partition, and there are some."""
+    idleness.look(at(3, 7), 100.0)
+
+    assert idleness.idle(at(3, 5), at(3, 5), 200.0) == {"t/0": 20_000}
+
+
+def test_a_record_ends_it(idleness: Idleness) -> None:
+    idleness.look(at(3), 100.0)
+    idleness.look(at(4), 130.0)
+
+    assert idleness.idle(at(3, p0=5_000), at(4), 130.0) == {}
+    assert idleness.idle(at(4), at(4), 134.0) == {}
+
+
+def test_a_restart_wakes_nobody(idleness: Idleness) -> None:
+    idleness.look(at(3, 7), 0.0)
+
+    assert idleness.idle(at(3, 6, p0=20_000, p1=5_000), at(3, 7), 0.1) == {"t/0": 20_000}
+
+
+def test_while_the_broker_is_away_nobody_is_silent(idleness: Idleness) -> None:
+    idleness.look(at(3), 100.0)
+    idleness.look(at(3), 104.0, waited_s=3.0)
+
+    assert idleness.idle(at(3), at(3), 106.0) == {}
+    assert idleness.idle(at(3), at(3), 108.0) == {"t/0": 5_000}
+
+
+def test_a_silence_is_told_once_for_each_length() -> None:
+    assert silences(at(3, 7), at(3, 7, p0=5_000)) == (Silence("t", 0, 5_000),)
+    assert silences(at(3, 7, p0=5_000), at(3, 7, p0=20_000, p1=5_000)) == (
+        Silence("t", 0, 20_000),
+        Silence("t", 1, 5_000),
+    )
+    assert silences(at(3, p0=5_000), at(3, p0=5_000)) == ()
+    assert silences(at(3, p0=5_000), at(4)) == ()
+
+
+def test_offsets_are_read_without_it() -> None:
+    assert parsed_offsets('{"t": {"0": 3}, "#idle": {"t/0": 5000}}') == {"t": {0: 3}}
+
+
+def timed(left_idle_ms: int | None, right_idle_ms: int | None, topics: tuple[str, str] = ("l", "r")) -> Dataflow:
+    flat = orders_clicks(*topics)
+    watermarks = [Watermark("k", 0, idle_ms) for idle_ms in (left_idle_ms, right_idle_ms)]
+    scans = [replace(scan, watermark=mark) for scan, mark in zip(flat.scans, watermarks, strict=True)]
+    return replace(flat, scans=tuple(scans))
+
+
+def test_only_topics_with_an_idle_time_are_watched() -> None:
+    assert idle_times(timed(None, 5)) == {"r": (5,)}
+    assert idle_times(timed(9, 5, ("t", "t"))) == {"t": (5, 9)}
+    assert idle_times(orders_clicks("l", "r")) == {}
+
+
+def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that_have_waited_enough() -> None:
+    job = Job(
+        name="q",
+        dataflow=timed(9, 5, ("t", "t")),
+        output_topic="q",
+        dead_letter_topic="q.dead_letter",
+        target=Target("nowhere", "q", "marks", 1.0, 1.0),
+        bucket_keys=(40, 41),
+        scan_starts=({}, {}),
+        snapshots=Path(),
+        local_copy=Path(),
+        local_copy_max_bytes=0,
+    )
+    reader = KafkaReader(job.ship(), None)
+
+    (share,) = reader.partitions(at(3), at(3, p0=5))
+    assert isinstance(share, Share)
+    assert share == Share((), (Silence("t", 0, 5),))
+    parcels = [parcel for batch in reader.read(share) for parcel in from_batch(batch, job.bucket_keys)]
+    assert [(parcel.bucket, parcel.level, parcel.edge) for parcel in parcels] == [(0, 1, MARKS), (1, 1, MARKS)]
+    first, second = reader.partitions(at(3), at(3, 4, p0=9))
+    assert isinstance(first, Share)
+    assert isinstance(second, Share)
+    assert first.ranges == (Range("t", 1, 0, 4),)
+    assert second == Share((), (Silence("t", 0, 9),))
