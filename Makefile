@@ -8,7 +8,7 @@ STAMP := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml services/ja
 CASES ?= tests/cases
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit lint check format conformance bench-join bench-lookup golden lock clean
+.PHONY: help setup up down demo test unit lint check format conformance bench-bounded bench-join bench-lookup golden lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ conformance: setup ## every case through both engines; CASES=dir for other cases
 
 bench-lookup: setup ## the lookup benchmark: hot tier, Redis, MariaDB, latency, memory
 	@$(BIN)/python -m benchmarks.lookup
+
+bench-bounded: setup ## the joins bounded by time and order, the range join beside that of Spark
+	@$(BIN)/python -m benchmarks.bounded
 
 bench-join: setup ## the join benchmark beside Spark's own stream-stream join
 	@$(BIN)/python -m benchmarks.join

@@ -13,16 +13,13 @@ Machines differ and are noisy: read the ratio, which comes from one run.
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from benchmarks import latency
 from benchmarks.load import committed_rows, create_topics, produce, side
-from benchmarks.running import drain, start
+from benchmarks.running import builtin, drain, report, start
 from services.jars import jar_paths
 from services.settings import read_settings
 from services.stack import temporary_stack
@@ -51,7 +48,7 @@ def main() -> None:
             print(f"{options.rows:,} + {options.rows:,} rows of {mean:.0f} bytes, {options.keys:,} keys")
             ours = dovetail(brokers, folder, options)
             if not options.skip_builtin:
-                theirs = builtin(brokers, folder, options)
+                theirs = builtin(brokers, folder, "equal", options.rows, options.batch)
                 print(f"ratio: {theirs / ours:.2f} times the rows per second of Spark's own join")
             if not options.skip_latency:
                 latency.measure(brokers, folder / "latency", seconds=options.seconds)
@@ -91,18 +88,6 @@ def dovetail(brokers: str, folder: Path, options: argparse.Namespace) -> float:
     state = sum(path.stat().st_size for path in (own / "checkpoint").rglob("*") if path.is_file())
     print(f"state: {state / 2 / options.rows:.1f} bytes of checkpoint for each row held")
     return seconds
-
-
-def builtin(brokers: str, folder: Path, options: argparse.Namespace) -> float:
-    command = [sys.executable, "-m", "benchmarks.builtin", brokers, str(folder / "builtin"), str(options.batch)]
-    finished = subprocess.run(command, check=True, capture_output=True, text=True)
-    seconds = float(json.loads(finished.stdout.splitlines()[-1])["seconds"])
-    report("spark", options.rows, seconds, committed_rows(brokers, "builtin"))
-    return seconds
-
-
-def report(name: str, rows: int, seconds: float, output: int) -> None:
-    print(f"{name:10} {seconds:7.1f} s  {2 * rows / seconds:9,.0f} rows in per second  {output:,} rows out", flush=True)
 
 
 if __name__ == "__main__":

@@ -38,6 +38,10 @@ def side(rows: int, keys: int, seed: int, first_column: str) -> Iterator[pa.Tabl
         )
 
 
+TIMES = "__ms"
+"""A column that is no member of the records, but their timestamps, in ms."""
+
+
 def produce(brokers: str, topic: str, pieces: Iterator[pa.Table], partitions: int) -> int:
     """The pieces as JSON records without a key, spread over the partitions; the number of bytes."""
     producer = Producer(
@@ -50,9 +54,11 @@ def produce(brokers: str, topic: str, pieces: Iterator[pa.Table], partitions: in
     )
     size = 0
     for piece in pieces:
-        encoded = encode(Changes.of(piece).table, piece.column_names, (), updating=False)
-        for position, value in enumerate(encoded.values):
-            producer.produce(topic, value, partition=position % partitions)
+        members = [name for name in piece.column_names if name != TIMES]
+        encoded = encode(Changes.of(piece.select(members)).table, tuple(members), (), updating=False)
+        times = piece.column(TIMES).to_pylist() if TIMES in piece.column_names else [0] * piece.num_rows
+        for position, (value, ms) in enumerate(zip(encoded.values, times, strict=True)):
+            producer.produce(topic, value, partition=position % partitions, timestamp=ms)
             size += len(value or b"")
         producer.flush()
     return size

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from benchmarks.load import committed_rows
 from services.settings import Settings
 from spark_jobs.query import RunningQuery
 from spark_jobs.settings import JobSettings
@@ -55,3 +59,17 @@ def drain(query: RunningQuery, ends: dict[str, dict[int, int]]) -> None:
         if failure is not None:
             raise failure
         time.sleep(0.05)
+
+
+def builtin(brokers: str, folder: Path, kind: str, rows: int, batch: int) -> float:
+    """The seconds that Spark's own join takes, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.builtin", brokers, str(folder / "builtin"), str(batch), kind]
+    finished = subprocess.run(command, check=True, capture_output=True, text=True)
+    seconds = float(json.loads(finished.stdout.splitlines()[-1])["seconds"])
+    report("spark", rows, seconds, committed_rows(brokers, "builtin"))
+    return seconds
+
+
+def report(name: str, rows: int, seconds: float, output: int) -> None:
+    """``rows`` of each side."""
+    print(f"{name:10} {seconds:7.1f} s  {2 * rows / seconds:9,.0f} rows in per second  {output:,} rows out", flush=True)

@@ -12,13 +12,17 @@ from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 
-from changelog.decode import Decoder
+from changelog.decode import Decoder, parted
 from changelog.encode import encode
 from changelog.errors import InternalError
-from joins.dataflow import Sink
+from changelog.event_times import unusable
+from changelog.schema import Kind
+from joins.dataflow import Scan, Sink
 from joins.local import LocalQuery
+from joins.watermarks import Mark
 from sql.catalog import Catalog
 from sql.fragments import Engine
 from sql.statements import System
@@ -59,13 +63,15 @@ class _Joining:
         return _Joining(topics, launch, query, decoders, [topics[s.topic].start_of(s) for s in dataflow.scans])
 
     def advance(self, limit: int | None) -> bool:
-        batch = {}
+        batch: dict[int, pa.Table] = {}
+        marks: list[Mark] = []
         for index, scan in enumerate(self.launch.fragment.dataflow.scans):
             records = as_batch(self.topics[scan.topic].records, self.positions[index]).slice(0, limit)
             self.positions[index] += records.num_rows
             if records.num_rows:
-                batch[index] = _decoded(self.decoders[index], records)
-        rows = self.query.feed(batch) if batch else None
+                batch[index], heard_ms = _decoded(self.decoders[index], records, scan)
+                marks += [Mark(scan.edge, 0, heard_ms)] if heard_ms is not None else []
+        rows = self.query.feed(batch, marks) if batch else None
         if rows is not None:
             self.topics[self.launch.topic].append(_records(rows, self.launch.fragment.dataflow.sink))
         return bool(batch)
@@ -144,12 +150,19 @@ class MemoryHost:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _decoded(decoder: Decoder, records: pa.Table) -> pa.Table:
-    decoded = decoder.decode(records)
-    if decoded.rejected.num_rows:
-        first = decoded.rejected.to_pylist()[0]
+def _decoded(decoder: Decoder, records: pa.Table, scan: Scan) -> tuple[pa.Table, int | None]:
+    """The rows, and the greatest time of a heartbeat. No record of a case is to be rejected."""
+    batch, heartbeats = parted(records)
+    decoded = decoder.decode(batch)
+    rejected = decoded.rejected
+    if scan.watermark is not None and not rejected.num_rows:
+        nullable = scan.stream.kind is not Kind.APPEND
+        column, future_ms = scan.watermark.column, scan.watermark.max_future_ms
+        _, rejected = unusable(decoded.rows, batch, column, nullable=nullable, max_future_ms=future_ms)
+    if rejected.num_rows:
+        first = rejected.to_pylist()[0]
         raise InternalError(f"a record of {decoder.schema.name} is rejected: {first['reason']}: {first['value']!r}")
-    return decoded.rows
+    return decoded.rows, pc.max(heartbeats["event_ms"]).as_py() if scan.watermark is not None else None
 
 
 def _records(rows: pa.Table, sink: Sink) -> list[Record]:

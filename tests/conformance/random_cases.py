@@ -31,6 +31,8 @@ RISINGWAVE = ("table_by_key", "table", "append_only")
 KEYED = ("mutable", "versioned_kv", "changelog_kv", "table_by_key")
 JOINS = ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 RESIDUALS = ("{0}.d < {1}.d", "{0}.c <> {1}.c", "{1}.d > 1", "{0}.d > 1", "{0}.c + {1}.c > 4")
+AGGREGATES = ("count(*)", "count({0})", "count(DISTINCT {0})", "min({0})", "max({0})", "sum(l.d)", "avg(r.c)")
+HAVINGS = ("count(*) > 1", "sum(l.c) < 6", "max(r.d) > 1 OR max(r.d) IS NULL")
 FILTERS = ("l.d > 1", "r.c IS NULL", "l.c < 3 OR r.c > 2", "r.d < 2", "l.a = 2", "coalesce(r.c, 9) > 2")
 
 
@@ -143,8 +145,21 @@ def _query(random: Random, names: Sequence[str]) -> tuple[tuple[str, ...], str]:
     if random.random() < 0.2:
         selected["computed"] = "l.c * 2 + coalesce(r.c, 0)"
     where = f" WHERE {random.choice(FILTERS)}" if random.random() < 0.35 else ""
+    groups = ""
+    if random.random() < 0.3:
+        selected, groups = _grouped(random, names)
     items = ", ".join(f"{expression} AS {name}" for name, expression in selected.items())
-    return tuple(selected), f"SELECT {items} FROM {source}{where}"
+    return tuple(selected), f"SELECT {items} FROM {source}{where}{groups}"
+
+
+def _grouped(random: Random, names: Sequence[str]) -> tuple[dict[str, str], str]:
+    """Groups by at least one column, and some aggregates of them."""
+    columns = [f"{name}.{column}" for name in names for column in COLUMNS]
+    keys = random.sample(columns, random.randint(1, 2))
+    aggregates = [random.choice(AGGREGATES).format(random.choice(columns)) for _ in range(random.randint(1, 3))]
+    having = f" HAVING {random.choice(HAVINGS)}" if random.random() < 0.3 else ""
+    selected = {f"x{number}": expression for number, expression in enumerate([*keys, *aggregates])}
+    return selected, f" GROUP BY {', '.join(keys)}{having}"
 
 
 def _condition(random: Random, left: str, right: str) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
 from changelog.errors import InternalError, ServiceUnavailable
@@ -149,10 +149,18 @@ class ServicesHost:
         topics.ensure(self._admin, {self._own(topic): 1})
 
     def send(self, topic: str, records: Iterable[Record]) -> None:
+        refused: list[str] = []
+
+        def note(error: KafkaError | None, _: object) -> None:
+            refused.extend([error.str()] if error is not None else [])
+
         for record in records:
-            self._producer.produce(self._own(topic), key=record.key, value=record.value, timestamp=record.timestamp_ms)
-        if self._producer.flush(_CALL_S):
-            raise ServiceUnavailable("the broker did not take the input of a step", where=topic)
+            self._producer.produce(
+                self._own(topic), record.value, record.key, timestamp=record.timestamp_ms, on_delivery=note
+            )
+        if self._producer.flush(_CALL_S) or refused:
+            told = ": ".join(["the broker did not take the input of a step", *refused[:1]])
+            raise ServiceUnavailable(told, where=topic)
 
     def records(self, topic: str) -> Sequence[Record]:
         name = self._own(topic)

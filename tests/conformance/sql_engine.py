@@ -15,6 +15,7 @@ from changelog.encode import encode
 from changelog.errors import InternalError
 from changelog.schema import TIME, StreamSchema
 from changelog.topic_content import content
+from joins.dataflow import Dataflow
 from sql.catalog import Catalog, What
 from sql.fragments import Engine
 from sql.parse import parse_one
@@ -26,6 +27,7 @@ from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateVi
 from tests.conformance.case import Row, Wait
 from tests.conformance.engine import Change, NotRunnable
 from tests.conformance.external import External
+from tests.conformance.heartbeats import greatest, heartbeats, reach
 from tests.conformance.host import Host, Launch
 from tests.conformance.records import Record, decoded, deleted, inserted, updated
 from tests.conformance.topics import as_batch
@@ -50,6 +52,8 @@ class SqlEngine:
     plan: Plan | None = None
     answer: list[Change] = field(default_factory=list)
     seen: int = 0
+    launched: list[Dataflow] = field(default_factory=list)
+    """What Spark runs of all queries, upstream first."""
 
     @cached_property
     def external(self) -> External:
@@ -123,6 +127,7 @@ class SqlEngine:
             names = fragment.dataflow.snapshots if spark else fragment.lookup_flow.snapshots
             snapshots = {name: self._content(name) for name in names}
             self.host.launch(Launch(fragment, plan.name, text, snapshots, self.catalog))
+            self.launched += [fragment.dataflow] if spark else []
 
     def drain(self) -> list[Change]:
         self.host.settle()
@@ -141,9 +146,19 @@ class SqlEngine:
 
     def wait(self, kind: Wait) -> None:
         if kind is Wait.WATERMARK:
-            raise NotRunnable("the watermark cannot be pushed from outside")
+            self._push_watermarks()
         if kind is Wait.TTL:
             self.host.pass_time(1000 * max(self._ttls_s(), default=0) + 1000)
+
+    def _push_watermarks(self) -> None:
+        """Heartbeats for one dataflow after the other: what leaves one must not come late into the next."""
+        self.host.settle()
+        times, distance = greatest(self.launched, self.host.records), reach(self.launched)
+        until = {whole: time + distance[whole] + 1 for whole, time in times.items()}
+        for dataflow in self.launched:
+            for topic, timestamp_ms in heartbeats(dataflow, until).items():
+                self.host.send(topic, [Record(None, None, timestamp_ms)])
+            self.host.settle()
 
     def _ttls_s(self) -> Iterator[int]:
         for relation in self.catalog.relations(What.DICTIONARY):
