@@ -28,15 +28,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from changelog.changes import DELTA, Changes
 from changelog.rows import Mask, Positions, equal_rows, numbered, numpy_column, where
-from joins.accumulators import Accumulator, Count, Extreme, RealSum, Sum, WholeSum
+from joins.accumulators import Count
+from joins.arguments import Argument
 from joins.arrangement import Arrangement
-from joins.dataflow import Aggregate, Aggregation, Fold, Ingest
-from joins.exact_sums import is_summed_exactly
-from joins.group_values import DistinctValues, OrderedValues, Values
+from joins.dataflow import Aggregate, Aggregation, Ingest
+from joins.group_values import Values
 from joins.keyed import Intake
 from joins.ordered import times_of
 from joins.store import RunStore
@@ -56,12 +55,14 @@ class AggregateOperator:
         self._keys = pa.schema([port.schema.field(key) for key in port.keys] or [_ALL])
         self._intake = Intake.of(port, store, f"{name}.rows", (True,) * len(port.keys))
         self._rows = Count(_ROWS)
-        self._arguments = [
-            _Argument(argument, distinct, spec, self._keys, store, f"{name}.{number}")
-            for number, (argument, distinct) in enumerate(_arguments(spec.aggregations))
-        ]
-        self._by_argument = {(one.name, one.distinct): one for one in self._arguments}
-        fields = [*self._keys, *self._rows.fields, *(field for one in self._arguments for field in one.fields)]
+        self._arguments = {
+            argument: Argument(
+                port.schema.field(argument), over, self._keys, spec.insertions, store, f"{name}.{number}"
+            )
+            for number, (argument, over) in enumerate(_by_argument(spec.aggregations).items())
+        }
+        fields = [*self._keys, *self._rows.fields]
+        fields += [field for one in self._arguments.values() for field in one.fields]
         order = spec.closing.column if spec.closing is not None else ""
         keys = self._keys.names
         self._groups = Arrangement(
@@ -104,8 +105,9 @@ class AggregateOperator:
         place[owners] = np.arange(len(owners))
         held = found.take(pa.array(place, mask=place < 0))
         accumulated = self._rows.updated(held, Values(groups, number, pa.nulls(rows.num_rows), deltas))
-        for argument in self._arguments:
-            accumulated += argument.updated(held, Values(groups, number, argument.values(rows), deltas))
+        for name, argument in self._arguments.items():
+            values = rows.column(name).combine_chunks()
+            accumulated += argument.updated(held, Values(groups, number, values, deltas))
         after = pa.Table.from_arrays([*groups.columns, *accumulated], schema=self._groups.schema)
         return self._replaced(_Groups(held, place >= 0), _Groups(after, self._alive(after)))
 
@@ -134,7 +136,7 @@ class AggregateOperator:
     def _result(self, aggregation: Aggregation, groups: pa.Table) -> pa.Array:
         if not aggregation.argument:
             return pa.array(self._rows.counts(groups))
-        return self._by_argument[aggregation.argument, aggregation.distinct].result(aggregation, groups)
+        return self._arguments[aggregation.argument].result(aggregation, groups)
 
     # -- windows
 
@@ -148,82 +150,18 @@ class AggregateOperator:
         if self._groups.expired is not None and bound <= self._groups.expired:
             return Changes.empty(self._schema)
         gone = self._groups.expire(bound).rows
-        for argument in self._arguments:
+        for argument in self._arguments.values() if gone.num_rows else ():
             argument.drop(gone.select(self._keys.names))
         return Changes.of(self._results(gone)) if self._spec.closed else Changes.empty(self._schema)
 
 
-class _Argument:
-    """What is kept of the values of one argument, or of their set, for all aggregations over it."""
-
-    def __init__(
-        self, name: str, distinct: bool, spec: Aggregate, keys: pa.Schema, store: RunStore, place: str
-    ) -> None:
-        self.name, self.distinct = name, distinct
-        kind = spec.port.schema.field(name).type
-        label = f"__{name}{'.distinct' if distinct else ''}"
-        folds = {one.fold for one in spec.aggregations if (one.argument, one.distinct) == (name, distinct)}
-        extremes = folds & {Fold.MIN, Fold.MAX}
-        self._set: DistinctValues | None = None
-        self._ordered: OrderedValues | None = None
-        if distinct or (extremes and not spec.insertions):
-            self._set = DistinctValues(store, f"{place}.set", keys, kind, counted=not spec.insertions)
-        if extremes and not spec.insertions:
-            self._ordered = OrderedValues(store, f"{place}.ordered", keys, kind)
-        self._count = Count(label)
-        self._sum: Sum | None = None
-        if folds & {Fold.SUM, Fold.AVG}:
-            whole = is_summed_exactly(kind)
-            self._sum = WholeSum(label, kind) if whole else RealSum(label, store, f"{place}.digits", keys)
-        self._extremes = {fold: Extreme(label, kind, fold is Fold.MAX, self._ordered) for fold in sorted(extremes)}
-
-    @property
-    def _linear(self) -> list[Accumulator]:
-        return [self._count] if self._sum is None else [self._count, self._sum]
-
-    @property
-    def fields(self) -> list[pa.Field]:
-        return [field for one in (*self._linear, *self._extremes.values()) for field in one.fields]
-
-    def values(self, rows: pa.Table) -> pa.Array:
-        return rows.column(self.name).combine_chunks()
-
-    def updated(self, held: pa.Table, values: Values) -> list[pa.Array]:
-        """The new content of its columns; ``values`` may hold NULLs."""
-        if values.values.null_count:
-            values = values.where(values.values.is_valid().to_numpy(zero_copy_only=False))
-        of_set = values if self._set is None else self._set.changes(values)
-        if self._ordered is not None:
-            self._ordered.insert(of_set)
-        columns = [column for one in self._linear for column in one.updated(held, of_set if self.distinct else values)]
-        for extreme in self._extremes.values():
-            columns += extreme.updated(held, of_set)
-        return columns
-
-    def result(self, aggregation: Aggregation, groups: pa.Table) -> pa.Array:
-        counts = self._count.counts(groups)
-        match aggregation.fold:
-            case Fold.COUNT:
-                return pa.array(counts)
-            case Fold.SUM if self._sum is not None:
-                return _unless_empty(self._sum.sums(groups, aggregation.type), counts == 0)
-            case Fold.AVG if self._sum is not None:
-                return pa.array(self._sum.doubles(groups) / np.maximum(counts, 1), mask=counts == 0)
-            case fold:
-                return self._extremes[fold].values(groups)
-
-    def drop(self, groups: pa.Table) -> None:
-        for one in (self._set, self._ordered, *self._linear):
-            if one is not None:
-                one.drop(groups)
-
-
-def _arguments(aggregations: Sequence[Aggregation]) -> list[tuple[str, bool]]:
-    return list(dict.fromkeys((one.argument, one.distinct) for one in aggregations if one.argument))
-
-
-def _unless_empty(values: pa.Array, empty: Mask) -> pa.Array:
-    return pc.if_else(pa.array(empty), pa.scalar(None, values.type), values) if empty.any() else values
+def _by_argument(aggregations: Sequence[Aggregation]) -> dict[str, list[Aggregation]]:
+    """Those that have an argument, by its name."""
+    found: dict[str, list[Aggregation]] = {}
+    for one in aggregations:
+        if one.argument:
+            found.setdefault(one.argument, []).append(one)
+    return found
 
 
 @dataclass(frozen=True)

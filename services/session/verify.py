@@ -77,8 +77,7 @@ def _view_plan(context: Context, view: str) -> Plan:
 def _joined_once(plan: Plan) -> bool:
     """Whether some rows were joined with what was there when they came, and are not changed later."""
     return any(
-        fragment.engine is Engine.FAUST
-        or any(isinstance(node.operator, Once) for node in fragment.dataflow.nodes)
+        fragment.engine is Engine.FAUST or any(isinstance(node.operator, Once) for node in fragment.dataflow.nodes)
         for fragment in plan.fragments
     )
 
