@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from spark_jobs.source import KafkaSource
 
 _ROOT = Path(__file__).resolve().parent.parent
+_WORKER_PYTHON = Path(__file__).with_name("worker-python")
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -61,7 +62,10 @@ def start_session(
 ) -> SparkSession:
     """``polling_delay_ms``: between two looks at the inputs while they are silent."""
     # Workers must import the same modules with the same interpreter as the driver.
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    local = master.startswith("local")
+    interpreter = str(_WORKER_PYTHON) if local and os.access(_WORKER_PYTHON, os.X_OK) else sys.executable
+    os.environ["DOVETAIL_WORKER_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["PYSPARK_PYTHON"] = interpreter
     # No worker multiplies matrices; the threads for it would only be started and stopped.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
@@ -73,10 +77,10 @@ def start_session(
         .config("spark.driver.extraJavaOptions", java_options)
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.pyspark.python", sys.executable)
+        .config("spark.pyspark.python", interpreter)
         .config("spark.sql.streaming.pollingDelay", f"{polling_delay_ms}ms")
     )
-    settings = {**_SETTINGS, **(_LOCAL_SETTINGS if master.startswith("local") else {})}
+    settings = {**_SETTINGS, **(_LOCAL_SETTINGS if local else {})}
     for key, value in settings.items():
         builder = builder.config(key, value)
     session = builder.getOrCreate()
