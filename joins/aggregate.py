@@ -37,9 +37,8 @@ from joins.arrangement import Arrangement
 from joins.dataflow import Aggregate, Aggregation, Ingest
 from joins.group_values import Values
 from joins.keyed import Intake
-from joins.ordered import times_of
+from joins.ordered import bound_of, times_of
 from joins.store import RunStore
-from joins.waiting import bound_of
 
 _ALL = pa.field("__all", pa.int8())
 """The key where there is none: the same for all rows."""

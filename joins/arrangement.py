@@ -54,6 +54,12 @@ class Matches:
     def deltas(self) -> npt.NDArray[np.int32]:
         return numpy_column(self.rows, DELTA)
 
+    def unmatched(self, count: int) -> Mask:
+        """Which of ``count`` probing rows found nothing."""
+        alone = np.ones(count, dtype=np.bool_)
+        alone[self.probe] = False
+        return alone
+
     def summed(self) -> Matches:
         """With the rows whose retraction lies in a run of its own taken out."""
         if Changes(self.rows).only_insertions:
@@ -145,6 +151,11 @@ class Arrangement:
             owners.append(probe if agree.all() else probe[agree])
             parts.append(where(candidates, agree))
         return self._matches(owners, parts)
+
+    def strict(self, names: Sequence[str] | None = None) -> list[str]:
+        """The key columns (called ``names`` by who asks) in which NULL equals nothing."""
+        called = self.keys if names is None else names
+        return [name for name, safe in zip(called, self.null_safe, strict=True) if not safe]
 
     def _agree(self, rows: pa.Table, probe: Positions, candidates: pa.Table, names: Sequence[str]) -> Mask:
         if not names:
@@ -260,9 +271,7 @@ class Arrangement:
         return times, spans
 
     def _found_nearest(self, rows: pa.Table, names: Sequence[str], approach: Approach, newest: bool) -> Matches:
-        open_rows = np.flatnonzero(
-            ~any_null(rows, [name for name, safe in zip(names, self.null_safe, strict=True) if not safe])
-        )
+        open_rows = np.flatnonzero(~any_null(rows, self.strict(names)))
         owners, parts = [], []
         while len(open_rows := approach.unfinished(open_rows)):
             found = self._stepped(rows, names, open_rows, approach.step(open_rows))

@@ -35,14 +35,13 @@ from changelog.rows import Mask, where
 from joins.arrangement import Matches
 from joins.dataflow import Asof, Ingest, JoinKind, Pad, Port
 from joins.nearest import INCLUSIVE, LOOKS_BACK
-from joins.ordered import EARLIEST, LATEST, NEVER, Times, shifted
+from joins.ordered import EARLIEST, LATEST, NEVER, Times, bound_of, shifted
 from joins.pairs import Pairing
 from joins.store import RunStore
 from joins.ties import last_arrived, least
 from joins.timed import TimedIntake
 from joins.unsettled import Unsettled
 from joins.versions import Timeline, Versions
-from joins.waiting import bound_of
 
 
 class AsofOperator:
@@ -92,9 +91,8 @@ class AsofOperator:
         joined = self._pairing.of_left(left, found)
         if self._spec.kind is JoinKind.INNER:
             return joined
-        unmatched = np.ones(len(left), dtype=np.bool_)
-        unmatched[found.probe] = False
-        return Changes.concat([joined, self._pairing.left_padded(Changes(where(left.table, unmatched)))])
+        unmatched = Changes(where(left.table, found.unmatched(len(left))))
+        return Changes.concat([joined, self._pairing.left_padded(unmatched)])
 
     # -- which left rows are matched anew
 

@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.event_times import not_behind
 from changelog.rows import Mask, any_null, where
 from joins.arrangement import Arrangement, Window
 from joins.dataflow import Ingest, Port, Range
 from joins.keyed import Intake
-from joins.ordered import EARLIEST, LATEST, NEVER, Times, shifted, times_of
+from joins.ordered import EARLIEST, LATEST, NEVER, Times, bound_of, shifted, times_of
 from joins.store import RunStore
 
 
@@ -82,8 +81,7 @@ class Side:
 
     def matchable(self, changes: Changes) -> Mask:
         """Which rows have a time, and a key that can be equal to another."""
-        strict = [key for key, safe in zip(self.rows.keys, self.rows.null_safe, strict=True) if not safe]
-        return ~any_null(changes.table, [*strict, self.time])
+        return ~any_null(changes.table, [*self.rows.strict(), self.time])
 
     def timeless(self, changes: Changes) -> Mask:
         return any_null(changes.table, [self.time])
@@ -108,8 +106,7 @@ class Side:
         """The time that no row of the port comes before any more, as it orders; None: any may come."""
         if watermark is None or self.shift is None:
             return None
-        first = not_behind(watermark + self.shift, self.rows.schema.field(self.time).type)
-        return int(times_of(pa.chunked_array([pa.array([first])]))[0])
+        return bound_of(watermark + self.shift, self.rows.schema.field(self.time).type)
 
     def bound(self, own: int | None, other: int | None) -> int | None:
         """The time before which rows go; None: all stay. ``own``, ``other``: what the sides have reached.

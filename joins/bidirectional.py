@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import any_null, where
-from joins.arrangement import Arrangement
 from joins.dataflow import Bidirectional, Ingest, JoinKind, Pad
 from joins.keyed import Intake
 from joins.padding import CountedPadding, Padding, RederivedPadding
@@ -90,9 +89,5 @@ def _taken_in(intake: Intake, rows: pa.Table | None) -> Changes:
 def _remember(intake: Intake, changes: Changes) -> None:
     """Insert ``changes``; without the rows whose key can match nothing, where nobody looks for them either."""
     if intake.port.ingest in (Ingest.APPEND, Ingest.CHANGES):
-        changes = Changes(where(changes.table, ~any_null(changes.table, _strict_keys(intake.arrangement))))
+        changes = Changes(where(changes.table, ~any_null(changes.table, intake.arrangement.strict())))
     intake.arrangement.insert(changes)
-
-
-def _strict_keys(arrangement: Arrangement) -> list[str]:
-    return [key for key, safe in zip(arrangement.keys, arrangement.null_safe, strict=True) if not safe]

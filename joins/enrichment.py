@@ -9,7 +9,6 @@ left row whose key is NULL matches nothing, so ANTI gives it. The rest in ``join
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
@@ -53,9 +52,7 @@ class EnrichmentOperator(OneShotOperator):
         """Which left rows match something."""
         if self._pairing.condition is None:
             return self._right.arrangement.counts(left.table, self._left.keys) > 0
-        matched = np.zeros(len(left), dtype=np.bool_)
-        matched[self._found(left).probe] = True
-        return matched
+        return ~self._found(left).unmatched(len(left))
 
     def _found(self, left: Changes) -> Matches:
         found = self._right.arrangement.probe(left.table, self._left.keys).summed()

@@ -11,7 +11,6 @@ alignment is inserted when it is let go.
 
 from __future__ import annotations
 
-import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
@@ -41,10 +40,8 @@ class LatestOperator(OneShotOperator):
         if self._lefts is None:
             return Changes.empty(self._output)
         found = self._lefts.under(inserted.table, self._right_keys)
-        unmatched = np.ones(len(inserted), dtype=np.bool_)
-        unmatched[found.probe] = False
-        padded = self._pairing.right_padded(Changes(where(inserted.table, unmatched)))
-        return Changes.concat([self._pairing.of_right(inserted, found), padded])
+        unmatched = Changes(where(inserted.table, found.unmatched(len(inserted))))
+        return Changes.concat([self._pairing.of_right(inserted, found), self._pairing.right_padded(unmatched)])
 
     def _answered(self, left: Changes) -> Changes:
         if self._lefts is not None:

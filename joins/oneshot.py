@@ -17,7 +17,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
@@ -93,6 +92,5 @@ class OneShotOperator(ABC):
         joined = Pairing(self._pairing.left, self._pairing.right).of_left(left, found)
         if self._kind not in (JoinKind.LEFT, JoinKind.FULL):
             return joined
-        unmatched = np.ones(len(left), dtype=np.bool_)
-        unmatched[found.probe] = False
-        return Changes.concat([joined, self._pairing.left_padded(Changes(where(left.table, unmatched)))])
+        unmatched = Changes(where(left.table, found.unmatched(len(left))))
+        return Changes.concat([joined, self._pairing.left_padded(unmatched)])

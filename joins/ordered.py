@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changelog.event_times import not_behind
 from changelog.hashing import Hashes
 from changelog.rows import Mask, Positions, expand
 
@@ -42,6 +43,11 @@ def times_of(column: pa.ChunkedArray) -> Times:
     array = array.cast(pa.int64())
     values: Times = (array.fill_null(NEVER) if array.null_count else array).to_numpy(zero_copy_only=False)
     return values
+
+
+def bound_of(watermark: int, kind: pa.DataType) -> int:
+    """``watermark`` as an order of a column of type ``kind``: what is behind the one is less than the other."""
+    return int(times_of(pa.chunked_array([pa.array([not_behind(watermark, kind)])]))[0])
 
 
 def _of_floats(array: pa.Array) -> pa.Array:

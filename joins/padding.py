@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import Mask, any_null
-from joins.arrangement import Arrangement
+from changelog.rows import Mask, any_null, where
+from joins.arrangement import Arrangement, Matches
 from joins.store import RunStore
 
 
@@ -72,8 +72,8 @@ class RederivedPadding:
     _unmatched: Changes = field(init=False)
 
     def before(self, own_changes: Changes, other_changes: Changes) -> None:
-        strict = [key for key, safe in zip(self.own.keys, self.own.null_safe, strict=True) if not safe]
-        self._unkeyed = Changes(own_changes.table.filter(pa.array(any_null(own_changes.table, strict))))
+        unkeyed = any_null(own_changes.table, self.own.strict())
+        self._unkeyed = Changes(own_changes.table.filter(pa.array(unkeyed)))
         others = other_changes.table.select(self.other.keys).rename_columns(self.own.keys)
         touched = pa.concat_tables([own_changes.table.select(self.own.keys), others.cast(_keys(self.own))])
         self._touched = distinct(touched, self.own.keys)
@@ -89,9 +89,8 @@ class RederivedPadding:
         side.insert(other)
         found = side.probe(own.table, self.own.keys)
         holds = self.matching(own.table.take(pa.array(found.probe)), found.rows)
-        unmatched = np.ones(len(own), dtype=np.bool_)
-        unmatched[found.probe[holds]] = False
-        return Changes(own.table.filter(pa.array(unmatched)))
+        found = Matches(found.probe[holds], where(found.rows, holds))
+        return Changes(where(own.table, found.unmatched(len(own))))
 
 
 def distinct(rows: pa.Table, keys: Sequence[str]) -> pa.Table:

@@ -43,7 +43,7 @@ class ReferenceSide:
         self.content = +self.content
 
     def _upsert(self, row: Row, delta: int) -> None:
-        held = [other for other in self.content if _part(other, self.primary_key) == _part(row, self.primary_key)]
+        held = [other for other in self.content if part(other, self.primary_key) == part(row, self.primary_key)]
         if delta < 0 and self.ingest is Ingest.CHANGELOG_KV and held != [row]:
             return
         for other in held:
@@ -69,9 +69,7 @@ class ReferenceJoin:
         self.left.take(left)
         self.right.take(right)
         before, self._result = self._result, self._joined()
-        changes = Counter(self._result)
-        changes.subtract(before)
-        return Counter({row: count for row, count in changes.items() if count})
+        return difference(self._result, before)
 
     def _joined(self) -> Counter[Row]:
         result: Counter[Row] = Counter()
@@ -90,7 +88,7 @@ class ReferenceJoin:
         return result
 
     def _match(self, left: Row, right: Row) -> bool:
-        return keys_equal(_part(left, self.left.key), _part(right, self.right.key), self.null_safe) and self.condition(
+        return keys_equal(part(left, self.left.key), part(right, self.right.key), self.null_safe) and self.condition(
             left, right
         )
 
@@ -113,7 +111,7 @@ class ReferenceEnrichment:
                 {
                     other: held
                     for other, held in self.right.content.items()
-                    if keys_equal(_part(row, self.left_key), _part(other, self.right.key), ())
+                    if keys_equal(part(row, self.left_key), part(other, self.right.key), ())
                     and self.condition(row, other)
                 }
             )
@@ -182,7 +180,14 @@ def _by_time(version: tuple[object, int, Row]) -> tuple[bool, Any, int]:
     return time is not None, time if time is not None else 0, arrived
 
 
-def _part(row: Row, positions: Sequence[int]) -> Row:
+def difference(after: Counter[Row], before: Counter[Row]) -> Counter[Row]:
+    """Row to signed count, without zeros."""
+    changes = Counter(after)
+    changes.subtract(before)
+    return Counter({row: count for row, count in changes.items() if count})
+
+
+def part(row: Row, positions: Sequence[int]) -> Row:
     return tuple(row[position] for position in positions)
 
 
@@ -198,14 +203,12 @@ class ReferenceAggregate:
     def on_batch(self, records: Sequence[Record]) -> Counter[Row]:
         self.side.take(records)
         before, self._result = self._result, self._grouped()
-        changes = Counter(self._result)
-        changes.subtract(before)
-        return Counter({row: count for row, count in changes.items() if count})
+        return difference(self._result, before)
 
     def _grouped(self) -> Counter[Row]:
         groups: dict[Row, list[Row]] = {key: [] for key in [()] if self._result and not self.side.key}
         for row in self.side.content.elements():
-            groups.setdefault(_part(row, self.side.key), []).append(row)
+            groups.setdefault(part(row, self.side.key), []).append(row)
         return Counter(key + tuple(self._folded(rows, *fold) for fold in self.folds) for key, rows in groups.items())
 
     @staticmethod

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from joins.dataflow import Ingest, JoinKind
-from joins.reference import Record, Row, keys_equal
+from joins.reference import Record, Row, difference, keys_equal, part
 
 HOLDS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
@@ -47,7 +47,7 @@ class Arrived:
         retracted = []
         for row, delta in records:
             if self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV):
-                replaced = [held for held, _ in fresh if _part(held, self.primary_key) == _part(row, self.primary_key)]
+                replaced = [held for held, _ in fresh if part(held, self.primary_key) == part(row, self.primary_key)]
                 if delta < 0 and self.ingest is Ingest.CHANGELOG_KV and replaced != [row]:
                     continue
                 fresh = [(held, new) for held, new in fresh if held not in replaced]
@@ -63,7 +63,7 @@ class Arrived:
         return [row for row, new in fresh if new]
 
     def under(self, key: Row, null_safe: Sequence[bool] = ()) -> list[Row]:
-        return [row for row in self.rows if keys_equal(key, _part(row, self.key), null_safe)]
+        return [row for row in self.rows if keys_equal(key, part(row, self.key), null_safe)]
 
 
 @dataclass
@@ -80,10 +80,10 @@ class ReferenceLatest:
         result: Counter[Row] = Counter()
         for row in self.right.take(right):
             if self.kind is JoinKind.FULL:
-                others = self.left.under(_part(row, self.right.key))
+                others = self.left.under(part(row, self.right.key))
                 result[(others[-1] if others else (None,) * self.widths[0]) + row] += 1
         for row in self.left.take(left):
-            others = self.right.under(_part(row, self.left.key))
+            others = self.right.under(part(row, self.left.key))
             if others:
                 result[row + others[-1]] += 1
             elif self.kind is not JoinKind.INNER:
@@ -115,7 +115,7 @@ class ReferenceAsofAligned:
         rows = [row for row, _ in left]
         self._waiting += [row for row in rows if row[self.times[0]] is not None]
         self.right.take(right)
-        self._settle({_part(row, self.right.key) for row, _ in right})
+        self._settle({part(row, self.right.key) for row, _ in right})
         return self._answered([row for row in rows if row[self.times[0]] is None])
 
     def on_watermark(self, watermarks: tuple[int | None, int | None]) -> Counter[Row]:
@@ -127,21 +127,21 @@ class ReferenceAsofAligned:
     def _answered(self, rows: Sequence[Row]) -> Counter[Row]:
         result: Counter[Row] = Counter()
         for row in rows:
-            versions = self.right.under(_part(row, self.left_key))
+            versions = self.right.under(part(row, self.left_key))
             fitting = [version for version in versions if self.condition(row, version)]
             match = nearest(row[self.times[0]], fitting, self.times[1], self.comparison)
             if match is not None:
                 result[row + match] += 1
             elif self.kind is JoinKind.LEFT:
                 result[row + (None,) * self.widths[1]] += 1
-        self._settle({_part(row, self.left_key) for row in rows})
+        self._settle({part(row, self.left_key) for row in rows})
         return result
 
     def _settle(self, keys: Iterable[Row]) -> None:
         for key in keys:
             times: list[Any] = [row[self.times[1]] for row in self.right.under(key)]
             known = sorted(time for time in times if time is not None)
-            asked = [self._time(row) for row in self._waiting if _part(row, self.left_key) == key]
+            asked = [self._time(row) for row in self._waiting if part(row, self.left_key) == key]
             first = len(known) - self.keep_versions
             if asked and self.comparison in (">=", ">"):
                 before = [time for time in known if HOLDS[self.comparison](min(asked), time)]
@@ -181,9 +181,7 @@ class ReferenceAsofUpdating:
         self.left.take(left)
         self.right.take(right)
         before, self._result = self._result, self._joined()
-        changes = Counter(self._result)
-        changes.subtract(before)
-        return Counter({row: count for row, count in changes.items() if count})
+        return difference(self._result, before)
 
     def _joined(self) -> Counter[Row]:
         result: Counter[Row] = Counter()
@@ -196,7 +194,7 @@ class ReferenceAsofUpdating:
         return result
 
     def _nearest(self, row: Row) -> Row | None:
-        others = self.right.under(_part(row, self.left.key), self.null_safe)
+        others = self.right.under(part(row, self.left.key), self.null_safe)
         return nearest(row[self.times[0]], others, self.times[1], self.comparison, self.ties, self.tolerance)
 
 
@@ -213,7 +211,7 @@ def nearest(
     if tolerance is not None and abs(at - edge) > tolerance:
         return None
     alike: list[Row] = [other for other in fitting if other[time] == edge]
-    return min(alike, key=lambda other: nulls_last(_part(other, ties))) if ties else alike[-1]
+    return min(alike, key=lambda other: nulls_last(part(other, ties))) if ties else alike[-1]
 
 
 def nulls_last(values: Row) -> tuple[Any, ...]:
@@ -261,7 +259,7 @@ class ReferenceTemporal:
         return self._changes()
 
     def _version(self, row: Row) -> Row | None:
-        versions = self.versions.under(_part(row, self.left.key))
+        versions = self.versions.under(part(row, self.left.key))
         found = nearest(row[self.times[0]], versions, self.times[1], ">=")
         ended = found is not None and self.deleted is not None and found[self.deleted] is True
         return found if found is not None and not ended and self.condition(row, found) else None
@@ -274,10 +272,4 @@ class ReferenceTemporal:
             elif self.kind is JoinKind.LEFT:
                 result[row + (None,) * self.widths[1]] += 1
         before, self._result = self._result, result
-        changes = Counter(result)
-        changes.subtract(before)
-        return Counter({row: count for row, count in changes.items() if count})
-
-
-def _part(row: Row, positions: Sequence[int]) -> Row:
-    return tuple(row[position] for position in positions)
+        return difference(result, before)

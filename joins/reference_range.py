@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from joins.dataflow import Ingest, JoinKind
-from joins.reference import Record, ReferenceSide, Row, keys_equal
+from joins.reference import Record, ReferenceSide, Row, difference, keys_equal
 
 _OF_LEFT = (JoinKind.LEFT, JoinKind.FULL, JoinKind.ANTI)
 _OF_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)
@@ -73,11 +73,9 @@ class ReferenceRange:
     def _left_over(self) -> Counter[Row]:
         """What has changed in the output since the last time."""
         output = self._kept + self._derived(self._pairs(), lone_rows=not self.append)
-        changes = Counter(output)
-        changes.subtract(self._output)
-        self._output = output
+        changes, self._output = difference(output, self._output), output
         if not self.closed:
-            return Counter({row: count for row, count in changes.items() if count})
+            return changes
         for row, count in changes.items():
             due = self._final(row)
             if due is not None and (self._released is None or due >= self._released):

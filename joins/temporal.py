@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,12 +29,13 @@ from changelog.changes import Changes
 from changelog.rows import Mask, allotted, any_null, where
 from joins.arrangement import Arrangement, Matches
 from joins.dataflow import Ingest, JoinKind, Pad, Temporal
+from joins.ordered import bound_of
 from joins.pairs import Pairing
 from joins.store import RunStore
 from joins.ties import last_arrived
 from joins.timed import TimedIntake
 from joins.versions import Versions
-from joins.waiting import Waiting, bound_of
+from joins.waiting import Waiting
 
 
 class TemporalOperator:
@@ -86,9 +86,8 @@ class TemporalOperator:
         holds = self._holds(left.table.take(pa.array(found.probe)), found.rows)
         found = Matches(found.probe[holds], where(found.rows, holds))
         joined = Pairing(self._pairing.left, self._pairing.right).of_left(left, found)
-        unmatched = np.ones(len(left), dtype=np.bool_)
-        unmatched[found.probe] = False
-        return Changes.concat([joined, self._unmatched(Changes(where(left.table, unmatched)))])
+        unmatched = Changes(where(left.table, found.unmatched(len(left))))
+        return Changes.concat([joined, self._unmatched(unmatched)])
 
     def _holds(self, left: pa.Table, versions: pa.Table) -> Mask:
         """Which left rows are joined with the version at their side."""

@@ -8,11 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
-from changelog.event_times import not_behind
 from changelog.rows import Positions, numpy_column, where
 from changelog.schema import ARRIVAL
 from joins.arrangement import Arrangement
-from joins.ordered import EARLIEST, times_of
+from joins.ordered import EARLIEST, bound_of, times_of
 from joins.store import RunStore
 
 
@@ -54,8 +53,3 @@ class Waiting:
         found = self._rows.nearest(rows, np.full(rows.num_rows, EARLIEST), newest=False, inclusive=True, keys=keys)
         probe, firsts = np.unique(found.probe, return_index=True)
         return probe, found.rows.column(self._time).take(pa.array(firsts))
-
-
-def bound_of(watermark: int, kind: pa.DataType) -> int:
-    """``watermark`` as an order of a column of type ``kind``: what is behind the one is less than the other."""
-    return int(times_of(pa.chunked_array([pa.array([not_behind(watermark, kind)])]))[0])
