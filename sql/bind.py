@@ -32,20 +32,9 @@ from sql.expressions import quoted, types_of
 from sql.functions import WINDOWS, function_name
 from sql.item import Item, scope_of
 from sql.ordered import Method
-from sql.plan import (
-    Expr,
-    Join,
-    LookupJoin,
-    LookupTable,
-    Map,
-    Node,
-    Scan,
-    Static,
-    StaticJoin,
-    changes,
-    rules_of,
-)
+from sql.plan import Expr, Join, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin
 from sql.projection import is_delta, projected
+from sql.properties import changes, rules_of
 from sql.relations import Relations, Stream
 from sql.resolve import resolved, resolved_on
 from sql.rules.predicates import conjunction, conjuncts

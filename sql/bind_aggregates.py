@@ -20,8 +20,8 @@ from changelog.errors import SqlError, Unsupported
 from joins.dataflow import Aggregation
 from sql.aggregates import Call, call_of, calls, is_call, types
 from sql.dict_functions import dict_calls, dict_function
-from sql.expressions import types_of
-from sql.plan import Aggregate, Expr, Map, Node, readable
+from sql.expressions import readable, types_of
+from sql.plan import Aggregate, Expr, Map, Node
 from sql.rules.predicates import conjuncts, parsed, text
 from sql.scope import Scope, place_of
 

@@ -24,6 +24,7 @@ from sql.compile_join import operator_of
 from sql.expressions import RowMap, quoted
 from sql.plan import Aggregate, Join, Keyed, Map, Node, Output, Scan, Window
 from sql.plan import StaticJoin as StaticJoinNode
+from sql.properties import clock_shifts
 from sql.rules.keyed_inputs import UPSERTS
 from sql.rules.predicates import conjunction, substituted
 from sql.static_join import StaticJoin
@@ -113,7 +114,7 @@ class _Compiler:
             self.scans.append(scan_stage(source, stream.transforms, edge.id))
         else:
             operator = operator_of(source)
-            clock = (source.clock_shifts() or ()) if isinstance(source, Join) and source.clock else ()
+            clock = (clock_shifts(source) or ()) if isinstance(source, Join) and source.clock else ()
             self.stages.append(Stage(stream.level, operator, stream.inputs, stream.transforms, edge.id, clock))
         return edge.id
 

@@ -21,9 +21,11 @@ from joins.dataflow import (
     Temporal,
 )
 from joins.dataflow import Keyed as KeyedOperator
+from sql.explain import line
 from sql.expressions import Condition
 from sql.ordered import Asof, Version
-from sql.plan import Aggregate, Join, Keyed, Map, Node, Scan, StaticJoin, Strategy, Window, changes, watermark_at
+from sql.plan import Aggregate, Join, Keyed, Map, Node, Scan, StaticJoin, Strategy, Window
+from sql.properties import changes, source_of, watermark_at
 from sql.rules.keyed_inputs import fused_key, fused_version
 
 _INGEST = {
@@ -70,7 +72,7 @@ def operator_of(source: Keyed | Join | Aggregate) -> Operator:
                 source.max_buffered_bytes,
                 source.alignment,
             )
-    raise InternalError(f"no operator for {source.line()}")
+    raise InternalError(f"no operator for {line(source)}")
 
 
 def _asof_once(join: Join, asof: Asof, left: Port, right: Port, residual: Condition | None) -> AsofOnce:
@@ -160,7 +162,7 @@ def port_of(node: Node, keys: tuple[str, ...]) -> Port:
             version=fused_version(node),
             first_stays=stream.first_stays,
         )
-    source, watermark = _source_or_none(node), watermark_at(node)
+    source, watermark = source_of(node), watermark_at(node)
     identity = _identity(node, keys)
     if source is None:
         # What was late has been left out where the rows came in; what got past that is taken back by its like.
@@ -195,18 +197,7 @@ def _of_arrival(node: Node) -> set[str]:
 
 
 def _source(node: Node) -> Scan:
-    found = _source_or_none(node)
+    found = source_of(node)
     if found is None:
         raise InternalError("upserts come from a scan")
     return found
-
-
-def _source_or_none(node: Node) -> Scan | None:
-    """The scan whose rows reach ``node`` without an operator between; None if there is one."""
-    match node:
-        case Scan():
-            return node
-        case Map() | Window() | StaticJoin():
-            return _source_or_none(node.input)
-        case _:
-            return None

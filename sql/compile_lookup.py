@@ -16,8 +16,9 @@ from joins.lookup import LookupJoin as Join
 from sql.compile import scan_stage, scan_transform, selection, sink_of, static_step, windows_step
 from sql.compile_join import port_of
 from sql.expressions import Condition, RowMap
-from sql.plan import LookupJoin, LookupTable, Map, Node, Output, StaticJoin, Window, changes
+from sql.plan import LookupJoin, LookupTable, Map, Node, Output, StaticJoin, Window
 from sql.plan import Scan as ScanNode
+from sql.properties import changes
 from sql.rules.keyed_inputs import fused_key
 from sql.static_join import default_of
 

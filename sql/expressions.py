@@ -24,8 +24,8 @@ from sqlglot import exp
 
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import SqlError, UnknownName
-from changelog.schema import ARRIVAL
 from joins.dataflow import Transform
+from sql.carried import carried
 
 _local = threading.local()
 
@@ -72,6 +72,11 @@ def plain_column(sql: str) -> str | None:
         return None
     name = sql[1:-1].replace('""', "\0")
     return None if '"' in name else name.replace("\0", '"')
+
+
+def readable(sql: str) -> str:
+    """DuckDB SQL without the quotes around internal names, on one line."""
+    return " ".join(sql.replace('"', "").split())
 
 
 def evaluate(rows: pa.Table, sqls: Sequence[str]) -> list[pa.ChunkedArray]:
@@ -212,8 +217,7 @@ class RowMap:
             array = values[name] if name in values else rows.column(plain_column(sql))
             arrays.append(array if array.type == field.type else pc.cast(array, field.type, safe=False))
         fields = list(self.schema)
-        for carried in (ARRIVAL, DELTA):
-            if carried in rows.column_names:
-                arrays.append(rows.column(carried))
-                fields.append(rows.schema.field(carried))
+        for name in carried(rows):
+            arrays.append(rows.column(name))
+            fields.append(rows.schema.field(name))
         return pa.table(arrays, schema=pa.schema(fields))

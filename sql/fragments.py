@@ -17,27 +17,12 @@ from changelog.errors import InternalError
 from changelog.schema import Column, Kind, StreamSchema
 from joins.dataflow import Dataflow
 from joins.lookup import LookupFlow
-from sql import plan as logical
 from sql.compile import dataflow
 from sql.compile_lookup import lookup_flow
-from sql.explain import explain
+from sql.explain import explain, fingerprint
 from sql.output import output
-from sql.plan import (
-    Aggregate,
-    Engine,
-    Join,
-    Keyed,
-    LookupJoin,
-    Map,
-    Node,
-    Output,
-    Scan,
-    StaticJoin,
-    Window,
-    rules_of,
-    runs_on,
-    walk,
-)
+from sql.plan import Aggregate, Join, Keyed, LookupJoin, Map, Node, Output, Scan, StaticJoin, Window
+from sql.properties import Engine, rules_of, runs_on, walk
 from sql.rules.prune import pruned
 from sql.rules.push_down import identity
 from sql.settings import QuerySettings
@@ -79,7 +64,7 @@ class Fragment:
     @property
     def fingerprint(self) -> str:
         """Equal for fragments whose state fits each other."""
-        return logical.fingerprint(self.output)
+        return fingerprint(self.output)
 
     def explain(self) -> str:
         return explain(self.output)

@@ -11,7 +11,8 @@ from changelog.errors import SqlError, Unsupported
 from changelog.formats.json_types import converter
 from changelog.schema import ARRIVAL, TIME
 from sql.expressions import columns_of, plain_column, quoted
-from sql.plan import HIDDEN, Engine, Expr, Node, Output, changes, runs_on
+from sql.plan import HIDDEN, Expr, Node, Output
+from sql.properties import Engine, changes, runs_on
 from sql.resolve import DELTA_COLUMN
 from sql.rules.keys import bucket_key, equals, padded, unique_keys
 from sql.scope import output_names

@@ -22,7 +22,8 @@ from sql.expressions import family
 from sql.faults import too_deep
 from sql.fragments import Fragment, cut
 from sql.output import output, together
-from sql.plan import Engine, Output, rules_of, runs_on
+from sql.plan import Output
+from sql.properties import Engine, rules_of, runs_on, walk
 from sql.relations import Relations, Stream
 from sql.rules import rewritten
 from sql.rules.static import is_static
@@ -188,7 +189,7 @@ def _refuse_idle_policy(emit: Emit | None, node: logical.Node) -> None:
     """EMIT PERIODIC and ON UPDATE: the changes of the groups leave with every batch, which is as often or more so."""
     if emit is None or emit.policy not in _EVERY_CHANGE:
         return
-    if not any(isinstance(below, logical.Aggregate) for below in logical.walk(node)):
+    if not any(isinstance(below, logical.Aggregate) for below in walk(node)):
         raise Unsupported(
             f"EMIT {emit.policy.upper()} is for aggregates, and this query has none",
             where="EMIT",
@@ -228,14 +229,14 @@ def _topics(fragments: Sequence[Fragment]) -> Iterator[str]:
     """What the query reads and writes."""
     for fragment in fragments:
         yield fragment.output.topic
-        yield from (node.topic for node in logical.walk(fragment.output) if isinstance(node, logical.Scan))
+        yield from (node.topic for node in walk(fragment.output) if isinstance(node, logical.Scan))
 
 
 def _reads(fragments: Sequence[Fragment], catalog: Relations) -> tuple[str, ...]:
     """The relations without which the query cannot run: the topics between its fragments are its own."""
     names: list[str] = []
     indexes: list[str] = []
-    for node in (node for fragment in fragments for node in logical.walk(fragment.output)):
+    for node in (node for fragment in fragments for node in walk(fragment.output)):
         match node:
             case logical.Scan():
                 names.append(node.stream.name)

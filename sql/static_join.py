@@ -10,10 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA
 from changelog.errors import InternalError
-from changelog.schema import ARRIVAL
 from joins.dataflow import Transform
+from sql.carried import with_columns
 from sql.expressions import VALUE_FAULTS, quoted, run
 
 
@@ -88,18 +87,13 @@ class StaticJoin:
     ) -> pa.Table:
         matched = right >= 0
         positions = pa.array(right, mask=~matched)
-        joined = rows.take(pa.array(left))
-        carried = [name for name in (ARRIVAL, DELTA) if name in rows.column_names]
-        tail = joined.select(carried)
-        joined = joined.drop_columns(carried)
+        columns = []
         for field, column in zip(static.schema, static.columns, strict=True):
             values = column.take(positions)
             if self.defaults and not matched.all():
                 values = pc.if_else(pa.array(matched), values, default_of(field.type))
-            joined = joined.append_column(field, values)
-        for name in carried:
-            joined = joined.append_column(tail.schema.field(name), tail.column(name))
-        return joined
+            columns.append((field, values))
+        return with_columns(rows.take(pa.array(left)), columns)
 
 
 def _with_unmatched(

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.rows import numpy_column
-from changelog.schema import ARRIVAL
 from joins.dataflow import Transform
+from sql.carried import with_columns
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,6 @@ class Versions:
         begins = rows.column(self.record_time).cast(field.type)
         rows = rows.set_column(place, field, pc.if_else(gone, begins, rows.column(self.time)))
         inserted = pa.array(np.ones(rows.num_rows, dtype=np.int32), DELTA_TYPE)
-        carried = [name for name in (ARRIVAL, DELTA) if name in rows.column_names]
-        result = rows.drop_columns(carried).append_column(pa.field(self.deletes, pa.bool_()), gone)
-        for name in carried:
-            values = inserted if name == DELTA else rows.column(name)
-            result = result.append_column(rows.schema.field(name), values)
-        return result
+        delta = rows.schema.get_field_index(DELTA)
+        rows = rows.set_column(delta, rows.schema.field(delta), inserted)
+        return with_columns(rows, [(pa.field(self.deletes, pa.bool_()), gone)])

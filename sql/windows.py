@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA
-from changelog.schema import ARRIVAL
 from joins.dataflow import Transform
+from sql.carried import with_columns
 from sql.state_bounds import per_unit
 
 
@@ -50,12 +49,7 @@ class Windows:
         return self._with(rows if held.all() and count == 1 else rows.take(pa.array(positions)), starts[held], size)
 
     def _with(self, rows: pa.Table, starts: np.ndarray, size: int) -> pa.Table:
-        """``rows`` with their windows, these before the columns that are carried over."""
+        """``rows`` with their windows."""
         kind = rows.schema.field(self.time).type
-        carried = [name for name in (ARRIVAL, DELTA) if name in rows.column_names]
-        result = rows.drop_columns(carried)
-        for name, values in ((self.start, starts), (self.end, starts + size)):
-            result = result.append_column(pa.field(name, kind), pa.array(values).cast(kind))
-        for name in carried:
-            result = result.append_column(rows.schema.field(name), rows.column(name))
-        return result
+        bounds = ((self.start, starts), (self.end, starts + size))
+        return with_columns(rows, ((pa.field(name, kind), pa.array(values).cast(kind)) for name, values in bounds))

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from changelog.errors import SqlError, Unsupported
-from sql.expressions import columns_of, common_type, types_of
+from sql.expressions import columns_of, common_type, readable, types_of
 from sql.ordered import Asof
-from sql.plan import Expr, Join, Strategy, readable
+from sql.plan import Expr, Join, Strategy
 from sql.rules.keys import unique_keys
 from sql.rules.nearness import Nearness, nearnesses, rest
 from sql.rules.predicates import conjunction

@@ -27,22 +27,8 @@ from changelog.errors import SqlError, Unsupported
 from changelog.schema import Kind
 from joins.dataflow import Band, JoinKind, Watermark
 from sql.expressions import common_type, family, quoted, types_of
-from sql.plan import (
-    HIDDEN,
-    ONE_SHOT,
-    Aggregate,
-    Expr,
-    Join,
-    LookupJoin,
-    Map,
-    Node,
-    StaticJoin,
-    Strategy,
-    Window,
-    changes,
-    rules_of,
-    walk,
-)
+from sql.plan import HIDDEN, ONE_SHOT, Aggregate, Expr, Join, LookupJoin, Map, Node, StaticJoin, Strategy, Window
+from sql.properties import changes, range_state, rules_of, walk
 from sql.rules.closing import closing
 from sql.rules.event_times import Origin, origin_of, passage_of, with_watermark
 from sql.rules.nearness import Nearness, nearnesses, rest
@@ -193,18 +179,18 @@ class _Rule:
 
     def _refuse_delay(self, join: Join) -> None:
         """A delay that does not fit the band that was found: its streams would have no watermark."""
-        whole = bool(pa.types.is_integer(_kind(join)))
+        whole = bool(pa.types.is_integer(join.band_type))
         appends = not changes(join.left) and not changes(join.right)
         if rules_of(join) == Rules.TIMEPLUS and appends and not self._fits(whole):
             self.settings.distance("watermark_delay", whole)
 
     def _refuse_wide(self, join: Join) -> None:
         widest, band = self.settings.number("max_join_range"), join.band
-        if widest is None or band is None or not pa.types.is_timestamp(_kind(join)):
+        if widest is None or band is None or not pa.types.is_timestamp(join.band_type):
             return
         width = None if band.lower is None or band.upper is None else band.upper - band.lower
-        if width is None or width * per_unit(_kind(join)) > widest * 1_000_000:
-            wide = "has one bound" if width is None else f"is {length_text(width, _kind(join))} wide"
+        if width is None or width * per_unit(join.band_type) > widest * 1_000_000:
+            wide = "has one bound" if width is None else f"is {length_text(width, join.band_type)} wide"
             raise SqlError(
                 f"the range of {band.left} and {band.right} {wide}, and max_join_range is {widest} s",
                 where=join.place,
@@ -213,7 +199,7 @@ class _Rule:
 
     def _unlimited(self, join: Join) -> Join:
         """What the watermarks bound needs no limit that nobody asked for."""
-        state = join.range_state()
+        state = range_state(join)
         bounded = state is not None and not state.left_open() and not state.right_open()
         if bounded and self.settings.number("join_max_buffered_bytes") is None:
             return replace(join, max_buffered_bytes=None)
@@ -235,7 +221,7 @@ def _symmetric(join: Join) -> bool:
 
 def padded_once(join: Join, place: str) -> Join:
     """The join whose padded rows leave when nothing can match them any more. Raises Unsupported where this never is."""
-    state = join.range_state()
+    state = range_state(join)
     if state is None:
         return join
     reasons = [state.left_open()] if join.kind != JoinKind.RIGHT else []
@@ -254,7 +240,7 @@ def padded_once(join: Join, place: str) -> Join:
 
 def _rank(join: Join) -> tuple[int, bool, int]:
     """How many sides are cleared, whether there are two bounds, how many columns follow a watermark."""
-    state, band = join.range_state(), join.band
+    state, band = range_state(join), join.band
     if state is None or band is None:
         return 0, False, 0
     cleared = [state.left_open(), state.right_open()].count("")
@@ -279,17 +265,13 @@ def _in_watermarks(width: int, kind: pa.DataType) -> int:
     return ceil(Fraction(width * per_unit(kind), 1_000)) if pa.types.is_timestamp(kind) else width
 
 
-def _kind(join: Join) -> pa.DataType:
-    return join.left.schema.field(join.band.left).type if join.band is not None else pa.null()
-
-
 def _refuse_empty(join: Join) -> None:
     """Under Timeplus rules; an interval join of tables may match nothing."""
     band = join.band
     if band is None or band.lower is None or band.upper is None or band.lower <= band.upper:
         return
     if rules_of(join.left) == rules_of(join.right) == Rules.TIMEPLUS:
-        lower, upper = (length_text(bound, _kind(join)) for bound in (band.lower, band.upper))
+        lower, upper = (length_text(bound, join.band_type) for bound in (band.lower, band.upper))
         raise SqlError(
             f"nothing is in the range: {band.left} - {band.right} is to be {lower} at least and {upper} at most",
             where=join.place,

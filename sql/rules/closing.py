@@ -15,7 +15,8 @@ from changelog.errors import Unsupported
 from changelog.schema import Kind
 from joins.dataflow import Closing, Watermark
 from sql.expressions import quoted
-from sql.plan import Aggregate, Map, Node, Scan, StaticJoin, Window, changes, watermark_at
+from sql.plan import Aggregate, Node
+from sql.properties import changes, source_of, watermark_at
 from sql.rules.event_times import Origin, origin_of, passage_of, with_watermark
 from sql.rules.window_keys import window_of
 from sql.settings import QuerySettings
@@ -79,17 +80,7 @@ def _given(node: Node, key: str, origin: Origin, settings: QuerySettings) -> Wat
 
 def _timed(node: Node) -> Node:
     """``node`` with the watermark of its scan carried up to it: late rows are in no group."""
-    scan = _scan_of(node)
+    scan = source_of(node)
     if scan is None or scan.watermark is None or watermark_at(node) is not None:
         return node
     return with_watermark(node, scan.watermark)
-
-
-def _scan_of(node: Node) -> Scan | None:
-    match node:
-        case Scan():
-            return node
-        case Map() | Window() | StaticJoin():
-            return _scan_of(node.input)
-        case _:
-            return None

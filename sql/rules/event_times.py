@@ -14,19 +14,8 @@ import pyarrow as pa
 from joins.dataflow import Watermark
 from sql.expressions import plain_column, quoted
 from sql.linear import summed
-from sql.plan import (
-    Aggregate,
-    Expr,
-    Join,
-    Map,
-    Node,
-    Scan,
-    StaticJoin,
-    Strategy,
-    Window,
-    changes,
-    watermark_at,
-)
+from sql.plan import Aggregate, Expr, Join, Map, Node, Scan, StaticJoin, Strategy, Window
+from sql.properties import changes, watermark_at
 from sql.rules.predicates import parsed, substituted
 
 _MS = 1_000

@@ -22,8 +22,8 @@ from sql.plan import (
     Static,
     StaticJoin,
     Window,
-    watermark_at,
 )
+from sql.properties import watermark_at
 from sql.rules.keyed_inputs import UPSERTS, fused_key, fused_version, ruling
 
 

@@ -22,7 +22,8 @@ from changelog.errors import Unsupported
 from changelog.schema import Kind
 from joins.dataflow import JoinKind
 from sql.ordered import Method
-from sql.plan import Join, Map, Node, Scan, Strategy, Window, changes, rules_of, walk
+from sql.plan import Join, Map, Node, Scan, Strategy, Window
+from sql.properties import changes, rules_of, walk
 from sql.types import Rules
 
 

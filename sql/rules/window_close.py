@@ -16,6 +16,7 @@ from changelog.errors import UnknownName, Unsupported
 from joins.dataflow import JoinKind
 from sql.functions import WINDOWS, function_name
 from sql.plan import Aggregate, Join, LookupJoin, Map, Node, StaticJoin, Strategy
+from sql.properties import range_state
 from sql.relations import Relations
 from sql.rules.bands import padded_once
 from sql.rules.closing import refuse_open
@@ -53,7 +54,7 @@ def closed(node: Node) -> Node:
 
 
 def _refuse_unclosed(join: Join) -> None:
-    state = join.range_state()
+    state = range_state(join)
     if state is None or (reason := state.never_closed()) == "":
         return
     raise Unsupported(

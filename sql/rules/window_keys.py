@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from changelog.errors import Unsupported
+from sql.explain import extent
 from sql.expressions import quoted
-from sql.plan import Aggregate, Join, LookupJoin, Map, Node, StaticJoin, Window, seconds
+from sql.plan import Aggregate, Join, LookupJoin, Map, Node, StaticJoin, Window
 from sql.rules.event_times import origin_of
 
 Pair = tuple[str, str]
@@ -51,7 +52,7 @@ def _refuse_different(left: Window, right: Window, place: str) -> None:
     if (left.size_ms, left.slide_ms) == (right.size_ms, right.slide_ms):
         return
     raise Unsupported(
-        f"the windows of the two sides differ: {_shown(left)} and {_shown(right)}",
+        f"the windows of the two sides differ: {extent(left)} and {extent(right)}",
         where=place,
         fix="give both sides windows of one size (and one slide)",
     )
@@ -71,8 +72,3 @@ def _refuse_one_sided(join: Join, pair: Pair, left: Found | None, right: Found |
         fix="read both sides in windows: FROM TUMBLE(a, ts, INTERVAL '1' MINUTE) AS a JOIN TUMBLE(b, ts, INTERVAL "
         "'1' MINUTE) AS b ON a.k = b.k AND a.window_start = b.window_start",
     )
-
-
-def _shown(window: Window) -> str:
-    every = "" if window.tumbles else f" every {seconds(window.slide_ms)}"
-    return f"{seconds(window.size_ms)}{every}"

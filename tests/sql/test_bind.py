@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from changelog.errors import SqlError, UnknownName, Unsupported
-from sql.plan import Scan, walk
+from sql.plan import Scan
+from sql.properties import walk
 from sql.query import Plan, plan_query
 from sql.statements import CreateView
 from tests.sql.world import World, statements

@@ -9,7 +9,8 @@ from changelog.schema import Kind
 from joins.dataflow import Ingest
 from sql.catalog.entries import queries_of
 from sql.fragments import Fragment
-from sql.plan import Scan, walk
+from sql.plan import Scan
+from sql.properties import walk
 from tests.sql.lookup_world import DDL, TEMPORAL
 from tests.sql.planner import Planner
 

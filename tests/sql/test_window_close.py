@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from changelog.errors import Unsupported
-from sql.plan import Join, walk
+from sql.explain import line
+from sql.plan import Join
+from sql.properties import walk
 from sql.query import recompute
 from tests.sql.world import World, select
 
@@ -38,7 +40,7 @@ def test_the_uppermost_join_is_closed(world: World, kind: str, emit: str) -> Non
     join = next(node for node in walk(made) if isinstance(node, Join))
     assert join.closed
     assert not made.updating
-    assert "every row once, when its window is closed" in join.line()
+    assert "every row once, when its window is closed" in line(join)
 
 
 def test_a_view_that_is_read_alone_is_read_as_its_query(world: World) -> None:

@@ -11,7 +11,8 @@ import pytest
 from changelog.changes import DELTA
 from changelog.errors import SqlError, UnknownName, Unsupported
 from joins.dataflow import Band, Range
-from sql.plan import Join, Window, walk
+from sql.plan import Join, Window
+from sql.properties import walk
 from sql.windows import Windows
 from tests.sql.world import World
 
