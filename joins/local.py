@@ -4,32 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
 from changelog.event_times import greatest_ms
 from joins.dataflow import Dataflow, transformed
+from joins.durable import DurableCopy
 from joins.exchange import cut
 from joins.level import HERE, Arrival, Departure, Late, LevelTask
-from joins.store import Entry, RunStore
 from joins.watermarks import Mark
-
-
-@dataclass
-class _Bucket:
-    """A bucket's state, and what a durable copy of it would hold."""
-
-    store: RunStore = field(default_factory=RunStore)
-    durable: dict[int, Entry] = field(default_factory=dict)
-
-    def save(self) -> dict[str, int]:
-        journal = self.store.flush()
-        for entry_id in journal.dropped:
-            del self.durable[entry_id]
-        self.durable.update(journal.added)
-        return dict(journal.scalars)
 
 
 class LocalQuery:
@@ -39,8 +24,7 @@ class LocalQuery:
         self._dataflow = dataflow
         self._buckets = buckets
         self._snapshots = dict(snapshots or {})
-        self._state = {(level, bucket): _Bucket() for level in self._levels for bucket in range(buckets)}
-        self._scalars: dict[tuple[int, int], dict[str, int]] = {}
+        self._copies = {(level, bucket): DurableCopy() for level in self._levels for bucket in range(buckets)}
         self._open()
 
     @property
@@ -48,9 +32,10 @@ class LocalQuery:
         return range(1, self._dataflow.levels + 1)
 
     def _open(self) -> None:
+        self._stores = {place: copy.restored() for place, copy in self._copies.items()}
         self._tasks = {
-            (level, bucket): LevelTask(self._dataflow, level, self._buckets, held.store, self._snapshots)
-            for (level, bucket), held in self._state.items()
+            (level, bucket): LevelTask(self._dataflow, level, self._buckets, store, self._snapshots)
+            for (level, bucket), store in self._stores.items()
         }
         self._transforms = [
             tuple(step.bound(self._snapshots) for step in scan.transforms) for scan in self._dataflow.scans
@@ -60,8 +45,6 @@ class LocalQuery:
 
     def restart(self) -> None:
         """Lose all that is in memory, and go on from the durable copy."""
-        for place, held in self._state.items():
-            held.store = RunStore.restored(held.durable.items(), self._scalars.get(place, {}))
         self._open()
 
     def feed(self, decoded: Mapping[int, pa.Table], marks: Iterable[Mark] = ()) -> pa.Table | None:
@@ -115,7 +98,7 @@ class LocalQuery:
         place = (level, bucket)
         levels = {mark.edge: self._dataflow.listening(mark.edge) for mark in marks}
         output = self._tasks[place].on_batch(arrivals, [mark for mark in marks if level in levels[mark.edge]])
-        self._scalars[place] = self._state[place].save()
+        self._copies[place].save(self._stores[place])
         for name, count in output.counters.items():
             self.counters[name] += count
         self.late.extend(output.late)

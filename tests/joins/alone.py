@@ -12,10 +12,11 @@ from changelog.changes import DELTA, Changes
 from changelog.rows import where
 from changelog.schema import ARRIVAL
 from joins.dataflow import Operator
+from joins.durable import DurableCopy
 from joins.operators import Timed, ports, started
 from joins.ordered import EARLIEST, times_of
 from joins.reference import Record, Row
-from joins.store import SORT, Entry, Run, RunStore
+from joins.store import SORT, Run
 from tests.joins.harness import decoded, net
 
 
@@ -24,11 +25,15 @@ class Alone:
     """``spec`` at work on the records of its ports; arrivals are counted over all batches."""
 
     spec: Operator
-    store: RunStore = field(default_factory=RunStore)
-    durable: dict[int, Entry] = field(default_factory=dict)
     arrived: int = 0
+    durable: DurableCopy = field(default_factory=DurableCopy)
 
     def __post_init__(self) -> None:
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin, or go on, from the durable copy."""
+        self.store = self.durable.restored()
         self.operator = started(self.spec, self.store, "0")
 
     def on_batch(self, *records: Sequence[Record]) -> Counter[Row]:
@@ -41,11 +46,6 @@ class Alone:
     def on_watermark(self, *watermarks: int | None) -> Counter[Row]:
         assert isinstance(self.operator, Timed)
         return self._saved(self.operator.on_watermark(watermarks))
-
-    def restart(self) -> None:
-        """Go on from the durable copy."""
-        self.store = RunStore.restored(self.durable.items(), self.scalars)
-        self.__post_init__()
 
     def held(self, name: str = "") -> int:
         """How many rows stand in the arrangement ``name``, or in all of them."""
@@ -63,11 +63,7 @@ class Alone:
         return rows if ordered else rows.drop_columns([ARRIVAL])
 
     def _saved(self, changes: Changes) -> Counter[Row]:
-        journal = self.store.flush()
-        for entry_id in journal.dropped:
-            del self.durable[entry_id]
-        self.durable.update(journal.added)
-        self.scalars = journal.scalars
+        self.durable.save(self.store)
         return net(changes.table)
 
 

@@ -21,14 +21,15 @@ from changelog.changes import DELTA, Changes
 from changelog.schema import StreamSchema
 from joins.aggregate import AggregateOperator
 from joins.dataflow import Aggregate, Aggregation, Closing, Dataflow, Edge, Fold, Ingest, Node, Port, Scan, Sink
+from joins.durable import DurableCopy
 from joins.group_values import best, is_ordered, ordinals
 from joins.local import LocalQuery
 from joins.reference import Record, ReferenceAggregate, ReferenceSide, Row
-from joins.store import SORT, Entry, RunStore
-from tests.joins.harness import decoded, net
+from joins.store import SORT, RunStore
+from tests.joins import harness
+from tests.joins.harness import INPUTS, KEYED, decoded, net, table
 
 ROWS = pa.schema([("k", pa.int64()), ("id", pa.string()), ("v", pa.int64()), ("d", pa.float64())])
-KEYED = (Ingest.UPSERT, Ingest.CHANGELOG_KV)
 FOLDS: tuple[tuple[Fold, str, bool], ...] = (
     (Fold.COUNT, "", False),
     (Fold.COUNT, "v", False),
@@ -67,21 +68,19 @@ def dataflow(operator: Aggregate) -> Dataflow:
 
 
 def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
-    """Few keys and values, so that groups fill and empty; of doubles such as do not add up in 53 bits."""
-    row = st.tuples(
-        st.one_of(st.none(), st.integers(0, 2)) if ingest not in KEYED else st.integers(0, 2),
+    """Few values, so that groups fill and empty; of doubles such as do not add up in 53 bits."""
+    return harness.records(
+        ingest,
         st.sampled_from(["a", "bb", "a longer text than a word"]),
         st.sampled_from([None, 0, 1, 2, -3, 2**62]),
         st.sampled_from([None, 0.1, 0.2, 0.7, 1e16, -1e16, 5e-324]),
     )
-    delta = st.just(1) if ingest is Ingest.APPEND else st.sampled_from([1, 1, 1, -1])
-    return st.lists(st.tuples(row, delta), max_size=6)
 
 
 @settings(max_examples=100, deadline=None)
 @given(
     keys=st.sampled_from([("k",), ("k", "id"), ()]),
-    ingest=st.sampled_from([Ingest.APPEND, Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG]),
+    ingest=st.sampled_from(INPUTS),
     data=st.data(),
 )
 def test_groups(keys: tuple[str, ...], ingest: Ingest, data: st.DataObject) -> None:
@@ -122,9 +121,8 @@ def fed(
     operator: AggregateOperator, schema: pa.Schema, rows: Sequence[Row], deltas: Sequence[int]
 ) -> list[tuple[Any, ...]]:
     """The changes, row by row, each with its count last."""
-    columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
-    table = Changes.with_deltas(pa.Table.from_arrays(columns, schema=schema), np.array(deltas, np.int32)).table
-    return [tuple(row.values()) for row in operator.on_batch([table]).table.to_pylist()]
+    changes = Changes.with_deltas(table(schema, rows), np.array(deltas, np.int32))
+    return [tuple(row.values()) for row in operator.on_batch([changes.table]).table.to_pylist()]
 
 
 def test_an_update_leaves_as_a_retraction_beside_its_insertion() -> None:
@@ -298,7 +296,7 @@ def ms(second: int) -> int:
     steps=st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=8),
 )
 def test_closed_groups_leave_once_and_the_state_with_them(data: st.DataObject, steps: list[tuple[int, bool]]) -> None:
-    store, durable = RunStore(), dict[int, Entry]()
+    store, durable = RunStore(), DurableCopy()
     written, output = list[Row](), Counter[Row]()
     operator, second = closing(store, closed=True), 0
     for forward, restart in [*steps, (1000, False)]:
@@ -312,10 +310,8 @@ def test_closed_groups_leave_once_and_the_state_with_them(data: st.DataObject, s
         assert all(row.pop(DELTA) == 1 for row in left)
         output.update(tuple(row.values()) for row in left)
         if restart:
-            journal = store.flush()
-            durable = {number: entry for number, entry in durable.items() if number not in journal.dropped}
-            durable |= journal.added
-            store = RunStore.restored(durable.items(), journal.scalars)
+            durable.save(store)
+            store = durable.restored()
             operator = closing(store, closed=True)
     groups: dict[Row, list[int]] = {}
     for window, key, value in written:

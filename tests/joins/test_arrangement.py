@@ -11,10 +11,11 @@ from changelog.errors import StateLimitExceeded
 from changelog.hashing import row_hashes
 from joins.arrangement import Arrangement
 from joins.dataflow import Bidirectional, Ingest, JoinKind, Port
+from joins.durable import DurableCopy
 from joins.exchange import cut
-from joins.local import LocalQuery
-from joins.store import ENTRY_ROWS, Entry, RunStore
-from tests.joins.harness import LEFT, RIGHT, dataflow, emitted, port
+from joins.store import ENTRY_ROWS, RunStore
+from tests.joins.harness import LEFT, RIGHT, port
+from tests.joins.hosted import Hosted
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 
@@ -46,26 +47,20 @@ def test_overridden_rows_are_forgotten_by_merges() -> None:
 
 
 def test_the_durable_copy_rebuilds_the_same_rows_and_stays_below_twice_their_number() -> None:
-    store, durable = RunStore(), dict[int, Entry]()
+    store, durable = RunStore(), DurableCopy()
     arrangement = Arrangement(store, "a", SCHEMA, ["k"], ["k", "v"])
-    written = 0
     for n in range(60):
         arrangement.insert(Changes.of(table(range(n * 4000, n * 4000 + 4000), "live")))
         arrangement.insert(Changes.of(table(range(n * 4000, n * 4000 + 3000), "live"), -1))
-        journal = store.flush()
-        assert journal.dropped <= durable.keys()
-        for entry_id in journal.dropped:
-            del durable[entry_id]
-        durable.update(journal.added)
-        written += sum(entry.table.num_rows for entry in journal.added.values())
-    held = sum(entry.table.num_rows for entry in durable.values())
-    assert held <= 2 * store.rows
-    assert all(entry.table.num_rows <= ENTRY_ROWS for entry in durable.values())
-    again = RunStore.restored(durable.items(), journal.scalars)
+        durable.save(store)
+    sizes = [entry.table.num_rows for entry in durable.entries.values()]
+    assert sum(sizes) <= 2 * store.rows
+    assert max(sizes) <= ENTRY_ROWS
+    again = durable.restored()
     rebuilt = Arrangement(again, "a", SCHEMA, ["k"], ["k", "v"])
     everything = table(range(240_000), "live")
     assert np.array_equal(rebuilt.counts(everything), arrangement.counts(everything))
-    assert again.new_id() > max(durable)
+    assert again.new_id() > max(durable.entries)
 
 
 def test_large_runs_are_written_once() -> None:
@@ -122,28 +117,28 @@ def test_an_exchange_loses_nothing_and_keeps_keys_together() -> None:
 
 def test_a_limit_on_buffered_bytes_aborts() -> None:
     sides = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)
-    query = LocalQuery(dataflow(Bidirectional(JoinKind.INNER, *sides, max_buffered_bytes=4)))
+    hosted = Hosted(Bidirectional(JoinKind.INNER, *sides, max_buffered_bytes=4))
     with pytest.raises(StateLimitExceeded, match="join_max_buffered_bytes"):
-        emitted(query, [((1, "a", 1), 1)], [], 0)
+        hosted.on_batch([((1, "a", 1), 1)], [])
 
 
 def test_unfounded_retractions_are_counted_and_left_out() -> None:
     sides = port(LEFT, Ingest.CHANGELOG), port(RIGHT, Ingest.CHANGELOG)
-    query = LocalQuery(dataflow(Bidirectional(JoinKind.LEFT, *sides)))
-    assert not emitted(query, [((1, "a", 1), -1)], [], 0)
-    assert query.counters["unfounded"] == 1
+    hosted = Hosted(Bidirectional(JoinKind.LEFT, *sides))
+    assert not hosted.on_batch([((1, "a", 1), -1)], [])
+    assert hosted.query.counters["unfounded"] == 1
 
 
 def test_a_retraction_takes_a_row_that_differs_only_in_its_time() -> None:
     """The time (here ``v``) of a retraction is its own; the row held longest goes first."""
     left = Port(LEFT, ("l.k",), Ingest.CHANGELOG, identity=("l.k", "l.id"))
-    query = LocalQuery(dataflow(Bidirectional(JoinKind.LEFT, left, port(RIGHT, Ingest.APPEND))))
-    assert emitted(query, [((1, "a", 10), 1), ((1, "a", 11), 1)], [], 0)
-    gone = emitted(query, [((1, "a", 99), -1)], [], 1)
+    hosted = Hosted(Bidirectional(JoinKind.LEFT, left, port(RIGHT, Ingest.APPEND)))
+    assert hosted.on_batch([((1, "a", 10), 1), ((1, "a", 11), 1)], [])
+    gone = hosted.on_batch([((1, "a", 99), -1)], [])
     assert gone == {(1, "a", 10, None, None, None): -1}
-    both = emitted(query, [((1, "a", 50), 1), ((1, "a", 60), -1), ((1, "a", 61), -1), ((1, "a", 62), -1)], [], 2)
+    both = hosted.on_batch([((1, "a", 50), 1), ((1, "a", 60), -1), ((1, "a", 61), -1), ((1, "a", 62), -1)], [])
     assert both == {(1, "a", 11, None, None, None): -1}
-    assert query.counters["unfounded"] == 1
+    assert hosted.query.counters["unfounded"] == 1
 
 
 def test_a_null_list_is_equal_to_none_but_where_null_safe() -> None:

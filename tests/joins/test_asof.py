@@ -3,45 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import changelog.rows
-import joins.arrangement
-from changelog.hashing import Hashes, row_hashes
-from joins.dataflow import Asof, Ingest, JoinKind, Port, Watermark
+from joins.dataflow import Asof, Ingest, JoinKind, Port
 from joins.reference import Record, Row
 from joins.reference_ordered import Arrived, ReferenceAsofUpdating
+from tests.joins import harness
 from tests.joins.alone import Alone
-from tests.joins.harness import LEFT, RIGHT, port
+from tests.joins.harness import (
+    COMPARISONS,
+    IDS,
+    INNER_OR_LEFT,
+    INPUTS,
+    LEFT,
+    RIGHT,
+    Step,
+    after,
+    agree,
+    poor_hashes,
+    port,
+    steps,
+    table,
+    watched,
+)
 
-KEYED = (Ingest.UPSERT, Ingest.CHANGELOG_KV)
-INPUTS = (Ingest.APPEND, Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG)
-KINDS = st.sampled_from([JoinKind.INNER, JoinKind.LEFT])
-COMPARISONS = st.sampled_from([">=", ">", "<=", "<"])
 
-
-def records(ingest: Ingest, latest: int = 5) -> st.SearchStrategy[list[Record]]:
-    """(key, id, time): few of each, so that rows meet, tie, are replaced and are taken back."""
-    key = st.integers(0, 2) if ingest in KEYED else st.sampled_from([0, 1, 1, None])
-    times = st.one_of(st.integers(0, latest), st.integers(0, latest), st.none())
-    delta = st.just(1) if ingest is Ingest.APPEND else st.sampled_from([1, 1, -1])
-    return st.lists(st.tuples(st.tuples(key, st.sampled_from("abc"), times), delta), max_size=6)
+def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
+    return harness.records(ingest, IDS, st.one_of(st.integers(0, 5), st.integers(0, 5), st.none()))
 
 
 @settings(max_examples=120, deadline=None)
 @given(
-    kind=KINDS,
-    comparison=COMPARISONS,
+    kind=INNER_OR_LEFT,
+    comparison=st.sampled_from(COMPARISONS),
     inputs=st.tuples(st.sampled_from(INPUTS), st.sampled_from(INPUTS)),
     by_id=st.booleans(),
     tolerance=st.sampled_from([None, 0, 2]),
@@ -74,19 +75,13 @@ def test_it_is_the_reference(
         tolerance,
         (null_safe,),
     )
-    standing: Counter[Row] = Counter()
-    steps = st.tuples(records(left), records(right), st.booleans())
-    for left_records, right_records, restart in data.draw(st.lists(steps, max_size=10)):
-        changes = alone.on_batch(left_records, right_records)
-        assert changes == reference.on_batch(left_records, right_records)
-        standing.update(changes)
-        assert min(standing.values(), default=0) >= 0
-        if restart:
-            alone.restart()
+    agree(alone, reference, data.draw(steps(records(left), records(right))))
 
 
 @settings(max_examples=100, deadline=None)
-@given(kind=KINDS, comparison=COMPARISONS, left=st.lists(records(Ingest.CHANGES)), data=st.data())
+@given(
+    kind=INNER_OR_LEFT, comparison=st.sampled_from(COMPARISONS), left=st.lists(records(Ingest.CHANGES)), data=st.data()
+)
 def test_changes_of_an_operator_have_no_arrival(
     kind: JoinKind, comparison: str, left: list[list[Record]], data: st.DataObject
 ) -> None:
@@ -108,8 +103,8 @@ def test_changes_of_an_operator_have_no_arrival(
 
 @settings(max_examples=120, deadline=None)
 @given(
-    kind=KINDS,
-    comparison=COMPARISONS,
+    kind=INNER_OR_LEFT,
+    comparison=st.sampled_from(COMPARISONS),
     by_id=st.booleans(),
     tolerance=st.sampled_from([None, 0, 2]),
     data=st.data(),
@@ -132,33 +127,25 @@ def test_cleaning_changes_no_output(
     )
     watermarks = [0, 0]
     move = st.integers(0, 3)
-    steps = st.tuples(records(Ingest.APPEND), records(Ingest.APPEND), st.tuples(move, move), st.booleans())
-    for left_records, right_records, moves, restart in data.draw(st.lists(steps, max_size=10)):
-        on_time = [since(part, first) for part, first in zip((left_records, right_records), watermarks, strict=True)]
+    rows = records(Ingest.APPEND)
+    drawn = data.draw(st.lists(st.tuples(rows, rows, st.tuples(move, move), st.booleans()), max_size=10))
+    for left_records, right_records, moves, restart in drawn:
+        on_time = [after(part, first) for part, first in zip((left_records, right_records), watermarks, strict=True)]
         assert alone.on_batch(*on_time) == reference.on_batch(*on_time)
         watermarks = [held + moved for held, moved in zip(watermarks, moves, strict=True)]
         assert alone.on_watermark(*watermarks) == Counter()
         if restart:
             alone.restart()
-    final = [((key, "z", 100), 1) for key in (0, 1)]
+    final = [((key, "z", 100), 1) for key in (0, 1, 2)]
     assert alone.on_batch(final, final) == reference.on_batch(final, final)
     alone.on_watermark(1000, 1000)
     assert alone.held("0.left") == 0
-    assert alone.held("0.left.open") == (2 if comparison == "<" and tolerance is None else 0)
-    assert alone.held() <= 2 if tolerance is None else alone.held() == 0
-
-
-def watched(one: Port) -> Port:
-    return replace(one, watermark=Watermark(one.schema.names[2], 0))
-
-
-def since(part: Sequence[Record], first: int) -> list[Record]:
-    """The records as far after ``first`` as they were after 0."""
-    return [((*row[:2], None if row[2] is None else int(str(row[2])) + first), delta) for row, delta in part]
+    assert alone.held("0.left.open") == (3 if comparison == "<" and tolerance is None else 0)
+    assert alone.held() <= 3 if tolerance is None else alone.held() == 0
 
 
 @settings(max_examples=40, deadline=None)
-@given(comparison=COMPARISONS, data=st.data())
+@given(comparison=st.sampled_from(COMPARISONS), data=st.data())
 def test_after_all_batches_it_is_the_join_of_duckdb(comparison: str, data: st.DataObject) -> None:
     """With times that no two right rows of a key share: for equal ones the engines have rules of their own."""
     rows = st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abc"), st.integers(0, 30)), max_size=25)
@@ -184,26 +171,13 @@ def test_after_all_batches_it_is_the_join_of_duckdb(comparison: str, data: st.Da
 
 
 @settings(max_examples=40, deadline=None)
-@given(comparison=COMPARISONS, steps=st.lists(st.tuples(records(Ingest.UPSERT), records(Ingest.UPSERT)), max_size=8))
-def test_equal_hashes_are_never_taken_for_equal_keys(
-    comparison: str, steps: list[tuple[list[Record], list[Record]]]
-) -> None:
-    """All rows share one of two hashes here, so that everything collides."""
-
-    def poor(rows: pa.Table, columns: Sequence[str]) -> Hashes:
-        return row_hashes(rows, columns) % np.uint64(2) << np.uint64(40)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joins.arrangement, "row_hashes", poor)
-        patch.setattr(changelog.rows, "row_hashes", poor)
-        spec = Asof(
-            JoinKind.LEFT, port(LEFT, Ingest.UPSERT), port(RIGHT, Ingest.UPSERT), "l.v", "r.w", comparison, ("r.id",)
-        )
-        alone = Alone(spec)
-        sides = Arrived(Ingest.UPSERT, (0,), (0, 1)), Arrived(Ingest.UPSERT, (0,), (0, 1))
-        reference = ReferenceAsofUpdating(JoinKind.LEFT, *sides, (3, 3), (2, 2), comparison, (1,))
-        for left_records, right_records in steps:
-            assert alone.on_batch(left_records, right_records) == reference.on_batch(left_records, right_records)
+@given(comparison=st.sampled_from(COMPARISONS), drawn=steps(records(Ingest.UPSERT), records(Ingest.UPSERT)))
+def test_equal_hashes_are_never_taken_for_equal_keys(comparison: str, drawn: list[Step]) -> None:
+    sides = Arrived(Ingest.UPSERT, (0,), (0, 1)), Arrived(Ingest.UPSERT, (0,), (0, 1))
+    reference = ReferenceAsofUpdating(JoinKind.LEFT, *sides, (3, 3), (2, 2), comparison, (1,))
+    left, right = port(LEFT, Ingest.UPSERT), port(RIGHT, Ingest.UPSERT)
+    with poor_hashes():
+        agree(Alone(Asof(JoinKind.LEFT, left, right, "l.v", "r.w", comparison, ("r.id",))), reference, drawn)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +189,7 @@ def test_equal_hashes_are_never_taken_for_equal_keys(
         (pa.uint64(), [0, 1, 1 << 40, 1 << 62]),
     ],
 )
-@pytest.mark.parametrize("comparison", [">=", ">", "<=", "<"])
+@pytest.mark.parametrize("comparison", COMPARISONS)
 def test_any_column_that_has_an_order_does(kind: pa.DataType, values: list[object], comparison: str) -> None:
     left, right = (pa.schema([(f"{side}.k", pa.int64()), (f"{side}.v", kind)]) for side in "lr")
     alone = Alone(
@@ -290,8 +264,3 @@ def test_updating_inputs_keep_everything() -> None:
     alone.on_batch([((1, "x", 5), 1)], [((1, "a", 3), 1), ((1, "b", 4), 1)])
     alone.on_watermark(100, 100)
     assert alone.on_batch([((1, "x", 3), 1)], []) == Counter({(1, "x", 5, 1, "b", 4): -1, (1, "x", 3, 1, "a", 3): 1})
-
-
-def table(schema: pa.Schema, rows: Sequence[Row]) -> pa.Table:
-    columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
-    return pa.Table.from_arrays(columns, schema=schema)

@@ -13,17 +13,9 @@ from joins.dataflow import Alignment, Ingest, JoinKind, LatestOnce, Port
 from joins.reference import Record
 from joins.reference_ordered import Arrived, ReferenceLatest
 from tests.joins.alone import Alone
-from tests.joins.harness import LEFT, RIGHT, port
+from tests.joins.harness import IDS, LEFT, RIGHT, agree, port, records, steps
 
-KEYED = (Ingest.UPSERT, Ingest.CHANGELOG_KV)
-nullable_int = st.one_of(st.none(), st.integers(0, 2))
-
-
-def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
-    key = st.integers(0, 2) if ingest in KEYED else nullable_int
-    row = st.tuples(key, st.sampled_from("abc"), nullable_int)
-    delta = st.just(1) if ingest is Ingest.APPEND else st.sampled_from([1, 1, -1])
-    return st.lists(st.tuples(row, delta), max_size=5)
+COLUMNS = IDS, st.one_of(st.none(), st.integers(0, 2))
 
 
 def keyed_by(one: Port, columns: int) -> Port:
@@ -45,11 +37,7 @@ def test_it_is_the_reference(kind: JoinKind, right: Ingest, columns: int, data: 
     alone = Alone(spec)
     key = tuple(range(columns))
     reference = ReferenceLatest(kind, Arrived(left, (0,), key), Arrived(right, (0,), key), (3, 3))
-    steps = st.tuples(records(left), records(right), st.booleans())
-    for left_records, right_records, restart in data.draw(st.lists(steps, max_size=10)):
-        assert alone.on_batch(left_records, right_records) == reference.on_batch(left_records, right_records)
-        if restart:
-            alone.restart()
+    agree(alone, reference, data.draw(steps(records(left, *COLUMNS), records(right, *COLUMNS))))
 
 
 def test_of_rows_that_stay_only_the_last_of_each_key_is_kept() -> None:

@@ -10,20 +10,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from joins.dataflow import Alignment, AsofOnce, Enrichment, Ingest, JoinKind
-from joins.reference import Record, ReferenceEnrichment, ReferenceSide
+from joins.reference import ReferenceEnrichment
 from joins.reference_ordered import Arrived, ReferenceAsofAligned, always
 from tests.joins.alone import Alone
-from tests.joins.harness import LEFT, RIGHT, LeftBelowRight, left_below_right, port
+from tests.joins.harness import (
+    COMPARISONS,
+    IDS,
+    INNER_OR_LEFT,
+    INPUTS,
+    LEFT,
+    RIGHT,
+    LeftBelowRight,
+    agree,
+    left_below_right,
+    port,
+    records,
+    side,
+    steps,
+)
 
-KEYED = (Ingest.UPSERT, Ingest.CHANGELOG_KV)
-INPUTS = (Ingest.APPEND, Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG)
 
-
-def records(ingest: Ingest, latest: int = 3) -> st.SearchStrategy[list[Record]]:
-    key = st.integers(0, 2) if ingest in KEYED else st.sampled_from([0, 1, 1, None])
-    row = st.tuples(key, st.sampled_from("abc"), st.one_of(st.integers(0, latest), st.none()))
-    delta = st.just(1) if ingest is Ingest.APPEND else st.sampled_from([1, 1, -1])
-    return st.lists(st.tuples(row, delta), max_size=6)
+def up_to(latest: int) -> st.SearchStrategy[int | None]:
+    return st.one_of(st.integers(0, latest), st.none())
 
 
 @settings(max_examples=80, deadline=None)
@@ -36,14 +44,10 @@ def records(ingest: Ingest, latest: int = 3) -> st.SearchStrategy[list[Record]]:
 def test_semi_and_anti_give_left_rows_alone(kind: JoinKind, right: Ingest, residual: bool, data: st.DataObject) -> None:
     condition = LeftBelowRight() if residual else None
     alone = Alone(Enrichment(kind, port(LEFT, Ingest.APPEND), port(RIGHT, right), (), condition))
-    reference = ReferenceEnrichment(kind, (0,), ReferenceSide(right, (0,), (0, 1)), 3)
+    reference = ReferenceEnrichment(kind, (0,), side(right), 3)
     if residual:
         reference.condition = left_below_right
-    steps = st.tuples(records(Ingest.APPEND), records(right), st.booleans())
-    for left_records, right_records, restart in data.draw(st.lists(steps, max_size=10)):
-        assert alone.on_batch(left_records, right_records) == reference.on_batch(left_records, right_records)
-        if restart:
-            alone.restart()
+    agree(alone, reference, data.draw(steps(records(Ingest.APPEND, IDS, up_to(3)), records(right, IDS, up_to(3)))))
 
 
 def test_a_left_row_without_a_key_matches_nothing() -> None:
@@ -55,8 +59,8 @@ def test_a_left_row_without_a_key_matches_nothing() -> None:
 
 @settings(max_examples=120, deadline=None)
 @given(
-    kind=st.sampled_from([JoinKind.INNER, JoinKind.LEFT]),
-    comparison=st.sampled_from([">=", ">", "<=", "<"]),
+    kind=INNER_OR_LEFT,
+    comparison=st.sampled_from(COMPARISONS),
     keep=st.integers(1, 3),
     lag=st.integers(1, 3),
     residual=st.booleans(),
@@ -83,8 +87,9 @@ def test_aligned_asof_is_the_reference(
     reference = ReferenceAsofAligned(kind, (0,), right, (3, 3), (2, 2), comparison, keep, lag, condition)
     silent, reached = data.draw(st.integers(0, 3)), 0
     moves = st.sampled_from([0, 1, 2, 5])
-    steps = st.tuples(records(Ingest.APPEND, 20), records(Ingest.APPEND, 20), moves, st.booleans())
-    for step, (left_records, right_records, move, restart) in enumerate(data.draw(st.lists(steps, max_size=12))):
+    rows = records(Ingest.APPEND, IDS, up_to(20))
+    drawn = data.draw(st.lists(st.tuples(rows, rows, moves, st.booleans()), max_size=12))
+    for step, (left_records, right_records, move, restart) in enumerate(drawn):
         assert alone.on_batch(left_records, right_records) == reference.on_batch(left_records, right_records)
         reached += move
         watermark = None if step < silent else reached
@@ -107,17 +112,8 @@ def test_an_aligned_left_row_is_answered_from_what_is_held_then(kind: JoinKind) 
 
 
 def test_versions_that_a_waiting_row_asks_for_stay_until_it_is_answered() -> None:
-    spec = AsofOnce(
-        JoinKind.LEFT,
-        port(LEFT, Ingest.APPEND),
-        port(RIGHT, Ingest.APPEND),
-        "l.v",
-        "r.w",
-        ">=",
-        keep_versions=1,
-        alignment=Alignment("l.v", 1),
-    )
-    alone = Alone(spec)
+    left, right = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)
+    alone = Alone(AsofOnce(JoinKind.LEFT, left, right, "l.v", "r.w", ">=", 1, alignment=Alignment("l.v", 1)))
     alone.on_batch([((1, "x", 5), 1)], [((1, "a", at), 1) for at in range(20)])
     assert alone.held("0.right") == 15, "those from 5 on; 5 itself is the newest that is not after the left row"
     assert alone.on_watermark(None, 10) == Counter({(1, "x", 5, 1, "a", 5): 1})
@@ -125,18 +121,8 @@ def test_versions_that_a_waiting_row_asks_for_stay_until_it_is_answered() -> Non
 
 
 def test_a_row_that_waits_by_another_time_than_it_asks_by_keeps_all_versions() -> None:
-    left = port(LEFT.append(pa.field("l.at", pa.int64())), Ingest.APPEND)
-    spec = AsofOnce(
-        JoinKind.LEFT,
-        left,
-        port(RIGHT, Ingest.APPEND),
-        "l.v",
-        "r.w",
-        ">=",
-        keep_versions=1,
-        alignment=Alignment("l.at", 1),
-    )
-    alone = Alone(spec)
+    left, right = port(LEFT.append(pa.field("l.at", pa.int64())), Ingest.APPEND), port(RIGHT, Ingest.APPEND)
+    alone = Alone(AsofOnce(JoinKind.LEFT, left, right, "l.v", "r.w", ">=", 1, alignment=Alignment("l.at", 1)))
     alone.on_batch([((1, "x", 2, 50), 1)], [((1, "a", at), 1) for at in range(20)])
     assert alone.on_watermark(None, 51) == Counter({(1, "x", 2, 50, 1, "a", 2): 1})
     assert alone.held("0.right") == 1

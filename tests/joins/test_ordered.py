@@ -12,14 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import changelog.rows
-import joins.arrangement
 from changelog.changes import DELTA, Changes
-from changelog.hashing import Hashes, row_hashes
 from changelog.rows import Positions
+from joins import reference
 from joins.arrangement import Arrangement, Matches
+from joins.durable import DurableCopy
 from joins.ordered import EARLIEST, LATEST, NEVER, Approach, by_word_and_time, covered, shifted, times_of
-from joins.store import Entry, RunStore
+from joins.store import RunStore
+from tests.joins import harness
+from tests.joins.harness import net, poor_hashes
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.timestamp("ms")), ("v", pa.string())])
 Row = tuple[int | None, int | None, str]
@@ -31,9 +32,7 @@ spans = st.tuples(keys, st.one_of(times, st.just(EARLIEST)), st.one_of(times, st
 
 
 def table(content: Sequence[Row]) -> pa.Table:
-    columns = [[row[place] for row in content] for place in range(3)]
-    arrays = [pa.array(column, pa_field.type) for column, pa_field in zip(columns, SCHEMA, strict=True)]
-    return pa.Table.from_arrays(arrays, schema=SCHEMA)
+    return harness.table(SCHEMA, content)
 
 
 @dataclass
@@ -42,7 +41,7 @@ class Model:
 
     null_safe: bool
     store: RunStore = field(default_factory=RunStore)
-    durable: dict[int, Entry] = field(default_factory=dict)
+    durable: DurableCopy = field(default_factory=DurableCopy)
     live: Counter[Row] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
@@ -68,11 +67,8 @@ class Model:
         return Counter({row: n for row, n in self.live.items() if n and row[1] is not None and row[1] < bound})
 
     def restart(self) -> None:
-        journal = self.store.flush()
-        for entry_id in journal.dropped:
-            del self.durable[entry_id]
-        self.durable.update(journal.added)
-        self.store = RunStore.restored(self.durable.items(), journal.scalars)
+        self.durable.save(self.store)
+        self.store = self.durable.restored()
         self.opened()
         if self.arrangement.expired is not None:
             self.live -= self.behind(self.arrangement.expired)
@@ -95,30 +91,18 @@ class Model:
         return Counter({row: n for row, n in fitting.items() if row[1] == best})
 
 
-def counted(found: pa.Table) -> Counter[Row]:
-    total: Counter[Row] = Counter()
-    plain = found.set_column(1, "t", found.column("t").cast(pa.int64()))
-    for key, at, value, delta in zip(*[column.to_pylist() for column in plain.columns], strict=True):
-        total[key, at, value] += delta
-    return Counter({row: n for row, n in total.items() if n})
+def counted(found: pa.Table) -> Counter[reference.Row]:
+    return net(found.set_column(1, "t", found.column("t").cast(pa.int64())))
 
 
-def by_probe(found: Matches, count: int) -> list[Counter[Row]]:
+def by_probe(found: Matches, count: int) -> list[Counter[reference.Row]]:
     return [counted(found.rows.filter(pa.array(found.probe == probe))) for probe in range(count)]
 
 
 @settings(max_examples=150, deadline=None)
 @given(null_safe=st.booleans(), poor=st.booleans(), data=st.data())
 def test_everything_found_is_what_plain_loops_find(null_safe: bool, poor: bool, data: st.DataObject) -> None:
-    """``poor``: all rows share one of two hashes, so that everything collides."""
-
-    def hashes(content: pa.Table, columns: list[str]) -> Hashes:
-        found = row_hashes(content, columns)
-        return found % np.uint64(2) << np.uint64(40) if poor else found
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joins.arrangement, "row_hashes", hashes)
-        patch.setattr(changelog.rows, "row_hashes", hashes)
+    with poor_hashes(poor):
         model = Model(null_safe)
         for _ in range(data.draw(st.integers(1, 12))):
             match data.draw(st.sampled_from(["insert", "insert", "insert", "expire", "restart"])):
@@ -227,18 +211,15 @@ def test_a_long_stretch_of_retracted_rows_is_passed_in_few_steps(monkeypatch: py
 
 
 def test_a_bound_that_moves_on_drops_entries_and_rewrites_what_is_half_gone() -> None:
-    store, durable = RunStore(), dict[int, Entry]()
+    store, durable = RunStore(), DurableCopy()
     arrangement = Arrangement(store, "a", SCHEMA, ["k"], order="t")
     for n in range(60):
         arrangement.insert(Changes.of(table([(key, n * 10 + key % 10, "x") for key in range(2000)])))
         arrangement.expire((n - 5) * 10)
-        journal = store.flush()
-        for entry_id in journal.dropped:
-            del durable[entry_id]
-        durable.update(journal.added)
+        durable.save(store)
         assert store.rows <= 2 * 6 * 2000
-        assert sum(entry.table.num_rows for entry in durable.values()) <= 4 * 6 * 2000
-    again = RunStore.restored(durable.items(), journal.scalars)
+        assert sum(entry.table.num_rows for entry in durable.entries.values()) <= 4 * 6 * 2000
+    again = durable.restored()
     rebuilt = Arrangement(again, "a", SCHEMA, ["k"], order="t")
     assert rebuilt.counts(table([(7, None, "")])).tolist() == [6]
     assert counted(rebuilt.expire(10_000).table) == counted(arrangement.expire(10_000).table)

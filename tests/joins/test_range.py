@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,21 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import changelog.rows
-import joins.arrangement
-from changelog.changes import DELTA, Changes
-from changelog.hashing import Hashes, row_hashes
-from joins.dataflow import Band, Ingest, JoinKind, Pad, Port, Range, Watermark
-from joins.local import LocalQuery
+from changelog.changes import Changes
+from joins.dataflow import Band, Ingest, JoinKind, Pad, Port, Range
 from joins.ordered import NEVER, times_of
 from joins.range import RangeOperator
-from joins.reference import Record, ReferenceSide, Row
+from joins.reference import Record, Row
 from joins.reference_range import ReferenceRange
-from joins.store import Entry, RunStore
-from tests.joins.harness import LEFT, RIGHT, dataflow, decoded, emitted, net, port
+from joins.store import RunStore
+from tests.joins.alone import Alone
+from tests.joins.harness import KEYED, LEFT, RIGHT, poor_hashes, port, side, watched
+from tests.joins.hosted import Hosted
 
-KEYED = (Ingest.UPSERT, Ingest.CHANGELOG_KV)
-INPUTS = (Ingest.APPEND, Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG, Ingest.CHANGES)
 bounds = st.one_of(st.none(), st.integers(-3, 3))
 
 
@@ -43,38 +38,6 @@ class Unordered:
 
 def ids_in_order(left: Row, right: Row) -> bool:
     return str(left[1]) <= str(right[1])
-
-
-def received(schema: pa.Schema, records: Sequence[Record], first: int) -> pa.Table:
-    """As a host hands rows over: counts are never NULL."""
-    rows = decoded(schema, records, first)
-    return rows.cast(rows.schema.set(len(rows.schema) - 1, pa.field(DELTA, pa.int32(), nullable=False)))
-
-
-@dataclass
-class Host:
-    """The operator alone, over a store that is made durable after each batch."""
-
-    spec: Range
-    store: RunStore = field(default_factory=RunStore)
-    durable: dict[int, Entry] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.operator = RangeOperator(self.spec, self.store, "0")
-
-    def on_batch(self, left: Sequence[Record], right: Sequence[Record], first: int = 0) -> Counter[Row]:
-        return net(self.operator.on_batch([received(LEFT, left, first), received(RIGHT, right, first)]).table)
-
-    def on_watermark(self, left: int | None, right: int | None) -> Counter[Row]:
-        return net(self.operator.on_watermark([left, right]).table)
-
-    def restart(self) -> None:
-        journal = self.store.flush()
-        for entry_id in journal.dropped:
-            del self.durable[entry_id]
-        self.durable.update(journal.added)
-        self.store = RunStore.restored(self.durable.items(), journal.scalars)
-        self.__post_init__()
 
 
 @dataclass
@@ -120,17 +83,15 @@ class Stream:
 def specification(
     kind: JoinKind, ingests: tuple[Ingest, Ingest], band: Band, null_safe: bool = False, residual: bool = False
 ) -> Range:
-    left = replace(port(LEFT, ingests[0]), watermark=Watermark("l.v", 0))
-    right = replace(port(RIGHT, ingests[1]), watermark=Watermark("r.w", 0))
+    left, right = watched(port(LEFT, ingests[0])), watched(port(RIGHT, ingests[1]))
     return Range(kind, left, right, band, (null_safe,), Unordered() if residual else None)
 
 
 def reference_of(spec: Range) -> ReferenceRange:
-    left, right = (ReferenceSide(one.ingest, (0,), (0, 1)) for one in (spec.left, spec.right))
     reference = ReferenceRange(
         spec.kind,
-        left,
-        right,
+        side(spec.left.ingest),
+        side(spec.right.ingest),
         (3, 3),
         (2, 2),
         spec.band.lower,
@@ -153,7 +114,7 @@ def moved(stream: Stream, data: st.DataObject, shift: int) -> int | None:
 @settings(max_examples=200, deadline=None)
 @given(
     kind=st.sampled_from(JoinKind),
-    ingests=st.tuples(st.sampled_from(INPUTS), st.sampled_from(INPUTS)),
+    ingests=st.tuples(st.sampled_from(Ingest), st.sampled_from(Ingest)),
     limits=st.tuples(bounds, bounds),
     shift=st.sampled_from([0, -2]),
     flags=st.fixed_dictionaries({"null_safe": st.booleans(), "residual": st.booleans()}),
@@ -173,18 +134,10 @@ def test_against_the_reference(
     poor: bool,
     data: st.DataObject,
 ) -> None:
-    """``poor``: all rows share one of two hashes, so that everything collides."""
-
-    def hashes(content: pa.Table, columns: list[str]) -> Hashes:
-        found = row_hashes(content, columns)
-        return found % np.uint64(2) << np.uint64(40) if poor else found
-
     band = Band("l.v", "r.w", *limits, left_shift=shift)
     spec = replace(specification(kind, ingests, band, **flags), closed=closed)
     left, right = (Stream(ingest, timeless=True, punctual=punctual) for ingest in ingests)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joins.arrangement, "row_hashes", hashes)
-        patch.setattr(changelog.rows, "row_hashes", hashes)
+    with poor_hashes(poor):
         compared(spec, left, right, data)
 
 
@@ -208,28 +161,28 @@ def test_append_output_against_the_reference(
 
 
 def compared(spec: Range, left: Stream, right: Stream, data: st.DataObject) -> None:
-    host, reference = Host(spec), reference_of(spec)
+    alone, reference = Alone(spec), reference_of(spec)
     batch = reference_of(replace(spec, append=False, closed=False))
     standing: Counter[Row] = Counter()
     whole: Counter[Row] = Counter()
     append = spec.append or spec.closed
-    for first in range(data.draw(st.integers(0, 8))):
+    for _ in range(data.draw(st.integers(0, 8))):
         rows = left.records(data), right.records(data)
-        changes = host.on_batch(*rows, first * 100)
+        changes = alone.on_batch(*rows)
         assert changes == reference.on_batch(*rows)
         whole.update(batch.on_batch(*rows))
         at = moved(left, data, spec.band.left_shift or 0), moved(right, data, 0)
-        passed = host.on_watermark(*at)
+        passed = alone.on_watermark(*at)
         assert passed == reference.on_watermark(left.now or None, right.now or None)
         standing.update(changes)
         standing.update(passed)
         assert min(standing.values(), default=0) >= 0
         assert not append or min([*changes.values(), *passed.values()], default=0) >= 0
         if data.draw(st.booleans()):
-            host.restart()
-    standing.update(host.on_watermark(10**6, 10**6))
+            alone.restart()
+    standing.update(alone.on_watermark(10**6, 10**6))
     if spec.band.lower is not None and spec.band.upper is not None:
-        assert forgotten(host.store)
+        assert forgotten(alone.store)
     if left.punctual and not spec.closed:
         assert +standing == +whole
 
@@ -255,11 +208,11 @@ def test_a_padded_row_leaves_at_once_or_once() -> None:
     """The band is [-5, 5]: a left row at 10 can be matched until the right watermark has passed 15."""
     spec = append_only(JoinKind.LEFT, -5, 5)
     padded = (1, "a", 10, None, None, None)
-    updating, append = Host(spec), Host(replace(spec, append=True))
+    updating, append = Alone(spec), Alone(replace(spec, append=True))
     assert updating.on_batch([row(10)], []) == {padded: 1}
     assert append.on_batch([row(10)], []) == {}
-    for host in (updating, append):
-        assert host.on_watermark(12, 15) == {}
+    for one in (updating, append):
+        assert one.on_watermark(12, 15) == {}
     assert updating.on_batch([], [row(15)]) == {padded: -1, (1, "a", 10, 1, "a", 15): 1}
     assert append.on_batch([row(11)], []) == {}
     assert append.on_watermark(12, 16) == {padded: 1}
@@ -270,78 +223,78 @@ def test_a_padded_row_leaves_at_once_or_once() -> None:
 def test_what_matched_a_row_that_has_gone_is_not_padded_again() -> None:
     """In a join with retractions too: the row that was matched last is taken back, the one before has gone."""
     for ingest in (Ingest.APPEND, Ingest.CHANGELOG):
-        host = Host(specification(JoinKind.LEFT, (ingest, ingest), Band("l.v", "r.w", -10, 10)))
-        host.on_batch([row(100)], [row(95)])
-        assert host.on_watermark(106, 98) == {}
-        assert host.on_batch([], [row(108, "b")]) == {(1, "a", 100, 1, "b", 108): 1}
-    assert host.on_batch([], [((1, "b", 108), -1)]) == {(1, "a", 100, 1, "b", 108): -1}
+        alone = Alone(specification(JoinKind.LEFT, (ingest, ingest), Band("l.v", "r.w", -10, 10)))
+        alone.on_batch([row(100)], [row(95)])
+        assert alone.on_watermark(106, 98) == {}
+        assert alone.on_batch([], [row(108, "b")]) == {(1, "a", 100, 1, "b", 108): 1}
+    assert alone.on_batch([], [((1, "b", 108), -1)]) == {(1, "a", 100, 1, "b", 108): -1}
 
 
 def test_a_row_that_comes_too_late_to_stay_meets_what_is_held() -> None:
     """The right side is far ahead: nothing that is yet to come can match the left row, and it goes in its batch."""
-    host = Host(replace(append_only(JoinKind.LEFT, -5, 5), append=True))
-    host.on_batch([], [row(14), row(50)])
-    assert host.on_watermark(9, 50) == {}
-    assert host.on_batch([row(10), row(11, "b", 2)], []) == {(1, "a", 10, 1, "a", 14): 1}
-    assert host.on_watermark(9, 50) == {(2, "b", 11, None, None, None): 1}
-    assert host.store.rows == 2
+    alone = Alone(replace(append_only(JoinKind.LEFT, -5, 5), append=True))
+    alone.on_batch([], [row(14), row(50)])
+    assert alone.on_watermark(9, 50) == {}
+    assert alone.on_batch([row(10), row(11, "b", 2)], []) == {(1, "a", 10, 1, "a", 14): 1}
+    assert alone.on_watermark(9, 50) == {(2, "b", 11, None, None, None): 1}
+    assert alone.store.rows == 2
 
 
 def test_retractions_of_rows_that_have_gone_are_unfounded() -> None:
     for ingest in (Ingest.CHANGES, Ingest.CHANGELOG, Ingest.CHANGELOG_KV):
-        host = Host(specification(JoinKind.FULL, (ingest, ingest), Band("l.v", "r.w", 0, 0)))
-        host.on_batch([row(1), row(9, "b")], [row(1)])
-        host.on_watermark(5, 5)
-        assert host.on_batch([((1, "a", 1), -1)], [((1, "a", 1), -1)]) == {}
-        assert host.operator.unfounded == 2
-        assert host.on_batch([((1, "b", 9), -1)], []) == {(1, "b", 9, None, None, None): -1}
+        alone = Alone(specification(JoinKind.FULL, (ingest, ingest), Band("l.v", "r.w", 0, 0)))
+        alone.on_batch([row(1), row(9, "b")], [row(1)])
+        alone.on_watermark(5, 5)
+        assert alone.on_batch([((1, "a", 1), -1)], [((1, "a", 1), -1)]) == {}
+        assert alone.operator.unfounded == 2
+        assert alone.on_batch([((1, "b", 9), -1)], []) == {(1, "b", 9, None, None, None): -1}
 
 
 def test_a_row_that_may_be_taken_back_stays_until_its_own_watermark_has_passed_it() -> None:
     """The right side is ahead; a delete of the left row that is on time still finds it."""
-    host = Host(specification(JoinKind.INNER, (Ingest.CHANGELOG, Ingest.APPEND), Band("l.v", "r.w", 0, 0)))
-    host.on_batch([row(10)], [row(10)])
-    host.on_watermark(10, 40)
-    assert host.on_batch([((1, "a", 10), -1)], []) == {(1, "a", 10, 1, "a", 10): -1}
+    alone = Alone(specification(JoinKind.INNER, (Ingest.CHANGELOG, Ingest.APPEND), Band("l.v", "r.w", 0, 0)))
+    alone.on_batch([row(10)], [row(10)])
+    alone.on_watermark(10, 40)
+    assert alone.on_batch([((1, "a", 10), -1)], []) == {(1, "a", 10, 1, "a", 10): -1}
 
 
 def test_a_closed_window_gives_its_rows_once() -> None:
     """A window of 10 by its start: rows of it come until both watermarks are 10 beyond; the shift says so."""
     band = Band("l.v", "r.w", 0, 0, left_shift=-9, right_shift=-9)
     spec = specification(JoinKind.FULL, (Ingest.CHANGELOG, Ingest.CHANGELOG), band)
-    host = Host(replace(spec, closed=True))
-    assert host.on_batch([row(0), row(0, "b", 2)], []) == {}
-    assert host.on_batch([], [row(0), row(10, "c", 3)]) == {}
-    assert host.on_batch([((2, "b", 0), -1), row(0, "d", 2)], []) == {}
-    assert host.on_watermark(9, 30) == {}
-    assert host.on_watermark(10, 30) == {(1, "a", 0, 1, "a", 0): 1, (2, "d", 0, None, None, None): 1}
-    assert host.on_batch([((1, "a", 0), -1)], [((1, "a", 0), -1)]) == {}
-    assert host.on_watermark(20, 30) == {(None, None, None, 3, "c", 10): 1}
-    assert host.on_watermark(40, 40) == {}
-    assert host.store.rows == 0
+    alone = Alone(replace(spec, closed=True))
+    assert alone.on_batch([row(0), row(0, "b", 2)], []) == {}
+    assert alone.on_batch([], [row(0), row(10, "c", 3)]) == {}
+    assert alone.on_batch([((2, "b", 0), -1), row(0, "d", 2)], []) == {}
+    assert alone.on_watermark(9, 30) == {}
+    assert alone.on_watermark(10, 30) == {(1, "a", 0, 1, "a", 0): 1, (2, "d", 0, None, None, None): 1}
+    assert alone.on_batch([((1, "a", 0), -1)], [((1, "a", 0), -1)]) == {}
+    assert alone.on_watermark(20, 30) == {(None, None, None, 3, "c", 10): 1}
+    assert alone.on_watermark(40, 40) == {}
+    assert alone.store.rows == 0
 
 
 def test_a_one_sided_band_forgets_one_side() -> None:
-    host = Host(append_only(JoinKind.INNER, 0, None))
-    host.on_batch([row(10)], [row(5)])
-    host.on_watermark(1000, 1000)
-    assert host.on_batch([row(2000)], []) == {(1, "a", 2000, 1, "a", 5): 1}
-    host.on_watermark(3000, 3000)
-    assert [len(runs) for runs in host.store.runs.values()] == [0, 1]
+    alone = Alone(append_only(JoinKind.INNER, 0, None))
+    alone.on_batch([row(10)], [row(5)])
+    alone.on_watermark(1000, 1000)
+    assert alone.on_batch([row(2000)], []) == {(1, "a", 2000, 1, "a", 5): 1}
+    alone.on_watermark(3000, 3000)
+    assert [len(runs) for runs in alone.store.runs.values()] == [0, 1]
 
 
 def test_a_band_needs_no_key() -> None:
     left, right = (replace(port(schema, Ingest.APPEND), keys=()) for schema in (LEFT, RIGHT))
-    host = Host(Range(JoinKind.LEFT, left, right, Band("l.v", "r.w", -1, 1)))
-    found = host.on_batch([row(1, key=7), row(5, key=8)], [row(2, key=9)])
+    alone = Alone(Range(JoinKind.LEFT, left, right, Band("l.v", "r.w", -1, 1)))
+    found = alone.on_batch([row(1, key=7), row(5, key=8)], [row(2, key=9)])
     assert found == {(7, "a", 1, 9, "a", 2): 1, (8, "a", 5, None, None, None): 1}
-    host.restart()
-    assert host.on_batch([], [row(6)]) == {(8, "a", 5, 1, "a", 6): 1, (8, "a", 5, None, None, None): -1}
+    alone.restart()
+    assert alone.on_batch([], [row(6)]) == {(8, "a", 5, 1, "a", 6): 1, (8, "a", 5, None, None, None): -1}
 
 
 def test_pads_may_hold_the_default_of_their_type() -> None:
-    host = Host(replace(append_only(JoinKind.FULL, 0, 0), pad=Pad.DEFAULT))
-    assert host.on_batch([row(1)], [row(2)]) == {(1, "a", 1, 0, "", 0): 1, (0, "", 0, 1, "a", 2): 1}
+    alone = Alone(replace(append_only(JoinKind.FULL, 0, 0), pad=Pad.DEFAULT))
+    assert alone.on_batch([row(1)], [row(2)]) == {(1, "a", 1, 0, "", 0): 1, (0, "", 0, 1, "a", 2): 1}
 
 
 @pytest.mark.parametrize(("unit", "per_ms"), [("s", 0.001), ("ms", 1), ("us", 1000), ("ns", 1_000_000)])
@@ -361,19 +314,16 @@ def test_a_watermark_is_exact_at_the_precision_of_the_column(unit: str, per_ms: 
 
 def test_in_a_query_state_goes_for_keys_that_never_return() -> None:
     """Late rows are left out, and counted; the watermark of a side is its greatest time less the delay."""
-    left = replace(port(LEFT, Ingest.APPEND), watermark=Watermark("l.v", 2))
-    right = replace(port(RIGHT, Ingest.APPEND), watermark=Watermark("r.w", 2))
-    flow = dataflow(Range(JoinKind.LEFT, left, right, Band("l.v", "r.w", -3, 3), append=True))
-    scans = (replace(flow.scans[0], watermark=left.watermark), replace(flow.scans[1], watermark=right.watermark))
-    query = LocalQuery(replace(flow, scans=scans))
+    left, right = (watched(port(schema, Ingest.APPEND), delay_ms=2) for schema in (LEFT, RIGHT))
+    hosted = Hosted(Range(JoinKind.LEFT, left, right, Band("l.v", "r.w", -3, 3), append=True))
     padded = {n: (n, "a", n, None, None, None) for n in range(100)}
-    first = emitted(query, [row(n, key=n) for n in range(100)], [row(50, key=50)], 0)
+    first = hosted.on_batch([row(n, key=n) for n in range(100)], [row(50, key=50)])
     assert first == {(50, "a", 50, 50, "a", 50): 1} | {padded[n]: 1 for n in range(48 - 3)}
-    assert emitted(query, [], [row(99, key=200)], 1) == {padded[n]: 1 for n in range(48 - 3, 97 - 3) if n != 50}
-    query.restart()
-    assert emitted(query, [row(96, key=200)], [], 2) == {}
-    assert query.counters["late"] == 1
-    assert emitted(query, [row(97, key=200)], [], 3) == {(200, "a", 97, 200, "a", 99): 1}
+    assert hosted.on_batch([], [row(99, key=200)]) == {padded[n]: 1 for n in range(48 - 3, 97 - 3) if n != 50}
+    hosted.restart()
+    assert hosted.on_batch([row(96, key=200)], []) == {}
+    assert hosted.query.counters["late"] == 1
+    assert hosted.on_batch([row(97, key=200)], []) == {(200, "a", 97, 200, "a", 99): 1}
 
 
 def test_one_step_of_the_watermark_clears_a_million_rows() -> None:

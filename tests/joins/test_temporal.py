@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,15 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from joins.dataflow import Ingest, JoinKind, Port, Temporal
-from joins.reference import Record, Row
+from joins.reference import Row
 from joins.reference_ordered import Arrived, ReferenceTemporal
 from tests.joins.alone import Alone
-from tests.joins.harness import LEFT, port
+from tests.joins.harness import IDS, INNER_OR_LEFT, LEFT, after, port, records
 
 VERSIONS = pa.schema([("r.k", pa.int64()), ("r.w", pa.int64()), ("r.gone", pa.bool_()), ("r.t", pa.int64())])
 RIGHT = Port(VERSIONS, ("r.k",), Ingest.APPEND)
-LEFTS = (Ingest.APPEND, Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG, Ingest.CHANGES)
-KINDS = st.sampled_from([JoinKind.INNER, JoinKind.LEFT])
+TIMES = st.sampled_from([0, 1, 2, 3, 5, None])
 
 
 @dataclass(frozen=True)
@@ -36,36 +34,12 @@ def odd_version(left: Row, right: Row) -> bool:
     return int(str(right[1])) % 2 == 1
 
 
-def lefts(ingest: Ingest, nullable: bool = True) -> st.SearchStrategy[list[Record]]:
-    keyed = ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV)
-    key = st.integers(0, 2) if keyed else st.sampled_from([0, 1, 1, None])
-    times = st.sampled_from([0, 1, 2, 3, 5, None] if nullable else [0, 1, 2, 3, 5])
-    delta = st.just(1) if ingest is Ingest.APPEND else st.sampled_from([1, 1, -1])
-    return st.lists(st.tuples(st.tuples(key, st.sampled_from("abc"), times), delta), max_size=5)
-
-
-versions = st.lists(
-    st.tuples(
-        st.tuples(
-            st.sampled_from([0, 1, 1, None]),
-            st.integers(0, 3),
-            st.sampled_from([True, False, False, None]),
-            st.sampled_from([0, 1, 2, 3, 5, None]),
-        ),
-        st.just(1),
-    ),
-    max_size=5,
-)
+versions = records(Ingest.APPEND, st.integers(0, 3), st.sampled_from([True, False, False, None]), TIMES)
 moves = st.tuples(st.sampled_from([None, 0, 1, 3]), st.sampled_from([None, 0, 1, 3]))
 
 
-def after(records: Sequence[Record], first: int) -> list[Record]:
-    """The records as far after ``first`` as they were after 0."""
-    return [((*row[:-1], None if row[-1] is None else int(str(row[-1])) + first), delta) for row, delta in records]
-
-
 @settings(max_examples=120, deadline=None)
-@given(kind=KINDS, left=st.sampled_from(LEFTS), deletes=st.booleans(), residual=st.booleans(), data=st.data())
+@given(kind=INNER_OR_LEFT, left=st.sampled_from(Ingest), deletes=st.booleans(), residual=st.booleans(), data=st.data())
 def test_it_is_the_reference(kind: JoinKind, left: Ingest, deletes: bool, residual: bool, data: st.DataObject) -> None:
     """Insertions come no earlier than the watermarks; retractions may, of rows that were answered or were not."""
     condition = OddVersion() if residual else None
@@ -78,7 +52,7 @@ def test_it_is_the_reference(kind: JoinKind, left: Ingest, deletes: bool, residu
     reached = [0, 0]
     standing: Counter[Row] = Counter()
     for left_records, right_records, (moved_left, moved_right), restart in data.draw(
-        st.lists(st.tuples(lefts(left), versions, moves, st.booleans()), max_size=10)
+        st.lists(st.tuples(records(left, IDS, TIMES), versions, moves, st.booleans()), max_size=10)
     ):
         taken = []
         if left is not Ingest.APPEND and reference.left.rows:

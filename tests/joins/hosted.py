@@ -1,0 +1,56 @@
+"""An operator in the in-process host: a query of two scans into it, cut into buckets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from changelog.schema import StreamSchema
+from joins.dataflow import Dataflow, Edge, Node, Operator, Scan, Sink
+from joins.local import LocalQuery
+from joins.operators import ports
+from joins.reference import Record, Row
+from tests.joins.harness import LEFT, RIGHT, decoded, net
+
+_BUCKETS = 3
+"""The few keys of the tests are in all of them."""
+
+
+@dataclass
+class Hosted:
+    """``spec`` at work on the records of LEFT and RIGHT; arrivals are counted over all batches."""
+
+    spec: Operator
+    arrived: int = 0
+
+    def __post_init__(self) -> None:
+        self.query = LocalQuery(_dataflow(self.spec), _BUCKETS)
+
+    def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
+        return net(self.rows(left, right))
+
+    def rows(self, left: Sequence[Record], right: Sequence[Record]) -> pa.Table | None:
+        """What the batch sends to the sink, as it is written."""
+        rows = {0: decoded(LEFT, left, self.arrived), 1: decoded(RIGHT, right, self.arrived)}
+        self.arrived += max(len(left), len(right))
+        return self.query.feed(rows)
+
+    def restart(self) -> None:
+        self.query.restart()
+
+
+def _dataflow(operator: Operator) -> Dataflow:
+    """Two scans into ``operator``, its output to a sink that is not exchanged."""
+    scans = tuple(
+        Scan(StreamSchema(name, ()), name, (), (), edge, port.watermark)
+        for edge, (name, port) in enumerate(zip("lr", ports(operator), strict=True))
+    )
+    return Dataflow(
+        scans=scans,
+        nodes=(Node(1, operator, (0, 1), (), 2),),
+        edges=(Edge(0, 1, (LEFT.names[0],)), Edge(1, 1, (RIGHT.names[0],)), Edge(2, 2, ())),
+        sink=Sink(2, (*LEFT.names, *RIGHT.names), (), (), True, False),
+    )
