@@ -14,7 +14,7 @@ from joins.dataflow import Dataflow, Port
 from joins.level import Late, late_of
 from joins.operators import ports
 from spark_jobs.job import Job
-from spark_jobs.sink import Message
+from spark_jobs.outbox import Message
 
 LATE_ROWS = pa.schema(
     [("value", pa.string()), ("input", pa.string()), ("event_time", pa.string()), ("watermark", pa.string())]

@@ -17,8 +17,9 @@ from spark_jobs import counts
 from spark_jobs.blob import unpack
 from spark_jobs.job import Job, opened
 from spark_jobs.late import late_messages
+from spark_jobs.outbox import Message, Outgoing
 from spark_jobs.parcel import COUNTS, LATE, REJECTED, TOPIC, Parcel, from_batch, in_order
-from spark_jobs.sink import Message, Outgoing, write_once
+from spark_jobs.sink import write_once
 from spark_jobs.task import batch_id, partition
 
 _SLICE_ROWS = 50_000

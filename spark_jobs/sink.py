@@ -23,9 +23,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from changelog.errors import ServiceUnavailable
-
-Message = dict[str, Any]
-"""``key``, ``value``, and where needed ``headers``."""
+from spark_jobs.outbox import OVERHEAD_BYTES, QUEUE_BYTES, Outbox, Outgoing
 
 _LOG = logging.getLogger("librdkafka")
 _LOG.addHandler(logging.NullHandler())
@@ -36,9 +34,6 @@ _RECOVERY = "none"
 """The library's other strategy forgets the brokers when all are lost. Where one of them coordinates transactions, the
 next call then waits for ever, whatever its time-out, also when the broker is back.
 """
-_CHUNK = 20_000
-_QUEUE_BYTES = 1 << 30
-_OVERHEAD_BYTES = 600
 _CALL_S = 30.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
@@ -46,7 +41,6 @@ _LONGEST_PAUSE_S = 5.0
 _AUTHENTICATION = KafkaError._AUTHENTICATION  # noqa: SLF001
 _FENCED = KafkaError._FENCED  # noqa: SLF001
 _INVALID_ARG = KafkaError._INVALID_ARG  # noqa: SLF001
-_TIMED_OUT = KafkaError._TIMED_OUT  # noqa: SLF001
 _HOPELESS = frozenset(
     {
         KafkaError.MSG_SIZE_TOO_LARGE,
@@ -80,24 +74,14 @@ class Target:
         return f"{self.identity}-{partition}"
 
 
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """Some messages for one topic."""
-
-    topic: str
-    messages: list[Message]
-    with_headers: bool = False
-    """``produce_batch`` takes no headers."""
-
-
 class Writer:
     """An initialised transactional producer of one partition, and the partition's mark."""
 
     def __init__(self, target: Target, partition: int) -> None:
         self._place = TopicPartition(target.marks, partition)
         self._call_s = target.call_s
-        self._queued_bytes = 0
         self._producer = Producer(producer_settings(target, partition))
+        self._outbox = Outbox(self._producer, self._call_s)
         # Aborts what a predecessor left open; only then is the mark final.
         self._producer.init_transactions(self._call_s)
         marks = _marks_reader(target.brokers, target.identity)
@@ -106,34 +90,14 @@ class Writer:
 
     def write(self, batch_id: int, outgoing: Iterable[Outgoing]) -> None:
         """One transaction: the mark first, so that a fenced writer fails before it has sent its records."""
-        self._queued_bytes = 0
         self._producer.begin_transaction()
         next_offset = TopicPartition(self._place.topic, self._place.partition, batch_id + 1)
         self._producer.send_offsets_to_transaction([next_offset], self._group, self._call_s)
         for part in outgoing:
-            self._send(part)
+            self._outbox.send(part)
         self._producer.commit_transaction(self._call_s)
+        self._outbox.emptied()
         self.mark = batch_id
-
-    def _send(self, part: Outgoing) -> None:
-        """In order: a full queue would refuse a message and take the next one, so it never gets full."""
-        for start in range(0, len(part.messages), _CHUNK):
-            chunk = part.messages[start : start + _CHUNK]
-            size = sum(_OVERHEAD_BYTES + len(message["value"] or b"") for message in chunk)
-            if self._queued_bytes + size > _QUEUE_BYTES:
-                self._flush()
-            self._queued_bytes += size
-            if part.with_headers:
-                for message in chunk:
-                    self._producer.produce(part.topic, **message)
-            else:
-                self._producer.produce_batch(part.topic, chunk)
-            self._producer.poll(0)
-
-    def _flush(self) -> None:
-        if self._producer.flush(self._call_s):
-            raise KafkaException(KafkaError(_TIMED_OUT, "the queue of messages was not sent in time"))
-        self._queued_bytes = 0
 
 
 writers: dict[str, Writer] = {}
@@ -240,7 +204,7 @@ def producer_settings(target: Target, partition: int) -> dict[str, Any]:
         "reconnect.backoff.max.ms": 1000,
         # The partitioner of the Java client, so that keys meet those of other producers in their partitions.
         "partitioner": "murmur2_random",
-        "queue.buffering.max.messages": 2 * _QUEUE_BYTES // _OVERHEAD_BYTES,
-        "queue.buffering.max.kbytes": 2 * _QUEUE_BYTES // 1024 - 1,
+        "queue.buffering.max.messages": 2 * QUEUE_BYTES // OVERHEAD_BYTES,
+        "queue.buffering.max.kbytes": 2 * QUEUE_BYTES // 1024 - 1,
         "logger": _LOG,
     }

@@ -21,6 +21,7 @@ from changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from changelog.row_reader import WIRE_DELTA
 from changelog.schema import ARRIVAL, TIME, Kind, StreamSchema
 from services.session.kafka_topics import broker_silent
+from spark_jobs.outbox import refusal
 from spark_jobs.reading import RECORDS
 from sql.statements import Literal
 from sql.suggest import suggestion
@@ -167,7 +168,9 @@ class TopicWriter:
 
         messages = [{"key": key, "value": value} for key, value in zip(records.keys, records.values, strict=True)]
         for start in range(0, len(messages), _CHUNK):
-            producer.produce_batch(topic, messages[start : start + _CHUNK], on_delivery=delivered)
+            chunk = messages[start : start + _CHUNK]
+            refused = refusal(chunk, producer.produce_batch(topic, chunk, on_delivery=delivered))
+            failures += [] if refused is None else [refused]
             producer.poll(0)
         left = producer.flush(self.timeout_s)
         if failures:

@@ -16,6 +16,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from changelog.errors import RecordsGone
+from spark_jobs.outbox import Outbox, Outgoing
 from spark_jobs.sink import Target, Waiting, is_fenced, producer_settings
 
 _ROOM_S = 0.05
@@ -52,6 +53,7 @@ class Transactions:
         self._remembered = False
         self._memo_end: int | None = None
         self._producer = Producer(producer_settings(place.target, place.partition))
+        self._outbox = Outbox(self._producer, self._call_s)
         self._producer.init_transactions(self._call_s)
         self.position = self._committed()
 
@@ -81,24 +83,15 @@ class Transactions:
 
     def write(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> None:
         """Messages in order, their partitions by their keys."""
-        produce = self._producer.produce
-        # A refused message is sent again before the next one, so the order holds.
-        for key, value in zip(keys, values, strict=True):
-            try:
-                produce(topic, value, key)
-            except BufferError:
-                self._with_room(produce, topic, value, key)
-        self._producer.poll(0)
+        messages = [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
+        self._outbox.send(Outgoing(topic, messages))
 
     def remember(self, topic: str, updates: Iterable[tuple[bytes, bytes | None]]) -> None:
         """Records of the memo's topic, in the partition of the same number as that of the input."""
-        produce, partition, delivered = self._producer.produce, self._place.partition, self._memo_delivered
         self._remembered = True
-        for key, value in updates:
-            try:
-                produce(topic, value, key, partition, delivered)
-            except BufferError:
-                self._with_room(produce, topic, value, key, partition, delivered)
+        told = self._memo_delivered
+        messages = [{"key": key, "value": value, "callback": told} for key, value in updates]
+        self._outbox.send(Outgoing(topic, messages, partition=self._place.partition))
 
     def _memo_delivered(self, error: KafkaError | None, message: Message) -> None:
         # A failure is told by the commit.
@@ -107,20 +100,8 @@ class Transactions:
 
     def write_letters(self, topic: str, letters: Iterable[tuple[bytes | None, bytes | None, list[Any]]]) -> None:
         """Messages with headers."""
-        for key, value, headers in letters:
-            self._producer.produce(topic, value, key, headers=headers)
-
-    def _with_room(self, produce: Callable[..., None], *message: Any) -> None:
-        deadline = time.monotonic() + self._call_s
-        while True:
-            self._producer.poll(_ROOM_S)
-            try:
-                produce(*message)
-                return
-            except BufferError:
-                if time.monotonic() > deadline:
-                    timed_out = KafkaError._TIMED_OUT  # noqa: SLF001
-                    raise KafkaException(KafkaError(timed_out, "the queue of messages was not sent in time")) from None
+        messages = [{"key": key, "value": value, "headers": headers} for key, value, headers in letters]
+        self._outbox.send(Outgoing(topic, messages, with_headers=True))
 
     def commit(self, position: int) -> int | None:
         """Everything written since ``begin``, and that the input is read up to ``position``.
@@ -138,6 +119,7 @@ class Transactions:
                 raise NotAMember(failure.args[0].str()) from failure
             raise
         self._open = False
+        self._outbox.emptied()
         self.position = position
         memo_end = self._memo_end if self._remembered else None
         self._remembered = False

@@ -10,7 +10,8 @@ import pytest
 from services.stack import Stack, temporary_stack
 from services.stack.processes import ProcessIdentity, kill
 from spark_jobs import topics
-from spark_jobs.sink import Outgoing, Target, write_once
+from spark_jobs.outbox import Outgoing
+from spark_jobs.sink import Target, write_once
 from tests.spark.kafka import values
 
 pytestmark = pytest.mark.services

@@ -11,7 +11,8 @@ from confluent_kafka import KafkaException, Producer
 
 from changelog.errors import ServiceUnavailable
 from spark_jobs import sink
-from spark_jobs.sink import Outgoing, Target, Writer, fence, is_fenced, write_once
+from spark_jobs.outbox import Outgoing
+from spark_jobs.sink import Target, Writer, fence, is_fenced, write_once
 from tests.spark.kafka import messages
 
 pytestmark = pytest.mark.services
@@ -110,8 +111,9 @@ def test_a_lost_broker_is_waited_for_and_then_named(target: Target, output: str)
         write_once(nobody, 0, 0, lambda: batch(output, "a"))
 
 
-def test_a_record_too_large_is_refused_at_once(target: Target, output: str) -> None:
-    huge = [Outgoing(output, [{"key": b"k", "value": bytes(3_000_000)}], with_headers=True)]
+@pytest.mark.parametrize("with_headers", [False, True])
+def test_a_record_too_large_is_refused_at_once(target: Target, output: str, with_headers: bool) -> None:
+    huge = [Outgoing(output, [{"key": b"k", "value": bytes(size)} for size in (1, 3_000_000, 1)], with_headers)]
 
     with pytest.raises(ServiceUnavailable, match="refuses"):
         write_once(target, 0, 0, lambda: huge)
