@@ -61,6 +61,7 @@ from sql.statements import CreateView, Select
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2
+_SWITCH_S = 0.0005
 FAILED = 3
 WAITS = 4
 
@@ -314,6 +315,8 @@ def main(given: Sequence[str] | None = None) -> int:
     # than answering does.
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
+    # A thread that comes back from the network waits so long for one that computes, for each piece of an answer.
+    sys.setswitchinterval(_SWITCH_S)
     try:
         return run(arguments)
     except ServiceUnavailable as failure:

@@ -20,8 +20,10 @@ import queue
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol
 
 import pyarrow as pa
@@ -174,7 +176,7 @@ class Lane:
         try:
             self._answering.restore()
             while not self._closing.is_set():
-                self._turn(self._next_run())
+                self._turn(self._waiting())
             self._finish()
         except (NotAMember, Closing) as reason:
             _LOG.info("%s: let go, %s", self._name, reason)
@@ -193,11 +195,14 @@ class Lane:
         self._transactions = None
         self._answering.close()
 
-    def _next_run(self) -> Run | None:
-        try:
-            return self._queue.get(timeout=self._patience_s())
-        except queue.Empty:
-            return None
+    def _waiting(self) -> list[Run]:
+        """The runs that came, once there is one. Answered as one batch, they cost little more than one of them."""
+        runs: list[Run] = []
+        with suppress(queue.Empty):
+            runs.append(self._queue.get(timeout=self._patience_s()))
+            while sum(len(run.records) for run in runs) < self._settings.commit_records:
+                runs.append(self._queue.get_nowait())
+        return runs
 
     def _patience_s(self) -> float:
         if not self._pending:
@@ -208,9 +213,8 @@ class Lane:
         """An answer after a pause is committed at once, those of a steady stream together."""
         return self._committed_s + self._settings.commit_interval_s
 
-    def _turn(self, run: Run | None) -> None:
-        if run is not None and run.end > self._base:
-            self._pending.append(run.after(self._base))
+    def _turn(self, runs: Iterable[Run]) -> None:
+        self._pending.extend(run.after(self._base) for run in runs if run.end > self._base)
         try:
             self._write_pending()
             if self._pending and (
@@ -230,17 +234,14 @@ class Lane:
     # -- writing
 
     def _write_pending(self) -> None:
-        while self._written < len(self._pending):
-            self._write(self._pending[self._written])
-            self._written += 1
-
-    def _write(self, run: Run) -> None:
-        if not run.records:
-            return
-        begun = time.monotonic()
-        self._answer(run.records, whole=True)
-        self._records_written += len(run.records)
-        self.batch_ms = round((time.monotonic() - begun) * 1000)
+        """The runs that are not written yet, as one batch."""
+        records = [record for run in islice(self._pending, self._written, None) for record in run.records]
+        if records:
+            begun = time.monotonic()
+            self._answer(records, whole=True)
+            self._records_written += len(records)
+            self.batch_ms = round((time.monotonic() - begun) * 1000)
+        self._written = len(self._pending)
 
     def _answer(self, records: Sequence[Record], *, whole: bool) -> None:
         """Write the answer to ``records``, of which those that fail by themselves are dead letters."""

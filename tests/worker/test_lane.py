@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
@@ -140,6 +141,7 @@ def test_a_service_that_stays_away_ends_the_query_and_nothing_is_lost(bench: Ben
     lane = bench.lane(Echo(away), LaneSettings(wait_s=0.3))
     lane.open()
     lane.offer(run(0, 10))
+    until(lambda: lane.reached == 10)
     lane.offer(run(10, 10))
     until(lambda: bool(bench.failures))
     assert "the source is away" in str(bench.failures[0])
@@ -149,6 +151,27 @@ def test_a_service_that_stays_away_ends_the_query_and_nothing_is_lost(bench: Ben
     resumed.offer(run(10, 10))
     until(lambda: resumed.reached == 20)
     assert numbers(bench) == list(range(20))
+
+
+def test_runs_that_wait_are_answered_as_one_batch(bench: Bench) -> None:
+    batches: list[int] = []
+    first = threading.Event()
+
+    def held(given: Sequence[int]) -> None:
+        batches.append(len(given))
+        first.wait()
+
+    lane = bench.lane(Echo(held), LaneSettings(commit_records=40, queued_runs=10))
+    lane.open()
+    lane.offer(run(0, 10))
+    until(lambda: batches == [10])
+    for start in range(10, 80, 10):
+        lane.offer(run(start, 10))
+    first.set()
+    until(lambda: lane.reached == 80)
+    lane.close()
+    assert batches == [10, 40, 30]
+    assert numbers(bench) == list(range(80))
 
 
 def test_a_fenced_lane_begins_again_where_the_broker_says(bench: Bench) -> None:
