@@ -12,6 +12,9 @@ Row = tuple[Any, ...]
 Rows = tuple[Row, ...]
 """The rows under a key; ``()``: known to be absent."""
 
+KEYS_PER_STATEMENT = 1000
+"""So many keys a source is asked for at once. Measured with MariaDB: fewer cost more per key, and so do many more."""
+
 
 class Source(Protocol):
     """Another database. Thread-safe; every call blocks. Raises ``changelog.errors.ServiceUnavailable`` and its kin."""

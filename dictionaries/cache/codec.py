@@ -5,15 +5,18 @@ The expiry stands first, in digits, so that the scripts inside Redis can read it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import orjson
 import pyarrow as pa
 
 from dictionaries.cache.entry import Entry
-from dictionaries.cache.values import is_plain, tagged, untagged
+from dictionaries.cache.values import TAG, are_finite, is_plain, tagged, untagged
 from dictionaries.lookup import Row, Rows
+
+_BREAK = orjson.Fragment(b"\n")
 
 
 class Codec:
@@ -23,13 +26,33 @@ class Codec:
         self._width = len(types)
         self._tagged = [at for at, kind in enumerate(types) if not is_plain(kind)]
 
-    def encode(self, rows: Rows, fetched_ms: int, expires_ms: int) -> bytes | None:
-        """The bytes, or None if a value has no form in JSON (text that is not Unicode, for example)."""
+    def encode(self, answers: Sequence[Rows], fetched_ms: int, expires_ms: int) -> list[bytes | None]:
+        """The bytes of each answer, or None if a value of it has no form in JSON (text that is not Unicode)."""
+        if not answers:
+            return []
         try:
-            written = rows if not self._tagged else [self._tag(row) for row in rows]
-            return orjson.dumps([expires_ms, fetched_ms, *written])
+            return self._encode(answers, fetched_ms, expires_ms)
+        except TypeError:
+            return [self._encode_alone(rows, fetched_ms, expires_ms) for rows in answers]
+
+    def _encode(self, answers: Sequence[Rows], fetched_ms: int, expires_ms: int) -> list[bytes | None]:
+        written: Iterable[Iterable[object]] = answers
+        if self._tagged and not self._all_plain(answers):
+            written = [[self._tag(row) for row in rows] for rows in answers]
+        # One document for the whole batch, as in ``_decode``, cut at line breaks: no JSON has one inside.
+        parts = [part for rows in written for part in ([expires_ms, fetched_ms, *rows], _BREAK)]
+        return [*orjson.dumps(parts)[1:-3].split(b",\n,")]
+
+    def _encode_alone(self, rows: Rows, fetched_ms: int, expires_ms: int) -> bytes | None:
+        try:
+            return self._encode([rows], fetched_ms, expires_ms)[0]
         except TypeError:
             return None
+
+    def _all_plain(self, answers: Sequence[Rows]) -> bool:
+        """Whether no value needs a tag, column by column: value by value it would cost more than the JSON does."""
+        columns = list(zip(*chain.from_iterable(answers), strict=True))
+        return not columns or all(are_finite(columns[at]) for at in self._tagged)
 
     def decode(self, values: Sequence[bytes | None]) -> list[Entry | None]:
         """The entries; None for None, and for bytes that ``encode`` did not write."""
@@ -40,7 +63,8 @@ class Codec:
 
     def _decode(self, values: Sequence[bytes | None]) -> list[Entry | None]:
         # One document for the whole batch: a call of the parser costs more than a short entry.
-        parsed = orjson.loads(b"[" + b",".join([value or b"null" for value in values]) + b"]")
+        document = b"[" + b",".join([value or b"null" for value in values]) + b"]"
+        parsed = orjson.loads(document)
         if len(parsed) != len(values):
             raise ValueError("an entry is not one JSON value")
         # tuple.__new__ instead of Entry(..), and one row without a loop: this is the path of every answer of Redis.
@@ -51,7 +75,7 @@ class Codec:
             else new(Entry, ((tuple(value[2]),) if len(value) == 3 else _several(value), value[1], value[0], len(raw)))
             for value, raw in zip(parsed, values, strict=True)
         ]
-        return self._untag(entries) if self._tagged else entries
+        return self._untag(entries) if self._tagged and TAG in document else entries
 
     def _decode_alone(self, value: bytes | None) -> Entry | None:
         try:

@@ -40,7 +40,7 @@ from dictionaries.lookup import Key
 
 T = TypeVar("T")
 _MGET_KEYS = 4096
-_SCRIPT_KEYS = 500
+_SCRIPT_KEYS = 1000
 _SCAN_KEYS = 1000
 _TOKEN_MS = 86_400_000
 _VERSION_CHANGES = 5
@@ -196,23 +196,20 @@ class ColdTier:
         return f'dictionary "{self._name}", cold tier'
 
     def _read(self, keys: Sequence[Key]) -> dict[Key, Entry]:
-        entries: dict[Key, Entry] = {}
-        for at in range(0, len(keys), _MGET_KEYS):
-            part = keys[at : at + _MGET_KEYS]
-            values = self._mget(part)
-            decoded = self._codec.decode(values)
-            entries.update([(key, entry) for key, entry in zip(part, decoded, strict=True) if entry is not None])
-        return entries
+        decoded = self._codec.decode(self._mget(keys))
+        return {key: entry for key, entry in zip(keys, decoded, strict=True) if entry is not None}
 
     def _mget(self, keys: Sequence[Key]) -> list[bytes | None]:
         """The values under the version that stands while they are read."""
         for _ in range(_VERSION_CHANGES):
             version = self._version or self._read_version()
             names = entry_names(self._head(version), keys)
-            answer: list[bytes | None] = self._command("MGET", self._version_name, *names)
-            standing, *values = answer
-            if standing is not None and standing.decode() == version:
-                return values
+            with self._client.pipeline(transaction=False) as pipeline:
+                for at in range(0, len(names), _MGET_KEYS):
+                    pipeline.mget(self._version_name, *names[at : at + _MGET_KEYS])
+                answers: list[list[bytes | None]] = pipeline.execute()
+            if all(answer[0] == version.encode() for answer in answers):
+                return [value for answer in answers for value in answer[1:]]
             self._outdate()
         raise self._restless()
 

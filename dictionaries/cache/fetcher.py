@@ -14,10 +14,8 @@ from dictionaries.cache.failure import Unanswered
 from dictionaries.cache.settings import CacheSettings
 from dictionaries.cache.statistics import Statistics
 from dictionaries.definition import Definition
-from dictionaries.lookup import Key, Rows, Source
+from dictionaries.lookup import KEYS_PER_STATEMENT, Key, Rows, Source
 
-CHUNK_KEYS = 500
-"""Keys of one statement."""
 _FIRST_PAUSE_S = 0.02
 _LONGEST_PAUSE_S = 1.0
 
@@ -54,7 +52,7 @@ class Fetcher:
 
     def fetch(self, keys: Sequence[Key], arrived: Arrived, now_ms: int) -> Unanswered | None:
         """Asks for distinct keys; ``arrived`` is called for each statement, on any thread. The keys not answered."""
-        chunks = [keys[at : at + CHUNK_KEYS] for at in range(0, len(keys), CHUNK_KEYS)]
+        chunks = even_parts(keys, KEYS_PER_STATEMENT)
         deadline_s = self._elapsed_s() + self._settings.timeout_ms / 1000
 
         def ask(chunk: Sequence[Key]) -> Unanswered | None:
@@ -112,3 +110,9 @@ class Fetcher:
         if error.retry:
             self._last_error = error
             self._breaker.failed()
+
+
+def even_parts(keys: Sequence[Key], most: int) -> list[Sequence[Key]]:
+    """``keys`` in as few parts as have at most ``most`` of them each, none much smaller than the others."""
+    size = -(-len(keys) // -(-len(keys) // most)) if keys else most
+    return [keys[at : at + size] for at in range(0, len(keys), size)]

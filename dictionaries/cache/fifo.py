@@ -67,20 +67,22 @@ class ScanResistantFifo:
     def __contains__(self, key: Key) -> bool:
         return key in self._small or key in self._main
 
-    def admit(self, keys: Sequence[Key]) -> list[Key]:
-        """Lets in keys that were not inside; the keys that had to leave, some of which may have just come."""
+    def admit(self, keys: Sequence[Key]) -> tuple[list[Key], list[Key]]:
+        """Lets in keys that were not inside: those that came in, and those that had to leave for them.
+
+        A key may be among both. One among neither passed by: so many came at once that it would have left unseen.
+        """
         if len(self.visited) > 2 * self._capacity:  # marks of keys that left while a batch was being marked
             self.visited = {key for key in self.visited if key in self}
-        returned = self._ghosts.take(keys)
-        if returned:
-            self._main.update(dict.fromkeys([key for key in keys if key in returned]))
-            keys = [key for key in keys if key not in returned]
-        # So many more than small can hold would push each other out: they need not enter it.
-        passing = len(keys) - max(self._small_room, self._capacity - len(self._main))
-        left = list(keys[:passing]) if passing > 0 else []
-        self._ghosts.add(left)
-        self._small.update(dict.fromkeys(keys[len(left) :]))
-        return left + self.shrink(self._capacity)
+        known = self._ghosts.take(keys)
+        returned = [key for key in keys if key in known] if known else []
+        unknown = [key for key in keys if key not in known] if known else keys
+        self._main.update(dict.fromkeys(returned))
+        passing = max(0, len(unknown) - max(self._small_room, self._capacity - len(self._main)))
+        self._ghosts.add(unknown[:passing])
+        entered = list(unknown[passing:])
+        self._small.update(dict.fromkeys(entered))
+        return returned + entered, self.shrink(self._capacity)
 
     def shrink(self, capacity: int) -> list[Key]:
         """The keys that have to leave so that no more than ``capacity`` are inside."""

@@ -10,31 +10,29 @@ from dictionaries.lookup import Key, Rows
 
 
 class Flight:
-    """The keys that one thread is asking for.
+    """A lookup under way: ``keys`` are those that it may store, ``led`` those that it alone asks for.
 
-    An invalidation that comes while it is under way spoils keys of it: their answers may be older than the
-    invalidation, so they are given to those who already wait, and are not stored.
+    An invalidation that comes meanwhile spoils keys of it: their answers may be older than the invalidation, so they
+    are given to those who already wait, and are not stored.
     """
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self.keys = keys
+        self.led: Sequence[Key] = ()
         self.answers: dict[Key, Rows] = {}
         self.spoiled: set[Key] = set()
-        self.error: BaseException | None = None
         self.landed = Event()
 
     def wait(self, keys: Iterable[Key]) -> dict[Key, Rows]:
-        """The answers of some of its keys, once there. Raises the error that it ended with."""
+        """The answers that it found to some of those that it leads; what it did not find has to be asked for again."""
         self.landed.wait()
-        if self.error is not None:
-            raise self.error
-        return {key: self.answers[key] for key in keys}
+        return {key: self.answers[key] for key in keys if key in self.answers}
 
 
 class Flights:
     """The flights under way, by key. Thread-safe.
 
-    Whoever boards finishes the own flight before waiting for another, so no two threads wait for each other.
+    Whoever leads finishes the own flight before waiting for another, so no two threads wait for each other.
     """
 
     def __init__(self) -> None:
@@ -42,36 +40,42 @@ class Flights:
         self._by_key: dict[Key, Flight] = {}
         self._open: set[Flight] = set()
 
-    def board(self, keys: Sequence[Key]) -> tuple[Flight, dict[Flight, list[Key]]]:
-        """A flight for the keys that nobody asks for, and the others' flights with the rest of them."""
+    def open(self, keys: Sequence[Key]) -> Flight:
+        """A flight that leads no key yet."""
+        flight = Flight(keys)
+        with self._lock:
+            self._open.add(flight)
+        return flight
+
+    def lead(self, flight: Flight, keys: Sequence[Key]) -> dict[Flight, list[Key]]:
+        """Makes ``flight`` lead the keys that nobody leads; the others' flights with the rest of them."""
         joined: dict[Flight, list[Key]] = {}
         with self._lock:
             by_key = self._by_key
             taken = by_key.keys() & keys if by_key else set()
-            flight = Flight([key for key in keys if key not in taken] if taken else keys)
+            flight.led = [key for key in keys if key not in taken] if taken else keys
             for key in taken:
                 joined.setdefault(by_key[key], []).append(key)
-            by_key.update(dict.fromkeys(flight.keys, flight))
-            self._open.add(flight)
-        return flight, joined
+            # What is spoiled already must not be given to those who come after the invalidation.
+            clean = flight.led if not flight.spoiled else [key for key in flight.led if key not in flight.spoiled]
+            by_key.update(dict.fromkeys(clean, flight))
+        return joined
 
     @contextmanager
     def flying(self, flight: Flight) -> Iterator[None]:
-        """The block finds the answers of ``flight``; those who wait get them, or what it raises."""
+        """The block finds the answers of ``flight``; those who wait get what it found, and no error of its."""
         try:
             yield
-        except BaseException as error:
-            flight.error = error
-            raise
         finally:
             self._land(flight)
 
     def _land(self, flight: Flight) -> None:
         with self._lock:
             self._open.discard(flight)
-            for key in flight.keys:
-                if self._by_key.get(key) is flight:
-                    del self._by_key[key]
+            # Only a key that was spoiled may be another flight's by now.
+            still = flight.led if not flight.spoiled else [key for key in flight.led if self._is_of(key, flight)]
+            for key in still:
+                del self._by_key[key]
         flight.landed.set()
 
     def spoil(self, concerns: Callable[[Iterable[Key]], Iterable[Key]]) -> None:
@@ -81,5 +85,8 @@ class Flights:
                 spoiled = set(concerns(flight.keys))
                 flight.spoiled |= spoiled
                 for key in spoiled:
-                    if self._by_key.get(key) is flight:
+                    if self._is_of(key, flight):
                         del self._by_key[key]
+
+    def _is_of(self, key: Key, flight: Flight) -> bool:
+        return self._by_key.get(key) is flight

@@ -17,7 +17,7 @@ from dictionaries.lookup import Key
 class GuardedHot:
     """Entries come in through a flight, and invalidations spoil the flights that are under way.
 
-        flight boards ─▶ reads an old row ─▶ invalidation: drops, spoils ─▶ flight stores: the spoiled keys are left out
+        flight opens ─▶ reads an old row ─▶ invalidation: drops, spoils ─▶ flight stores: the spoiled keys are left out
 
     Storing and dropping exclude each other, so an invalidation comes either before the look at what is spoiled, or
     after the store, and then finds the entry to drop.
@@ -28,8 +28,11 @@ class GuardedHot:
         self._flights = Flights()
         self._lock = Lock()
 
-    def board(self, keys: Sequence[Key]) -> tuple[Flight, dict[Flight, list[Key]]]:
-        return self._flights.board(keys)
+    def open(self, keys: Sequence[Key]) -> Flight:
+        return self._flights.open(keys)
+
+    def lead(self, flight: Flight, keys: Sequence[Key]) -> dict[Flight, list[Key]]:
+        return self._flights.lead(flight, keys)
 
     def flying(self, flight: Flight) -> AbstractContextManager[None]:
         return self._flights.flying(flight)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from threading import Lock
 
 from dictionaries.cache.entry import Entry
@@ -51,7 +52,7 @@ class HotTier:
         if now_ms >= self._timers.next_ms:
             self._turn(now_ms)
         fresh = self._fresh
-        found = [fresh.get(key) for key in keys]
+        found = list(map(fresh.get, keys))
         if None not in found:
             self._fifo.visited.update(keys)
         else:
@@ -91,16 +92,16 @@ class HotTier:
 
     def _store(self, entries: Mapping[Key, Entry]) -> None:
         held = self._entries
-        left = self._fifo.admit([key for key in entries if key not in held])
-        self._release(held.keys() & left)
-        kept = _without(entries, left)
-        replaced = held.keys() & kept.keys()
+        entered, left = self._fifo.admit([key for key in entries if key not in held])
+        self._release_counted(left)
+        replaced = held.keys() & entries.keys()
+        gone = set(left)
+        kept = {key: entries[key] for key in chain(entered, replaced) if key not in gone}
         self.bytes -= sum([ENTRY_BYTES + held[key].size for key in replaced])
         self._soon.difference_update(replaced)
         held.update(kept)
         self._fresh.update({key: entry.rows for key, entry in kept.items()})
         self.bytes += sum([ENTRY_BYTES + entry.size for entry in kept.values()])
-        self.evictions += len(left)
         while self.bytes > self._max_bytes and len(self._fifo):
             self._release_counted(self._fifo.shrink(len(self._fifo) - max(1, len(self._fifo) // 64)))
         self._arm(kept)
@@ -168,10 +169,3 @@ class HotTier:
         self._timers.clear()
         self.bytes = 0
         return held
-
-
-def _without(entries: Mapping[Key, Entry], left: Sequence[Key]) -> Mapping[Key, Entry]:
-    if not left:
-        return entries
-    out = set(left)
-    return {key: entry for key, entry in entries.items() if key not in out}

@@ -64,23 +64,36 @@ class Misses:
 
     def answer(self, keys: Sequence[Key], now_ms: int) -> dict[Key, Rows]:
         """The rows under distinct keys. Raises what ``on_error`` says for keys that the source does not answer."""
-        flight, joined = self._guarded.board(keys)
+        flight = self._guarded.open(keys)
         with self._guarded.flying(flight):
-            if flight.keys:
-                self._fill(flight, now_ms)
+            kept = self._from_redis(flight, now_ms)
+            missing = _unanswered(flight, keys)
+            if missing and kept and self._settings.revalidate_ms:
+                missing = self._serve_expired(flight, missing, kept, now_ms)
+            # Redis is read by whoever needs it: to wait for another's reading would take longer.
+            joined = self._guarded.lead(flight, missing)
+            if flight.led:
+                self._fill(flight, kept, now_ms)
         if not joined:
             return flight.answers
         answers = dict(flight.answers)
         for other, wanted in joined.items():
-            self._statistics.count(misses=len(wanted), coalesced=len(wanted))
+            self._statistics.count(coalesced=len(wanted))
             answers |= other.wait(wanted)
-        return answers
+        # Whoever led them failed, or left them to another worker that renews them already.
+        left = [key for key in missing if key not in answers]
+        return answers | self.answer(left, now_ms) if left else answers
 
     def renewed(self, keys: Sequence[Key], now_ms: int) -> None:
         """Asks for keys whose entries expire soon, or have expired, unless somebody else does already."""
-        flight, _ = self._guarded.board(keys)
+        flight = self._guarded.open(keys)
         with self._guarded.flying(flight):
-            claim = self._claim(flight.keys, now_ms + self._settings.ahead_ms)
+            self._guarded.lead(flight, keys)
+            until_ms = now_ms + self._settings.ahead_ms
+            due = self._not_in_memory(flight, until_ms)
+            if not due:
+                return
+            claim = self._claim(due, until_ms)
             self._take(flight, claim.entries, now_ms)
             if claim.mine:
                 self._statistics.count(refreshed=len(claim.mine))
@@ -88,23 +101,28 @@ class Misses:
                 if unanswered is not None:
                     raise unanswered.error
 
-    def _fill(self, flight: Flight, now_ms: int) -> None:
-        kept = self._guarded.hot.kept(flight.keys) if self._settings.keep_ms else {}
+    def _from_redis(self, flight: Flight, now_ms: int) -> dict[Key, Entry]:
+        """Takes what Redis holds; the entries that have expired, there or here."""
         nothing: dict[Key, Entry] = {}
         cold = self._tolerant(lambda tier: tier.read(flight.keys), nothing)
-        fresh = {key: entry for key, entry in cold.items() if entry.expires_ms > now_ms}
+        expired = {key: entry for key, entry in cold.items() if entry.expires_ms <= now_ms}
+        fresh = {key: entry for key, entry in cold.items() if key not in expired} if expired else cold
         self._take(flight, fresh, now_ms)
         self._statistics.count(cold=len(fresh), misses=len(flight.keys) - len(fresh))
-        if len(fresh) < len(cold):
-            kept |= {key: entry for key, entry in cold.items() if key not in fresh}
-        missing = [key for key in flight.keys if key not in flight.answers]
-        if missing and kept and self._settings.revalidate_ms:
-            missing = self._serve_expired(flight, missing, kept, now_ms)
-        if missing:
-            unanswered = self._from_source(flight, missing, now_ms)
-            if unanswered is not None:
-                answers = substitutes(self._settings, self._statistics, unanswered, kept, now_ms)
-                flight.answers.update(answers)
+        return (self._guarded.hot.kept(flight.keys) if self._settings.keep_ms else {}) | expired
+
+    def _fill(self, flight: Flight, kept: Mapping[Key, Entry], now_ms: int) -> None:
+        """Answers the keys that the flight leads."""
+        missing = self._not_in_memory(flight, now_ms)
+        unanswered = self._from_source(flight, missing, now_ms) if missing else None
+        if unanswered is not None:
+            flight.answers.update(substitutes(self._settings, self._statistics, unanswered, kept, now_ms))
+
+    def _not_in_memory(self, flight: Flight, until_ms: int) -> list[Key]:
+        """What the flight leads, less the entries past ``until_ms`` that others brought who led them before."""
+        held = self._guarded.hot.kept(flight.led)
+        flight.answers.update({key: entry.rows for key, entry in held.items() if entry.expires_ms > until_ms})
+        return _unanswered(flight, flight.led)
 
     def _serve_expired(
         self, flight: Flight, missing: Sequence[Key], kept: Mapping[Key, Entry], now_ms: int
@@ -184,6 +202,10 @@ class Misses:
         except ServiceUnavailable as error:
             self._statistics.failed(error)
             return otherwise
+
+
+def _unanswered(flight: Flight, keys: Sequence[Key]) -> list[Key]:
+    return [key for key in keys if key not in flight.answers]
 
 
 _NO_LEASE = Lease("", "", "")

@@ -7,6 +7,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 _CONNECTIONS = 32
+_READ_BYTES = 1 << 20
 
 
 def open_redis(url: str, timeout_ms: int) -> redis.Redis:
@@ -19,6 +20,7 @@ def open_redis(url: str, timeout_ms: int) -> redis.Redis:
         socket_timeout=timeout_s,
         socket_connect_timeout=timeout_s,
         retry=Retry(NoBackoff(), 0),
+        socket_read_size=_READ_BYTES,
         protocol=2,
     )
     return redis.Redis(connection_pool=pool)

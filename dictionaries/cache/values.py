@@ -7,7 +7,7 @@ Numbers, text, booleans and NULL stand for themselves. Anything else is an objec
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from math import isfinite
@@ -15,6 +15,8 @@ from typing import Any
 
 import pyarrow as pa
 
+TAG = b'"~":'
+"""What stands in the JSON of a value with a kind. Never within a text, where each quote has a backslash before it."""
 _PLAIN_TYPES = (
     pa.types.is_integer,
     pa.types.is_boolean,
@@ -24,9 +26,17 @@ _PLAIN_TYPES = (
 )
 
 
+_FLOAT = {float, type(None)}
+
+
 def is_plain(kind: pa.DataType) -> bool:
     """Whether every value of the type stands for itself. A float does not: JSON has no NaN and no infinity."""
     return any(is_kind(kind) for is_kind in _PLAIN_TYPES)
+
+
+def are_finite(values: Collection[Any]) -> bool:
+    """Whether all are floats that JSON has, or NULL."""
+    return set(map(type, values)) <= _FLOAT and all(map(isfinite, filter(None, values)))
 
 
 def tagged(value: Any) -> Any:

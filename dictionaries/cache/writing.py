@@ -49,10 +49,10 @@ class Writer:
         life_ms = max(1, round(ttl_ms * (1 - self._settings.jitter * random.random())))
         expires_ms = now_ms + life_ms
         kept_ms = life_ms + self._settings.keep_ms
-        encode, most = self._codec.encode, self._settings.max_value_bytes
+        most = self._settings.max_value_bytes
         oversize = 0
-        for key, answer in rows.items():
-            value = encode(answer, now_ms, expires_ms)
+        encoded = self._codec.encode(list(rows.values()), now_ms, expires_ms)
+        for (key, answer), value in zip(rows.items(), encoded, strict=True):
             if value is None or len(value) > most:
                 oversize += 1
                 written.values[key] = (b"", 0)

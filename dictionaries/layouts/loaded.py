@@ -14,14 +14,14 @@ import structlog
 from changelog.errors import DovetailError
 from dictionaries.cache.executed import Executed
 from dictionaries.cache.failure import LookupRejected
-from dictionaries.cache.fetcher import CHUNK_KEYS
+from dictionaries.cache.fetcher import even_parts
 from dictionaries.cache.key_text import key_text
 from dictionaries.cache.settings import OnError, read_settings
 from dictionaries.cache.statistics import Statistics, Status
 from dictionaries.definition import Definition
 from dictionaries.feed import Changes
 from dictionaries.layouts.hybrid import wall_clock_ms
-from dictionaries.lookup import Key, Row, Rows, Source
+from dictionaries.lookup import KEYS_PER_STATEMENT, Key, Row, Rows, Source
 
 _SAMPLED_ROWS = 1_000
 _FIRST_RETRY_S = 1.0
@@ -154,8 +154,7 @@ class Loaded:
                 return count
             count = len(held.keys() & keys)
             fresh: dict[Key, Rows] = {}
-            for at in range(0, len(keys), CHUNK_KEYS):
-                chunk = keys[at : at + CHUNK_KEYS]
+            for chunk in even_parts(keys, KEYS_PER_STATEMENT):
                 self._statistics.count(source_statements=1, source_keys=len(chunk))
                 fresh |= self._source.fetch(self._definition.key, chunk)
             # A copy, so that a lookup under way sees either all of the refresh or nothing.

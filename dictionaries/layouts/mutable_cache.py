@@ -71,15 +71,18 @@ class MutableCache:
         self._fetcher.close()
 
     def _from_source(self, keys: Sequence[Key], now_ms: int) -> dict[Key, Rows]:
-        flight, joined = self._flights.board(keys)
+        flight = self._flights.open(keys)
         with self._flights.flying(flight):
-            if flight.keys:
+            joined = self._flights.lead(flight, keys)
+            if flight.led:
                 self._fill(flight, now_ms)
         answers = dict(flight.answers)
         for other, wanted in joined.items():
             self._statistics.count(coalesced=len(wanted))
             answers |= other.wait(wanted)
-        return answers
+        # Whoever asked for them failed.
+        left = [key for key in keys if key not in answers]
+        return answers | self._from_source(left, now_ms) if left else answers
 
     def _fill(self, flight: Flight, now_ms: int) -> None:
         def arrived(chunk: Sequence[Key], found: dict[Key, Rows]) -> None:
@@ -87,7 +90,7 @@ class MutableCache:
                 self._store(found)
             flight.answers.update(dict.fromkeys(chunk, ()) | found)
 
-        unanswered = self._fetcher.fetch(flight.keys, arrived, now_ms)
+        unanswered = self._fetcher.fetch(flight.led, arrived, now_ms)
         if unanswered is not None:
             flight.answers.update(substitutes(self._settings, self._statistics, unanswered, {}, now_ms))
 

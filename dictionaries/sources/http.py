@@ -24,7 +24,7 @@ _PASSING = frozenset({408, 425, 429})
 class HttpSource:
     """SOURCE(HTTP(URL FORMAT METHOD USER PASSWORD ..)).
 
-    A lookup posts its keys, at most 500, as JSON objects by lines (``{"id":1}``), and is answered with their rows. With
+    A lookup posts its keys, at most 1,000, as JSON objects by lines (``{"id":1}``), answered with their rows. With
     METHOD 'get' the address gives all rows, and those that were not asked for are dropped. A whole load is a GET.
     """
 

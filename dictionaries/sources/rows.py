@@ -7,11 +7,10 @@ from typing import Any, TypeVar
 
 from changelog.errors import RecordRejected
 from dictionaries.definition import Definition
-from dictionaries.lookup import Key, Row, Rows
+from dictionaries.lookup import KEYS_PER_STATEMENT, Key, Row, Rows
 from dictionaries.sources.values import ReadColumn, Unfit, column_reader, value_reader
 
 T = TypeVar("T")
-KEYS_PER_STATEMENT = 500
 ROWS_PER_PIECE = 10_000
 
 
@@ -54,7 +53,7 @@ class RowReader:
     def asked(
         self, by: Sequence[str], keys: Sequence[Key], ask: Callable[[list[Key]], Sequence[Sequence[Any]]]
     ) -> dict[Key, Rows]:
-        """``matching``, over what ``ask`` gives for some hundred keys at a time."""
+        """``matching``, over what ``ask`` gives for KEYS_PER_STATEMENT at a time."""
         answer: dict[Key, Rows] = {}
         for chunk in in_pieces(keys, KEYS_PER_STATEMENT):
             answer |= self.matching(by, chunk, ask(chunk))

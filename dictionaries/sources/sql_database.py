@@ -1,6 +1,6 @@
 """What the sources that SQLAlchemy reaches have in common: pools, statements, bound keys, faults.
 
-A lookup is one statement for each 500 distinct keys, ``SELECT columns FROM table WHERE key IN (..)``, with row values
+A lookup is one statement for each 1,000 distinct keys, ``SELECT columns FROM table WHERE key IN (..)``, with row values
 for a key of several columns. Values are bound; identifiers are those that the definition declares, quoted.
 """
 

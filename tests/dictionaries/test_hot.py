@@ -66,9 +66,10 @@ def test_the_queues_hold_what_was_let_in_and_has_not_left(
     inside: set[int] = set()
     for keys, asked in batches:
         new = [key for key in keys if key not in inside]
-        left = fifo.admit(new)
+        entered, left = fifo.admit(new)
         assert len(left) == len(set(left))
-        inside = (inside | set(new)) - set(left)
+        assert set(entered) <= set(new)
+        inside = (inside | set(entered)) - set(left)
         assert {key for key in range(31) if key in fifo} == inside
         assert len(fifo) == len(inside) <= room
         fifo.visited.update(inside.intersection(asked))

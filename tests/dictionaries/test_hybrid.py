@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from changelog.errors import ServiceUnavailable, SqlError
+from changelog.errors import RecordRejected, ServiceUnavailable, SqlError
 from dictionaries.cache.failure import LookupRejected
 from dictionaries.cache.settings import FOR_EVER_MS, read_settings
 from dictionaries.layouts.cache import Cache
@@ -86,10 +86,65 @@ def test_jitter_makes_a_life_shorter_and_never_longer(opened: Open, source: Fake
     assert TTL_MS * 0.9 < max(held) <= TTL_MS
 
 
-def test_five_hundred_keys_make_a_statement(opened: Open, source: FakeSource) -> None:
+def test_a_key_that_came_after_the_look_at_the_hot_tier_is_not_asked_for_again(
+    opened: Open, source: FakeSource
+) -> None:
+    hybrid = opened()
+    hybrid.lookup(["a"], NOW_MS)
+    late = hybrid._misses.answer(["a"], NOW_MS)  # noqa: SLF001 - as of one that looked before the line above
+    assert names([late["a"]]) == ["pen"]
+    assert source.asked == [["a"]]
+
+
+def test_who_waited_for_a_key_that_was_left_out_asks_for_it(opened: Open) -> None:
+    hybrid = opened()
+    flights = hybrid._guarded  # noqa: SLF001
+    flight = flights.open(["a"])
+    with ThreadPoolExecutor(1) as pool:
+        with flights.flying(flight):
+            flights.lead(flight, ["a"])
+            answered = pool.submit(hybrid.lookup, ["a"], NOW_MS)
+            time.sleep(0.05)
+            assert not answered.done()
+        assert names(answered.result(5)) == ["pen"]
+
+
+def test_who_waits_for_another_gets_its_answers_and_no_error_of_its(opened: Open, source: FakeSource) -> None:
+    hybrid = opened()
+    asked, go_on = threading.Event(), threading.Event()
+
+    def unfit(keys: Sequence[Key]) -> None:
+        asked.set()
+        go_on.wait()
+        if "b" in keys:
+            raise RecordRejected("a value of b does not fit")
+
+    source.before = unfit
+    with ThreadPoolExecutor(2) as pool:
+        failing = pool.submit(hybrid.lookup, ["a", "b"], NOW_MS)
+        asked.wait()
+        waiting = pool.submit(hybrid.lookup, ["a"], NOW_MS)
+        time.sleep(0.05)
+        go_on.set()
+        assert isinstance(failing.exception(5), RecordRejected)
+        assert names(waiting.result(5)) == ["pen"]
+
+
+def test_what_was_spoiled_is_given_to_nobody_who_comes_later(opened: Open) -> None:
+    hybrid = opened()
+    flights = hybrid._guarded  # noqa: SLF001
+    flight = flights.open(["a"])
+    with flights.flying(flight):
+        hybrid.invalidate(["a"])
+        assert flights.lead(flight, ["a"]) == {}
+        flight.answers["a"] = (("a", "old"),)
+        assert names(hybrid.lookup(["a"], NOW_MS)) == ["pen"]
+
+
+def test_a_thousand_keys_make_a_statement_and_more_are_shared_out_evenly(opened: Open, source: FakeSource) -> None:
     hybrid = opened(hot_keys=5000)
-    hybrid.lookup(list(map(str, range(1201))), NOW_MS)
-    assert sorted(map(len, source.asked)) == [201, 500, 500]
+    hybrid.lookup(list(map(str, range(2401))), NOW_MS)
+    assert sorted(map(len, source.asked)) == [799, 801, 801]
     assert hybrid.statistics()["source_statements"] == 3
 
 

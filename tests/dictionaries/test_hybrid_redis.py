@@ -362,3 +362,13 @@ def answers(url: str) -> bool:
             return bool(client.ping())
         except redis.RedisError:
             return False
+
+
+def test_keys_that_others_ask_for_are_not_renewed(worker: Worker, source: FakeSource) -> None:
+    hybrid = worker()
+    flights = hybrid._guarded  # noqa: SLF001
+    flight = flights.open(["a"])
+    with flights.flying(flight):
+        flights.lead(flight, ["a"])
+        hybrid._misses.renewed(["a"], NOW_MS)  # noqa: SLF001
+    assert source.asked == []
