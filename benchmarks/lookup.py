@@ -1,11 +1,12 @@
 """Lookup joins, Kafka to Kafka, exactly once: ``make bench-lookup``.
 
-    python -m benchmarks.lookup [--events 2000000] [--only hot,two,source,redis,latency,memory]
+    python -m benchmarks.lookup [--events 2000000] [--only hot,two,source,shared,redis,latency,memory]
 
 hot      1,000 keys, all in the hot tier of one worker
 two      the same with two workers
 source   200,000 uniform keys over a hot tier of 10,000, Redis empty at the start, MariaDB as the source
-redis    the same keys, all in Redis, a hot tier of one key
+shared   the same with two workers
+redis    the keys of source, all in Redis, a hot tier of one key
 latency  10,000 events a second held; from produce to a read_committed reader, in ms
 memory   the worker's resident memory while it reads 5 M events
 
@@ -148,6 +149,8 @@ def second_worker(made: World) -> Iterator[None]:
     environment = os.environ | made.session.context.settings.as_environment() | {"DOVETAIL_WORKER_PORT": "0"}
     worker = subprocess.Popen([sys.executable, "-m", "services.worker"], env=environment, stderr=subprocess.DEVNULL)
     try:
+        while len(made.session.context.catalog.workers(since_ms=0)) < 2:
+            time.sleep(0.1)
         yield
     finally:
         worker.terminate()
@@ -163,39 +166,48 @@ def hot(made: World) -> None:
 
 
 def two(made: World) -> None:
-    made.dictionary("shared", 10_000)
+    made.dictionary("few_of_two", 10_000)
     made.stream("split", 1000, made.events)
     with second_worker(made):
-        while len(made.session.context.catalog.workers(since_ms=0)) < 2:
-            time.sleep(0.1)
-        made.view("split_out", "split", "shared")
+        made.view("split_out", "split", "few_of_two")
         rate = made.rate("split_out", made.events)
         print(f"two      {rate:9,.0f} events per second, two workers", flush=True)
         made.session.run("DROP VIEW split_out")
 
 
 def source(made: World) -> None:
-    made.dictionary("many", 10_000)
-    made.stream("uniform", PRODUCTS, made.events)
-    made.view("uniform_out", "uniform", "many")
-    # From the first event on: it is the empty cache that is measured.
-    while not sum(made.reached("uniform_out")):
+    print(f"source   {from_source(made, 'many')}", flush=True)
+
+
+def shared(made: World) -> None:
+    with second_worker(made):
+        print(f"shared   {from_source(made, 'many_of_two')}, two workers", flush=True)
+
+
+def from_source(made: World, dictionary: str) -> str:
+    """From the first event on: it is the empty cache that is measured."""
+    made.dictionary(dictionary, 10_000)
+    stream, view = f"of_{dictionary}", f"of_{dictionary}_out"
+    made.stream(stream, PRODUCTS, made.events)
+    made.view(view, stream, dictionary)
+    while not sum(made.reached(view)):
         time.sleep(0.01)
-    started, before = time.monotonic(), sum(made.reached("uniform_out"))
-    made.rate("uniform_out", made.events)
+    started, before = time.monotonic(), sum(made.reached(view))
+    made.rate(view, made.events)
     rate = (made.events - before) / (time.monotonic() - started)
-    print(f"source   {rate:9,.0f} events per second  {made.told('many')}", flush=True)
-    made.session.run("DROP VIEW uniform_out")
+    told = made.told(dictionary)
+    made.session.run(f"DROP VIEW {view}")
+    return f"{rate:9,.0f} events per second  {told}"
 
 
 def redis(made: World) -> None:
     """After ``source``: its keys stand in Redis, under the same dictionary's name."""
     made.session.run("DROP DICTIONARY many")
     made.dictionary("many", 1)
-    made.view("warm_out", "uniform", "many")
+    made.view("warm_out", "of_many", "many")
     made.rate("warm_out", made.events)
     made.session.run("DROP VIEW warm_out")
-    made.view("cold_out", "uniform", "many")
+    made.view("cold_out", "of_many", "many")
     print(f"redis    {made.rate('cold_out', made.events):9,.0f} events per second  {made.told('many')}", flush=True)
     made.session.run("DROP VIEW cold_out")
 
@@ -264,7 +276,7 @@ def resident(query: str) -> int:
     return 0
 
 
-PARTS = {part.__name__: part for part in (hot, two, source, redis, latency, memory)}
+PARTS = {part.__name__: part for part in (hot, two, source, shared, redis, latency, memory)}
 
 
 def main() -> None:
