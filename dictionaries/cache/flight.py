@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Event, Lock
 
@@ -27,6 +27,13 @@ class Flight:
         """The answers that it found to some of those that it leads; what it did not find has to be asked for again."""
         self.landed.wait()
         return {key: self.answers[key] for key in keys if key in self.answers}
+
+    def answers_with(self, joined: Mapping[Flight, Sequence[Key]]) -> dict[Key, Rows]:
+        """Its answers and those of the flights that lead the rest of its keys; to be asked for once it has landed."""
+        answers = dict(self.answers)
+        for other, wanted in joined.items():
+            answers |= other.wait(wanted)
+        return answers
 
 
 class Flights:

@@ -76,10 +76,8 @@ class Misses:
                 self._fill(flight, kept, now_ms)
         if not joined:
             return flight.answers
-        answers = dict(flight.answers)
-        for other, wanted in joined.items():
-            self._statistics.count(coalesced=len(wanted))
-            answers |= other.wait(wanted)
+        self._statistics.count(coalesced=sum(map(len, joined.values())))
+        answers = flight.answers_with(joined)
         # Whoever led them failed, or left them to another worker that renews them already.
         left = [key for key in missing if key not in answers]
         return answers | self.answer(left, now_ms) if left else answers

@@ -24,8 +24,6 @@ _PLAIN_TYPES = (
     pa.types.is_large_string,
     pa.types.is_null,
 )
-
-
 _FLOAT = {float, type(None)}
 
 

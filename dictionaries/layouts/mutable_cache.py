@@ -76,10 +76,8 @@ class MutableCache:
             joined = self._flights.lead(flight, keys)
             if flight.led:
                 self._fill(flight, now_ms)
-        answers = dict(flight.answers)
-        for other, wanted in joined.items():
-            self._statistics.count(coalesced=len(wanted))
-            answers |= other.wait(wanted)
+        self._statistics.count(coalesced=sum(map(len, joined.values())))
+        answers = flight.answers_with(joined)
         # Whoever asked for them failed.
         left = [key for key in keys if key not in answers]
         return answers | self._from_source(left, now_ms) if left else answers

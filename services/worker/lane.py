@@ -73,7 +73,7 @@ class Answering(Protocol):
 @dataclass(frozen=True)
 class LaneSettings:
     """commit_interval_s  how long a transaction stays open while there is more to do
-    commit_records     or until it holds the answers to so many records
+    commit_records     or until it holds the answers to so many records; runs that wait make batches of about so many
     queued_runs        runs waiting for the lane, at most
     wait_s             how long a service that is away is waited for
     """

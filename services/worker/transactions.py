@@ -19,7 +19,7 @@ from changelog.errors import RecordsGone
 from spark_jobs.outbox import Outbox, Outgoing
 from spark_jobs.sink import Target, Waiting, is_fenced, producer_settings
 
-_ROOM_S = 0.05
+_FENCED_PAUSE_S = 0.05
 _NOT_A_MEMBER = frozenset({KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID})
 
 
@@ -161,4 +161,4 @@ def opened(place: Place, metadata: bytes, given_up: Callable[[], bool]) -> Trans
         except KafkaException as failure:
             waited.after(failure)
             if is_fenced(failure.args[0]):
-                time.sleep(_ROOM_S)
+                time.sleep(_FENCED_PAUSE_S)

@@ -104,7 +104,7 @@ def test_who_waited_for_a_key_that_was_left_out_asks_for_it(opened: Open) -> Non
         with flights.flying(flight):
             flights.lead(flight, ["a"])
             answered = pool.submit(hybrid.lookup, ["a"], NOW_MS)
-            time.sleep(0.05)
+            settle(lambda: hybrid.statistics()["coalesced"] == 1)
             assert not answered.done()
         assert names(answered.result(5)) == ["pen"]
 
@@ -124,7 +124,7 @@ def test_who_waits_for_another_gets_its_answers_and_no_error_of_its(opened: Open
         failing = pool.submit(hybrid.lookup, ["a", "b"], NOW_MS)
         asked.wait()
         waiting = pool.submit(hybrid.lookup, ["a"], NOW_MS)
-        time.sleep(0.05)
+        settle(lambda: hybrid.statistics()["coalesced"] == 1)
         go_on.set()
         assert isinstance(failing.exception(5), RecordRejected)
         assert names(waiting.result(5)) == ["pen"]
