@@ -32,7 +32,7 @@ down: setup ## stop what `make up` started
 	@$(BIN)/dovetail down
 
 demo: setup ## two examples through real Kafka and Spark, start to end; leaves nothing running
-	@$(BIN)/python -m services.demo
+	@$(BIN)/dovetail demo
 
 test: setup ## all tests, those with Kafka and Spark included
 	@$(BIN)/python -m pytest

@@ -28,13 +28,14 @@ from pyspark.sql import SparkSession
 from benchmarks.load import PIECE, TIMES, committed_rows, create_topics, produce
 from benchmarks.running import builtin, drain, report, start
 from changelog.changes import Changes
-from joins.dataflow import Band, Ingest, JoinKind, Port, Range, Watermark
-from joins.range import RangeOperator
-from joins.store import RunStore
+from joins.dataflow.graph import Band, Range
+from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from joins.operators.range import RangeOperator
+from joins.state.store import RunStore
 from services.jars import jar_paths
 from services.settings import read_settings
 from services.stack import temporary_stack
-from spark_jobs.session import start_session, warm_up
+from spark_jobs.runner.spark_session import start_session, warm_up
 
 PARTITIONS = 2
 KEYS = 100_000

@@ -19,7 +19,7 @@ from pyspark.sql import functions as f
 
 from services.jars import jar_paths
 from services.settings import read_settings
-from spark_jobs.session import start_session, warm_up
+from spark_jobs.runner.spark_session import start_session, warm_up
 
 SCHEMAS = {
     "orders": "k long, name string, price double, ts long",

@@ -23,7 +23,7 @@ from benchmarks.running import builtin, drain, report, start
 from services.jars import jar_paths
 from services.settings import read_settings
 from services.stack import temporary_stack
-from spark_jobs.session import start_session, warm_up
+from spark_jobs.runner.spark_session import start_session, warm_up
 
 DDL = [
     "CREATE STREAM orders (k int64, name string, price float64, ts int64)",

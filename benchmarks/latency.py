@@ -15,7 +15,7 @@ from benchmarks.load import create_topics, now_ms
 from benchmarks.running import start
 from services.jars import jar_paths
 from services.settings import read_settings
-from spark_jobs.session import start_session
+from spark_jobs.runner.spark_session import start_session
 
 RATE = 1000
 WARM_UP_S = 60

@@ -37,7 +37,7 @@ from confluent_kafka import Producer
 from benchmarks.delays import received
 from benchmarks.load import create_topics, now_ms, produce
 from services.session import Session
-from services.session.statistics import statistics
+from services.session.dictionaries.statistics import statistics
 from services.stack import temporary_stack
 from tests.servers.mariadb import mariadb
 from tests.servers.process import Server
@@ -271,7 +271,7 @@ def resident(query: str) -> int:
     """The resident bytes of the child that runs ``query``."""
     for process in psutil.process_iter(["cmdline", "memory_info"]):
         command = process.info["cmdline"] or []
-        if "services.worker.child" in command and query in command:
+        if "services.worker.query.child" in command and query in command:
             return int(process.info["memory_info"].rss)
     return 0
 

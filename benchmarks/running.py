@@ -12,12 +12,12 @@ from pyspark.sql import SparkSession
 
 from benchmarks.load import committed_rows
 from services.settings import Settings
-from spark_jobs.query import RunningQuery
-from spark_jobs.settings import JobSettings
+from spark_jobs.runner.job_settings import JobSettings
+from spark_jobs.runner.query import RunningQuery
 from sql import plan_query
 from sql.catalog import Catalog
-from sql.parse import parse_one
-from sql.statements import CreateStream, CreateView
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateStream, CreateView
 
 
 def start(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from changelog.changes import DELTA, Changes
 from changelog.errors import InternalError
 from changelog.formats import json_text
 from changelog.row_reader import WIRE_DELTA
+from changelog.schema import Kind, StreamSchema
 
 Positions = npt.NDArray[np.int64]
 
@@ -97,3 +99,26 @@ def _keys(rows: pa.Table, key: tuple[tuple[str, str], ...]) -> list[bytes | None
 def _bytes(texts: pl.Series) -> list[bytes | None]:
     encoded: list[bytes | None] = texts.cast(pl.Binary).to_list()
     return encoded
+
+
+def records_of(schema: StreamSchema, rows: pa.Table) -> Encoded:
+    """The records of ``rows`` (columns of the stream, ``delta`` last) in the wire format of the stream's kind.
+
+    UPSERT: insertions one by one, in order; with retractions among them, a record per primary key, its last inserted
+    row or a tombstone. The others: a record per row and count; the rows of a CHANGELOG, which has no primary key, are
+    keyed by the whole row, so that a retraction follows its insertion into its partition.
+    """
+    columns = tuple(name for name in rows.column_names if name != DELTA)
+    if schema.kind is Kind.UPSERT:
+        if Changes(rows).only_insertions:
+            return encode(rows, columns, _same(schema.primary_key), updating=False)
+        return encode(rows, columns, _same(schema.primary_key), updating=True, format="upsert")
+    if schema.kind is Kind.CHANGELOG_KV:
+        return encode(rows, columns, _same(schema.primary_key), updating=True)
+    if schema.kind is Kind.CHANGELOG:
+        return encode(rows, columns, _same(columns), updating=True)
+    return encode(rows, columns, (), updating=False)
+
+
+def _same(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, name) for name in columns)

@@ -10,15 +10,15 @@ import pyarrow as pa
 
 from changelog.errors import InternalError, Unsupported
 from changelog.schema import Column
-from dictionaries.define import check_source
-from dictionaries.definition import Definition, LayoutSpec, SourceSpec
-from dictionaries.kinds import LOADED_LAYOUTS
+from dictionaries.check import check_source
+from dictionaries.contracts import Layout, Source
+from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dictionaries.definition.kinds import LOADED_LAYOUTS
 from dictionaries.layouts.cache import Cache
 from dictionaries.layouts.direct import Direct
 from dictionaries.layouts.hybrid import Hybrid
 from dictionaries.layouts.loaded import Loaded
 from dictionaries.layouts.mutable_cache import MutableCache
-from dictionaries.lookup import Layout, Source
 from dictionaries.resources import Resources
 from dictionaries.sources.clickhouse import ClickHouseSource
 from dictionaries.sources.file import FileSource

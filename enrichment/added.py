@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from changelog.errors import InternalError, RecordRejected
-from joins.dataflow import JoinKind
-from joins.lookup import LookupJoin, Row
+from joins.dataflow.lookup import LookupJoin, Row
+from joins.dataflow.ports import JoinKind
 
 
 class AddedColumns:

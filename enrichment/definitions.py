@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from changelog.errors import Unsupported
-from dictionaries.define import define
-from dictionaries.definition import Definition, LayoutSpec, SourceSpec
-from sql.statements import CreateDictionary
+from dictionaries.check import define
+from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from sql.syntax.statements import CreateDictionary
 
 _COMPLEX = "complex_key_"
 NEVER = (0, 0)

@@ -21,8 +21,9 @@ from enrichment.flow import FlowOperator
 from enrichment.memo import LeftRows, Memo
 from enrichment.memo_store import Update
 from enrichment.messages import Emitted
-from joins.dataflow import Ingest, Sink
-from joins.lookup import Access, Lookup, LookupFlow
+from joins.dataflow.graph import Sink
+from joins.dataflow.lookup import Access, Lookup, LookupFlow
+from joins.dataflow.ports import Ingest
 
 ROWS_IN = "rows_in"
 ROWS_OUT = "rows_out"

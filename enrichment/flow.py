@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from changelog.errors import InternalError
 from enrichment.stage import StageOperator
-from joins.dataflow import transformed
-from joins.lookup import Access, Lookup, LookupFlow
+from joins.dataflow.lookup import Access, Lookup, LookupFlow
+from joins.dataflow.ports import transformed
 
 
 class FlowOperator:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.rows import Positions
-from joins.lookup import Key
+from joins.dataflow.lookup import Key
 
 
 @dataclass(frozen=True, slots=True)

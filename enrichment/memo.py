@@ -27,7 +27,7 @@ import orjson
 from changelog.errors import InternalError
 from enrichment.memo_store import MemoStore, Update
 from enrichment.messages import Emitted, NetChanges
-from joins.dataflow import Ingest
+from joins.dataflow.ports import Ingest
 
 __all__ = ["Copy", "LeftRows", "Memo", "MemoStep", "MemoStore", "Question", "Update"]
 

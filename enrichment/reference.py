@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from changelog.schema import Kind
-from joins.dataflow import Ingest, JoinKind
-from joins.reference import Record, Row
+from joins.dataflow.ports import Ingest, JoinKind
+from joins.reference.rows import Record, Row
 
 
 @dataclass

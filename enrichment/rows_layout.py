@@ -23,8 +23,8 @@ from changelog.errors import InternalError
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Kind, StreamSchema
 from enrichment.sqlite_file import writing
 from enrichment.sqlite_values import Codec, Stored, codec
-from joins.lookup import Key, Row
-from sql.statements import Index
+from joins.dataflow.lookup import Key, Row
+from sql.syntax.statements import Index
 
 RESERVED = {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}
 _VERSION = 1

@@ -22,8 +22,8 @@ from changelog.rows import numpy_column
 from changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
 from enrichment.rows_layout import RESERVED, RowsLayout
 from enrichment.sqlite_file import connected, opened, writing
-from joins.lookup import Access, Key, Row, Rows
-from sql.statements import Index
+from joins.dataflow.lookup import Access, Key, Row, Rows
+from sql.syntax.statements import Index
 
 _ROWS_PER_PIECE = 1_000
 

@@ -19,8 +19,8 @@ from changelog.rows import Positions, expand
 from changelog.schema import ARRIVAL
 from enrichment.added import AddedColumns
 from enrichment.keys import distinct_keys
-from joins.dataflow import JoinKind, Predicate, transformed
-from joins.lookup import Lookup, LookupStage, Rows
+from joins.dataflow.lookup import Lookup, LookupStage, Rows
+from joins.dataflow.ports import JoinKind, Predicate, transformed
 
 
 class StageOperator:

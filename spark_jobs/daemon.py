@@ -10,10 +10,6 @@ import gc
 
 from pyspark.daemon import manager
 
-import spark_jobs.level
-import spark_jobs.output
-import spark_jobs.source  # noqa: F401
-
 if __name__ == "__main__":
     # What is there now lives as long as the process: a collection in a worker need not touch, and copy, its pages.
     gc.freeze()

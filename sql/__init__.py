@@ -1,5 +1,5 @@
 """The SQL front: text to statements, statements to plans, names in a catalog."""
 
-from sql.query import Plan, plan_query, recompute
+from sql.planner import Plan, plan_query, recompute
 
 __all__ = ["Plan", "plan_query", "recompute"]

@@ -15,17 +15,17 @@ from functools import cached_property
 
 from changelog.errors import InternalError
 from changelog.schema import Column, Kind, StreamSchema
-from joins.dataflow import Dataflow
-from joins.lookup import LookupFlow
-from sql.compile import dataflow
-from sql.compile_lookup import lookup_flow
-from sql.explain import explain, fingerprint
-from sql.output import output
-from sql.plan import Aggregate, Join, Keyed, LookupJoin, Map, Node, Output, Scan, StaticJoin, Window
-from sql.properties import Engine, rules_of, runs_on, walk
+from joins.dataflow.graph import Dataflow
+from joins.dataflow.lookup import LookupFlow
+from sql.bind.output import output
+from sql.compile.dataflow import dataflow
+from sql.compile.lookup_flow import lookup_flow
+from sql.plan.explain import explain, fingerprint
+from sql.plan.nodes import Aggregate, Join, Keyed, LookupJoin, Map, Node, Output, Scan, StaticJoin, Window
+from sql.plan.properties import Engine, rules_of, runs_on, walk
+from sql.query_settings import QuerySettings
 from sql.rules.prune import pruned
 from sql.rules.push_down import identity
-from sql.settings import QuerySettings
 
 __all__ = ["Engine", "Fragment", "Parts", "cut"]
 

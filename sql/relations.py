@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from changelog.schema import StreamSchema
-from joins.dataflow import Watermark
-from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Index
-from sql.types import Rules
+from joins.dataflow.ports import Watermark
+from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Index
+from sql.syntax.types import Rules
 
 
 class Named(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from sql.types import INSTANT
+from sql.syntax.types import INSTANT
 
 DATABASE = "system"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from changelog.errors import SqlError
-from joins.dataflow import Watermark
-from sql.settings import QuerySettings
+from joins.dataflow.ports import Watermark
+from sql.query_settings import QuerySettings
 
 
 def as_set(stated: Watermark | None, settings: QuerySettings) -> Watermark | None:

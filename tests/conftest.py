@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -13,9 +12,8 @@ from pyspark.sql import SparkSession
 from services.jars import jar_paths
 from services.settings import read_settings
 from services.stack import Stack, temporary_stack
-from spark_jobs.session import start_session
-
-GOLDEN_DIR = Path(__file__).with_name("golden")
+from spark_jobs.runner.spark_session import start_session
+from tests.paths import GOLDEN
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -27,7 +25,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """``golden("explain/inner.txt", text)`` holds a text against tests/golden; ``make golden`` rewrites the file."""
 
     def compare(name: str, text: str) -> None:
-        path = GOLDEN_DIR / name
+        path = GOLDEN / name
         if request.config.getoption("--golden"):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -14,8 +13,8 @@ import yaml
 
 from services.jars import locked_jars
 from services.settings import Settings
+from tests.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SCHEMA = json.loads((ROOT / "tests" / "compose.schema.json").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]

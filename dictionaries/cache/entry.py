@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dictionaries.lookup import Rows
+from dictionaries.contracts import Rows
 
 
 class Entry(NamedTuple):

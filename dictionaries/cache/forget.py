@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dictionaries.cache.codec import Codec
-from dictionaries.cache.cold import ColdTier
+from dictionaries.cache.cold.codec import Codec
+from dictionaries.cache.cold.tier import ColdTier
 from dictionaries.cache.invalidation import Invalidation
 from dictionaries.cache.settings import read_settings
 from dictionaries.cache.statistics import Statistics
-from dictionaries.definition import Definition
+from dictionaries.definition.definition import Definition
 
 
 def forget(definition: Definition, redis_url: str, token: str = "") -> None:

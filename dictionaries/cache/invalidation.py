@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import orjson
 
 from dictionaries.cache.key_text import key_of, key_text, key_value
-from dictionaries.lookup import Key
+from dictionaries.contracts import Key
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
-from dictionaries.cache.values import tagged, untagged
-from dictionaries.definition import Definition
-from dictionaries.lookup import Key
+from dictionaries.cache.json_values import tagged, untagged
+from dictionaries.contracts import Key
+from dictionaries.definition.definition import Definition
 
 
 def part_text(value: Any) -> str:

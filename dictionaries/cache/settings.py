@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from changelog.errors import SqlError
-from dictionaries.definition import Definition, Parameter
+from dictionaries.definition.definition import Definition, Parameter
 
 
 class OnError(StrEnum):

@@ -7,8 +7,8 @@ from enum import StrEnum
 from threading import Lock
 from typing import Any
 
-from dictionaries.definition import Definition
-from dictionaries.lookup import Rows
+from dictionaries.contracts import Rows
+from dictionaries.definition.definition import Definition
 
 
 class Status(StrEnum):

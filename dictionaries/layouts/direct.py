@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dictionaries.cache.failure import substitutes
-from dictionaries.cache.fetcher import Fetcher
+from dictionaries.cache.filling.fetcher import Fetcher
+from dictionaries.cache.filling.on_error import substitutes
 from dictionaries.cache.settings import read_settings
 from dictionaries.cache.statistics import Statistics
-from dictionaries.definition import Definition
-from dictionaries.lookup import Key, Rows, Source
+from dictionaries.contracts import Key, Rows, Source
+from dictionaries.definition.definition import Definition
 
 
 class Direct:

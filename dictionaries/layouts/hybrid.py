@@ -10,24 +10,24 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from changelog.errors import ServiceUnavailable
-from dictionaries.cache.background import Background
-from dictionaries.cache.codec import Codec
-from dictionaries.cache.cold import ColdTier
-from dictionaries.cache.executed import Executed
-from dictionaries.cache.feeding import Feeding
-from dictionaries.cache.fetcher import Fetcher
-from dictionaries.cache.guarded import GuardedHot
-from dictionaries.cache.hot import HotTier
+from dictionaries.cache.cold.codec import Codec
+from dictionaries.cache.cold.redis_client import open_redis
+from dictionaries.cache.cold.tier import ColdTier
+from dictionaries.cache.filling.entry_writer import Writer
+from dictionaries.cache.filling.fetcher import Fetcher
+from dictionaries.cache.filling.misses import Misses
+from dictionaries.cache.filling.refresh_ahead import Background
+from dictionaries.cache.hot.guarded import GuardedHot
+from dictionaries.cache.hot.tier import HotTier
 from dictionaries.cache.invalidation import Invalidation, Message
-from dictionaries.cache.listener import Listener
-from dictionaries.cache.misses import Misses
-from dictionaries.cache.redis_client import open_redis
+from dictionaries.cache.refresh.executed import Executed
+from dictionaries.cache.refresh.feeding import Feeding
+from dictionaries.cache.refresh.listener import Listener
 from dictionaries.cache.settings import read_settings
 from dictionaries.cache.statistics import Statistics
-from dictionaries.cache.writing import Writer
-from dictionaries.definition import Definition
-from dictionaries.feed import Changes
-from dictionaries.lookup import Key, Rows, Source
+from dictionaries.contracts import Key, Rows, Source
+from dictionaries.definition.definition import Definition
+from dictionaries.feed.feed import Changes
 
 _FIRST_SUBSCRIPTION_S = 0.5
 

@@ -12,16 +12,16 @@ from typing import Any, Protocol, runtime_checkable
 import structlog
 
 from changelog.errors import DovetailError
-from dictionaries.cache.executed import Executed
-from dictionaries.cache.failure import LookupRejected
-from dictionaries.cache.fetcher import even_parts
+from dictionaries.cache.filling.fetcher import even_parts
+from dictionaries.cache.filling.on_error import LookupRejected
 from dictionaries.cache.key_text import key_text
+from dictionaries.cache.refresh.executed import Executed
 from dictionaries.cache.settings import OnError, read_settings
 from dictionaries.cache.statistics import Statistics, Status
-from dictionaries.definition import Definition
-from dictionaries.feed import Changes
+from dictionaries.contracts import KEYS_PER_STATEMENT, Key, Row, Rows, Source
+from dictionaries.definition.definition import Definition
+from dictionaries.feed.feed import Changes
 from dictionaries.layouts.hybrid import wall_clock_ms
-from dictionaries.lookup import KEYS_PER_STATEMENT, Key, Row, Rows, Source
 
 _SAMPLED_ROWS = 1_000
 _FIRST_RETRY_S = 1.0

@@ -19,10 +19,10 @@ from clickhouse_driver.errors import Error, ErrorCodes, ServerException
 
 from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
 from changelog.schema import Column
-from dictionaries.definition import Definition
-from dictionaries.lookup import Key, Row, Rows
-from dictionaries.options import suggestion
-from dictionaries.secrets import password_of
+from dictionaries.contracts import Key, Row, Rows
+from dictionaries.definition.definition import Definition
+from dictionaries.definition.options import suggestion
+from dictionaries.definition.secrets import password_of
 from dictionaries.sources.column_types import INSTANT, fits
 from dictionaries.sources.parameters import given
 from dictionaries.sources.rows import ROWS_PER_PIECE, RowReader, in_pieces

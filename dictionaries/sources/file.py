@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import Lock
 
 from changelog.errors import ServiceUnavailable, SourceRefused
-from dictionaries.definition import Definition
-from dictionaries.lookup import Key, Row, Rows
+from dictionaries.contracts import Key, Row, Rows
+from dictionaries.definition.definition import Definition
 from dictionaries.sources.formats import format_of, parsed
 from dictionaries.sources.held import HeldRows
 from dictionaries.sources.rows import RowReader

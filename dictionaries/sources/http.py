@@ -10,9 +10,9 @@ import httpx
 import orjson
 
 from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused
-from dictionaries.definition import Definition
-from dictionaries.lookup import Key, Row, Rows
-from dictionaries.secrets import password_of
+from dictionaries.contracts import Key, Row, Rows
+from dictionaries.definition.definition import Definition
+from dictionaries.definition.secrets import password_of
 from dictionaries.sources.formats import parsed
 from dictionaries.sources.parameters import given
 from dictionaries.sources.rows import ROWS_PER_PIECE, RowReader, in_pieces

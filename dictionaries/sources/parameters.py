@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dictionaries.definition import Definition
-from dictionaries.kinds import SOURCES
-from dictionaries.options import Parameter
+from dictionaries.definition.definition import Definition
+from dictionaries.definition.kinds import SOURCES
+from dictionaries.definition.options import Parameter
 
 _PER_SECOND = 1000
 

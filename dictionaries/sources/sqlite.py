@@ -12,7 +12,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import ReflectedColumn
 
-from dictionaries.definition import Definition
+from dictionaries.definition.definition import Definition
 from dictionaries.sources.sql_database import Refusal, SqlSource, reason
 
 _INT64 = range(-(2**63), 2**63)

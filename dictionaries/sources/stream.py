@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from changelog.errors import SourceRefused
-from dictionaries.definition import Definition
-from dictionaries.lookup import Key, Row, Rows
+from dictionaries.contracts import Key, Row, Rows
+from dictionaries.definition.definition import Definition
 from dictionaries.resources import Resources, StreamRows
 
 

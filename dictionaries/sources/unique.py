@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from dictionaries.definition import Definition
-from dictionaries.lookup import Key, Row, Rows, Source
+from dictionaries.contracts import Key, Row, Rows, Source
+from dictionaries.definition.definition import Definition
 
 
 class Unique:

@@ -10,8 +10,8 @@ from prompt_toolkit.document import Document
 
 from changelog.schema import TIME
 from sql.catalog import Catalog, Relation
-from sql.settings import SETTINGS
-from sql.statements import CreateDictionary, CreateStream
+from sql.query_settings import SETTINGS
+from sql.syntax.statements import CreateDictionary, CreateStream
 
 _KEYWORDS = """
 AND AS ASOF BETWEEN BY CASE CAST CHANGELOG CREATE DELETE DESCRIBE DICTIONARIES DICTIONARY DROP ELSE EMIT END EXCEPT

@@ -22,7 +22,7 @@ from services.cli.failures import show_error
 from services.cli.run import show_result
 from services.cli.show import Screen
 from services.session import Session
-from sql.parse import complete, parse
+from sql.syntax.parse import complete, parse
 
 _LEAVE = ("\\q", "quit", "exit")
 _HELP_WORDS = ("help", "\\h", "\\?")

@@ -16,11 +16,11 @@ from services.cli.failures import told
 from services.cli.run import show_result
 from services.cli.show import Format, Screen
 from services.session import Session
-from services.session.dictionaries import dictionary, keys_of, refresh
-from services.session.sources import check_source
-from services.session.statistics import statistics
+from services.session.dictionaries.sources import check_source
+from services.session.dictionaries.statements import dictionary, keys_of, refresh
+from services.session.dictionaries.statistics import statistics
 from services.settings import read_settings
-from sql.statements import Describe, Drop, Show, ShowCreate
+from sql.syntax.statements import Describe, Drop, Show, ShowCreate
 
 app = typer.Typer(
     help="Dictionaries: tables elsewhere, looked up by key.",

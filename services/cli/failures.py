@@ -10,7 +10,7 @@ from rich.text import Text
 
 from changelog.errors import DovetailError
 from services.cli.show import Screen
-from sql.redact import redacted
+from sql.syntax.redact import redacted
 
 FAILED = 1
 INTERRUPTED = 130

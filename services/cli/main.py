@@ -11,12 +11,12 @@ import typer
 
 from services.cli import dictionary
 from services.cli.console import Console
+from services.cli.demo import demonstration
 from services.cli.failures import FAILED, told
 from services.cli.run import run_script
 from services.cli.show import Format, Screen, rows_text
 from services.cli.tail import tail_rows
 from services.cli.worker import work
-from services.demo import demonstration
 from services.session import Session
 from services.settings import Settings, read_settings
 from services.stack import Stack

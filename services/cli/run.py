@@ -6,8 +6,8 @@ import time
 
 from services.cli.show import Screen, rows_text
 from services.session import Done, Live, Result, Rows, Session, Text
-from sql.parse import parse
-from sql.redact import redacted
+from sql.syntax.parse import parse
+from sql.syntax.redact import redacted
 
 _ECHOED = 100
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from broker.reader import TopicReader
 from services.cli.show import Screen
 from services.session import Session
 from services.session.context import Context
 from services.session.select import TopicRows
-from spark_jobs.reading import TopicReader
-from sql.query import stream_of
+from sql.planner import stream_of
 
 
 def tail_rows(session: Session, screen: Screen, name: str, *, from_beginning: bool, limit: int | None) -> None:

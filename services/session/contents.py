@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
+from broker.reader import read_topic
+from broker.topics import PartitionOffsets
 from services.session.context import Context
-from services.session.sources import dictionary_rows
-from services.session.statistics import statistics
-from spark_jobs.reading import read_topic
-from spark_jobs.topics import PartitionOffsets
-from sql.query import stream_of
-from sql.snapshot import Snapshot
-from sql.statements import CreateDictionary
+from services.session.dictionaries.sources import dictionary_rows
+from services.session.dictionaries.statistics import statistics
+from sql.bind.snapshot import Snapshot
+from sql.planner import stream_of
+from sql.syntax.statements import CreateDictionary
 from sql.system_tables import SYSTEM_TABLES
 
 Offsets = Mapping[str, PartitionOffsets]

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from services.session.commands import Commander
-from services.session.kafka_topics import Topics
-from services.session.writing import TopicWriter
+from broker.topic_shapes import Topics
+from broker.topic_writer import TopicWriter
+from services.session.dictionaries.commander import Commander
 from services.settings import Settings
 from sql.catalog import Catalog
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from broker.topics import PartitionOffsets
 from changelog.errors import ServiceUnavailable, SqlError
 from services.session.contents import Offsets
 from services.session.context import Context
-from spark_jobs.topics import PartitionOffsets
 from sql.catalog import Actual, Desired, Query
 from sql.fragments import Engine, Fragment
-from sql.query import Plan, plan_query
-from sql.statements import CreateView
+from sql.planner import Plan, plan_query
+from sql.syntax.statements import CreateView
 
 _POLL_S = 0.1
 _SAY_AFTER_S = 5.0

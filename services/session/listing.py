@@ -14,10 +14,10 @@ from changelog.schema import TIME, Column
 from services.session.context import Context
 from services.session.result import Rows, Text
 from sql.catalog import Query, Relation, What
-from sql.query import stream_of
-from sql.settings import SETTINGS
-from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Describe, Show, ShowCreate
-from sql.types import Rules, display
+from sql.planner import stream_of
+from sql.query_settings import SETTINGS
+from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Describe, Show, ShowCreate
+from sql.syntax.types import Rules, display
 
 INSTANT = pa.timestamp("ms", tz="UTC")
 _WIDEST = 60

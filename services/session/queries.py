@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable
 
+from broker.topic_shapes import TopicShape, config_for
 from changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, Unsupported
 from changelog.schema import Kind
 from services.session.context import Context
-from services.session.kafka_topics import TopicShape, config_for
 from services.session.result import Done, Text
 from services.session.streams import drop, topics_of
 from sql.catalog import Actual, Desired, Query
 from sql.catalog.entries import queries_of
 from sql.fragments import Engine
-from sql.query import Plan, plan_query
-from sql.statements import CreateView, Drop, Explain, Pause, Resume, Terminate
+from sql.planner import Plan, plan_query
+from sql.syntax.statements import CreateView, Drop, Explain, Pause, Resume, Terminate
 
 _POLL_S = 0.1
 _SAY_AFTER_S = 5.0

@@ -13,19 +13,20 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from changelog.changes import Changes
+from changelog.encode import records_of
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.formats.members import Member
 from changelog.schema import TIME, Kind, StreamSchema
+from changelog.suggest import suggestion
 from services.session.contents import answer
 from services.session.context import Context
 from services.session.result import Done
-from services.session.writing import changes_of, expect_values, records_of, typed_rows, written_columns
-from sql.parse import parse_one
-from sql.query import plan_query
+from services.session.writing import changes_of, expect_values, typed_rows, written_columns
+from sql.bind.snapshot import Snapshot, snapshot_of
+from sql.planner import plan_query
 from sql.relations import Stream
-from sql.snapshot import Snapshot, snapshot_of
-from sql.statements import CreateStream, Delete, Insert, Select, Update
-from sql.suggest import suggestion
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateStream, Delete, Insert, Select, Update
 
 
 def insert(context: Context, statement: Insert) -> Done:

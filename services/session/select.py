@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from broker.reader import RECORDS, TopicReader
+from broker.topics import PartitionOffsets
 from changelog.changes import DELTA
 from changelog.decode import Decoder
 from changelog.row_reader import WIRE_DELTA
@@ -20,13 +22,11 @@ from services.session.drained import Draining, await_upstream, expect_alive
 from services.session.queries import await_gone, await_running, engines_of, expect_runner, output_shape
 from services.session.result import Changelog, Live, Rows
 from services.session.streams import topics_of
-from spark_jobs.reading import RECORDS, TopicReader
-from spark_jobs.topics import PartitionOffsets
 from sql.catalog import Desired
 from sql.catalog.entries import queries_of
-from sql.query import Plan, plan_query
+from sql.planner import Plan, plan_query
 from sql.relations import Stream
-from sql.statements import Select
+from sql.syntax.statements import Select
 
 _POLL_S = 0.1
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from changelog.errors import StackError
-from services.session import dictionaries, listing, queries, rows
+from services.session import listing, queries, rows
 from services.session.context import Context, RunnerFault, Say, no_fault, silent
+from services.session.dictionaries import statements as dictionaries
 from services.session.result import Done, Result
 from services.session.select import select
 from services.session.streams import create_index, create_stream
@@ -14,8 +15,8 @@ from services.stack import Stack
 from services.stack.state import Phase
 from sql.catalog import Catalog
 from sql.fragments import Engine
-from sql.parse import parse
-from sql.statements import (
+from sql.syntax.parse import parse
+from sql.syntax.statements import (
     CreateDictionary,
     CreateIndex,
     CreateStream,

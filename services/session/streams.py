@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from broker.names import memo_topic
+from broker.topic_shapes import TopicShape, config_for
 from changelog.dead_letter import topic_of as dead_letter_topic
 from changelog.errors import DovetailError, SqlError
 from services.session.context import Context
-from services.session.kafka_topics import TopicShape, config_for
 from services.session.result import Done
-from services.worker.answering import memo_topic
 from sql.catalog import Query, Relation
-from sql.statements import CreateIndex, CreateStream, CreateView, Drop
+from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Drop
 
 
 def create_stream(context: Context, statement: CreateStream) -> Done:

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from broker.reader import read_topic
+from broker.topics import PartitionOffsets
 from changelog.changes import DELTA, Changes
 from changelog.errors import SqlError, Unsupported
-from joins.dataflow import Once
+from joins.dataflow.graph import Once
 from services.session.contents import Offsets, answer
 from services.session.context import Context
 from services.session.drained import Reading, await_reading, await_upstream, input_ends
-from spark_jobs.reading import read_topic
-from spark_jobs.topics import PartitionOffsets
 from sql.fragments import Engine
-from sql.query import Plan, plan_query, recompute
-from sql.statements import CreateView
+from sql.planner import Plan, plan_query, recompute
+from sql.syntax.statements import CreateView
 
 DIFFERENCE = "difference"
 TIMES = "times"

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from confluent_kafka import KafkaError, Message, Producer
 
-from changelog.changes import DELTA, Changes
+from broker.reader import RECORDS
+from changelog.changes import Changes
 from changelog.decode import Decoder
-from changelog.encode import Encoded, encode
-from changelog.errors import ServiceUnavailable, SqlError, UnknownName
+from changelog.errors import SqlError, UnknownName
 from changelog.row_reader import WIRE_DELTA
 from changelog.schema import ARRIVAL, TIME, Kind, StreamSchema
-from services.session.kafka_topics import broker_silent
-from spark_jobs.outbox import refusal
-from spark_jobs.reading import RECORDS
-from sql.statements import Literal
-from sql.suggest import suggestion
-
-_CHUNK = 20_000
+from changelog.suggest import suggestion
+from sql.syntax.statements import Literal
 
 
 def typed_rows(schema: StreamSchema, columns: Sequence[str], rows: Sequence[Sequence[Literal]]) -> pa.Table:
@@ -125,88 +117,6 @@ def _as_records(values: list[bytes]) -> pa.Table:
         pa.array(np.arange(count)),
     ]
     return pa.table(columns, schema=RECORDS)
-
-
-def records_of(schema: StreamSchema, rows: pa.Table) -> Encoded:
-    """The records of ``rows`` (columns of the stream, ``delta`` last) in the wire format of the stream's kind.
-
-    UPSERT: insertions one by one, in order; with retractions among them, a record per primary key, its last inserted
-    row or a tombstone. The others: a record per row and count; the rows of a CHANGELOG, which has no primary key, are
-    keyed by the whole row, so that a retraction follows its insertion into its partition.
-    """
-    columns = tuple(name for name in rows.column_names if name != DELTA)
-    if schema.kind is Kind.UPSERT:
-        if Changes(rows).only_insertions:
-            return encode(rows, columns, _same(schema.primary_key), updating=False)
-        return encode(rows, columns, _same(schema.primary_key), updating=True, format="upsert")
-    if schema.kind is Kind.CHANGELOG_KV:
-        return encode(rows, columns, _same(schema.primary_key), updating=True)
-    if schema.kind is Kind.CHANGELOG:
-        return encode(rows, columns, _same(columns), updating=True)
-    return encode(rows, columns, (), updating=False)
-
-
-def _same(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, name) for name in columns)
-
-
-@dataclass(frozen=True)
-class TopicWriter:
-    """Writes records and waits until the broker has them all."""
-
-    brokers: str
-    timeout_s: float
-
-    def write(self, topic: str, records: Encoded) -> None:
-        """Raises ServiceUnavailable for the first record that was not taken in time."""
-        producer = self._producer
-        failures: list[KafkaError] = []
-
-        def delivered(error: KafkaError | None, _message: Message) -> None:
-            if error is not None:
-                failures.append(error)
-
-        messages = [{"key": key, "value": value} for key, value in zip(records.keys, records.values, strict=True)]
-        for start in range(0, len(messages), _CHUNK):
-            chunk = messages[start : start + _CHUNK]
-            refused = refusal(chunk, producer.produce_batch(topic, chunk, on_delivery=delivered))
-            failures += [] if refused is None else [refused]
-            producer.poll(0)
-        left = producer.flush(self.timeout_s)
-        if failures:
-            self._refused(topic, failures[0])
-        if left:
-            raise broker_silent(self.brokers, self.timeout_s, f"{left} records were not taken")
-
-    def send(self, topic: str, key: bytes | None, value: bytes) -> None:
-        """One record. Raises ServiceUnavailable if it was not taken in time."""
-        self.write(topic, Encoded([key], [value]))
-
-    def _refused(self, topic: str, error: KafkaError) -> None:
-        if error.code() == KafkaError._MSG_TIMED_OUT:  # noqa: SLF001
-            raise broker_silent(self.brokers, self.timeout_s, error.str())
-        raise ServiceUnavailable(
-            f'the broker refuses a record for "{topic}": {error.str()}', where=f"brokers {self.brokers}"
-        )
-
-    @cached_property
-    def _producer(self) -> Producer:
-        """Made at the first write, which waits half a second for its identity at the broker; the next ones do not."""
-        return Producer(self._settings())
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "bootstrap.servers": self.brokers,
-            "enable.idempotence": True,
-            "message.timeout.ms": int(self.timeout_s * 1000),
-            "linger.ms": 2,
-            "compression.type": "lz4",
-            # The partitioner of the Java client, so that keys meet those of other producers in their partitions.
-            "partitioner": "murmur2_random",
-            "queue.buffering.max.messages": 2_000_000,
-            "queue.buffering.max.kbytes": 1_048_576,
-            "log_level": 0,
-        }
 
 
 def changes_of(old: pa.Table, new: pa.Table) -> pa.Table:

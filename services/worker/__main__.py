@@ -13,11 +13,11 @@ from dataclasses import replace
 from changelog.errors import DovetailError, ServiceUnavailable
 from services.settings import Settings, read_settings
 from services.stack.kafka import broker_answers
-from services.worker.commands import CommandReader
-from services.worker.http import HealthServer
 from services.worker.logs import configure_logs
-from services.worker.settings import WorkerSettings
-from services.worker.supervisor import Supervisor, discard_orphans
+from services.worker.query.worker_settings import WorkerSettings
+from services.worker.supervisor.commands import CommandReader
+from services.worker.supervisor.http import HealthServer
+from services.worker.supervisor.supervisor import Supervisor, discard_orphans
 from spark_jobs.signals import told_to_stop
 from sql.catalog import Catalog, Worker
 

@@ -6,7 +6,7 @@ import logging
 
 from spark_jobs.logs import configure_logs as configure
 
-_LIBRARIES = ("faust", "mode", "aiokafka", "asyncio", "aiohttp", "services.worker.transport")
+_LIBRARIES = ("faust", "mode", "aiokafka", "asyncio", "aiohttp", "services.worker.query.transport")
 
 
 def configure_logs(level: str, form: str) -> None:

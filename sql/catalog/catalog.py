@@ -15,7 +15,7 @@ from changelog.errors import ServiceUnavailable, SqlError
 from sql.catalog import queries, relations, workers
 from sql.catalog.records import Actual, Definition, Desired, Query, Relation, What, Worker
 from sql.catalog.tables import engine_for, make
-from sql.statements import CreateIndex, CreateStream, Drop, Index
+from sql.syntax.statements import CreateIndex, CreateStream, Drop, Index
 
 
 class Catalog:

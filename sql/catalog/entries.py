@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sql.catalog.records import Query
-from sql.query import Plan
+from sql.planner import Plan
 
 
 def queries_of(plan: Plan, text: str) -> tuple[Query, ...]:

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from changelog.errors import SqlError, UnknownName
+from changelog.suggest import suggestion
 from sql.catalog.records import Actual, Desired, Query
 from sql.catalog.tables import QUERIES
-from sql.suggest import suggestion
 
 _LIVING = QUERIES.c.desired != Desired.DROPPED.value
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from changelog.errors import InternalError
-from sql.parse import parse_one
-from sql.redact import redacted
-from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.syntax.parse import parse_one
+from sql.syntax.redact import redacted
+from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
 
 Definition = CreateStream | CreateView | CreateDictionary | CreateIndex
 

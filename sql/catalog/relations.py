@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from changelog.errors import UnknownName, Unsupported
+from changelog.suggest import suggestion
 from sql.catalog.records import Relation, What
 from sql.catalog.tables import RELATIONS, USES
-from sql.suggest import suggestion
 
 FEW = 12
 """Up to so many names are listed in an error."""

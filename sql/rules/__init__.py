@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from sql.plan import Node
+from sql.plan.nodes import Node
+from sql.query_settings import QuerySettings
 from sql.rules.bands import bands
 from sql.rules.join_keys import join_keys
 from sql.rules.keyed_inputs import keyed_inputs
 from sql.rules.push_down import push_down
-from sql.settings import QuerySettings
 
 
 def rules(settings: QuerySettings, once: bool) -> tuple[Callable[[Node], Node], ...]:

@@ -15,15 +15,15 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from changelog.errors import SqlError, Unsupported
-from sql.expressions import columns_of, common_type, readable, types_of
-from sql.ordered import Asof
-from sql.plan import Expr, Join, Strategy
-from sql.rules.keys import unique_keys
-from sql.rules.nearness import Nearness, nearnesses, rest
-from sql.rules.predicates import conjunction
+from sql.expressions.evaluate import columns_of, common_type, readable, types_of
+from sql.expressions.nearness import Nearness, nearnesses, rest
+from sql.expressions.predicates import conjunction
+from sql.plan.nodes import Expr, Join, Strategy
+from sql.plan.ordered import Asof
+from sql.plan.state_bounds import per_unit
+from sql.plan.unique_keys import unique_keys
 from sql.rules.sides import Comparison, Side, comparison
-from sql.state_bounds import per_unit
-from sql.types import LOCAL
+from sql.syntax.types import LOCAL
 
 _FORM = "ON l.key = r.key AND l.time >= r.time"
 

@@ -25,20 +25,21 @@ import pyarrow as pa
 
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import Kind
-from joins.dataflow import Band, JoinKind, Watermark
-from sql.expressions import common_type, family, quoted, types_of
-from sql.plan import HIDDEN, ONE_SHOT, Aggregate, Expr, Join, LookupJoin, Map, Node, StaticJoin, Strategy, Window
-from sql.properties import changes, range_state, rules_of, walk
+from joins.dataflow.graph import Band
+from joins.dataflow.ports import JoinKind, Watermark
+from sql.expressions.evaluate import common_type, family, quoted, types_of
+from sql.expressions.nearness import Nearness, nearnesses, rest
+from sql.expressions.predicates import conjunction, split
+from sql.plan.event_times import Origin, origin_of, passage_of, with_watermark
+from sql.plan.nodes import HIDDEN, ONE_SHOT, Aggregate, Expr, Join, LookupJoin, Map, Node, StaticJoin, Strategy, Window
+from sql.plan.properties import changes, range_state, rules_of, walk
+from sql.plan.state_bounds import length_text, per_unit
+from sql.query_settings import QuerySettings
 from sql.rules.closing import closing
-from sql.rules.event_times import Origin, origin_of, passage_of, with_watermark
-from sql.rules.nearness import Nearness, nearnesses, rest
-from sql.rules.predicates import conjunction, split
 from sql.rules.sides import Side
 from sql.rules.strategy import answered_anew
 from sql.rules.window_keys import window_keys, window_of
-from sql.settings import QuerySettings
-from sql.state_bounds import length_text, per_unit
-from sql.types import INSTANT, LOCAL, Rules
+from sql.syntax.types import INSTANT, LOCAL, Rules
 from sql.watermarks import as_set
 
 _LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)

@@ -13,14 +13,15 @@ from dataclasses import replace
 
 from changelog.errors import Unsupported
 from changelog.schema import Kind
-from joins.dataflow import Closing, Watermark
-from sql.expressions import quoted
-from sql.plan import Aggregate, Node
-from sql.properties import changes, source_of, watermark_at
-from sql.rules.event_times import Origin, origin_of, passage_of, with_watermark
+from joins.dataflow.graph import Closing
+from joins.dataflow.ports import Watermark
+from sql.expressions.evaluate import quoted
+from sql.plan.event_times import Origin, origin_of, passage_of, with_watermark
+from sql.plan.nodes import Aggregate, Node
+from sql.plan.properties import changes, source_of, watermark_at
+from sql.query_settings import QuerySettings
 from sql.rules.window_keys import window_of
-from sql.settings import QuerySettings
-from sql.types import Rules
+from sql.syntax.types import Rules
 from sql.watermarks import as_set
 
 _FIX = (

@@ -12,11 +12,24 @@ from dataclasses import replace
 from itertools import count
 
 from changelog.errors import Unsupported
-from sql.expressions import common_type, quoted, readable, types_of
-from sql.plan import HIDDEN, ORDERED, Aggregate, Expr, Join, LookupJoin, Map, Node, Scan, StaticJoin, Strategy, Window
+from sql.expressions.evaluate import common_type, quoted, readable, types_of
+from sql.expressions.predicates import conjunction
+from sql.plan.nodes import (
+    HIDDEN,
+    ORDERED,
+    Aggregate,
+    Expr,
+    Join,
+    LookupJoin,
+    Map,
+    Node,
+    Scan,
+    StaticJoin,
+    Strategy,
+    Window,
+)
 from sql.rules.asof import with_inequality
 from sql.rules.lookup_keys import lookup_keys
-from sql.rules.predicates import conjunction
 from sql.rules.push_down import identity
 from sql.rules.sides import Comparison, Side, comparison
 

@@ -6,13 +6,10 @@ they do. A lookup join reads partition by partition, and the records of a primar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from changelog.schema import Kind, StreamSchema
-from sql.plan import Aggregate, Join, Keyed, LookupJoin, Map, Node, Scan, StaticJoin, Strategy, Window
-
-UPSERTS = (Kind.UPSERT, Kind.CHANGELOG_KV)
+from sql.plan.nodes import Aggregate, Join, Keyed, LookupJoin, Map, Node, Scan, StaticJoin, Strategy, Window
+from sql.plan.upserts import UPSERTS, fused_key, fused_version
 
 
 def keyed_inputs(node: Node) -> Node:
@@ -53,37 +50,3 @@ def _by_arrival(node: Node) -> Node:
             return replace(node, input=_by_arrival(node.input))
         case _:
             return node
-
-
-def fused_key(node: Node) -> tuple[str, ...] | None:
-    """The primary key of a scan of upserts as it leaves ``node``; None if ``node`` is none, or filters or loses the
-    key, or the version.
-    """
-    found = _fused(node)
-    return None if found is None else tuple(found[0][name] for name in found[1].stream.primary_key)
-
-
-def fused_version(node: Node) -> str:
-    """The column that tells which record of a primary key stands, as it leaves ``node``; '': the last one does."""
-    found = _fused(node)
-    return "" if found is None else found[0].get(found[1].stream.version, "")
-
-
-def _fused(node: Node) -> tuple[Mapping[str, str], Scan] | None:
-    """The scan of upserts below, and the names under which its primary key and version leave ``node``."""
-    match node:
-        case Scan() if node.stream.kind in UPSERTS:
-            return {name: node.internal(name) for name in ruling(node.stream)}, node
-        case Map() if node.where is None:
-            below = _fused(node.input)
-            renamed = {expr.plain: name for name, expr in reversed(node.columns) if expr.plain is not None}
-            if below is None or not set(below[0].values()) <= set(renamed):
-                return None
-            return {name: renamed[internal] for name, internal in below[0].items()}, below[1]
-        case _:
-            return None
-
-
-def ruling(stream: StreamSchema) -> tuple[str, ...]:
-    """The columns by which upserts become changes: the primary key, and the version if one decides."""
-    return stream.primary_key + ((stream.version,) if stream.version else ())

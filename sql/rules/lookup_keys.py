@@ -14,10 +14,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
-from sql.expressions import common_type, plain_column, types_of
-from sql.functions import duckdb_type
-from sql.plan import Cover, Expr, LookupJoin, LookupTable
-from sql.rules.predicates import conjunction, parsed, text
+from sql.expressions.evaluate import common_type, plain_column, types_of
+from sql.expressions.functions import duckdb_type
+from sql.expressions.predicates import conjunction, parsed, text
+from sql.plan.nodes import Cover, Expr, LookupJoin, LookupTable
 from sql.rules.sides import Side, comparison
 
 PRIMARY_KEY = "primary key"

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from changelog.schema import TIME
-from sql.expressions import columns_of
-from sql.plan import (
+from sql.expressions.evaluate import columns_of
+from sql.plan.nodes import (
     Aggregate,
     Join,
     Keyed,
@@ -23,8 +23,8 @@ from sql.plan import (
     StaticJoin,
     Window,
 )
-from sql.properties import watermark_at
-from sql.rules.keyed_inputs import UPSERTS, fused_key, fused_version, ruling
+from sql.plan.properties import watermark_at
+from sql.plan.upserts import UPSERTS, fused_key, fused_version, ruling
 
 
 def pruned(plan: Output) -> Output:

@@ -18,9 +18,10 @@ from dataclasses import replace
 
 from changelog.errors import InternalError
 from changelog.schema import Kind
-from joins.dataflow import JoinKind
-from sql.expressions import columns_of, quoted
-from sql.plan import (
+from joins.dataflow.ports import JoinKind
+from sql.expressions.evaluate import columns_of, quoted
+from sql.expressions.predicates import conjunction, split, substituted
+from sql.plan.nodes import (
     ORDERED,
     Aggregate,
     Expr,
@@ -35,7 +36,6 @@ from sql.plan import (
     StaticJoin,
     Window,
 )
-from sql.rules.predicates import conjunction, split, substituted
 
 
 def push_down(node: Node) -> Node:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.plan import HIDDEN, Expr, Map, Node
-from sql.rules.predicates import parsed, text
+from sql.expressions.predicates import parsed, text
+from sql.plan.nodes import HIDDEN, Expr, Map, Node
 from sql.rules.push_down import identity
 
 _OPERATORS: dict[type[exp.Expr], str] = {

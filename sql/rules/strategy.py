@@ -20,11 +20,11 @@ from dataclasses import dataclass
 
 from changelog.errors import Unsupported
 from changelog.schema import Kind
-from joins.dataflow import JoinKind
-from sql.ordered import Method
-from sql.plan import Join, Map, Node, Scan, Strategy, Window
-from sql.properties import changes, rules_of, walk
-from sql.types import Rules
+from joins.dataflow.ports import JoinKind
+from sql.plan.nodes import Join, Map, Node, Scan, Strategy, Window
+from sql.plan.ordered import Method
+from sql.plan.properties import changes, rules_of, walk
+from sql.syntax.types import Rules
 
 
 @dataclass(frozen=True)

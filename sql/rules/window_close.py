@@ -13,15 +13,15 @@ from dataclasses import replace
 from sqlglot import exp
 
 from changelog.errors import UnknownName, Unsupported
-from joins.dataflow import JoinKind
-from sql.functions import WINDOWS, function_name
-from sql.plan import Aggregate, Join, LookupJoin, Map, Node, StaticJoin, Strategy
-from sql.properties import range_state
+from joins.dataflow.ports import JoinKind
+from sql.expressions.functions import WINDOWS, function_name
+from sql.plan.nodes import Aggregate, Join, LookupJoin, Map, Node, StaticJoin, Strategy
+from sql.plan.properties import range_state
+from sql.query_settings import Value
 from sql.relations import Relations
 from sql.rules.bands import padded_once
 from sql.rules.closing import refuse_open
-from sql.settings import Value
-from sql.statements import CreateView
+from sql.syntax.statements import CreateView
 
 _FIX = (
     "join within a range of time, or of windows: FROM TUMBLE(a, ts, INTERVAL '1' MINUTE) AS a JOIN TUMBLE(b, ts, "

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from changelog.errors import Unsupported
-from sql.explain import extent
-from sql.expressions import quoted
-from sql.plan import Aggregate, Join, LookupJoin, Map, Node, StaticJoin, Window
-from sql.rules.event_times import origin_of
+from sql.expressions.evaluate import quoted
+from sql.plan.event_times import origin_of
+from sql.plan.explain import extent
+from sql.plan.nodes import Aggregate, Join, LookupJoin, Map, Node, StaticJoin, Window
 
 Pair = tuple[str, str]
 Found = tuple[Window, bool]

@@ -16,8 +16,7 @@ from tests.conformance.load import load
 from tests.conformance.report import show_failure, show_features, show_refusals, summary, write_json
 from tests.conformance.runner import Outcome
 from tests.conformance.selection import Selection
-
-HERE = Path(__file__).parent.parent / "cases"
+from tests.paths import CASES
 
 
 class EngineName(StrEnum):
@@ -28,7 +27,7 @@ class EngineName(StrEnum):
 
 
 def conformance(
-    cases: Annotated[Path, typer.Option(help="A folder of cases, or one file of them.", exists=True)] = HERE,
+    cases: Annotated[Path, typer.Option(help="A folder of cases, or one file of them.", exists=True)] = CASES,
     engine: Annotated[EngineName, typer.Option(help="In this process, or Kafka and Spark.")] = EngineName.MEMORY,
     feature: Annotated[list[str] | None, typer.Option(help="Cases of this feature only; may be repeated.")] = None,
     tier: Annotated[int | None, typer.Option(help="Cases of this tier only.", min=1, max=2)] = None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from changelog.errors import Unsupported
-from sql.settings import Value
+from sql.query_settings import Value
 from tests.conformance.case import Row, Wait
 
 

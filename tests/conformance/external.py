@@ -10,8 +10,8 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from changelog.schema import Column
-from sql.statements import CreateDictionary, CreateStream
-from sql.types import Rules, display
+from sql.syntax.statements import CreateDictionary, CreateStream
+from sql.syntax.types import Rules, display
 from tests.conformance.case import Row
 from tests.conformance.engine import NotRunnable
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from changelog.decode import Decoder
 from changelog.event_times import greatest_ms
-from joins.dataflow import Aggregate, AsofOnce, Dataflow, Enrichment, LatestOnce, Operator, Range, Scan
-from sql.plan import declared_type
-from sql.windows import Windows
+from joins.dataflow.graph import Aggregate, AsofOnce, Dataflow, Enrichment, LatestOnce, Operator, Range, Scan
+from sql.plan.nodes import declared_type
+from sql.transforms.windows import Windows
 from tests.conformance.records import Record
 from tests.conformance.topics import as_batch
 

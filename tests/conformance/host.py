@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sql.catalog import Catalog
 from sql.fragments import Fragment
-from sql.statements import System
+from sql.syntax.statements import System
 from tests.conformance.external import Database
 from tests.conformance.records import Record
 

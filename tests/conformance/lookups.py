@@ -11,20 +11,20 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.decode import Decoder
+from changelog.encode import records_of
 from changelog.errors import InternalError
 from changelog.schema import StreamSchema
-from dictionaries.lookup import Row
+from dictionaries.contracts import Row
 from dictionaries.resources import Resources
 from enrichment.enrichment import Enricher
 from enrichment.memo import Memo, MemoStore
 from enrichment.rows_store import RowsStore
-from joins.dataflow import Ingest
-from services.session.writing import records_of
-from services.worker.followers import FollowedRows, Follower, Followers
-from services.worker.tables import Tables
+from joins.dataflow.ports import Ingest
+from services.worker.tables.followers import FollowedRows, Follower, Followers
+from services.worker.tables.tables import Tables
 from sql.catalog import Catalog
 from sql.relations import Stream
-from sql.statements import Index
+from sql.syntax.statements import Index
 from tests.conformance.host import Clock, Launch
 from tests.conformance.records import Record
 from tests.conformance.topics import Topic, as_batch

@@ -20,12 +20,12 @@ from changelog.encode import encode
 from changelog.errors import InternalError
 from changelog.event_times import unusable
 from changelog.schema import Kind
-from joins.dataflow import Scan, Sink
-from joins.local import LocalQuery
-from joins.watermarks import Mark
+from joins.dataflow.graph import Scan, Sink
+from joins.host.in_memory import LocalQuery
+from joins.inputs.watermarks import Mark
 from sql.catalog import Catalog
 from sql.fragments import Engine
-from sql.statements import System
+from sql.syntax.statements import System
 from tests.conformance.external import Database, SqlDatabase
 from tests.conformance.host import Clock, Launch
 from tests.conformance.lookups import Looking, Lookups

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from changelog.errors import Domain, DovetailError
-from sql.settings import Value
+from sql.query_settings import Value
 from tests.conformance.case import (
     Case,
     Delete,

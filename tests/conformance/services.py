@@ -18,20 +18,20 @@ from typing import Protocol
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
+from broker import topics
+from broker.topic_shapes import Topics
 from changelog.errors import InternalError, ServiceUnavailable
-from joins.dataflow import Dataflow
+from joins.dataflow.graph import Dataflow
 from services.jars import jar_paths
-from services.session.kafka_topics import Topics
 from services.settings import Settings, read_settings
 from services.stack import temporary_stack
-from spark_jobs import counts, topics
-from spark_jobs.query import RunningQuery
-from spark_jobs.session import start_session
-from spark_jobs.settings import JobSettings
-from spark_jobs.starts import topics_of
+from spark_jobs.exchange import counts
+from spark_jobs.runner.job_settings import JobSettings
+from spark_jobs.runner.query import RunningQuery
+from spark_jobs.runner.spark_session import start_session
 from sql.catalog import Catalog
 from sql.fragments import Engine
-from sql.statements import System
+from sql.syntax.statements import System
 from tests.conformance.case import Case
 from tests.conformance.engine import NotRunnable
 from tests.conformance.external import Database
@@ -240,7 +240,7 @@ class _SparkQuery:
         return replace(dataflow, scans=tuple(replace(scan, topic=self._own(scan.topic)) for scan in dataflow.scans))
 
     def settle(self) -> None:
-        ends = topics.end_offsets(topics.admin(self._cluster.brokers), topics_of(self._dataflow))
+        ends = topics.end_offsets(topics.admin(self._cluster.brokers), self._dataflow.topics)
         self._query.await_drained(ends, timeout_s=DRAIN_S)
         # A commit is answered before its records can be read.
         Topics(self._cluster.brokers, DRAIN_S).settled_ends(self._own(self._launch.topic))

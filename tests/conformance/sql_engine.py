@@ -15,15 +15,15 @@ from changelog.encode import encode
 from changelog.errors import InternalError
 from changelog.schema import TIME, StreamSchema
 from changelog.topic_content import content
-from joins.dataflow import Dataflow
+from joins.dataflow.graph import Dataflow
+from sql.bind.snapshot import Snapshot
 from sql.catalog import Catalog, What
 from sql.fragments import Engine
-from sql.parse import parse_one
-from sql.query import Plan, plan_query
+from sql.planner import Plan, plan_query
+from sql.query_settings import Value
 from sql.relations import Stream
-from sql.settings import Value
-from sql.snapshot import Snapshot
-from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Select, System
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Select, System
 from tests.conformance.case import Row, Wait
 from tests.conformance.engine import Change, NotRunnable
 from tests.conformance.external import External

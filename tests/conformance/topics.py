@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from joins.dataflow import Scan
+from joins.dataflow.graph import Scan
 from tests.conformance.records import Record
 
 RECORDS = pa.schema(

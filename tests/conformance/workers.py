@@ -11,19 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker import topics
+from broker.topic_shapes import Topics
 from changelog.errors import InternalError, ServiceUnavailable, SqlError
 from services.session.drained import Reading
-from services.session.kafka_topics import Topics
 from services.settings import read_settings
-from spark_jobs import topics
 from sql.catalog import Actual, Catalog, Desired, Query
-from sql.parse import parse_one
-from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Statement
-from sql.types import Rules
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Statement
+from sql.syntax.types import Rules
 from tests.conformance.engine import NotRunnable
 from tests.conformance.host import Launch
+from tests.paths import ROOT
 
-_ROOT = Path(__file__).resolve().parents[2]
 _START_S = 60.0
 _DRAIN_S = 60.0
 _STOP_S = 20.0
@@ -110,11 +110,11 @@ class WorkerQuery:
         variables = self._environment.variables(self._folder)
         with self._log.open("ab") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "services.worker.child", self._query.name],
+                [sys.executable, "-m", "services.worker.query.child", self._query.name],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                cwd=_ROOT,
+                cwd=ROOT,
                 env=variables,
             )
         self._process = process

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, Protocol
 import pyarrow as pa
 
 from changelog.schema import Column
-from dictionaries.definition import SourceSpec
-from dictionaries.lookup import Key, Row, Rows
-from dictionaries.options import Parameter
+from dictionaries.contracts import Key, Row, Rows
+from dictionaries.definition.definition import SourceSpec
+from dictionaries.definition.options import Parameter
 from dictionaries.resources import Resources
 from tests.servers import Server, clickhouse, mariadb, postgresql
 

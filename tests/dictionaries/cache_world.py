@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from changelog.errors import ServiceUnavailable
 from changelog.schema import Column
-from dictionaries.definition import Definition, LayoutSpec, Parameter, SourceSpec
-from dictionaries.lookup import Key, Row, Rows
+from dictionaries.contracts import Key, Row, Rows
+from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
 
 NOW_MS = 1_700_000_000_000
 TTL_MS = 60_000

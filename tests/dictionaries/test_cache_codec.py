@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dictionaries.cache.codec import Codec
+from dictionaries.cache.cold.codec import Codec
 from dictionaries.cache.invalidation import Invalidation, decode_message, encode_message
+from dictionaries.cache.json_values import tagged, untagged
 from dictionaries.cache.key_text import entry_names, key_text, text_in_name
-from dictionaries.cache.values import tagged, untagged
 
 SCALARS = st.one_of(
     st.none(),

@@ -10,8 +10,8 @@ import pytest
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Column
-from dictionaries.define import define
-from dictionaries.definition import Definition, LayoutSpec, Parameter, SourceSpec
+from dictionaries.check import define
+from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
 
 COLUMNS = (Column("id", pa.string()), Column("name", pa.string()))
 MYSQL: dict[str, Parameter] = {

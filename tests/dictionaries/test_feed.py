@@ -12,12 +12,12 @@ import pytest
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Column
-from dictionaries.define import define
-from dictionaries.definition import Definition, LayoutSpec, Parameter, SourceSpec
-from dictionaries.feed import LONGEST_CATCH_UP, Change, Changes, Feed, FeedDecoder, FeedFormat, feed_of, resumed
+from dictionaries.check import define
+from dictionaries.contracts import Key, Rows
+from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
+from dictionaries.feed.feed import LONGEST_CATCH_UP, Change, Changes, Feed, FeedDecoder, FeedFormat, feed_of, resumed
 from dictionaries.layouts.hybrid import Hybrid
 from dictionaries.layouts.loaded import Loaded
-from dictionaries.lookup import Key, Rows
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
 
 COLUMNS = (

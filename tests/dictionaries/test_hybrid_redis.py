@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import redis
 
+from dictionaries.cache.flights.leases import LOCK_MS
 from dictionaries.cache.forget import forget
-from dictionaries.cache.leases import LOCK_MS
+from dictionaries.contracts import Key
 from dictionaries.layouts.hybrid import Hybrid
-from dictionaries.lookup import Key
 from services.stack import Stack, temporary_stack
 from services.stack.redis_server import RedisServer
 from services.stack.temporary import temporary_settings

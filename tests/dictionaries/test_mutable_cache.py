@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from changelog.errors import ServiceUnavailable
+from dictionaries.contracts import Key, Row, Rows
 from dictionaries.layouts.mutable_cache import MutableCache
-from dictionaries.lookup import Key, Row, Rows
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
 
 

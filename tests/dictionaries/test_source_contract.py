@@ -12,9 +12,9 @@ import pytest
 
 from changelog.errors import RecordRejected
 from changelog.schema import Column
-from dictionaries.define import define
-from dictionaries.definition import Definition, LayoutSpec, SourceSpec
-from dictionaries.lookup import Row
+from dictionaries.check import define
+from dictionaries.contracts import Row
+from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
 from dictionaries.open import Checkable, open_source
 from tests.dictionaries.backends import EMBEDDED, INSTANT, SERVERS, Backend
 

@@ -13,10 +13,10 @@ import pytest
 
 from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
 from changelog.schema import Column
-from dictionaries.define import define
-from dictionaries.definition import LayoutSpec, SourceSpec
+from dictionaries.check import define
+from dictionaries.definition.definition import LayoutSpec, SourceSpec
+from dictionaries.definition.options import Parameter
 from dictionaries.open import Checkable, open_source, reflect
-from dictionaries.options import Parameter
 from dictionaries.resources import Resources
 from tests.dictionaries.backends import INSTANT, SERVERS, ClickHouse, Sqlite, SqlServer
 from tests.servers import proxy

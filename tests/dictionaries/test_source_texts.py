@@ -11,11 +11,11 @@ import pytest
 
 from changelog.errors import ServiceUnavailable, SourceRefused
 from changelog.schema import Column
-from dictionaries.define import define
-from dictionaries.definition import LayoutSpec, SourceSpec
-from dictionaries.lookup import Row
+from dictionaries.check import define
+from dictionaries.contracts import Row
+from dictionaries.definition.definition import LayoutSpec, SourceSpec
+from dictionaries.definition.options import Parameter
 from dictionaries.open import Checkable, open_source
-from dictionaries.options import Parameter
 from dictionaries.resources import Resources
 from tests.dictionaries.backends import EMBEDDED, WebService
 

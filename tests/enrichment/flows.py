@@ -18,11 +18,12 @@ from changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME, Column, Kind,
 from enrichment.enrichment import Enricher, Step
 from enrichment.memo import Memo, MemoStore
 from enrichment.rows_store import RowsStore, StoreLookup
-from joins.dataflow import Ingest, JoinKind, Predicate, Scan, Sink
-from joins.lookup import Access, Key, Lookup, LookupFlow, LookupJoin, LookupStage, Rows, Target
-from joins.reference import Record, Row
-from sql.expressions import RowMap
-from sql.statements import Index
+from joins.dataflow.graph import Scan, Sink
+from joins.dataflow.lookup import Access, Key, Lookup, LookupFlow, LookupJoin, LookupStage, Rows, Target
+from joins.dataflow.ports import Ingest, JoinKind, Predicate
+from joins.reference.rows import Record, Row
+from sql.expressions.evaluate import RowMap
+from sql.syntax.statements import Index
 
 KINDS = {
     Ingest.APPEND: Kind.APPEND,

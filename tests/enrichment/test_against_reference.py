@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from changelog.schema import Kind
 from enrichment.reference import ReferenceFlow, ReferenceLookup, ReferenceRows
-from joins.dataflow import Ingest, JoinKind
-from joins.reference import Record, Row
-from sql.statements import Index
+from joins.dataflow.ports import Ingest, JoinKind
+from joins.reference.rows import Record, Row
+from sql.syntax.statements import Index
 from tests.enrichment.flows import COLUMNS, PADDING, Host, VBelowW, flow, net, stage, v_below_w
 
 KEYED = (Ingest.UPSERT, Ingest.CHANGELOG_KV)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from changelog.errors import SqlError, Unsupported
-from dictionaries.definition import Definition
+from dictionaries.definition.definition import Definition
 from enrichment.definitions import definition_of
-from sql.parse import parse_one
-from sql.statements import CreateDictionary
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateDictionary
 
 SEED = (
     "CREATE DICTIONARY mysql_dict(id string, name string) PRIMARY KEY id SOURCE(MYSQL(DB 'testdb' TABLE 'products' "

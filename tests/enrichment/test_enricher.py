@@ -14,9 +14,9 @@ from changelog.errors import InternalError
 from changelog.schema import Kind
 from enrichment.enrichment import Enricher
 from enrichment.memo import Memo, MemoStore
-from joins.dataflow import Ingest, JoinKind
-from joins.lookup import LookupFlow
-from sql.expressions import RowMap
+from joins.dataflow.lookup import LookupFlow
+from joins.dataflow.ports import Ingest, JoinKind
+from sql.expressions.evaluate import RowMap
 from tests.enrichment.flows import KINDS, DictLookup, Host, flow, net, records, stage
 
 ROWS = {1: ((1, "a", 10),), 2: ((2, "b", 20),)}

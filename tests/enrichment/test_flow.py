@@ -14,8 +14,8 @@ from changelog.changes import DELTA
 from changelog.errors import InternalError, RecordRejected
 from changelog.schema import ARRIVAL
 from enrichment.flow import FlowOperator
-from joins.dataflow import Ingest, JoinKind
-from joins.lookup import Key, Lookup, LookupFlow, LookupStage, Rows
+from joins.dataflow.lookup import Key, Lookup, LookupFlow, LookupStage, Rows
+from joins.dataflow.ports import Ingest, JoinKind
 from tests.enrichment.flows import DictLookup, VBelowW, flow, stage
 
 ROWS = {1: ((1, "a", 10), (1, "b", 20)), 2: ((2, "c", 30),)}

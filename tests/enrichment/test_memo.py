@@ -15,7 +15,7 @@ from changelog.encode import encode
 from changelog.errors import InternalError
 from enrichment.memo import LeftRows, Memo, MemoStep, MemoStore, Update
 from enrichment.messages import Emitted, NetChanges
-from joins.dataflow import Ingest
+from joins.dataflow.ports import Ingest
 
 Event = tuple[str, int]
 

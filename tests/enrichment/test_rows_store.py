@@ -17,9 +17,9 @@ from changelog.errors import InternalError
 from changelog.schema import TIME, Column, Kind, StreamSchema
 from changelog.topic_content import content
 from enrichment.rows_store import RowsStore, StoreLookup
-from joins.lookup import Access, Row, Target
-from joins.reference import Record
-from sql.statements import Index
+from joins.dataflow.lookup import Access, Row, Target
+from joins.reference.rows import Record
+from sql.syntax.statements import Index
 from tests.enrichment.flows import COLUMNS, records, stored, stream
 
 FACTS = StreamSchema(

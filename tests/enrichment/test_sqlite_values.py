@@ -12,7 +12,7 @@ import pytest
 
 from changelog.errors import InternalError
 from enrichment.sqlite_values import codec
-from sql.types import INSTANT, LOCAL
+from sql.syntax.types import INSTANT, LOCAL
 
 INSTANTS = [dt.datetime(1900, 1, 1, 12, 30, 0, 1, dt.UTC), dt.datetime(2262, 5, 5, tzinfo=dt.UTC)]
 CASES: list[tuple[pa.DataType, list[Any]]] = [

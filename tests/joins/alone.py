@@ -11,12 +11,12 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.rows import where
 from changelog.schema import ARRIVAL
-from joins.dataflow import Operator
-from joins.durable import DurableCopy
-from joins.operators import Timed, ports, started
-from joins.ordered import EARLIEST, times_of
-from joins.reference import Record, Row
-from joins.store import SORT, Run
+from joins.dataflow.graph import Operator
+from joins.operators.registry import Timed, ports, started
+from joins.reference.rows import Record, Row
+from joins.state.durable_copy import DurableCopy
+from joins.state.store import SORT, Run
+from joins.state.times import EARLIEST, times_of
 from tests.joins.harness import decoded, net
 
 

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import strategies as st
 
 import changelog.rows
-import joins.arrangement
+import joins.state.arrangement
 from changelog.changes import DELTA
 from changelog.hashing import Hashes, row_hashes
 from changelog.schema import ARRIVAL
-from joins.dataflow import Ingest, JoinKind, Port, Watermark
-from joins.reference import Record, ReferenceSide, Row, difference
+from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from joins.reference.rows import Record, Row, difference
+from joins.reference.side import ReferenceSide
 
 LEFT = pa.schema([("l.k", pa.int64()), ("l.id", pa.string()), ("l.v", pa.int64())])
 RIGHT = pa.schema([("r.k", pa.int64()), ("r.id", pa.string()), ("r.w", pa.int64())])
@@ -118,7 +119,7 @@ def poor_hashes(poor: bool = True) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         if poor:
-            patch.setattr(joins.arrangement, "row_hashes", hashes)
+            patch.setattr(joins.state.arrangement, "row_hashes", hashes)
             patch.setattr(changelog.rows, "row_hashes", hashes)
         yield
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.schema import StreamSchema
-from joins.dataflow import Dataflow, Edge, Node, Operator, Scan, Sink
-from joins.local import LocalQuery
-from joins.operators import ports
-from joins.reference import Record, Row
+from joins.dataflow.graph import Dataflow, Edge, Node, Operator, Scan, Sink
+from joins.host.in_memory import LocalQuery
+from joins.operators.registry import ports
+from joins.reference.rows import Record, Row
 from tests.joins.harness import LEFT, RIGHT, decoded, net
 
 _BUCKETS = 3

@@ -7,8 +7,12 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow import AsofOnce, Bidirectional, Enrichment, Ingest, JoinKind
-from joins.reference import Record, ReferenceAsof, ReferenceEnrichment, ReferenceJoin
+from joins.dataflow.graph import AsofOnce, Bidirectional, Enrichment
+from joins.dataflow.ports import Ingest, JoinKind
+from joins.reference.asof_once import ReferenceAsof
+from joins.reference.bidirectional import ReferenceJoin
+from joins.reference.enrichment import ReferenceEnrichment
+from joins.reference.rows import Record
 from tests.joins.harness import (
     COMPARISONS,
     INNER_OR_LEFT,

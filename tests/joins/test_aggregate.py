@@ -19,13 +19,16 @@ from hypothesis import strategies as st
 
 from changelog.changes import DELTA, Changes
 from changelog.schema import StreamSchema
-from joins.aggregate import AggregateOperator
-from joins.dataflow import Aggregate, Aggregation, Closing, Dataflow, Edge, Fold, Ingest, Node, Port, Scan, Sink
-from joins.durable import DurableCopy
-from joins.group_values import best, is_ordered, ordinals
-from joins.local import LocalQuery
-from joins.reference import Record, ReferenceAggregate, ReferenceSide, Row
-from joins.store import SORT, RunStore
+from joins.aggregates.aggregate import AggregateOperator
+from joins.aggregates.group_values import best, is_ordered, ordinals
+from joins.dataflow.graph import Aggregate, Aggregation, Closing, Dataflow, Edge, Fold, Node, Scan, Sink
+from joins.dataflow.ports import Ingest, Port
+from joins.host.in_memory import LocalQuery
+from joins.reference.aggregate import ReferenceAggregate
+from joins.reference.rows import Record, Row
+from joins.reference.side import ReferenceSide
+from joins.state.durable_copy import DurableCopy
+from joins.state.store import SORT, RunStore
 from tests.joins import harness
 from tests.joins.harness import INPUTS, KEYED, decoded, net, table
 

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow import Asof, Ingest, JoinKind, Port
-from joins.reference import Record, Row
-from joins.reference_ordered import Arrived, ReferenceAsofUpdating
+from joins.dataflow.graph import Asof
+from joins.dataflow.ports import Ingest, JoinKind, Port
+from joins.reference.arrival import Arrived
+from joins.reference.asof import ReferenceAsofUpdating
+from joins.reference.rows import Record, Row
 from tests.joins import harness
 from tests.joins.alone import Alone
 from tests.joins.harness import (

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow import Alignment, Ingest, JoinKind, LatestOnce, Port
-from joins.reference import Record
-from joins.reference_ordered import Arrived, ReferenceLatest
+from joins.dataflow.graph import Alignment, LatestOnce
+from joins.dataflow.ports import Ingest, JoinKind, Port
+from joins.reference.arrival import Arrived
+from joins.reference.latest import ReferenceLatest
+from joins.reference.rows import Record
 from tests.joins.alone import Alone
 from tests.joins.harness import IDS, LEFT, RIGHT, agree, port, records, steps
 

@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changelog.changes import DELTA
-from joins.dataflow import Bidirectional, Ingest, JoinKind
-from joins.reference import Record, ReferenceJoin, Row, difference
+from joins.dataflow.graph import Bidirectional
+from joins.dataflow.ports import Ingest, JoinKind
+from joins.reference.bidirectional import ReferenceJoin
+from joins.reference.rows import Record, Row, difference
 from tests.joins.harness import LEFT, RIGHT, Step, agree, net, poor_hashes, port, side, steps
 from tests.joins.hosted import Hosted
 

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow import Alignment, AsofOnce, Enrichment, Ingest, JoinKind
-from joins.reference import ReferenceEnrichment
-from joins.reference_ordered import Arrived, ReferenceAsofAligned, always
+from joins.dataflow.graph import Alignment, AsofOnce, Enrichment
+from joins.dataflow.ports import Ingest, JoinKind
+from joins.reference.arrival import Arrived, always
+from joins.reference.asof_aligned import ReferenceAsofAligned
+from joins.reference.enrichment import ReferenceEnrichment
 from tests.joins.alone import Alone
 from tests.joins.harness import (
     COMPARISONS,

@@ -14,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changelog.changes import Changes
-from joins.dataflow import Band, Ingest, JoinKind, Pad, Port, Range
-from joins.ordered import NEVER, times_of
-from joins.range import RangeOperator
-from joins.reference import Record, Row
-from joins.reference_range import ReferenceRange
-from joins.store import RunStore
+from joins.dataflow.graph import Band, Range
+from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
+from joins.operators.range import RangeOperator
+from joins.reference.range import ReferenceRange
+from joins.reference.rows import Record, Row
+from joins.state.store import RunStore
+from joins.state.times import NEVER, times_of
 from tests.joins.alone import Alone
 from tests.joins.harness import KEYED, LEFT, RIGHT, poor_hashes, port, side, watched
 from tests.joins.hosted import Hosted

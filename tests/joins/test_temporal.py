@@ -11,9 +11,11 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow import Ingest, JoinKind, Port, Temporal
-from joins.reference import Row
-from joins.reference_ordered import Arrived, ReferenceTemporal
+from joins.dataflow.graph import Temporal
+from joins.dataflow.ports import Ingest, JoinKind, Port
+from joins.reference.arrival import Arrived
+from joins.reference.rows import Row
+from joins.reference.temporal import ReferenceTemporal
 from tests.joins.alone import Alone
 from tests.joins.harness import IDS, INNER_OR_LEFT, LEFT, after, port, records
 

@@ -10,7 +10,7 @@ import pytest
 from services.session import Rows, Session
 from services.stack import Stack
 from sql.catalog import Catalog
-from sql.statements import Drop
+from sql.syntax.statements import Drop
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from prompt_toolkit.document import Document
 from services.cli.completion import NameCompleter
 from services.cli.console import is_finished
 from sql.catalog import Catalog
-from sql.parse import parse_one
-from sql.statements import CreateStream
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateStream
 
 Complete = Callable[[str], list[str]]
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from dictionaries.cache.settings import CACHE_SETTINGS
-from dictionaries.kinds import LAYOUTS, SOURCES
+from dictionaries.definition.kinds import LAYOUTS, SOURCES
 from sql.system_tables import DICTIONARIES
+from tests.paths import ROOT
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "dictionaries.md").read_text()
+PAGE = (ROOT / "docs" / "dictionaries.md").read_text()
 
 
 @pytest.mark.parametrize("kind", [*SOURCES, *LAYOUTS])

@@ -16,7 +16,7 @@ from changelog.errors import DovetailError, ServiceUnavailable, SqlError, Unsupp
 from enrichment.definitions import definition_of
 from services.commands import COMMANDS, RESULTS, Command
 from services.session import Done, Rows, Session, Text
-from services.session.dictionaries import dictionary, keys_of, refresh
+from services.session.dictionaries.statements import dictionary, keys_of, refresh
 from sql.catalog import Worker
 from tests.services.conftest import Ask
 

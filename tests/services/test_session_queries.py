@@ -21,9 +21,9 @@ from services.cli.main import app
 from services.session import Done, Live, Rows, Session
 from services.session.drained import await_drained, await_reading, input_ends
 from services.stack import Stack, temporary_stack
-from sql.parse import parse_one
-from sql.query import plan_query
-from sql.statements import CreateView, Drop
+from sql.planner import plan_query
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateView, Drop
 
 pytestmark = pytest.mark.services
 

@@ -8,9 +8,9 @@ from decimal import Decimal
 import pytest
 from confluent_kafka import Producer
 
+from broker.reader import TopicReader
 from changelog.errors import DovetailError, SqlError, Unsupported
 from services.session import Done, Session
-from spark_jobs.reading import TopicReader
 from tests.services.conftest import Ask
 
 pytestmark = pytest.mark.services

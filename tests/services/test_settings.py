@@ -8,8 +8,9 @@ import pytest
 
 from changelog.errors import StackError
 from services.settings import Settings, read_settings
+from tests.paths import ROOT
 
-OPERATIONS = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
+OPERATIONS = ROOT / "docs" / "operations.md"
 
 
 def test_the_environment_gives_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

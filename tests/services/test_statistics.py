@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from services.commands import Answer
-from services.session.statistics import merged, reported, source_text
-from sql.parse import parse_one
-from sql.statements import CreateDictionary
+from services.session.dictionaries.statistics import merged, reported, source_text
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateDictionary
 
 ONE = {
     "status": "LOADED",

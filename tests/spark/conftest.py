@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from joins.dataflow import Dataflow
-from spark_jobs import topics as topic_admin
-from spark_jobs.query import RunningQuery
-from spark_jobs.settings import JobSettings
-from spark_jobs.starts import topics_of
+from broker import topics as topic_admin
+from joins.dataflow.graph import Dataflow
+from spark_jobs.runner.job_settings import JobSettings
+from spark_jobs.runner.query import RunningQuery
 
 DRAIN_S = 120.0
 _names = itertools.count(1)
@@ -67,7 +66,7 @@ class Queries:
 
     def drain(self, query: RunningQuery, dataflow: Dataflow) -> None:
         """Wait until ``query`` has taken in all that its inputs hold now; raise what ended it."""
-        ends = topic_admin.end_offsets(topic_admin.admin(self._broker), topics_of(dataflow))
+        ends = topic_admin.end_offsets(topic_admin.admin(self._broker), dataflow.topics)
         query.await_drained(ends, timeout_s=DRAIN_S)
 
     def stop_all(self) -> None:

@@ -8,22 +8,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from changelog.schema import Column, Kind, StreamSchema
-from joins.dataflow import (
-    Band,
-    Bidirectional,
-    Dataflow,
-    Edge,
-    Enrichment,
-    Ingest,
-    JoinKind,
-    Keyed,
-    Node,
-    Port,
-    Range,
-    Scan,
-    Sink,
-    Watermark,
-)
+from joins.dataflow.graph import Band, Bidirectional, Dataflow, Edge, Enrichment, Keyed, Node, Range, Scan, Sink
+from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 
 ORDERS = StreamSchema("orders", (Column("k", pa.int64()), Column("a", pa.string())))
 CLICKS = StreamSchema("clicks", (Column("k", pa.int64()), Column("b", pa.string())))

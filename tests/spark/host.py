@@ -6,14 +6,13 @@ import json
 import sys
 from pathlib import Path
 
-from joins.dataflow import JoinKind
+from broker import topics
+from joins.dataflow.ports import JoinKind
 from services.jars import jar_paths
 from services.settings import read_settings
-from spark_jobs import topics
-from spark_jobs.query import RunningQuery
-from spark_jobs.session import start_session
-from spark_jobs.settings import JobSettings
-from spark_jobs.starts import topics_of
+from spark_jobs.runner.job_settings import JobSettings
+from spark_jobs.runner.query import RunningQuery
+from spark_jobs.runner.spark_session import start_session
 from tests.spark.flows import orders_clicks
 
 
@@ -39,7 +38,7 @@ def main() -> None:
             local_copy_dir=folder / "copy",
         ),
     )
-    query.await_drained(topics.end_offsets(topics.admin(chosen["brokers"]), topics_of(dataflow)), timeout_s=300)
+    query.await_drained(topics.end_offsets(topics.admin(chosen["brokers"]), dataflow.topics), timeout_s=300)
     query.stop()
     session.stop()
 

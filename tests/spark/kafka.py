@@ -9,8 +9,8 @@ import orjson
 import pyarrow as pa
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from services.session.kafka_topics import Topics
-from spark_jobs import topics
+from broker import topics
+from broker.topic_shapes import Topics
 
 Value = dict[str, object] | bytes | None
 _OPEN_S = 3.0

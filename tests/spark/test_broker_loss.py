@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from broker import topics
+from broker.producer_queue import Outgoing
+from broker.transactional_writer import Target, write_once
 from services.stack import Stack, temporary_stack
 from services.stack.processes import ProcessIdentity, kill
-from spark_jobs import topics
-from spark_jobs.outbox import Outgoing
-from spark_jobs.sink import Target, write_once
 from tests.spark.kafka import values
 
 pytestmark = pytest.mark.services

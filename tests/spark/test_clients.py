@@ -15,19 +15,20 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from broker import topics as topic_admin
+from broker.reader import read_topic
 from changelog.decode import Decoder
 from changelog.schema import Column, Kind, StreamSchema
-from spark_jobs import topics as topic_admin
-from spark_jobs.reading import read_topic
 from sql import plan_query
 from sql.catalog import Catalog
-from sql.parse import parse_one
-from sql.statements import CreateStream, CreateView
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateStream, CreateView
+from tests.paths import ROOT
 from tests.spark.conftest import Queries
 from tests.spark.kafka import messages, records
 
 pytestmark = pytest.mark.services
-PAGE = Path(__file__).parents[2] / "docs" / "topics.md"
+PAGE = ROOT / "docs" / "topics.md"
 NAMES = ("clicks", "users", "items", "visits", "rides", "orders_priced", "orders_now")
 TIMED = Column("at", pa.timestamp("us", tz="UTC"))
 INPUTS = {

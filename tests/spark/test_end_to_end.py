@@ -9,7 +9,8 @@ import pytest
 
 from changelog.dead_letter import topic_of
 from changelog.errors import CheckpointMismatch, StateLimitExceeded, UnknownName
-from joins.dataflow import Dataflow, JoinKind
+from joins.dataflow.graph import Dataflow
+from joins.dataflow.ports import JoinKind
 from tests.spark.conftest import Queries
 from tests.spark.flows import enriched_orders, greeted_orders, orders_clicks, orders_users
 from tests.spark.kafka import messages, multiset, send, values

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable, StateLimitExceeded
-from spark_jobs.failure import typed
+from spark_jobs.runner.failure import typed
 
 HEAD = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [PYTHON_EXCEPTION] An exception was thrown"
 TRACE = HEAD + ' from the Python worker: Traceback (most recent call last):\n  File "worker.py", line 1, in main\n'

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from joins.dataflow import Dataflow, Watermark
-from spark_jobs.checkpoint import IDLE, parsed_offsets
-from spark_jobs.decode import Silence
-from spark_jobs.idle import Idleness, JsonOffsets, idle_times, silences
-from spark_jobs.job import Job
-from spark_jobs.parcel import MARKS, from_batch
-from spark_jobs.ranges import Range
-from spark_jobs.sink import Target
-from spark_jobs.source import KafkaReader, Share
+from broker.offset_ranges import Range
+from broker.transactional_writer import Target
+from joins.dataflow.graph import Dataflow
+from joins.dataflow.ports import Watermark
+from spark_jobs.exchange.parcel import MARKS, from_batch
+from spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, silences
+from spark_jobs.source.kafka_source import KafkaReader, Share
+from spark_jobs.stages.decode import Silence
+from spark_jobs.stages.job import Job
+from spark_jobs.state.checkpoint import IDLE, parsed_offsets
 from tests.spark.flows import orders_clicks
 
 

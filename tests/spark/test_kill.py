@@ -18,15 +18,16 @@ import pytest
 
 from changelog.changes import DELTA
 from changelog.decode import Decoder
-from joins.dataflow import Dataflow, JoinKind
-from joins.local import LocalQuery
-from spark_jobs.checkpoint import Checkpoint
+from joins.dataflow.graph import Dataflow
+from joins.dataflow.ports import JoinKind
+from joins.host.in_memory import LocalQuery
+from spark_jobs.state.checkpoint import Checkpoint
+from tests.paths import ROOT
 from tests.spark.flows import orders_clicks
 from tests.spark.kafka import messages, multiset, records, send, values
 
 pytestmark = pytest.mark.services
 
-ROOT = Path(__file__).resolve().parents[2]
 KILLS = 10
 RECORDS = 6000
 PER_BATCH = 100

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
-from joins.dataflow import Dataflow
-from spark_jobs import topics as topic_admin
-from spark_jobs.checkpoint import Checkpoint
-from spark_jobs.query import MARKS_TOPIC, RunningQuery
+from broker import topics as topic_admin
+from joins.dataflow.graph import Dataflow
+from spark_jobs.runner.query import MARKS_TOPIC, RunningQuery
+from spark_jobs.state.checkpoint import Checkpoint
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_users
 from tests.spark.kafka import multiset, send, values

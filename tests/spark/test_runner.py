@@ -16,14 +16,14 @@ import pytest
 from services.jars import jar_paths
 from services.settings import read_settings
 from sql.catalog import Actual, Catalog, Desired, Query, What
-from sql.parse import parse_one
-from sql.query import plan_query
-from sql.statements import CreateStream, CreateView, Drop
+from sql.planner import plan_query
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateStream, CreateView, Drop
+from tests.paths import ROOT
 from tests.spark.kafka import multiset, send, values
 
 pytestmark = pytest.mark.services
 
-ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 120.0
 
 

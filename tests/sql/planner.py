@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from sql.catalog import Catalog
 from sql.fragments import Fragment
-from sql.parse import parse_one
-from sql.query import Plan, plan_query
-from sql.settings import Value
-from sql.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Select
+from sql.planner import Plan, plan_query
+from sql.query_settings import Value
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Select
 
 
 @dataclass

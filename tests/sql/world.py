@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sql.parse import parse, parse_one
-from sql.query import Plan, plan_query, recompute
-from sql.settings import Value
-from sql.statements import CreateStream, CreateView, Select
+from sql.planner import Plan, plan_query, recompute
+from sql.query_settings import Value
+from sql.syntax.parse import parse, parse_one
+from sql.syntax.statements import CreateStream, CreateView, Select
 from tests.conformance.memory import MemoryHost
 from tests.conformance.sql_engine import SqlEngine
 

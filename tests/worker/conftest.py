@@ -16,19 +16,19 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
+from broker import topics as topic_admin
+from broker.topic_shapes import Topics
 from changelog.errors import StackError
 from services.session import Session
 from services.session.drained import Reading
-from services.session.kafka_topics import Topics
 from services.settings import Settings
 from services.stack.temporary import temporary_settings
-from services.worker.process import Child
-from spark_jobs import topics as topic_admin
+from services.worker.supervisor.process import Child
 from sql.catalog import Actual, Catalog, Query
 from sql.catalog.entries import queries_of
-from sql.parse import parse_one
-from sql.query import plan_query
-from sql.statements import CreateView
+from sql.planner import plan_query
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateView
 from tests.spark.kafka import messages
 
 _WAIT_S = 60.0

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 import orjson
 import pyarrow as pa
 
+from broker.group_member import NOBODY, Member
+from broker.transactional_writer import Target
 from changelog.decode import REJECTED
 from changelog.encode import Encoded
 from enrichment.enrichment import Step
 from enrichment.memo_store import Update
-from services.worker.group import NOBODY, Member
-from services.worker.lane import Lane, LaneSettings, Topics
-from services.worker.runs import Run
-from services.worker.transactions import Place
-from spark_jobs.sink import Target
+from services.worker.lane.lane import Lane, LaneSettings, Topics
+from services.worker.lane.runs import Run
+from services.worker.lane.transactions import Place
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import orjson
 import pymysql
 from confluent_kafka import Producer
 
-from services.worker.process import Child
+from services.worker.supervisor.process import Child
 from tests.servers import Proxy, Server, mariadb, proxy, redis_server
 from tests.worker.conftest import World
 

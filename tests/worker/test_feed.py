@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Producer
 from pydantic import SecretStr
 
-from services.worker.process import Child
-from spark_jobs import topics
+from broker import topics
+from services.worker.supervisor.process import Child
 from tests.servers.redis_server import redis_server
 from tests.worker.conftest import World
 

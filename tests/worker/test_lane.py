@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from confluent_kafka import Producer
 
+from broker import group_member as group
+from broker.group_member import Member
+from broker.transactional_writer import producer_settings
 from changelog.errors import InternalError, RecordsGone, ServiceUnavailable
-from services.worker import group
-from services.worker.group import Member
-from services.worker.lane import LaneSettings
-from services.worker.runs import Run
-from spark_jobs.sink import producer_settings
+from services.worker.lane.lane import LaneSettings
+from services.worker.lane.runs import Run
 from tests.spark.kafka import messages, send, trim, values
 from tests.worker.lanes import Bench, Echo, Given, run, until
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from services.worker.progress import Report, merged
-from services.worker.runs import Run, as_batch
-from services.worker.supervisor import claimed_folder, joined
+from services.worker.lane.runs import Run, as_batch
+from services.worker.query.progress import Report, merged
+from services.worker.supervisor.supervisor import claimed_folder, joined
 from tests.worker.lanes import Given, run
 
 

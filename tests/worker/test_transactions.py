@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from services.worker.group import NOBODY, Member
-from services.worker.transactions import Place, opened
-from spark_jobs.reading import TopicReader
-from spark_jobs.sink import Target
+from broker.group_member import NOBODY, Member
+from broker.reader import TopicReader
+from broker.transactional_writer import Target
+from services.worker.lane.transactions import Place, opened
 
 pytestmark = pytest.mark.services
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import httpx
 import psutil
@@ -16,12 +15,12 @@ import pytest
 
 from services.commands import Command
 from sql.catalog import Actual, Desired, Worker
+from tests.paths import ROOT
 from tests.worker.conftest import World
 from tests.worker.test_end_to_end import orders_and_products
 
 pytestmark = pytest.mark.services
 
-_ROOT = Path(__file__).resolve().parents[2]
 _LONG_AGO_MS = 0
 
 
@@ -32,7 +31,7 @@ def working(world: World, *, killed: bool = False) -> Iterator[Worker]:
     known = {worker.id for worker in world.catalog.workers(_LONG_AGO_MS)}
     process = subprocess.Popen(
         [sys.executable, "-m", "services.worker"],
-        cwd=_ROOT,
+        cwd=ROOT,
         env=os.environ | world.settings.as_environment(),
         stdout=log,
         stderr=log,

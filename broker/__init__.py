@@ -1,0 +1,1 @@
+"""Kafka for every room above: topics, readers, transactional writers, start offsets."""

@@ -1,0 +1,155 @@
+"""Runs of records of topic partitions, read by one consumer that a Python worker keeps for all its batches."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from broker.reader import as_records
+from changelog.errors import DovetailError, RecordsGone, ServiceUnavailable
+
+_LOG = logging.getLogger("librdkafka")
+_BATCH = 20_000
+_POLL_S = 0.02
+_SHORT_POLL_S = 0.002
+"""A poll ends early only when it is full, so its length is what the last records of a small run wait."""
+_SILENCE_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The records of ``topic``'s ``partition`` from offset ``start`` up to, and without, ``end``."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+    @property
+    def length(self) -> int:
+        return self.end - self.start
+
+
+def shares(ranges: Iterable[Range], count: int) -> list[tuple[Range, ...]]:
+    """The ranges dealt out to at most ``count`` readers, of about equal length together; none is cut in two."""
+    dealt: list[list[Range]] = [[] for _ in range(count)]
+    lengths = [0] * count
+    for one in sorted(ranges, key=lambda one: (-one.length, one.topic, one.partition)):
+        least = lengths.index(min(lengths))
+        dealt[least].append(one)
+        lengths[least] += one.length
+    return [tuple(share) for share in dealt if share]
+
+
+def read(brokers: str, ranges: Sequence[Range]) -> Iterator[tuple[str, int, pa.Table]]:
+    """The committed records of some ranges, at most one of a partition: topic, partition, some of its records in order.
+
+    Raises ServiceUnavailable where the broker falls silent, RecordsGone where records of a range are no longer there.
+    """
+    waiting = {(one.topic, one.partition): one.end for one in ranges}
+    consumer = _consumer(brokers)
+    consumer.assign([TopicPartition(one.topic, one.partition, one.start) for one in ranges])
+    heard = time.monotonic()
+    try:
+        while waiting:
+            messages = _consumed(consumer, sum(one.length for one in ranges))
+            if messages:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > _SILENCE_S:
+                raise _silent(brokers, waiting)
+            for (topic, partition), run in itertools.groupby(messages, key=_place):
+                records, position = _records(list(run))
+                end = waiting.get((topic, partition), 0)
+                if position >= end:
+                    waiting.pop((topic, partition), None)
+                if (wanted := _before(records, end)).num_rows:
+                    yield topic, partition, wanted
+    finally:
+        consumer.unassign()
+
+
+def _consumed(consumer: Consumer, expected: int) -> list[Message]:
+    """What is there: a small run is not waited for to become a large one."""
+    if expected >= _BATCH:
+        return consumer.consume(_BATCH, _POLL_S)
+    return consumer.consume(_BATCH, _SHORT_POLL_S)
+
+
+def _place(message: Message) -> tuple[str, int]:
+    return message.topic() or "", message.partition() or 0
+
+
+def _records(messages: list[Message]) -> tuple[pa.Table, int]:
+    """The records among messages of one partition, and the offset that follows them.
+
+    The last offsets of a range may be the marks of transactions, which no reader sees: then the notice that the
+    partition is read to its end is what tells.
+    """
+    position = 0
+    notices = [message for message in messages if message.error() is not None]
+    for notice in notices:
+        error = notice.error()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001
+            raise _unreadable(notice, error)
+        position = notice.offset() or 0
+    if notices:
+        messages = [message for message in messages if message.error() is None]
+    if messages:
+        position = max(position, (messages[-1].offset() or 0) + 1)
+    return as_records(messages), position
+
+
+def _before(records: pa.Table, end: int) -> pa.Table:
+    """The records before the offset ``end``: they lie in order."""
+    return records.slice(0, int(np.searchsorted(records.column("offset").to_numpy(), end)))
+
+
+@lru_cache(maxsize=4)
+def _consumer(brokers: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": brokers,
+            # Never joined: partitions are assigned by hand, and offsets stand in Spark's checkpoint.
+            "group.id": "dovetail-spark",
+            "enable.auto.commit": False,
+            # Records that are gone are an error; skipping them would lose them silently.
+            "auto.offset.reset": "error",
+            # An input may be the output of another query: what its transaction took back must not be read.
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 10,
+            # What is fetched beyond a range is thrown away: little in advance, and no second's rest once that is there.
+            "fetch.message.max.bytes": 1 << 20,
+            "queued.min.messages": _BATCH,
+            "fetch.queue.backoff.ms": 5,
+            "metadata.recovery.strategy": "none",
+            "reconnect.backoff.max.ms": 1000,
+            "logger": _LOG,
+        }
+    )
+
+
+def _silent(brokers: str, waiting: Iterable[tuple[str, int]]) -> ServiceUnavailable:
+    return ServiceUnavailable(
+        f"Kafka gave no record for {_SILENCE_S:g} s",
+        where=f"brokers {brokers}, {', '.join(f'{topic}[{partition}]' for topic, partition in waiting)}",
+        fix="start the broker; the query resumes where it stopped",
+    )
+
+
+def _unreadable(message: Message, error: KafkaError) -> DovetailError:
+    place = f"{message.topic()}[{message.partition()}]"
+    if error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001
+        return RecordsGone(
+            f"records of {place} are gone that the query has not read yet: {error.str()}",
+            fix="give the topic a longer retention; to go on without them, drop the query and create it again",
+        )
+    return ServiceUnavailable(f"{place} cannot be read: {error.str()}", fix="dovetail status shows what runs")

@@ -1,0 +1,169 @@
+"""A topic read from one place to another, and what it holds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+from broker.topics import PartitionOffsets
+from changelog.decode import Decoder
+from changelog.errors import ServiceUnavailable
+from changelog.schema import TIME, StreamSchema
+from changelog.topic_content import content
+
+RECORDS = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("timestamp", pa.timestamp("ms", tz="UTC")),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+    ]
+)
+_BATCH = 20_000
+_POLL_S = 0.05
+"""A poll lasts so long, unless it fills a batch before."""
+_SILENCE_S = 30.0
+
+
+@dataclass
+class TopicReader:
+    """The committed records of a topic, batch by batch; ``starts``: where partitions begin, if not at their first."""
+
+    brokers: str
+    topic: str
+    starts: PartitionOffsets = field(default_factory=dict)
+
+    def until(self, ends: PartitionOffsets) -> Iterator[pa.Table]:
+        """The records before ``ends``. Raises ServiceUnavailable where the broker falls silent on the way."""
+        waiting = {partition: end for partition, end in ends.items() if end > self.starts.get(partition, 0)}
+        if not waiting:
+            return
+        with closing(self._consumer(waiting)) as consumer:
+            heard = time.monotonic()
+            while waiting:
+                messages = consumer.consume(_BATCH, _POLL_S)
+                if messages:
+                    heard = time.monotonic()
+                    yield as_records(_before(waiting, messages, self.topic))
+                elif time.monotonic() - heard > _SILENCE_S:
+                    raise self._silent(waiting)
+
+    def follow(self, partitions: Iterable[int]) -> Iterator[pa.Table]:
+        """The records as they come, for ever; an empty table whenever there was none for a moment."""
+        with closing(self._consumer(partitions)) as consumer:
+            while True:
+                messages = consumer.consume(_BATCH, _POLL_S)
+                yield as_records([message for message in messages if not _is_end(message, self.topic)])
+
+    def _consumer(self, partitions: Iterable[int]) -> Consumer:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.brokers,
+                "group.id": "dovetail-reader",
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "fetch.wait.max.ms": 20,
+                "log.connection.close": False,
+                "log_level": 0,
+            }
+        )
+        consumer.assign(
+            [TopicPartition(self.topic, partition, self.starts.get(partition, 0)) for partition in partitions]
+        )
+        return consumer
+
+    def _silent(self, waiting: PartitionOffsets) -> ServiceUnavailable:
+        return ServiceUnavailable(
+            f'Kafka gave no record of "{self.topic}" for {_SILENCE_S:g} s',
+            where=f"brokers {self.brokers}, partitions {', '.join(str(partition) for partition in waiting)}",
+            fix="dovetail status shows whether the broker runs; dovetail up starts it",
+        )
+
+
+def _before(waiting: dict[int, int], messages: list[Message], topic: str) -> list[Message]:
+    """The messages before the ends; a partition that has reached its end waits no longer.
+
+    The last offsets before an end may be the marks of transactions, which no reader sees: then the notice that the
+    partition is read to its end is what tells.
+    """
+    kept = []
+    for message in messages:
+        partition, offset = message.partition(), message.offset()
+        assert partition is not None
+        assert offset is not None
+        ended = _is_end(message, topic)
+        if not ended and offset < waiting.get(partition, 0):
+            kept.append(message)
+        if partition in waiting and offset + (not ended) >= waiting[partition]:
+            del waiting[partition]
+    return kept
+
+
+def _is_end(message: Message, topic: str) -> bool:
+    """Whether this is the notice of a partition's end. Raises for the notice of a fault."""
+    error = message.error()
+    if error is None:
+        return False
+    if error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+        return True
+    raise ServiceUnavailable(f'"{topic}" cannot be read: {error.str()}', fix="dovetail status shows what runs")
+
+
+def as_records(messages: list[Message]) -> pa.Table:
+    """What a decoder takes."""
+    columns = [
+        [message.key() for message in messages],
+        [message.value() for message in messages],
+        [message.timestamp()[1] for message in messages],
+        [message.partition() for message in messages],
+        [message.offset() for message in messages],
+    ]
+    arrays = [pa.array(column, _stored(kind)).cast(kind) for column, kind in zip(columns, RECORDS.types, strict=True)]
+    return pa.table(arrays, schema=RECORDS)
+
+
+def _stored(kind: pa.DataType) -> pa.DataType:
+    return pa.int64() if pa.types.is_timestamp(kind) else kind
+
+
+@dataclass(frozen=True)
+class TopicContent:
+    """``rows``: what the topic adds up to. ``records``: how many were read; ``rejected`` of them could not be used."""
+
+    rows: pa.Table
+    records: int
+    rejected: int
+
+
+def read_topic(
+    brokers: str,
+    schema: StreamSchema,
+    topic: str,
+    ends: PartitionOffsets,
+    *,
+    columns: tuple[str, ...] | None = None,
+    starts: PartitionOffsets | None = None,
+) -> TopicContent:
+    """What ``topic`` holds between ``starts`` (default: its beginning) and ``ends``.
+
+    ``columns`` defaults to the declared ones and ``_tp_time``.
+    """
+    decoder = Decoder(schema, columns or all_columns(schema))
+    decoded = [decoder.decode(records) for records in TopicReader(brokers, topic, starts or {}).until(ends)]
+    empty = decoder.decode(RECORDS.empty_table())
+    rows = pa.concat_tables([empty.rows, *(part.rows for part in decoded)]).combine_chunks()
+    rejected = sum(part.rejected.num_rows for part in decoded)
+    return TopicContent(content(schema, rows), rows.num_rows + rejected, rejected)
+
+
+def all_columns(schema: StreamSchema) -> tuple[str, ...]:
+    declared = tuple(column.name for column in schema.columns)
+    return declared if TIME in declared else (*declared, TIME)

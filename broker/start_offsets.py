@@ -1,0 +1,105 @@
+"""Where the readings of topics begin, as offsets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from broker import topics
+from changelog.errors import Unsupported
+
+Offsets = dict[str, dict[int, int]]
+"""Topic → partition → offset."""
+Starts = dict[int, int]
+"""Partition → offset of the first record that a reading wants; 0: all there is."""
+
+_FIRST_TIME_MS = 100_000_000_000
+"""A lone number below is an offset, from it on a time in ms (1973): no partition holds that many records."""
+
+
+class ReadStart(Protocol):
+    """A reading of a topic, and where it is to begin."""
+
+    @property
+    def topic(self) -> str: ...
+
+    @property
+    def start_offsets(self) -> str:
+        """'earliest', 'latest', a time in ms (below 0: before now), offsets per partition '5,3,11', or ''."""
+        ...
+
+    @property
+    def starts_latest(self) -> bool:
+        """Where ``start_offsets`` says nothing: whether it begins at the end of the topic, or at its beginning."""
+        ...
+
+
+def resolved_starts(client: AdminClient, readings: Sequence[ReadStart]) -> list[Starts]:
+    """Where each reading begins, as offsets. Asked once in a query's life: "latest" means its very first start."""
+    return [_starts(client, reading, topics.partitions(client, reading.topic)) for reading in readings]
+
+
+def _starts(client: AdminClient, reading: ReadStart, partitions: Sequence[int]) -> Starts:
+    wish = reading.start_offsets or ("latest" if reading.starts_latest else "earliest")
+    if wish == "earliest":
+        return dict.fromkeys(partitions, 0)
+    if wish == "latest":
+        return _asked(client, reading.topic, partitions, OffsetSpec.latest())
+    numbers = _numbers(wish, reading)
+    if len(numbers) == 1 and numbers[0] < 0:
+        return _asked(
+            client, reading.topic, partitions, OffsetSpec.for_timestamp(time.time_ns() // 1_000_000 + numbers[0])
+        )
+    if len(numbers) == 1 and numbers[0] >= _FIRST_TIME_MS:
+        return _asked(client, reading.topic, partitions, OffsetSpec.for_timestamp(numbers[0]))
+    if len(numbers) != len(partitions):
+        raise Unsupported(
+            f"seek_to gives {len(numbers)} offsets, and {reading.topic} has {len(partitions)} partitions",
+            where=f'topic "{reading.topic}"',
+            fix=f"give {len(partitions)} offsets, a time, 'earliest' or 'latest'",
+        )
+    return dict(zip(partitions, numbers, strict=True))
+
+
+def _numbers(wish: str, reading: ReadStart) -> list[int]:
+    try:
+        return [int(part) for part in wish.split(",")]
+    except ValueError:
+        raise Unsupported(
+            f"seek_to = '{wish}' is not understood",
+            where=f'topic "{reading.topic}"',
+            fix="give 'earliest', 'latest', a time, or an offset per partition: '5,3,11'",
+        ) from None
+
+
+def _asked(client: AdminClient, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> Starts:
+    answers = topics.offsets(client, {TopicPartition(topic, partition): spec for partition in partitions})
+    # A time after the last record has no offset (-1): the end it is.
+    missing = [partition for (_, partition), offset in answers.items() if offset < 0]
+    found = {partition: offset for (_, partition), offset in answers.items()}
+    return {**found, **(_asked(client, topic, missing, OffsetSpec.latest()) if missing else {})}
+
+
+def least_starts(readings: Sequence[ReadStart], starts: Sequence[Mapping[int, int]]) -> Offsets:
+    """Topic → partition → the least offset that a reading wants."""
+    least: Offsets = {}
+    for reading, wanted in zip(readings, starts, strict=True):
+        of_topic = least.setdefault(reading.topic, {})
+        for partition, offset in wanted.items():
+            of_topic[partition] = min(offset, of_topic.get(partition, offset))
+    return least
+
+
+def first_offsets(client: AdminClient, readings: Sequence[ReadStart], starts: Sequence[Mapping[int, int]]) -> Offsets:
+    """``least_starts``, where the records are gone that it names: those of the first ones that are there."""
+    least = least_starts(readings, starts)
+    places = [TopicPartition(topic, partition) for topic, wanted in least.items() for partition in wanted]
+    there = topics.offsets(client, {place: OffsetSpec.earliest() for place in places})
+    return {
+        topic: {partition: max(offset, there[topic, partition]) for partition, offset in wanted.items()}
+        for topic, wanted in least.items()
+    }

@@ -1,0 +1,164 @@
+"""The topics of streams: made, checked and deleted by the session that the user's statements run in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from broker.topics import PartitionOffsets
+from changelog.errors import ServiceUnavailable, SqlError, UnknownName
+from changelog.schema import Kind
+from changelog.suggest import suggestion
+
+_BROKER_DEFAULT = -1
+_POLL_S = 0.02
+_WEEK_MS = 7 * 24 * 3600 * 1000
+
+
+@dataclass(frozen=True)
+class TopicShape:
+    """How a topic is made; what is left out is the broker's default."""
+
+    partitions: int = _BROKER_DEFAULT
+    replicas: int = _BROKER_DEFAULT
+    config: Mapping[str, str] = field(default_factory=dict)
+
+
+def config_for(kind: Kind, by_version: bool = False) -> dict[str, str]:
+    """What a topic keeps. Records are the history of the queries that read them, so none is dropped for its age.
+
+    UPSERT is compacted: only the last record of a key counts, and a tombstone stays a week for readers that were away.
+    CHANGELOG_KV is not, though it has keys: a retraction says which row goes, and compaction would take the row before.
+    Nor is UPSERT where a version decides (``by_version``): the last record of a key need not be the one that stands.
+    """
+    if kind is Kind.UPSERT and not by_version:
+        return {"cleanup.policy": "compact", "delete.retention.ms": str(_WEEK_MS)}
+    return {"cleanup.policy": "delete", "retention.ms": "-1"}
+
+
+_UNSETTLED = frozenset(
+    {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
+)
+
+
+class Topics:
+    """The topics of one broker. Every call answers within ``timeout_s`` or raises ServiceUnavailable."""
+
+    def __init__(self, brokers: str, timeout_s: float) -> None:
+        self.brokers = brokers
+        self._timeout_s = timeout_s
+        # The client would log each refused connection; the error that is raised already says it.
+        self._admin = AdminClient({"bootstrap.servers": brokers, "log_level": 0, "log.connection.close": False})
+
+    def partitions(self) -> dict[str, int]:
+        """Every topic, and how many partitions it has."""
+        with self._answering():
+            described = self._admin.list_topics(timeout=self._timeout_s).topics
+        return {name: len(topic.partitions) for name, topic in described.items() if topic.error is None}
+
+    def expect(self, topic: str) -> int:
+        """The number of partitions of a topic that must be there. Raises UnknownName with the nearest name."""
+        known = {name: count for name, count in self.partitions().items() if not name.startswith("__")}
+        if topic not in known:
+            fix = suggestion(topic, known, "SETTINGS topic = '..' names the topic to read")
+            raise UnknownName(f'there is no topic "{topic}"', where=f"brokers {self.brokers}", fix=fix)
+        return known[topic]
+
+    def ends(self, topic: str) -> PartitionOffsets:
+        """Where the committed records of ``topic`` end now. Raises UnknownName if there is no such topic."""
+        return self._ends(topic, IsolationLevel.READ_COMMITTED)
+
+    def settled_ends(self, topic: str) -> PartitionOffsets:
+        """As ``ends``, when no transaction is open: a commit is answered before its records can be read.
+
+        Where there always is an open one, what is committed by the end of the wait.
+        """
+        end = time.monotonic() + self._timeout_s
+        while True:
+            committed = self.ends(topic)
+            if committed == self._ends(topic, IsolationLevel.READ_UNCOMMITTED) or time.monotonic() > end:
+                return committed
+            time.sleep(_POLL_S)
+
+    def _ends(self, topic: str, level: IsolationLevel) -> PartitionOffsets:
+        asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.expect(topic))}
+        end = time.monotonic() + self._timeout_s
+        with self._answering():
+            while True:
+                answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._timeout_s)
+                try:
+                    return {
+                        place.partition: int(found.result(self._timeout_s).offset) for place, found in answers.items()
+                    }
+                except KafkaException as failure:
+                    # Of a topic that was made a moment ago, not every broker knows who leads it.
+                    if failure.args[0].code() not in _UNSETTLED or time.monotonic() > end:
+                        raise
+                time.sleep(_POLL_S)
+
+    def create(self, topic: str, shape: TopicShape) -> bool:
+        """Make a topic; False if it was there already."""
+        new = NewTopic(topic, shape.partitions, shape.replicas, config=dict(shape.config))
+        with self._answering():
+            made = self._admin.create_topics([new], request_timeout=self._timeout_s)[topic]
+            try:
+                made.result(self._timeout_s)
+            except KafkaException as failure:
+                return self._unless_there(topic, failure)
+        self._await(lambda known: topic in known)
+        return True
+
+    def _unless_there(self, topic: str, failure: KafkaException) -> bool:
+        error: KafkaError = failure.args[0]
+        if error.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+            return False
+        if error.code() in (KafkaError.TOPIC_EXCEPTION, KafkaError.INVALID_CONFIG, KafkaError.POLICY_VIOLATION):
+            raise SqlError(f'the broker refuses the topic "{topic}": {error.str()}', where=f"brokers {self.brokers}")
+        if error.code() in (KafkaError.INVALID_REPLICATION_FACTOR, KafkaError.INVALID_PARTITIONS):
+            fix = "see shards and replication_factor in SETTINGS"
+            raise SqlError(f'the broker refuses the topic "{topic}": {error.str()}', fix=fix)
+        raise failure
+
+    def delete(self, topics: Iterable[str]) -> None:
+        """Delete topics; one that is not there is none to delete."""
+        names = sorted(set(topics))
+        if not names:
+            return
+        with self._answering():
+            for deleted in self._admin.delete_topics(names, request_timeout=self._timeout_s).values():
+                try:
+                    deleted.result(self._timeout_s)
+                except KafkaException as failure:
+                    if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        raise
+        self._await(lambda known: known.isdisjoint(names))
+
+    def _await(self, seen: Callable[[Set[str]], bool]) -> None:
+        """The broker answers before all that it tells about topics is up to date."""
+        end = time.monotonic() + self._timeout_s
+        while not seen(self.partitions().keys()) and time.monotonic() < end:
+            time.sleep(_POLL_S)
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        try:
+            yield
+        except KafkaException as failure:
+            raise broker_silent(self.brokers, self._timeout_s, failure.args[0].str()) from failure
+        except TimeoutError as failure:
+            raise broker_silent(self.brokers, self._timeout_s) from failure
+
+
+def broker_silent(brokers: str, timeout_s: float, reason: str = "no broker was reached") -> ServiceUnavailable:
+    """The error for a broker that did not answer in time."""
+    return ServiceUnavailable(
+        f"Kafka does not answer within {timeout_s:g} s: {reason}",
+        where=f"brokers {brokers}",
+        fix="dovetail status shows whether the broker runs; dovetail up starts it; "
+        "DOVETAIL_BROKERS names brokers elsewhere, DOVETAIL_BROKER_TIMEOUT_S the wait",
+    )

@@ -1,0 +1,210 @@
+"""The exactly-once sink: one Kafka transaction per partition and batch, which also holds the batch's number.
+
+The **mark** of a partition is the number of the last batch it has written. It is kept as an offset that the transaction
+commits with its records (consumer group: the query; topic: ``Target.marks``; partition: that of Spark), so either both
+are there or none is. A batch that Spark replays is skipped where the mark says that it was written:
+
+    batch 7   partition 0: committed, mark 7   partition 1: killed before its commit, mark 6
+    batch 7   partition 0: mark 7, skipped     partition 1: written                              (the replay)
+
+A transactional id belongs to one partition of one query. A worker that opens it fences whoever held it before: a dead
+process, or a living worker that had the partition in an earlier batch and learns of it by an error at its next write.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outbox, Outgoing
+from changelog.errors import ServiceUnavailable
+
+_LOG = logging.getLogger("librdkafka")
+_LOG.addHandler(logging.NullHandler())
+_LOG.propagate = False
+"""What the library logs reaches us as errors too; being fenced, which it calls fatal, is a part of normal life here."""
+
+_RECOVERY = "none"
+"""The library's other strategy forgets the brokers when all are lost. Where one of them coordinates transactions, the
+next call then waits for ever, whatever its time-out, also when the broker is back.
+"""
+_CALL_S = 30.0
+_FIRST_PAUSE_S = 0.1
+_LONGEST_PAUSE_S = 5.0
+# The library's own errors, as against those of the broker, are named with an underscore, but public.
+_AUTHENTICATION = KafkaError._AUTHENTICATION  # noqa: SLF001
+_FENCED = KafkaError._FENCED  # noqa: SLF001
+_INVALID_ARG = KafkaError._INVALID_ARG  # noqa: SLF001
+_HOPELESS = frozenset(
+    {
+        KafkaError.MSG_SIZE_TOO_LARGE,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.INVALID_TRANSACTION_TIMEOUT,
+        _AUTHENTICATION,
+        _INVALID_ARG,
+    }
+)
+"""Trying again does not help; anything else may pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a query writes: ``identity`` names the query in transactional ids and as the group of its marks."""
+
+    brokers: str
+    identity: str
+    marks: str
+    transaction_timeout_s: float
+    broker_wait_s: float
+
+    @property
+    def call_s(self) -> float:
+        """The longest a single call to the broker may take."""
+        return min(_CALL_S, self.broker_wait_s)
+
+    def transactional_id(self, partition: int) -> str:
+        return f"{self.identity}-{partition}"
+
+
+class Writer:
+    """An initialised transactional producer of one partition, and the partition's mark."""
+
+    def __init__(self, target: Target, partition: int) -> None:
+        self._place = TopicPartition(target.marks, partition)
+        self._call_s = target.call_s
+        self._producer = Producer(producer_settings(target, partition))
+        self._outbox = Outbox(self._producer, self._call_s)
+        # Aborts what a predecessor left open; only then is the mark final.
+        self._producer.init_transactions(self._call_s)
+        marks = _marks_reader(target.brokers, target.identity)
+        self._group = marks.consumer_group_metadata()
+        self.mark = int(marks.committed([self._place], timeout=self._call_s)[0].offset) - 1
+
+    def write(self, batch_id: int, outgoing: Iterable[Outgoing]) -> None:
+        """One transaction: the mark first, so that a fenced writer fails before it has sent its records."""
+        self._producer.begin_transaction()
+        next_offset = TopicPartition(self._place.topic, self._place.partition, batch_id + 1)
+        self._producer.send_offsets_to_transaction([next_offset], self._group, self._call_s)
+        for part in outgoing:
+            self._outbox.send(part)
+        self._producer.commit_transaction(self._call_s)
+        self._outbox.emptied()
+        self.mark = batch_id
+
+
+writers: dict[str, Writer] = {}
+"""By transactional id; lives as long as the Python worker, which serves many batches."""
+
+
+@lru_cache(maxsize=16)
+def _marks_reader(brokers: str, group: str) -> Consumer:
+    """Reads marks; kept, since a partition that changes its worker back and forth asks in every batch."""
+    return Consumer(
+        {
+            "bootstrap.servers": brokers,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "metadata.recovery.strategy": _RECOVERY,
+            "logger": _LOG,
+        }
+    )
+
+
+def write_once(target: Target, partition: int, batch_id: int, outgoing: Callable[[], Iterable[Outgoing]]) -> bool:
+    """Write a batch's records of one partition, exactly once; False if an earlier attempt did.
+
+    ``outgoing`` is called once an attempt. A lost broker is waited for, up to ``target.broker_wait_s``.
+    """
+    name = target.transactional_id(partition)
+    waited = Waiting(target)
+    while True:
+        try:
+            writer = writers.get(name) or writers.setdefault(name, Writer(target, partition))
+            if writer.mark >= batch_id:
+                return False
+            writer.write(batch_id, outgoing())
+            return True
+        except KafkaException as failure:
+            # Whatever happened, a new writer is right: opening it settles the open transaction, and the mark it
+            # reads says whether a commit that was not answered took place.
+            writers.pop(name, None)
+            waited.after(failure)
+
+
+class Waiting:
+    """The pauses between attempts, and their end."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._start = time.monotonic()
+        self._pause_s = _FIRST_PAUSE_S
+
+    def after(self, failure: KafkaException) -> None:
+        error: KafkaError = failure.args[0]
+        if is_fenced(error):
+            return
+        if error.code() in _HOPELESS:
+            raise ServiceUnavailable(
+                f"the broker refuses the output: {error.str()}",
+                where=f"brokers {self._target.brokers}, transactional id {self._target.identity}",
+                fix="see the broker's limits and rights; the batch is written again when the query is resumed",
+            ) from failure
+        if time.monotonic() - self._start + self._pause_s > self._target.broker_wait_s:
+            raise ServiceUnavailable(
+                f"the broker did not take the output within {self._target.broker_wait_s:g} s: {error.str()}",
+                where=f"brokers {self._target.brokers}, transactional id {self._target.identity}",
+                fix="start the broker and resume the query, or raise broker_wait_s; nothing is lost or written twice",
+            ) from failure
+        time.sleep(self._pause_s)
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+
+
+def is_fenced(error: KafkaError) -> bool:
+    """Another writer has taken over the transactional id."""
+    return error.code() in (
+        _FENCED,
+        KafkaError.PRODUCER_FENCED,
+        KafkaError.INVALID_PRODUCER_EPOCH,
+        KafkaError.INVALID_PRODUCER_ID_MAPPING,
+    )
+
+
+def fence(target: Target, partitions: int) -> None:
+    """Abort what any earlier process of this query left open, and bar it from writing on."""
+    for partition in range(partitions):
+        waited = Waiting(target)
+        while True:
+            try:
+                Writer(target, partition)
+                break
+            except KafkaException as failure:
+                waited.after(failure)
+
+
+def producer_settings(target: Target, partition: int) -> dict[str, Any]:
+    timeout_ms = int(target.transaction_timeout_s * 1000)
+    return {
+        "bootstrap.servers": target.brokers,
+        "transactional.id": target.transactional_id(partition),
+        "transaction.timeout.ms": timeout_ms,
+        "message.timeout.ms": timeout_ms,
+        "linger.ms": 5,
+        # A transaction that follows at once finds the one before still completing.
+        "retry.backoff.ms": 20,
+        "compression.type": "lz4",
+        "metadata.recovery.strategy": _RECOVERY,
+        "reconnect.backoff.max.ms": 1000,
+        # The partitioner of the Java client, so that keys meet those of other producers in their partitions.
+        "partitioner": "murmur2_random",
+        "queue.buffering.max.messages": 2 * QUEUE_BYTES // OVERHEAD_BYTES,
+        "queue.buffering.max.kbytes": 2 * QUEUE_BYTES // 1024 - 1,
+        "logger": _LOG,
+    }

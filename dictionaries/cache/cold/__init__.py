@@ -1,0 +1,1 @@
+"""The cold tier: entries in Redis, shared by all workers."""

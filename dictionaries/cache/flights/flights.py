@@ -1,0 +1,99 @@
+"""Single flight: within a process, one thread asks for a key and the others wait for its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Event, Lock
+
+from dictionaries.contracts import Key, Rows
+
+
+class Flight:
+    """A lookup under way: ``keys`` are those that it may store, ``led`` those that it alone asks for.
+
+    An invalidation that comes meanwhile spoils keys of it: their answers may be older than the invalidation, so they
+    are given to those who already wait, and are not stored.
+    """
+
+    def __init__(self, keys: Sequence[Key]) -> None:
+        self.keys = keys
+        self.led: Sequence[Key] = ()
+        self.answers: dict[Key, Rows] = {}
+        self.spoiled: set[Key] = set()
+        self.landed = Event()
+
+    def wait(self, keys: Iterable[Key]) -> dict[Key, Rows]:
+        """The answers that it found to some of those that it leads; what it did not find has to be asked for again."""
+        self.landed.wait()
+        return {key: self.answers[key] for key in keys if key in self.answers}
+
+    def answers_with(self, joined: Mapping[Flight, Sequence[Key]]) -> dict[Key, Rows]:
+        """Its answers and those of the flights that lead the rest of its keys; to be asked for once it has landed."""
+        answers = dict(self.answers)
+        for other, wanted in joined.items():
+            answers |= other.wait(wanted)
+        return answers
+
+
+class Flights:
+    """The flights under way, by key. Thread-safe.
+
+    Whoever leads finishes the own flight before waiting for another, so no two threads wait for each other.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._by_key: dict[Key, Flight] = {}
+        self._open: set[Flight] = set()
+
+    def open(self, keys: Sequence[Key]) -> Flight:
+        """A flight that leads no key yet."""
+        flight = Flight(keys)
+        with self._lock:
+            self._open.add(flight)
+        return flight
+
+    def lead(self, flight: Flight, keys: Sequence[Key]) -> dict[Flight, list[Key]]:
+        """Makes ``flight`` lead the keys that nobody leads; the others' flights with the rest of them."""
+        joined: dict[Flight, list[Key]] = {}
+        with self._lock:
+            by_key = self._by_key
+            taken = by_key.keys() & keys if by_key else set()
+            flight.led = [key for key in keys if key not in taken] if taken else keys
+            for key in taken:
+                joined.setdefault(by_key[key], []).append(key)
+            # What is spoiled already must not be given to those who come after the invalidation.
+            clean = flight.led if not flight.spoiled else [key for key in flight.led if key not in flight.spoiled]
+            by_key.update(dict.fromkeys(clean, flight))
+        return joined
+
+    @contextmanager
+    def flying(self, flight: Flight) -> Iterator[None]:
+        """The block finds the answers of ``flight``; those who wait get what it found, and no error of its."""
+        try:
+            yield
+        finally:
+            self._land(flight)
+
+    def _land(self, flight: Flight) -> None:
+        with self._lock:
+            self._open.discard(flight)
+            # Only a key that was spoiled may be another flight's by now.
+            still = flight.led if not flight.spoiled else [key for key in flight.led if self._is_of(key, flight)]
+            for key in still:
+                del self._by_key[key]
+        flight.landed.set()
+
+    def spoil(self, concerns: Callable[[Iterable[Key]], Iterable[Key]]) -> None:
+        """An invalidation came: nobody joins a flight anymore for those of its keys that ``concerns`` gives."""
+        with self._lock:
+            for flight in self._open:
+                spoiled = set(concerns(flight.keys))
+                flight.spoiled |= spoiled
+                for key in spoiled:
+                    if self._is_of(key, flight):
+                        del self._by_key[key]
+
+    def _is_of(self, key: Key, flight: Flight) -> bool:
+        return self._by_key.get(key) is flight

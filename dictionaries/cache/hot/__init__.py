@@ -1,0 +1,1 @@
+"""The hot tier: entries in the memory of the process."""

@@ -1,0 +1,1 @@
+"""How entries are forgotten before their time: on command, by messages of other workers, by a feed."""

@@ -1,0 +1,1 @@
+"""What a dictionary is, as it is declared."""

@@ -1,0 +1,1 @@
+"""The feed of a dictionary: the changes at its source."""

@@ -1,0 +1,1 @@
+"""Groups: one row for each, kept up to date by its changes."""

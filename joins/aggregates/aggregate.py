@@ -1,0 +1,188 @@
+"""Grouping: one row for each group, kept up to date by its changes.
+
+**Definition.** Rows that agree in the keys form a group; NULL is a key like any other. The row of a group is its keys
+and its aggregates: COUNT(*) of its rows; COUNT, SUM, AVG, MIN and MAX of the values of an argument that are not NULL,
+or, DISTINCT, of their set. Of no values COUNT is 0 and the others are NULL; so is a sum that its type cannot hold. A
+change of a group is -1 of its old row and +1 of its new one, side by side; a change that alters nothing leaves no
+trace. A group without rows is gone. Without keys all rows are one group, which stays once there was a row: a batch
+query over no rows gives one row too.
+
+**Exactness.** The output is that of the same query over the rows there are: sums are added up without rounding, so a
+double that is taken away leaves nothing of itself behind.
+
+**Windows.** With ``closing`` a group goes when the watermark has passed its window; its row stays in the output. With
+``closed`` its row leaves then, and only then. What still comes for a closed group is left out.
+
+**State.** The row of each group with its accumulators. Besides, of the aggregates that are not linear: for DISTINCT the
+values of a group, with their counts where rows can be taken back; for MIN and MAX, where rows can be, its values in
+order; for sums of doubles a few digits.
+
+Source: Gupta, Mumick and Subrahmanian, "Maintaining Views Incrementally" (SIGMOD 1993), section on aggregation;
+Palpanas et al., "Incremental Maintenance for Non-Distributive Aggregate Functions" (VLDB 2002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from changelog.changes import DELTA, Changes
+from changelog.rows import Mask, Positions, equal_rows, numbered, numpy_column, where
+from joins.aggregates.accumulators import Count
+from joins.aggregates.arguments import Argument
+from joins.aggregates.group_values import Values
+from joins.dataflow.graph import Aggregate, Aggregation
+from joins.dataflow.ports import Ingest
+from joins.inputs.intake import Intake
+from joins.state.arrangement import Arrangement
+from joins.state.store import RunStore
+from joins.state.times import bound_of, times_of
+
+_ALL = pa.field("__all", pa.int8())
+"""The key where there is none: the same for all rows."""
+_ROWS = "__rows"
+
+
+class AggregateOperator:
+    """``on_batch([rows]) -> changes`` of the groups: the keys, then the aggregations."""
+
+    def __init__(self, spec: Aggregate, store: RunStore, name: str) -> None:
+        port = spec.port
+        self._spec = spec
+        self._keys = pa.schema([port.schema.field(key) for key in port.keys] or [_ALL])
+        self._intake = Intake.of(port, store, f"{name}.rows", (True,) * len(port.keys))
+        self._rows = Count(_ROWS)
+        self._arguments = {
+            argument: Argument(
+                port.schema.field(argument), over, self._keys, spec.insertions, store, f"{name}.{number}"
+            )
+            for number, (argument, over) in enumerate(_by_argument(spec.aggregations).items())
+        }
+        fields = [*self._keys, *self._rows.fields]
+        fields += [field for one in self._arguments.values() for field in one.fields]
+        order = spec.closing.column if spec.closing is not None else ""
+        keys = self._keys.names
+        self._groups = Arrangement(
+            store, f"{name}.groups", pa.schema(fields), keys, keys, (True,) * len(keys), order=order
+        )
+
+    @property
+    def unfounded(self) -> int:
+        return self._intake.unfounded
+
+    def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
+        (rows,) = inputs
+        if rows is None or rows.num_rows == 0:
+            return Changes.empty(self._schema)
+        changes = self._intake.changes(rows)
+        if self._spec.port.ingest not in (Ingest.APPEND, Ingest.CHANGES):
+            self._intake.arrangement.insert(changes)
+        return self._updated(self._open(changes.table))
+
+    @property
+    def _schema(self) -> pa.Schema:
+        keys = [self._spec.port.schema.field(key) for key in self._spec.port.keys]
+        return pa.schema([*keys, *(pa.field(one.name, one.type) for one in self._spec.aggregations)])
+
+    def _open(self, rows: pa.Table) -> pa.Table:
+        """``rows`` without those of groups that are closed."""
+        closing = self._spec.closing
+        if closing is None or self._groups.expired is None:
+            return rows
+        return where(rows, times_of(rows.column(closing.column)) >= self._groups.expired)
+
+    def _updated(self, rows: pa.Table) -> Changes:
+        if not self._spec.port.keys:
+            rows = rows.append_column(_ALL, pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows))
+        number, first = numbered(rows.select(self._keys.names))
+        groups = rows.select(self._keys.names).take(pa.array(first))
+        deltas = numpy_column(rows, DELTA).astype(np.int64)
+        owners, found = self._groups.current(groups, self._keys.names)
+        place = np.full(len(first), -1, dtype=np.int64)
+        place[owners] = np.arange(len(owners))
+        held = found.take(pa.array(place, mask=place < 0))
+        accumulated = self._rows.updated(held, Values(groups, number, pa.nulls(rows.num_rows), deltas))
+        for name, argument in self._arguments.items():
+            values = rows.column(name).combine_chunks()
+            accumulated += argument.updated(held, Values(groups, number, values, deltas))
+        after = pa.Table.from_arrays([*groups.columns, *accumulated], schema=self._groups.schema)
+        return self._replaced(_Groups(held, place >= 0), _Groups(after, self._alive(after)))
+
+    def _alive(self, groups: pa.Table) -> Mask:
+        if not self._spec.port.keys:
+            return np.ones(groups.num_rows, dtype=np.bool_)
+        alive: Mask = self._rows.counts(groups) > 0
+        return alive
+
+    def _replaced(self, before: _Groups, after: _Groups) -> Changes:
+        """Let ``after`` stand in the place of ``before``, and the difference this makes in the output."""
+        self._groups.insert(_difference(before, after))
+        if self._spec.closed:
+            return Changes.empty(self._schema)
+        return _difference(self._shown(before), self._shown(after))
+
+    def _shown(self, groups: _Groups) -> _Groups:
+        return _Groups(self._results(groups.rows), groups.there)
+
+    def _results(self, groups: pa.Table) -> pa.Table:
+        """The rows of the output, of groups with their accumulators."""
+        columns = [groups.column(key) for key in self._spec.port.keys]
+        columns += [self._result(one, groups) for one in self._spec.aggregations]
+        return pa.Table.from_arrays(columns, schema=self._schema)
+
+    def _result(self, aggregation: Aggregation, groups: pa.Table) -> pa.Array:
+        if not aggregation.argument:
+            return pa.array(self._rows.counts(groups))
+        return self._arguments[aggregation.argument].result(aggregation, groups)
+
+    # -- windows
+
+    def on_watermark(self, watermarks: Sequence[int | None]) -> Changes:
+        """Let the groups go that can gain no more rows; their rows leave now if they leave ``closed``."""
+        (watermark,) = watermarks
+        closing = self._spec.closing
+        if closing is None or watermark is None:
+            return Changes.empty(self._schema)
+        bound = bound_of(watermark + closing.shift, self._spec.port.schema.field(closing.column).type)
+        if self._groups.expired is not None and bound <= self._groups.expired:
+            return Changes.empty(self._schema)
+        gone = self._groups.expire(bound).rows
+        for argument in self._arguments.values() if gone.num_rows else ():
+            argument.drop(gone.select(self._keys.names))
+        return Changes.of(self._results(gone)) if self._spec.closed else Changes.empty(self._schema)
+
+
+def _by_argument(aggregations: Sequence[Aggregation]) -> dict[str, list[Aggregation]]:
+    """Those that have an argument, by its name."""
+    found: dict[str, list[Aggregation]] = {}
+    for one in aggregations:
+        if one.argument:
+            found.setdefault(one.argument, []).append(one)
+    return found
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """A row for each group, and whether it is there at all."""
+
+    rows: pa.Table
+    there: Mask
+
+
+def _difference(before: _Groups, after: _Groups) -> Changes:
+    """-1 of each row of ``before`` and +1 of that of ``after``, side by side; nothing where they are equal."""
+    names = after.rows.column_names
+    same = equal_rows(before.rows, after.rows, [(name, name) for name in names], [True] * len(names))
+    changed = ~(same & before.there & after.there)
+    gone, come = np.flatnonzero(before.there & changed), np.flatnonzero(after.there & changed)
+    return _interleaved(before.rows, gone, after.rows, come)
+
+
+def _interleaved(before: pa.Table, gone: Positions, after: pa.Table, come: Positions) -> Changes:
+    rows = pa.concat_tables([before.take(pa.array(gone)).cast(after.schema), after.take(pa.array(come))])
+    deltas = np.concatenate([np.full(len(gone), -1, np.int32), np.full(len(come), 1, np.int32)])
+    order = np.argsort(np.concatenate([gone, come]), kind="stable")
+    return Changes.with_deltas(rows.take(pa.array(order)).combine_chunks(), deltas[order])

@@ -1,0 +1,187 @@
+"""The values of a group that an aggregate is over: their changes, their set, their order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.changes import Changes
+from changelog.rows import Mask, Positions, numbered
+from joins.state.arrangement import Arrangement
+from joins.state.store import RunStore
+from joins.state.times import EARLIEST, LATEST, Times
+
+VALUE = "__value"
+_COUNT = "__count"
+_ORDER = "__order"
+
+
+@dataclass(frozen=True)
+class Values:
+    """Changes of the values of one argument: ``values[i]``, of the group ``group[i]``, by ``deltas[i]``; no NULLs.
+
+    groups   the keys of each group, by its number
+    """
+
+    groups: pa.Table
+    group: Positions
+    values: pa.Array
+    deltas: npt.NDArray[np.int64]
+
+    def where(self, mask: Mask) -> Values:
+        positions = np.flatnonzero(mask)
+        values = self.values.take(pa.array(positions))
+        return Values(self.groups, self.group[positions], values, self.deltas[positions])
+
+    def totals(self, amounts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The sum, over each group, of ``amounts``: one for each change, or a row of them."""
+        total = np.zeros((self.groups.num_rows, *amounts.shape[1:]), dtype=np.int64)
+        np.add.at(total, self.group, amounts)
+        return total
+
+
+class DistinctValues:
+    """The set of the values of each group, of a multiset of which the changes are given.
+
+    counted   values can go again, so how often each is there is kept; else that it is there
+    """
+
+    def __init__(self, store: RunStore, name: str, keys: pa.Schema, kind: pa.DataType, counted: bool) -> None:
+        self._counted = counted
+        self._names = [*keys.names, VALUE]
+        identity = pa.int64() if pa.types.is_floating(kind) else kind
+        schema = pa.schema([*keys, pa.field(VALUE, identity), pa.field(_COUNT, pa.int64())])
+        self._values = Arrangement(store, name, schema, keys.names, self._names, (True,) * len(keys))
+
+    def changes(self, values: Values) -> Values:
+        """What the set gains (+1) and loses (-1) by ``values``, which are taken in."""
+        rows = values.groups.take(pa.array(values.group)).append_column(VALUE, _identity(values.values))
+        number, first = numbered(rows)
+        rows = rows.take(pa.array(first))
+        added = np.zeros(len(first), dtype=np.int64)
+        np.add.at(added, number, values.deltas)
+        owners, held = self._values.current(rows, self._names)
+        before = np.zeros(len(first), dtype=np.int64)
+        before[owners] = held.column(_COUNT).to_numpy()
+        after = before + added if self._counted else np.ones(len(first), dtype=np.int64)
+        changed = after != before
+        gone = Changes.of(held.take(pa.array(np.flatnonzero(changed[owners]))), -1)
+        come = rows.append_column(_COUNT, pa.array(after)).take(pa.array(np.flatnonzero(changed & (after > 0))))
+        self._values.insert(Changes.concat([gone, Changes.of(come.cast(held.schema))]))
+        shown = (after > 0).astype(np.int64) - (before > 0)
+        return Values(values.groups, values.group[first], values.values.take(pa.array(first)), shown).where(shown != 0)
+
+    def drop(self, groups: pa.Table) -> None:
+        """Forget the values of ``groups``."""
+        drop(self._values, groups)
+
+
+class OrderedValues:
+    """The set of the values of each group in their order, so that the greatest and the least are found at once."""
+
+    def __init__(self, store: RunStore, name: str, keys: pa.Schema, kind: pa.DataType) -> None:
+        self._keys = keys
+        schema = pa.schema([*keys, pa.field(VALUE, kind), pa.field(_ORDER, pa.int64())])
+        self._values = Arrangement(store, name, schema, keys.names, (), (True,) * len(keys), order=_ORDER)
+
+    def insert(self, values: Values) -> None:
+        """Take in changes of the set."""
+        rows = values.groups.take(pa.array(values.group)).append_column(VALUE, values.values)
+        rows = rows.append_column(_ORDER, pa.array(ordinals(values.values)))
+        self._values.insert(Changes.with_deltas(rows.cast(self._values.schema), values.deltas.astype(np.int32)))
+
+    def extremes(self, groups: pa.Table, greatest: bool) -> tuple[Positions, pa.Array]:
+        """Group numbers and values, the greatest (least) of each group among them: those of one ordinal."""
+        at = np.full(groups.num_rows, LATEST if greatest else EARLIEST)
+        found = self._values.nearest(groups, at, newest=greatest, inclusive=True)
+        return found.probe, found.rows.column(VALUE).combine_chunks()
+
+    def drop(self, groups: pa.Table) -> None:
+        drop(self._values, groups)
+
+
+def _identity(values: pa.Array) -> pa.Array:
+    """What is equal for equal values: NaN does not equal itself."""
+    return pa.array(ordinals(values)) if pa.types.is_floating(values.type) else values
+
+
+def drop(arrangement: Arrangement, groups: pa.Table) -> None:
+    """Take all rows of ``groups`` out of an arrangement by their keys."""
+    found = arrangement.probe(groups).summed()
+    if found.rows.num_rows:
+        arrangement.insert(Changes(found.rows).negated())
+
+
+def best(group: Positions, values: pa.Array, greatest: bool) -> Positions:
+    """Of each group among ``group`` the position of its greatest (least) value. NaN is the greatest number."""
+    if pa.types.is_floating(values.type):
+        values = pa.array(ordinals(values))
+    rows = pa.table({"group": group, "value": values})
+    direction = "descending" if greatest else "ascending"
+    order: Positions = pc.sort_indices(rows, [("group", "ascending"), ("value", direction)]).to_numpy().astype(np.int64)
+    _, first = np.unique(group[order], return_index=True)
+    return order[first]
+
+
+# -- order
+
+
+def is_ordered(kind: pa.DataType) -> bool:
+    """Whether values of the type have a least and a greatest one."""
+    scalar = pa.types.is_primitive(kind) and not pa.types.is_interval(kind)
+    return scalar or pa.types.is_decimal128(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind)
+
+
+def ordinals(values: pa.Array) -> Times:
+    """An int64 for each value that is never less where the value is greater; unequal values may share one.
+
+    Texts: their first eight bytes. Decimals: the nearest double.
+    """
+    kind = values.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return _of_text(values.cast(pa.large_binary()))
+    if pa.types.is_decimal(kind):
+        return _of_doubles(values.cast(pa.float64()))
+    if pa.types.is_floating(kind):
+        return _of_doubles(values.cast(pa.float64()))
+    if pa.types.is_uint64(kind):
+        return _signed(values.to_numpy(zero_copy_only=False))
+    if pa.types.is_temporal(kind):
+        values = values.view(pa.int64() if kind.bit_width == 64 else pa.int32())
+    whole: Times = np.minimum(values.cast(pa.int64()).to_numpy(zero_copy_only=False), LATEST)
+    return whole
+
+
+def _of_doubles(values: pa.Array) -> Times:
+    """The bits of a double, turned round below zero; NaN above all."""
+    numbers = values.to_numpy(zero_copy_only=False) + 0.0
+    bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
+    turned: Times = bits ^ ((bits >> 63) & np.int64((1 << 63) - 1))
+    return turned
+
+
+def _of_text(values: pa.LargeBinaryArray) -> Times:
+    count = len(values)
+    _, offsets_buffer, content = values.buffers()
+    if count == 0:
+        return np.zeros(0, dtype=np.int64)
+    offsets = np.frombuffer(offsets_buffer, dtype=np.int64)[values.offset : values.offset + count + 1]
+    size = int(offsets[-1])
+    padded = np.zeros(size + 8, dtype=np.uint8)
+    if content is not None:
+        padded[:size] = np.frombuffer(content, dtype=np.uint8)[:size]
+    words = np.ndarray((size + 1,), dtype=">u8", buffer=padded.data, strides=(1,))[offsets[:-1]].astype(np.uint64)
+    spare = (8 - np.clip(np.diff(offsets), 1, 8)).astype(np.uint64) * np.uint64(8)
+    # The word of an empty text is that of what follows it.
+    words = np.where(np.diff(offsets) == 0, np.uint64(0), (words >> spare) << spare)
+    return _signed(words)
+
+
+def _signed(words: npt.NDArray[np.uint64]) -> Times:
+    """int64 in the same order."""
+    signed: Times = np.minimum((words ^ np.uint64(1 << 63)).view(np.int64), LATEST)
+    return signed

@@ -1,0 +1,1 @@
+"""A query as hosts run it: ports, operators' specifications, the graph between them."""

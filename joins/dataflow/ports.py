@@ -1,0 +1,119 @@
+"""What enters an operator and what happens on the way there: kinds of rows, watermarks, stateless steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from changelog.schema import DAY_MS
+
+
+class Ingest(StrEnum):
+    """What the rows that reach a port are; the first two need no look at the state."""
+
+    APPEND = "append"
+    CHANGES = "changes"
+    """Changes of an operator upstream: consistent by construction."""
+    UPSERT = "upsert"
+    CHANGELOG_KV = "changelog_kv"
+    CHANGELOG = "changelog"
+
+
+class JoinKind(StrEnum):
+    INNER = "inner"
+    LEFT = "left"
+    RIGHT = "right"
+    FULL = "full"
+    SEMI = "semi"
+    """The left rows that match something; their columns alone leave."""
+    ANTI = "anti"
+    """The left rows that match nothing; their columns alone leave."""
+
+
+class Pad(StrEnum):
+    """What the columns of the missing side of an outer row hold."""
+
+    NULL = "null"
+    DEFAULT = "default"
+    """The default of the column's type: 0, '', the epoch (``join_use_nulls = 0``)."""
+
+
+class Predicate(Protocol):
+    """A condition over rows; NULL counts as false. Pickles."""
+
+    def __call__(self, rows: pa.Table) -> npt.NDArray[np.bool_]: ...
+
+
+class Transform(Protocol):
+    """A stateless step on the rows of an edge: keeps ``delta`` and, where present, ``arrival``. Pickles."""
+
+    def __call__(self, rows: pa.Table) -> pa.Table: ...
+
+    def bound(self, snapshots: Mapping[str, pa.Table]) -> Transform:
+        """The step with the static tables it needs at hand; itself where it needs none."""
+        ...
+
+
+def transformed(rows: pa.Table, transforms: Sequence[Transform]) -> pa.Table:
+    for step in transforms:
+        rows = step(rows)
+    return rows
+
+
+@dataclass(frozen=True)
+class Watermark:
+    """``column`` is an event time of the rows; the watermark is the greatest one seen less ``delay_ms``.
+
+    A time counts in ms since the epoch, digits beyond cut off; a whole number counts as it is, the delay too.
+
+    idle_ms        a partition read to its end that gave no record for so long holds it back no more; None: never
+    shared         rows are late when they are behind the least watermark of the join's inputs, not behind their own
+    max_future_ms  a time so far after that of its record cannot be used; None: any time can. Not of whole numbers
+    drops_late     rows behind it are late; false: it only tells how far the input has come
+    """
+
+    column: str
+    delay_ms: int
+    idle_ms: int | None = None
+    shared: bool = False
+    max_future_ms: int | None = DAY_MS
+    drops_late: bool = True
+
+
+@dataclass(frozen=True)
+class Port:
+    """One input of an operator.
+
+    schema       the row columns, without ``arrival`` and ``delta``
+    keys         the columns by which the rows are exchanged, the join key
+    primary_key  for UPSERT and CHANGELOG_KV; holds every column of ``keys``
+    watermark    over a column of ``schema``; insertions behind it (as of the batches before) are late: dropped, counted
+    """
+
+    schema: pa.Schema
+    keys: tuple[str, ...]
+    ingest: Ingest
+    primary_key: tuple[str, ...] = ()
+    watermark: Watermark | None = None
+    identity: tuple[str, ...] = ()
+    """The columns in which a retraction must equal the row it takes away; all if empty. Times of arrival are left out:
+    a retraction comes later than its row."""
+    version: str = ""
+    """UPSERT: of the records of a primary key that of the greatest ``version`` counts, of equal ones the last. A delete
+    has no version: what came before it counts no more, whatever its version."""
+    first_stays: bool = False
+    """Of records of one version the first counts."""
+    ties_by_arrival: bool = False
+    """The operator orders equal rows by arrival."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether rows must carry ``arrival``. The changes of an operator have none: they are numbered as they come."""
+        by_arrival = self.ties_by_arrival and self.ingest is not Ingest.CHANGES
+        return by_arrival or self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV)

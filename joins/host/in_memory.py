@@ -1,0 +1,118 @@
+"""The in-process host: a dataflow run in memory, for tests and for trying a query out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from changelog.changes import DELTA, Changes
+from changelog.event_times import greatest_ms
+from joins.dataflow.graph import Dataflow
+from joins.dataflow.ports import transformed
+from joins.host.exchange import cut
+from joins.host.level import HERE, Arrival, Departure, Late, LevelTask
+from joins.inputs.watermarks import Mark
+from joins.state.durable_copy import DurableCopy
+
+
+class LocalQuery:
+    """A dataflow with its state in memory, cut into buckets as in the other hosts."""
+
+    def __init__(self, dataflow: Dataflow, buckets: int = 2, snapshots: Mapping[str, pa.Table] | None = None) -> None:
+        self._dataflow = dataflow
+        self._buckets = buckets
+        self._snapshots = dict(snapshots or {})
+        self._copies = {(level, bucket): DurableCopy() for level in self._levels for bucket in range(buckets)}
+        self._open()
+
+    @property
+    def _levels(self) -> range:
+        return range(1, self._dataflow.levels + 1)
+
+    def _open(self) -> None:
+        self._stores = {place: copy.restored() for place, copy in self._copies.items()}
+        self._tasks = {
+            (level, bucket): LevelTask(self._dataflow, level, self._buckets, store, self._snapshots)
+            for (level, bucket), store in self._stores.items()
+        }
+        self._transforms = [
+            tuple(step.bound(self._snapshots) for step in scan.transforms) for scan in self._dataflow.scans
+        ]
+        self.counters: dict[str, int] = defaultdict(int)
+        self.late: list[Late] = []
+
+    def restart(self) -> None:
+        """Lose all that is in memory, and go on from the durable copy."""
+        self._open()
+
+    def feed(self, decoded: Mapping[int, pa.Table], marks: Iterable[Mark] = ()) -> pa.Table | None:
+        """One batch: decoded rows by index of scan. The rows that reach the sink, None if there are none.
+
+        Rows of one key come in the order in which they have to be written: retractions before insertions. ``marks``,
+        of the edges of scans, come besides those that the rows make: heartbeats, idle partitions.
+        """
+        waiting = self._scanned(decoded)
+        shown = self._carried([*self._marks(decoded), *marks])
+        for level in self._levels:
+            arrived, waiting = self._split(waiting, level)
+            for bucket in range(self._buckets):
+                waiting.extend(self._run(level, bucket, arrived[bucket], shown))
+        return self._sunk(waiting)
+
+    def _scanned(self, decoded: Mapping[int, pa.Table]) -> list[Departure]:
+        departures: list[Departure] = []
+        for index, rows in decoded.items():
+            edge = self._dataflow.edge(self._dataflow.scans[index].edge)
+            sent = transformed(rows, self._transforms[index])
+            departures.extend(Departure(edge.id, bucket, part) for bucket, part in cut(sent, edge.keys, self._buckets))
+        return departures
+
+    def _marks(self, decoded: Mapping[int, pa.Table]) -> list[Mark]:
+        marks = []
+        for index, rows in decoded.items():
+            scan = self._dataflow.scans[index]
+            event_ms = greatest_ms(rows.column(scan.watermark.column)) if scan.watermark else None
+            if event_ms is not None:
+                marks.append(Mark(scan.edge, 0, event_ms))
+        return marks
+
+    def _carried(self, marks: Iterable[Mark]) -> list[Mark]:
+        """The marks of scans, for each edge that has them."""
+        edges = {scan.edge: self._dataflow.carrying(scan) for scan in self._dataflow.scans}
+        return [replace(mark, edge=edge) for mark in marks for edge in edges[mark.edge]]
+
+    def _split(self, waiting: list[Departure], level: int) -> tuple[dict[int, list[Arrival]], list[Departure]]:
+        """What ``level`` takes in, by bucket, and what travels on."""
+        arrived: dict[int, list[Arrival]] = defaultdict(list)
+        passing = []
+        for departure in waiting:
+            if self._dataflow.edge(departure.edge).level == level:
+                arrived[departure.bucket].append(Arrival(departure.edge, departure.rows))
+            else:
+                passing.append(departure)
+        return arrived, passing
+
+    def _run(self, level: int, bucket: int, arrivals: list[Arrival], marks: list[Mark]) -> list[Departure]:
+        place = (level, bucket)
+        levels = {mark.edge: self._dataflow.listening(mark.edge) for mark in marks}
+        output = self._tasks[place].on_batch(arrivals, [mark for mark in marks if level in levels[mark.edge]])
+        self._copies[place].save(self._stores[place])
+        for name, count in output.counters.items():
+            self.counters[name] += count
+        self.late.extend(output.late)
+        return output.departures
+
+    def _sunk(self, waiting: list[Departure]) -> pa.Table | None:
+        by_bucket: dict[int, list[pa.Table]] = defaultdict(list)
+        for departure in waiting:
+            by_bucket[departure.bucket].append(departure.rows)
+        parts = []
+        for bucket in sorted(by_bucket):
+            changes = Changes(pa.concat_tables(by_bucket[bucket]).combine_chunks())
+            if bucket != HERE and not changes.only_insertions:
+                changes = changes.consolidated()
+            parts.append(changes.table.sort_by(DELTA))
+        return pa.concat_tables(parts).combine_chunks() if parts else None

@@ -1,0 +1,168 @@
+"""The operators of one level for one bucket: what a host calls once a batch."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from changelog.changes import DELTA, Changes
+from changelog.schema import ARRIVAL
+from joins.dataflow.graph import Dataflow, Node
+from joins.dataflow.ports import Port, Transform, transformed
+from joins.host.exchange import cut
+from joins.host.state_limit import check_buffered
+from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
+from joins.operators.registry import Running, Timed, ports, started
+from joins.state.store import RunStore
+
+HERE = -1
+"""The bucket of a departure that is written where it was made: nobody else has rows of its key."""
+
+
+@dataclass(frozen=True)
+class Arrival:
+    edge: int
+    rows: pa.Table
+
+
+@dataclass(frozen=True)
+class Departure:
+    edge: int
+    bucket: int
+    rows: pa.Table
+
+
+@dataclass(frozen=True)
+class Late:
+    """Insertions of an edge that came behind its watermark, as it stood before them: the columns of the port."""
+
+    edge: int
+    watermark: int
+    rows: pa.Table
+
+
+@dataclass
+class LevelOutput:
+    departures: list[Departure] = field(default_factory=list)
+    late: list[Late] = field(default_factory=list)
+    counters: dict[str, int] = field(default_factory=dict)
+    """``late`` rows, of each edge too (``late_of``), and ``unfounded`` retractions: those left out in this batch."""
+
+
+def late_of(edge: int) -> str:
+    """The counter of the late rows of an edge."""
+    return f"late.{edge}"
+
+
+@dataclass(frozen=True)
+class _Running:
+    """A node at work."""
+
+    node: Node
+    operator: Running
+    transforms: tuple[Transform, ...]
+    watermarks: Watermarks
+
+
+class LevelTask:
+    """The nodes of ``level`` over the state of one bucket.
+
+    snapshots   the static tables of the dataflow, by name
+    """
+
+    def __init__(
+        self, dataflow: Dataflow, level: int, buckets: int, store: RunStore, snapshots: Mapping[str, pa.Table]
+    ) -> None:
+        self._dataflow = dataflow
+        self._buckets = buckets
+        self._store = store
+        self._nodes = [
+            _Running(
+                node,
+                started(node.operator, store, str(index)),
+                tuple(step.bound(snapshots) for step in node.transforms),
+                Watermarks(node.inputs, ports(node.operator), store.scalars),
+            )
+            for index, node in enumerate(dataflow.nodes)
+            if node.level == level
+        ]
+        self._relays = [
+            Relay.of(node, ports(node.operator), dataflow.beyond(node.output), store.scalars)
+            for node in dataflow.clocks
+            if node.level < level and level in dataflow.listening(node.output)
+        ]
+
+    def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[Mark] = ()) -> LevelOutput:
+        """Rows in, rows out. The marks move the watermarks after the rows were judged by them; what that lets go leaves
+        with the rows of the batch.
+        """
+        received: dict[int, list[pa.Table]] = defaultdict(list)
+        for arrival in arrivals:
+            received[arrival.edge].append(arrival.rows)
+        marks = relayed(self._relays, marks)
+        output = LevelOutput()
+        unfounded = -sum(running.operator.unfounded for running in self._nodes)
+        for running in self._nodes:
+            changes = running.operator.on_batch(_on_time(running, received, output.late))
+            running.watermarks.advance(marks)
+            changes = _in_time(running, changes)
+            check_buffered(running.node.operator, self._store, self._buckets)
+            self._leave(running.node, changes, running.transforms, output)
+        unfounded += sum(running.operator.unfounded for running in self._nodes)
+        output.counters = {"late": 0, "unfounded": unfounded}
+        for late in output.late:
+            for name in ("late", late_of(late.edge)):
+                output.counters[name] = output.counters.get(name, 0) + late.rows.num_rows
+        return output
+
+    def _leave(self, node: Node, changes: Changes, transforms: Sequence[Transform], output: LevelOutput) -> None:
+        rows = transformed(changes.table, transforms)
+        if not Changes(rows).only_insertions:
+            rows = Changes(rows).consolidated().table
+        if rows.num_rows == 0:
+            return
+        sink = self._dataflow.sink
+        if node.output == sink.edge and not sink.exchanged:
+            output.departures.append(Departure(node.output, HERE, rows))
+            return
+        keys = self._dataflow.edge(node.output).keys
+        output.departures.extend(
+            Departure(node.output, bucket, part) for bucket, part in cut(rows, keys, self._buckets)
+        )
+
+
+def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: list[Late]) -> list[pa.Table | None]:
+    """The rows by port; those that are late go to ``late``."""
+    inputs: list[pa.Table | None] = []
+    for index, (edge, port) in enumerate(zip(running.node.inputs, ports(running.node.operator), strict=True)):
+        rows, watermark = _received(received.get(edge, []), port), running.watermarks.values[index]
+        if rows is not None and watermark is not None:
+            behind = running.watermarks.late(index, rows)
+            if behind.any():
+                late.append(Late(edge, watermark, rows.filter(pa.array(behind)).select(port.schema.names)))
+                rows = rows.filter(pa.array(~behind))
+        inputs.append(rows)
+    return inputs
+
+
+def _in_time(running: _Running, changes: Changes) -> Changes:
+    """``changes``, and those that the watermarks bring."""
+    values = running.watermarks.values
+    if not isinstance(running.operator, Timed) or all(value is None for value in values):
+        return changes
+    passed = running.operator.on_watermark(values)
+    return Changes.concat([changes, passed]) if len(passed) else changes
+
+
+def _received(parts: list[pa.Table], port: Port) -> pa.Table | None:
+    """The rows of one port, in its columns and types."""
+    if not parts:
+        return None
+    fields = [*port.schema]
+    if port.ordered or (port.ties_by_arrival and all(ARRIVAL in part.column_names for part in parts)):
+        fields.append(pa.field(ARRIVAL, pa.int64()))
+    schema = pa.schema([*fields, pa.field(DELTA, pa.int32(), nullable=False)])
+    return pa.concat_tables([part.select(schema.names).cast(schema) for part in parts]).combine_chunks()

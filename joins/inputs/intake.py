@@ -1,0 +1,202 @@
+"""Records to changes: what upserts and untrusted retractions mean, given the rows held.
+
+The changes returned are consistent with the arrangement they were made against: every retraction is of a row that is
+held, so nothing downstream goes below zero. The caller inserts them into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.changes import DELTA, Changes
+from changelog.rows import Positions, allotted, equal_rows
+from changelog.schema import ARRIVAL
+from joins.dataflow.ports import Ingest, Port
+from joins.state.arrangement import Arrangement
+from joins.state.store import RunStore
+
+
+@dataclass
+class Intake:
+    """The rows that reach a port, as changes to its arrangement.
+
+    APPEND, CHANGES   as they are
+    UPSERT            the last record of a primary key counts, or that of the greatest version: -1 of the row held,
+                      +1 of the new one; a delete only -1
+    CHANGELOG_KV      +1 is an upsert; -1 deletes the row it equals, else it is unfounded
+    CHANGELOG         -1 takes one equal row away; more of them than there are rows are unfounded
+
+    Unfounded retractions are counted and left out.
+    """
+
+    port: Port
+    arrangement: Arrangement
+    unfounded: int = 0
+
+    @staticmethod
+    def of(port: Port, store: RunStore, name: str, null_safe: tuple[bool, ...] = (), order: str = "") -> Intake:
+        schema = port.schema
+        subkeys: tuple[str, ...] = ()
+        if port.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV):
+            subkeys = port.primary_key
+        elif port.ingest is Ingest.CHANGELOG:
+            subkeys = port.identity or tuple(schema.names)
+        if port.ties_by_arrival:
+            schema = schema.append(pa.field(ARRIVAL, pa.int64()))
+        return Intake(port, Arrangement(store, name, schema, port.keys, subkeys, null_safe, order))
+
+    def changes(self, rows: pa.Table) -> Changes:
+        """``rows``: the port's columns, ``arrival`` where the port is ordered, ``delta``. Nothing is inserted yet."""
+        names = [*self.arrangement.schema.names, DELTA]
+        match self.port.ingest:
+            case Ingest.UPSERT | Ingest.CHANGELOG_KV:
+                return self._upserted(rows)
+            case Ingest.CHANGELOG:
+                return self._founded(Changes(rows.select(names)).consolidated())
+            case _:
+                return Changes(rows.select(names))
+
+    def _upserted(self, rows: pa.Table) -> Changes:
+        """The difference between the rows held under the primary keys of ``rows`` and those after them."""
+        rows = rows.take(pc.sort_indices(rows.column(ARRIVAL)))
+        groups = _Groups.by(rows, self.port.primary_key)
+        deltas = rows.column(DELTA).to_numpy()
+        rows = rows.select(self.arrangement.schema.names)
+        owners, old = self.arrangement.current(rows.take(pa.array(groups.last)), self.port.primary_key)
+        if self.port.ingest is Ingest.UPSERT and not self.port.version:
+            final = np.where(deltas[groups.last] > 0, groups.last, -1)
+            return _difference(old, owners, rows, final)
+        known = pa.concat_tables([rows, old.cast(rows.schema)]).combine_chunks()
+        held = np.full(len(groups.last), -1, dtype=np.int64)
+        held[owners] = rows.num_rows + np.arange(len(owners))
+        after = self._greatest_versions if self.port.version else self._after_retractions
+        return _difference(old, owners, known, after(known, groups, deltas, held))
+
+    def _greatest_versions(
+        self, known: pa.Table, groups: _Groups, deltas: npt.NDArray[np.int32], held: Positions
+    ) -> Positions:
+        """UPSERT: for each primary key the position in ``known`` of its row of the greatest version, or -1.
+
+        What came before a delete counts no more, the row ``held`` included. A NULL version is less than any other.
+        """
+        owner, members = groups.owner_of_member, groups.members
+        deleted = np.maximum.reduceat(np.where(deltas[members] < 0, members, -1), groups.starts)
+        stands = (deltas[members] > 0) & (members > deleted[owner])
+        kept = np.flatnonzero((held >= 0) & (deleted < 0))
+        candidates = np.concatenate([held[kept], members[stands]])
+        owners = np.concatenate([kept, owner[stands]])
+        came = np.concatenate([np.full(len(kept), -1), members[stands]])
+        order = pc.sort_indices(
+            pa.table(
+                {
+                    "owner": owners,
+                    "version": known.column(self.port.version).take(pa.array(candidates)),
+                    "came": -came if self.port.first_stays else came,
+                }
+            ),
+            sort_keys=[("owner", "ascending"), ("version", "ascending", "at_start"), ("came", "ascending")],
+        ).to_numpy()
+        greatest = np.full(len(groups.starts), -1, dtype=np.int64)
+        # Of the candidates of an owner the one that is assigned last stays.
+        greatest[owners[order]] = candidates[order]
+        return greatest
+
+    def _after_retractions(
+        self, known: pa.Table, groups: _Groups, deltas: npt.NDArray[np.int32], held: Positions
+    ) -> Positions:
+        """CHANGELOG_KV: for each primary key the position in ``known`` of its row after the batch, or -1.
+
+        That is its last insertion, else the row ``held``; unless a retraction that came after it equals it.
+        """
+        inserted = np.maximum.reduceat(np.where(deltas[groups.members] > 0, groups.members, -1), groups.starts)
+        target = np.where(inserted >= 0, inserted, held)
+        owner = groups.owner_of_member
+        retracting = np.flatnonzero((deltas[groups.members] < 0) & (groups.members > inserted[owner]))
+        aimed = retracting[target[owner[retracting]] >= 0]
+        equal = equal_rows(
+            known.take(pa.array(groups.members[aimed])),
+            known.take(pa.array(target[owner[aimed]])),
+            [(name, name) for name in self._identity],
+            [True] * len(self._identity),
+        )
+        deleted = np.unique(owner[aimed[equal]])
+        self.unfounded += len(retracting) - len(deleted)
+        target[deleted] = -1
+        return target
+
+    def _founded(self, changes: Changes) -> Changes:
+        """The insertions of ``changes``, and for each retraction a row that is there: held, or inserted with it.
+
+        A retraction takes the row that equals it in the identity columns, the one held longest where there are several.
+        """
+        deltas = changes.deltas
+        inserted = Changes(changes.table.filter(pa.array(deltas > 0)))
+        if len(inserted) == len(changes):
+            return inserted
+        retracted = Changes(changes.table.filter(pa.array(deltas < 0)).select([*self._identity, DELTA])).consolidated()
+        fresh = Arrangement(RunStore(), "fresh", self.arrangement.schema, self.port.keys, self._identity)
+        fresh.insert(inserted)
+        found = [side.equal(retracted.rows) for side in (self.arrangement, fresh)]
+        candidates = pa.concat_tables([match.rows for match in found]).combine_chunks()
+        taken = allotted(
+            np.concatenate([match.probe for match in found]), Changes(candidates).deltas, -retracted.deltas
+        )
+        self.unfounded -= int(retracted.deltas.sum() + taken.sum())
+        gone = Changes.with_deltas(Changes(candidates).rows, -taken)
+        return Changes.concat([inserted, gone]).consolidated()
+
+    @property
+    def _identity(self) -> tuple[str, ...]:
+        return self.port.identity or tuple(self.port.schema.names)
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Rows by key, keys in order of first appearance: ``members`` holds row positions, group by group, ascending."""
+
+    members: Positions
+    starts: Positions
+
+    @staticmethod
+    def by(rows: pa.Table, key: Sequence[str]) -> _Groups:
+        positions = rows.select(list(key)).append_column("__position", pa.array(np.arange(rows.num_rows)))
+        grouped = positions.group_by(list(key), use_threads=False).aggregate([("__position", "list")])
+        lists = grouped.column("__position_list").combine_chunks()
+        return _Groups(lists.flatten().to_numpy(), lists.offsets.to_numpy()[:-1].astype(np.int64))
+
+    @property
+    def ends(self) -> Positions:
+        return np.append(self.starts[1:], len(self.members))
+
+    @property
+    def last(self) -> Positions:
+        last: Positions = self.members[self.ends - 1]
+        return last
+
+    @property
+    def owner_of_member(self) -> Positions:
+        return np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
+
+
+def _difference(old: pa.Table, owners: Positions, known: pa.Table, final: Positions) -> Changes:
+    """-1 of each old row and +1 of each final one (a position in ``known``), without those that stayed equal.
+
+    ``owners`` gives the group of each row of ``old``; ``final`` the row of each group, -1 for none.
+    """
+    replaced = np.flatnonzero(final[owners] >= 0)
+    pairs = [(name, name) for name in known.column_names]
+    equal = equal_rows(
+        old.take(pa.array(replaced)), known.take(pa.array(final[owners[replaced]])), pairs, [True] * len(pairs)
+    )
+    unchanged = replaced[equal]
+    stays = np.zeros(len(final), dtype=np.bool_)
+    stays[owners[unchanged]] = True
+    gone = old.take(pa.array(np.delete(np.arange(old.num_rows), unchanged)))
+    come = known.take(pa.array(final[(final >= 0) & ~stays]))
+    return Changes.concat([Changes.of(gone.cast(known.schema), -1), Changes.of(come, 1)])

@@ -1,0 +1,1 @@
+"""Which rows meet, and what becomes of those that meet none."""

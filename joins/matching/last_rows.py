@@ -1,0 +1,104 @@
+"""Of each join key, the row inserted last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from changelog.changes import DELTA, Changes
+from changelog.rows import Mask, any_null, groups_of_equal, numbered, numpy_column, where
+from changelog.schema import ARRIVAL
+from joins.dataflow.ports import Ingest, Port
+from joins.inputs.arrival import Arrivals
+from joins.inputs.intake import Intake
+from joins.state.arrangement import Arrangement, Matches
+from joins.state.store import RunStore
+
+
+class LastRows:
+    """The rows of ``port``; of each join key the one that was inserted last, among those that still stand.
+
+    An upsert counts as inserted last. When the last row of a key is taken away, the one inserted before it counts, if
+    it still stands. Rows whose key is NULL are under no key.
+
+    Of rows that are never taken back only the last of each key is kept. Of others all stand in ``current``, and the
+    last ones once more by themselves, so that a key with many rows costs no more than one with a single row; where the
+    join key is the primary key these are the same.
+    """
+
+    def __init__(self, port: Port, store: RunStore, name: str) -> None:
+        ingest = Ingest.CHANGELOG if port.ingest is Ingest.CHANGES else port.ingest
+        port = replace(port, ingest=ingest, ties_by_arrival=ingest is not Ingest.APPEND)
+        self._port = port
+        self._arrivals = Arrivals(store, name)
+        self._current = Intake.of(port, store, f"{name}.current") if port.ties_by_arrival else None
+        schema = port.schema.append(pa.field(ARRIVAL, pa.int64())) if port.ties_by_arrival else port.schema
+        self._single = bool(port.primary_key) and set(port.primary_key) == set(port.keys)
+        if self._single and self._current is not None:
+            self._last = self._current.arrangement
+        else:
+            self._last = Arrangement(store, name, schema, port.keys)
+
+    @property
+    def unfounded(self) -> int:
+        return 0 if self._current is None else self._current.unfounded
+
+    def take_in(self, rows: pa.Table) -> Changes:
+        """The insertions that ``rows``, in the order of their arrival, come to."""
+        if self._current is None:
+            self._replace(_last_of_each(rows.select([*self._port.schema.names, DELTA]), self._port.keys))
+            return Changes(rows.select([*self._port.schema.names, DELTA]))
+        changes = self._current.changes(self._arrivals.numbered(rows))
+        self._current.arrangement.insert(changes)
+        inserted = where(changes.table, changes.deltas > 0)
+        if not self._single:
+            self._replace(_last_of_each(_by_arrival(inserted), self._port.keys))
+            self._uncover(where(changes.table, changes.deltas < 0))
+        return Changes(inserted.drop_columns([ARRIVAL]))
+
+    def under(self, rows: pa.Table, keys: tuple[str, ...]) -> Matches:
+        """The last row under the join key of each of ``rows``, whose key columns are ``keys``; it counts once."""
+        codes, firsts = numbered(rows.select(list(keys)))
+        found = self._last.probe(rows.take(pa.array(firsts)), keys).summed()
+        held = np.full(len(firsts), -1, dtype=np.int64)
+        held[found.probe] = np.arange(len(found.probe))
+        place = held[codes]
+        probe = np.flatnonzero(place >= 0)
+        matched = found.rows.take(pa.array(place[probe])).select(self._port.schema.names)
+        return Matches(probe, Changes.of(matched).table)
+
+    def _replace(self, fresh: pa.Table) -> None:
+        """Let the rows of ``fresh``, one for each of their keys, be the last ones."""
+        fresh = where(fresh, ~any_null(fresh, self._port.keys))
+        held = self._last.probe(fresh).summed()
+        self._last.insert(Changes.concat([Changes(held.rows).negated(), Changes.of(Changes(fresh).rows)]))
+
+    def _uncover(self, retracted: pa.Table) -> None:
+        """Where the last row of a key is among the ``retracted``, let the last of those that stand take its place."""
+        if self._current is None or retracted.num_rows == 0:
+            return
+        held = self._last.probe(_one_of_each(retracted, self._port.keys)).summed().rows
+        gone = held.filter(pa.array(_among(held, retracted)))
+        standing = self._current.arrangement.probe(gone).summed().rows
+        newest = _last_of_each(_by_arrival(standing), self._port.keys)
+        self._last.insert(Changes.concat([Changes(gone).negated(), Changes.of(Changes(newest).rows)]))
+
+
+def _last_of_each(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
+    order, starts = groups_of_equal(rows.select(list(keys)))
+    return rows.take(pa.array(np.maximum.reduceat(order, starts)))
+
+
+def _one_of_each(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
+    _, firsts = numbered(rows.select(list(keys)))
+    return rows.take(pa.array(firsts))
+
+
+def _by_arrival(rows: pa.Table) -> pa.Table:
+    return rows.take(pa.array(np.argsort(numpy_column(rows, ARRIVAL))))
+
+
+def _among(rows: pa.Table, others: pa.Table) -> Mask:
+    return np.isin(numpy_column(rows, ARRIVAL), numpy_column(others, ARRIVAL))

@@ -1,0 +1,65 @@
+"""The left rows of an updating ASOF join whose match may still become another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from changelog.changes import Changes
+from changelog.rows import numbered, where
+from joins.inputs.timed import TimedIntake
+from joins.state.arrangement import Arrangement
+from joins.state.store import RunStore
+from joins.state.times import EARLIEST, Times, shifted
+
+
+@dataclass(frozen=True)
+class Unsettled:
+    """The rows of ``side`` by join key and time; those that have found nothing until they were passed are ``open``.
+
+    left      ──a────b────│bound──c───▶      looking forward b found nothing before the bound:
+    right     ───r1───────│───────r2──▶      it is open until r2 has been passed too
+    """
+
+    side: TimedIntake
+    rows: Arrangement
+    open: Arrangement
+
+    @staticmethod
+    def of(side: TimedIntake, name: str, store: RunStore) -> Unsettled:
+        return Unsettled(side, side.arrangement(name, store), side.arrangement(f"{name}.open", store))
+
+    @property
+    def empty(self) -> bool:
+        return self.rows.empty and self.open.empty
+
+    def insert(self, changes: Changes) -> None:
+        """A row before the bound is final as it comes."""
+        self.rows.insert(self.side.since(changes, self.rows.expired))
+
+    def found_between(self, rows: pa.Table, low: Times, high: Times, keys: Sequence[str]) -> Changes:
+        return Changes.concat(held.found_between(rows, low, high, keys) for held in (self.rows, self.open))
+
+    def drop(self, bound: int) -> None:
+        """Forget the rows before ``bound``."""
+        self.rows.expire(bound)
+        self.open.expire(bound)
+
+    def settle(self, bound: int, passed: Changes, right: TimedIntake, inclusive: bool) -> None:
+        """Looking forward: forget the rows before ``bound`` for which one of the right rows ``passed`` is the match.
+
+        These are all right rows before the bound that there ever were since the last one.
+        """
+        upto = shifted(right.times(passed), 0 if inclusive else -1)
+        everything = np.full(len(passed), EARLIEST)
+        self.open.insert(self.open.found_between(passed.table, everything, upto, right.port.keys).negated())
+        gone = self.rows.expire(bound)
+        ours, theirs = (rows.table.select(list(side.port.keys)) for rows, side in ((gone, self.side), (passed, right)))
+        groups, firsts = numbered(pa.concat_tables([ours, theirs.rename_columns(ours.column_names)]).combine_chunks())
+        latest = np.full(len(firsts), EARLIEST)
+        np.maximum.at(latest, groups[len(gone) :], upto)
+        found = self.side.times(gone) <= latest[groups[: len(gone)]]
+        self.open.insert(Changes(where(gone.table, ~found)))

@@ -1,0 +1,37 @@
+"""Output that waits until it is final."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from changelog.changes import DELTA, Changes
+from changelog.rows import Mask, numpy_column
+from joins.state.arrangement import Arrangement
+from joins.state.store import RunStore
+from joins.state.times import EARLIEST, NEVER, Times
+
+_DUE = "__due"
+
+
+class Pending:
+    """Changes of the output, each with the time at which its row is **due**: final once a bound is beyond it.
+
+    What adds up to a row leaves once, when it is due; what was taken back until then never does. A row that has left is
+    not taken back: changes that come when they have been due already are left out. So are those that are due NEVER.
+    """
+
+    def __init__(self, store: RunStore, name: str, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._rows = Arrangement(store, name, schema.append(pa.field(_DUE, pa.int64())), (), order=_DUE)
+
+    def hold(self, changes: Changes, due: Times) -> None:
+        table = changes.rows.append_column(_DUE, pa.array(due, pa.int64()))
+        released = EARLIEST if self._rows.expired is None else self._rows.expired
+        waiting: Mask = (due >= released) & (due != NEVER)
+        held = Changes.with_deltas(table, changes.deltas).table.filter(pa.array(waiting))
+        self._rows.insert(Changes(held))
+
+    def released(self, bound: int) -> Changes:
+        """The rows that were due before ``bound``, held no more."""
+        gone = self._rows.expire(bound).table.drop_columns([_DUE])
+        return Changes(gone.filter(pa.array(numpy_column(gone, DELTA) > 0)))

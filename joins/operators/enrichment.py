@@ -1,0 +1,61 @@
+"""The enrichment join: one-shot, with all right rows of the key.
+
+**Definition.** A left row is joined with every right row of its key, as it stands, for which the residual condition
+holds. SEMI gives the left rows that match something, ANTI those that match nothing, each once, their columns alone; a
+left row whose key is NULL matches nothing, so ANTI gives it. The rest in ``joins.operators.one_shot``.
+
+**State.** The current right rows.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from changelog.changes import Changes
+from changelog.rows import Mask, where
+from joins.dataflow.graph import Enrichment
+from joins.dataflow.ports import JoinKind
+from joins.inputs.intake import Intake
+from joins.operators.one_shot import OneShotOperator
+from joins.state.arrangement import Matches
+from joins.state.store import RunStore
+
+
+class EnrichmentOperator(OneShotOperator):
+    """``on_batch([left rows, right rows]) -> changes``: left columns, then right columns; of SEMI and ANTI left."""
+
+    def __init__(self, spec: Enrichment, store: RunStore, name: str) -> None:
+        super().__init__(spec, store, name, spec.condition)
+        self._right = Intake.of(spec.right, store, f"{name}.right", spec.null_safe)
+
+    @property
+    def unfounded(self) -> int:
+        return self._right.unfounded
+
+    @property
+    def _output(self) -> pa.Schema:
+        if self._kind not in (JoinKind.SEMI, JoinKind.ANTI):
+            return self._pairing.schema
+        return pa.schema([field.with_nullable(True) for field in self._pairing.left])
+
+    def _take_in(self, rows: pa.Table) -> Changes:
+        self._right.arrangement.insert(self._right.changes(rows))
+        return Changes.empty(self._output)
+
+    def _answered(self, left: Changes) -> Changes:
+        if self._kind in (JoinKind.SEMI, JoinKind.ANTI):
+            matched = self._matched(left)
+            kept = where(left.table, matched if self._kind is JoinKind.SEMI else ~matched)
+            return Changes.with_deltas(Changes(kept).rows.cast(self._output), Changes(kept).deltas)
+        return self._joined(left, self._found(left))
+
+    def _matched(self, left: Changes) -> Mask:
+        """Which left rows match something."""
+        if self._pairing.condition is None:
+            return self._right.arrangement.counts(left.table, self._left.keys) > 0
+        return ~self._found(left).unmatched(len(left))
+
+    def _found(self, left: Changes) -> Matches:
+        found = self._right.arrangement.probe(left.table, self._left.keys).summed()
+        holds = self._pairing.matching(left.table.take(pa.array(found.probe)), found.rows)
+        return Matches(found.probe[holds], where(found.rows, holds))

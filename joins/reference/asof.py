@@ -1,0 +1,48 @@
+"""The updating ASOF join once more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from joins.dataflow.ports import JoinKind
+from joins.reference.arrival import Arrived, nearest
+from joins.reference.rows import Record, Row, difference, part
+
+
+@dataclass
+class ReferenceAsofUpdating:
+    """The updating ASOF join. ``times`` and ``ties`` are positions in left and right, and in right rows."""
+
+    kind: JoinKind
+    left: Arrived
+    right: Arrived
+    widths: tuple[int, int]
+    times: tuple[int, int]
+    comparison: str
+    ties: tuple[int, ...] = ()
+    tolerance: int | None = None
+    null_safe: tuple[bool, ...] = ()
+    _result: Counter[Row] = field(default_factory=Counter)
+
+    def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
+        """The net changes of the output: row to signed count, without zeros."""
+        self.left.take(left)
+        self.right.take(right)
+        before, self._result = self._result, self._joined()
+        return difference(self._result, before)
+
+    def _joined(self) -> Counter[Row]:
+        result: Counter[Row] = Counter()
+        for row in self.left.rows:
+            match = self._nearest(row)
+            if match is not None:
+                result[row + match] += 1
+            elif self.kind is JoinKind.LEFT:
+                result[row + (None,) * self.widths[1]] += 1
+        return result
+
+    def _nearest(self, row: Row) -> Row | None:
+        others = self.right.under(part(row, self.left.key), self.null_safe)
+        return nearest(row[self.times[0]], others, self.times[1], self.comparison, self.ties, self.tolerance)

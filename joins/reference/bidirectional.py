@@ -1,0 +1,52 @@
+"""The bidirectional join once more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from joins.dataflow.ports import JoinKind
+from joins.reference.rows import Record, Row, difference, keys_equal, part
+from joins.reference.side import ReferenceSide
+
+
+@dataclass
+class ReferenceJoin:
+    """The symmetric join. ``condition(left row, right row)``; ``widths``: the numbers of columns of left and right."""
+
+    kind: JoinKind
+    left: ReferenceSide
+    right: ReferenceSide
+    widths: tuple[int, int]
+    null_safe: tuple[bool, ...] = ()
+    condition: Callable[[Row, Row], bool] = lambda left, right: True
+    _result: Counter[Row] = field(default_factory=Counter)
+
+    def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
+        """The net changes of the output: row to signed count, without zeros."""
+        self.left.take(left)
+        self.right.take(right)
+        before, self._result = self._result, self._joined()
+        return difference(self._result, before)
+
+    def _joined(self) -> Counter[Row]:
+        result: Counter[Row] = Counter()
+        matched_right: set[Row] = set()
+        for left, left_count in self.left.content.items():
+            matches = [right for right in self.right.content if self._match(left, right)]
+            matched_right.update(matches)
+            for right in matches:
+                result[left + right] += left_count * self.right.content[right]
+            if not matches and self.kind in (JoinKind.LEFT, JoinKind.FULL):
+                result[left + (None,) * self.widths[1]] += left_count
+        if self.kind in (JoinKind.RIGHT, JoinKind.FULL):
+            for right, count in self.right.content.items():
+                if right not in matched_right:
+                    result[(None,) * self.widths[0] + right] += count
+        return result
+
+    def _match(self, left: Row, right: Row) -> bool:
+        return keys_equal(part(left, self.left.key), part(right, self.right.key), self.null_safe) and self.condition(
+            left, right
+        )

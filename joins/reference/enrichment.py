@@ -1,0 +1,43 @@
+"""The enrichment join once more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from joins.dataflow.ports import JoinKind
+from joins.reference.rows import Record, Row, keys_equal, part
+from joins.reference.side import ReferenceSide
+
+
+@dataclass
+class ReferenceEnrichment:
+    """The one-shot join: the left rows of a batch against the right content after the batch."""
+
+    kind: JoinKind
+    left_key: tuple[int, ...]
+    right: ReferenceSide
+    right_width: int
+    condition: Callable[[Row, Row], bool] = lambda left, right: True
+
+    def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
+        self.right.take(right)
+        result: Counter[Row] = Counter()
+        for row, count in left:
+            matches = Counter(
+                {
+                    other: held
+                    for other, held in self.right.content.items()
+                    if keys_equal(part(row, self.left_key), part(other, self.right.key), ())
+                    and self.condition(row, other)
+                }
+            )
+            if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+                result[row] += count * (bool(matches) == (self.kind is JoinKind.SEMI))
+                continue
+            for other, held in matches.items():
+                result[row + other] += count * held
+            if not matches and self.kind is JoinKind.LEFT:
+                result[row + (None,) * self.right_width] += count
+        return +result

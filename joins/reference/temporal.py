@@ -1,0 +1,69 @@
+"""The event-time temporal join once more."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from joins.dataflow.ports import JoinKind
+from joins.reference.arrival import Arrived, Condition, always, nearest
+from joins.reference.rows import Record, Row, difference, part
+
+
+@dataclass
+class ReferenceTemporal:
+    """The event-time temporal join. ``deleted``: the position, in a right row, of what marks a version as deleted."""
+
+    kind: JoinKind
+    left: Arrived
+    versions: Arrived
+    widths: tuple[int, int]
+    times: tuple[int, int]
+    deleted: int | None = None
+    condition: Condition = always
+    _answers: list[tuple[Row, Row | None]] = field(default_factory=list)
+    _result: Counter[Row] = field(default_factory=Counter)
+
+    def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
+        """What is taken back, and what will never have a version."""
+        self.left.take(left)
+        self.versions.take(right)
+        standing = Counter(self.left.rows)
+        kept: list[tuple[Row, Row | None]] = []
+        for row, version in self._answers:
+            if standing[row] > 0:
+                standing[row] -= 1
+                kept.append((row, version))
+        timeless = [row for row in standing.elements() if row[self.times[0]] is None]
+        self._answers = kept + [(row, None) for row in timeless]
+        return self._changes()
+
+    def on_watermark(self, watermarks: tuple[int | None, int | None]) -> Counter[Row]:
+        left, right = watermarks
+        if left is None or right is None:
+            return Counter()
+        waiting = Counter(self.left.rows)
+        waiting.subtract(row for row, _ in self._answers)
+        for row in waiting.elements():
+            time: Any = row[self.times[0]]
+            if time is not None and time < min(left, right):
+                self._answers.append((row, self._version(row)))
+        return self._changes()
+
+    def _version(self, row: Row) -> Row | None:
+        versions = self.versions.under(part(row, self.left.key))
+        found = nearest(row[self.times[0]], versions, self.times[1], ">=")
+        ended = found is not None and self.deleted is not None and found[self.deleted] is True
+        return found if found is not None and not ended and self.condition(row, found) else None
+
+    def _changes(self) -> Counter[Row]:
+        result: Counter[Row] = Counter()
+        for row, version in self._answers:
+            if version is not None:
+                result[row + version] += 1
+            elif self.kind is JoinKind.LEFT:
+                result[row + (None,) * self.widths[1]] += 1
+        before, self._result = self._result, result
+        return difference(result, before)

@@ -1,0 +1,1 @@
+"""What operators remember: arrangements of sorted runs, searches in them, their durable copy."""

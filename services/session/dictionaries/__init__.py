@@ -1,0 +1,1 @@
+"""Dictionaries as a session sees them: declared, asked, refreshed, counted."""

@@ -1,0 +1,89 @@
+"""Commands given to the lookup workers, and the wait for their answers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from confluent_kafka import Consumer, TopicPartition
+
+from broker.topic_shapes import Topics, TopicShape
+from broker.topic_writer import TopicWriter
+from services.commands import COMMANDS, RESULTS, Answer, Command
+
+_DAY_MS = 24 * 3600 * 1000
+# One partition: commands are executed in the order in which they were given.
+_SHAPE = TopicShape(1, config={"cleanup.policy": "delete", "retention.ms": str(_DAY_MS)})
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class Answers:
+    """All answers to a command, and the workers that were expected to answer and did not in time."""
+
+    given: tuple[Answer, ...]
+    silent: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> tuple[Answer, ...]:
+        return tuple(answer for answer in self.given if not answer.ok)
+
+
+class Commander:
+    """Gives commands and waits for the answers."""
+
+    def __init__(self, brokers: str, topics: Topics, writer: TopicWriter, timeout_s: float) -> None:
+        self._brokers = brokers
+        self._topics = topics
+        self._writer = writer
+        self._timeout_s = timeout_s
+
+    def give(self, command: Command, workers: Callable[[], Collection[str]]) -> Answers:
+        """Send ``command``; return when every one of ``workers`` has answered, or after the time.
+
+        ``workers`` is asked again while it waits: one that has gone meanwhile is not waited for. Raises
+        ServiceUnavailable where the broker does not answer.
+        """
+        for topic in (COMMANDS, RESULTS):
+            self._topics.create(topic, _SHAPE)
+        expected = set(workers())
+        with self._results() as results:
+            self._writer.send(COMMANDS, None, command.value)
+            given: dict[str, Answer] = {}
+            end = time.monotonic() + self._timeout_s
+            while not expected <= given.keys() and time.monotonic() < end:
+                for answer in results(command.id):
+                    given[answer.worker] = answer
+                expected &= {*workers(), *given}
+        return Answers(tuple(given[name] for name in sorted(given)), tuple(sorted(expected - given.keys())))
+
+    @contextmanager
+    def _results(self) -> Iterator[Callable[[str], list[Answer]]]:
+        """The answers to a command that are written from now on."""
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self._brokers,
+                "group.id": "dovetail.commands",
+                "enable.auto.commit": False,
+                "fetch.wait.max.ms": 20,
+                "log_level": 0,
+            }
+        )
+        ends = self._topics.ends(RESULTS)
+        consumer.assign([TopicPartition(RESULTS, partition, offset) for partition, offset in ends.items()])
+        try:
+            yield lambda command_id: _answers(consumer, command_id)
+        finally:
+            consumer.close()
+
+
+def _answers(consumer: Consumer, command_id: str) -> list[Answer]:
+    found = []
+    for message in consumer.consume(100, _POLL_S):
+        value = message.value() if message.error() is None else None
+        answer = None if value is None else Answer.read(value, command_id)
+        if answer is not None:
+            found.append(answer)
+    return found

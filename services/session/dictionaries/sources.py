@@ -1,0 +1,113 @@
+"""The sources of dictionaries, asked by the session itself: do they answer, what do they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+
+from broker.reader import read_topic
+from changelog.errors import InternalError, Unsupported
+from changelog.schema import Column
+from dictionaries.contracts import Key, Row, Rows
+from dictionaries.definition.definition import Definition
+from dictionaries.open import open_source
+from dictionaries.resources import Resources
+from dictionaries.sources.clickhouse import ClickHouseSource
+from dictionaries.sources.sql_database import SqlSource
+from enrichment.definitions import definition_of
+from services.session.context import Context
+from sql.planner import stream_of
+from sql.relations import Stream
+from sql.syntax.statements import CreateDictionary
+
+_OF_STREAMS = ("timeplus", "table")
+"""Sources that are streams of Dovetail."""
+
+
+def resources(context: Context) -> Resources:
+    """What this process has for dictionaries."""
+    url = context.settings.redis_url
+    return Resources(
+        url.get_secret_value() if url is not None else None,
+        context.settings.data_dir,
+        lambda name: TopicContent(context, name),
+    )
+
+
+def used_streams(definition: Definition) -> list[str]:
+    """The streams that a dictionary reads or keeps its rows in."""
+    found = []
+    if definition.source.kind in _OF_STREAMS:
+        given = definition.source.parameters
+        found.append(str(next(given[name] for name in ("name", "stream", "table") if name in given)))
+    if definition.layout.kind == "mutable_cache":
+        found.append(str(definition.layout.parameters["stream"]))
+    return found
+
+
+@dataclass(frozen=True)
+class TopicContent:
+    """The current rows of a stream, read from its topic whenever they are asked for: for a look now and then."""
+
+    context: Context
+    name: str
+
+    def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
+        places = [self._names.index(name) for name in by]
+        found: dict[Key, Rows] = dict.fromkeys(keys, ())
+        for row in (row for piece in self.load() for row in piece):
+            key = row[places[0]] if len(places) == 1 else tuple(row[place] for place in places)
+            if key in found:
+                found[key] = (*found[key], row)
+        return {key: rows for key, rows in found.items() if rows}
+
+    def load(self) -> Iterator[list[Row]]:
+        topic = self._stream.topic
+        held = read_topic(
+            self.context.brokers, self._stream.schema, topic, self.context.topics.ends(topic), columns=self._names
+        ).rows.select(self._names)
+        yield [tuple(row.values()) for row in held.to_pylist()]
+
+    def store(self, rows: Sequence[Row]) -> None:
+        """Refused: the session only looks."""
+        raise InternalError(f"rows of {self.name} are written by the lookup workers")
+
+    @cached_property
+    def _stream(self) -> Stream:
+        return stream_of(self.context.catalog, self.name)
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self._stream.schema.columns)
+
+
+def check_source(context: Context, definition: Definition) -> None:
+    """Raises what is wrong with the source: it does not answer, refuses the user, lacks the table or a column."""
+    with closing(open_source(definition, resources(context))) as source:
+        source.check()
+
+
+def columns_of(context: Context, definition: Definition) -> list[Column]:
+    """The columns of the table itself. Raises Unsupported for a source that does not know them."""
+    with closing(open_source(definition, resources(context))) as source:
+        if not isinstance(source, SqlSource | ClickHouseSource):
+            raise Unsupported(
+                f"the columns of {definition.source.kind.upper()} are not known by themselves",
+                where=f'"{definition.name}"',
+                fix="name the columns",
+            )
+        return source.columns()
+
+
+def dictionary_rows(context: Context, statement: CreateDictionary) -> pa.Table:
+    """All rows of the source, as the dictionary's columns; what a cache holds of them does not matter."""
+    definition = definition_of(statement)
+    with closing(open_source(definition, resources(context))) as source:
+        rows = [row for piece in source.load() for row in piece]
+    columns = list(zip(*rows, strict=True)) or [()] * len(definition.columns)
+    arrays = [pa.array(values, column.type) for values, column in zip(columns, definition.columns, strict=True)]
+    return pa.table(arrays, names=[column.name for column in definition.columns])

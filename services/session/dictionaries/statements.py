@@ -1,0 +1,147 @@
+"""Dictionaries and external tables: created, refreshed, dropped."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from typing import Any
+
+import pyarrow as pa
+
+from changelog.errors import InternalError, ServiceUnavailable, SqlError
+from changelog.schema import Column
+from dictionaries.definition.definition import Definition
+from dictionaries.open import open_layout
+from enrichment.definitions import definition_of
+from services.commands import Command
+from services.session.context import Context
+from services.session.dictionaries.commander import Answers
+from services.session.dictionaries.sources import check_source, columns_of, resources, used_streams
+from services.session.result import Done
+from sql.catalog import What
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateDictionary, System
+from sql.syntax.types import Rules, display
+
+_EXTERNAL_NAME = re.compile(
+    r"""\bEXTERNAL\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:`[^`]+`|"[^"]+"|[\w.]+)""", re.IGNORECASE
+)
+_SHARED_LAYOUTS = ("hybrid_hash_cache",)
+"""Layouts whose rows live on where no worker runs."""
+
+
+def create_dictionary(context: Context, statement: CreateDictionary) -> Done:
+    """The source is asked once, so that a wrong password or a missing table is said here and not by a worker."""
+    existing = context.catalog.find(statement.name)
+    if existing is not None and statement.if_not_exists:
+        return Done(f"{existing.what} {statement.name} exists already")
+    made = _with_columns(context, statement)
+    definition = definition_of(made)
+    check_source(context, definition)
+    context.catalog.create(made, now_ms=context.now_ms, uses=used_streams(definition))
+    if existing is not None:
+        # What is cached was read from another source, or has other columns.
+        refresh(context, statement.name)
+    return Done(f"created {'external table' if statement.external else 'dictionary'} {statement.name}")
+
+
+def _with_columns(context: Context, statement: CreateDictionary) -> CreateDictionary:
+    """An external table that names no columns has those of the table itself, from now on: the catalog keeps them."""
+    if statement.columns:
+        return statement
+    found = columns_of(context, definition_of(statement))
+    listed = ", ".join(f"`{column.name}` {display(column.type, Rules.TIMEPLUS)}" for column in found)
+    head = _EXTERNAL_NAME.search(statement.text)
+    if head is None:
+        raise InternalError("no name was found in the statement", where=statement.text)
+    made = parse_one(f"{statement.text[: head.end()]} ({listed}){statement.text[head.end() :]}")
+    assert isinstance(made, CreateDictionary)
+    return made
+
+
+def dictionary(context: Context, name: str) -> CreateDictionary:
+    """The statement that made it. Raises UnknownName or SqlError where there is no dictionary of this name."""
+    relation = context.catalog.get(name)
+    if not isinstance(relation.definition, CreateDictionary):
+        raise SqlError(f'"{name}" is a {relation.what}, not a dictionary', fix="SHOW DICTIONARIES lists them")
+    return relation.definition
+
+
+def reload(context: Context, statement: System) -> Done:
+    """SYSTEM RELOAD DICTIONARY d, SYSTEM RELOAD DICTIONARIES."""
+    if statement.name is not None:
+        names = [dictionary(context, statement.name).name]
+    else:
+        names = [relation.name for relation in context.catalog.relations(What.DICTIONARY)]
+    workers = [len(refresh(context, name).given) for name in names]
+    if not names:
+        return Done("there is no dictionary")
+    return Done(f"reloaded {', '.join(names)}; {_workers(max(workers))} answered")
+
+
+def refresh(context: Context, name: str, keys: Sequence[Any] | None = None, prefix: str | None = None) -> Answers:
+    """Every worker forgets some keys, those that begin with ``prefix``, or all; the next lookup asks the source.
+
+    Raises ServiceUnavailable where a worker did not answer or could not do it; it is safe to run again.
+    """
+    definition = definition_of(dictionary(context, name))
+    command = Command("refresh", name, keys, prefix)
+    answers = context.commander.give(command, context.live_workers)
+    _forget_shared(context, definition, command)
+    if answers.silent or answers.failed:
+        raise _unfinished(context, name, answers)
+    return answers
+
+
+def _forget_shared(context: Context, definition: Definition, command: Command) -> None:
+    """What Redis holds goes even if no worker runs: one that starts later finds nothing outdated."""
+    shared = resources(context)
+    if definition.layout.kind in _SHARED_LAYOUTS and shared.redis_url is not None:
+        with closing(open_layout(definition, shared)) as layout:
+            layout.invalidate(command.keys, command.prefix, token=command.id)
+
+
+def _unfinished(context: Context, name: str, answers: Answers) -> ServiceUnavailable:
+    said = [f"{answer.worker}: {answer.error}" for answer in answers.failed]
+    if answers.silent:
+        said.append(f"no answer within {context.settings.command_timeout_s:g} s: {', '.join(answers.silent)}")
+    return ServiceUnavailable(
+        f'"{name}" was not refreshed by all workers; {_workers(len(answers.given) - len(answers.failed))} did it',
+        where="; ".join(said),
+        fix="run it again, which is safe; dovetail status and the log of the worker say what is wrong with it",
+    )
+
+
+def _workers(count: int) -> str:
+    return f"{count} worker{'' if count == 1 else 's'}"
+
+
+def keys_of(definition: Definition, texts: Sequence[str]) -> list[Any]:
+    """Keys as a person writes them: the value itself, or a JSON array for a key of several columns."""
+    return [_key(definition, text) for text in texts]
+
+
+def _key(definition: Definition, text: str) -> Any:
+    columns = [next(c for c in definition.columns if c.name == name) for name in definition.key]
+    if len(columns) == 1:
+        return _part(columns[0], text)
+    try:
+        parts = json.loads(text)
+    except json.JSONDecodeError:
+        parts = None
+    if not isinstance(parts, list) or len(parts) != len(columns):
+        raise SqlError(
+            f"{text!r} is no key of {definition.name}",
+            where="--key",
+            fix=f"give a JSON array of {', '.join(definition.key)}",
+        )
+    return tuple(_part(column, str(part)) for column, part in zip(columns, parts, strict=True))
+
+
+def _part(column: Column, text: str) -> Any:
+    try:
+        return pa.array([text]).cast(column.type)[0].as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise SqlError(f"{text!r} is no value of {column.name}, which is {column.type}", where="--key") from None

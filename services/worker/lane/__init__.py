@@ -1,0 +1,1 @@
+"""Lanes: the partitions of a lookup query, each answered run by run."""

@@ -1,0 +1,80 @@
+"""What answers the batches of a partition: the flow, once its tables have caught up, with the partition's memo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from broker import topics
+from broker.names import memo_topic
+from broker.reader import TopicReader
+from enrichment.enrichment import Enricher, Step
+from enrichment.memo import Memo
+from enrichment.memo_store import MemoStore, Update
+from joins.dataflow.lookup import Access, Lookup, LookupFlow
+from joins.dataflow.ports import Ingest
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Makes what answers a partition. ``catch_up`` is called before each batch."""
+
+    flow: LookupFlow
+    lookups: Mapping[Access, Lookup]
+    snapshots: Mapping[str, pa.Table]
+    catch_up: Callable[[], None]
+    brokers: str
+    query: str
+    identity: str
+    folder: Path
+
+    def of(self, partition: int) -> PartitionAnswers:
+        return PartitionAnswers(self, partition)
+
+
+class PartitionAnswers:
+    """The answers of one partition, on one thread."""
+
+    def __init__(self, answers: Answers, partition: int) -> None:
+        self._answers = answers
+        self._partition = partition
+        self._store: MemoStore | None = None
+        memo = None
+        if answers.flow.ingest is not Ingest.APPEND:
+            path = answers.folder / f"memo-{partition}.db"
+            self._store = MemoStore(path, answers.identity)
+            memo = Memo(self._store, answers.flow.ingest)
+        self._enricher = Enricher(answers.flow, answers.lookups, memo, answers.snapshots)
+
+    def restore(self) -> None:
+        """Read what others have committed to the memo's topic since this process last had the partition."""
+        if self._store is None:
+            return
+        topic, partition = memo_topic(self._answers.query), self._partition
+        end = topics.ends(topics.admin(self._answers.brokers), {topic: [partition]})[topic][partition]
+        start = self._store.offset
+        if start > end:
+            # The topic was made anew.
+            self._store.clear()
+            start = 0
+        for records in TopicReader(self._answers.brokers, topic, {partition: start}).until({partition: end}):
+            updates = zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True)
+            self._store.apply([(key, value) for key, value in updates if key is not None])
+        self._store.apply((), max(start, end))
+
+    def step(self, records: pa.RecordBatch, now_ms: int) -> Step:
+        self._answers.catch_up()
+        return self._enricher.step(records, now_ms)
+
+    def confirm(self, updates: Sequence[Update], memo_end: int | None) -> None:
+        self._enricher.confirm(updates, memo_end)
+
+    def discard(self) -> None:
+        self._enricher.discard()
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()

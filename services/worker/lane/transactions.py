@@ -1,0 +1,164 @@
+"""The transactions of one input partition: answers, memo, dead letters and the offset that was read, together or not.
+
+A transactional id belongs to one partition of one query, so opening it waits for, or takes back, what its last owner
+left unfinished; only then is the committed offset read. The offset is committed as a member of the consumer group: a
+worker that the group has given up on, and does not know it yet, is refused.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from broker.producer_queue import Outbox, Outgoing
+from broker.transactional_writer import Target, Waiting, is_fenced, producer_settings
+from changelog.errors import RecordsGone
+
+_FENCED_PAUSE_S = 0.05
+_NOT_A_MEMBER = frozenset({KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID})
+
+
+class NotAMember(Exception):
+    """The group has given the partition to somebody else."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """An input partition of a query, and where a query without a committed offset starts in it."""
+
+    target: Target
+    topic: str
+    partition: int
+    start: int
+
+
+class Transactions:
+    """An initialised producer. After any error but NotAMember a new one is made; ``position`` is where that goes on.
+
+    Raises RecordsGone where the record at the committed offset is no longer there.
+
+    ``metadata`` names the member of the group that commits.
+    """
+
+    def __init__(self, place: Place, metadata: bytes) -> None:
+        self._place = place
+        self._metadata = metadata
+        self._call_s = place.target.call_s
+        self._open = False
+        self._remembered = False
+        self._memo_end: int | None = None
+        self._producer = Producer(producer_settings(place.target, place.partition))
+        self._outbox = Outbox(self._producer, self._call_s)
+        self._producer.init_transactions(self._call_s)
+        self.position = self._committed()
+
+    def _committed(self) -> int:
+        reader = _offsets_reader(self._place.target.brokers, self._place.target.identity)
+        asked = TopicPartition(self._place.topic, self._place.partition)
+        offset = int(reader.committed([asked], timeout=self._call_s)[0].offset)
+        first, _ = reader.get_watermark_offsets(asked, timeout=self._call_s)
+        if offset < 0:
+            return max(self._place.start, int(first))
+        if offset < int(first):
+            raise RecordsGone(
+                f"records of {asked.topic}[{asked.partition}] are gone that the query has not read yet: it has read up"
+                f" to offset {offset}, and the first record that is there has offset {first}",
+                fix="give the topic a longer retention; to go on without them, drop the query and create it again",
+            )
+        return offset
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    def begin(self) -> None:
+        if not self._open:
+            self._producer.begin_transaction()
+            self._open = True
+
+    def write(self, topic: str, keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> None:
+        """Messages in order, their partitions by their keys."""
+        messages = [{"key": key, "value": value} for key, value in zip(keys, values, strict=True)]
+        self._outbox.send(Outgoing(topic, messages))
+
+    def remember(self, topic: str, updates: Iterable[tuple[bytes, bytes | None]]) -> None:
+        """Records of the memo's topic, in the partition of the same number as that of the input."""
+        self._remembered = True
+        told = self._memo_delivered
+        messages = [{"key": key, "value": value, "callback": told} for key, value in updates]
+        self._outbox.send(Outgoing(topic, messages, partition=self._place.partition))
+
+    def _memo_delivered(self, error: KafkaError | None, message: Message) -> None:
+        # A failure is told by the commit.
+        if error is None:
+            self._memo_end = int(message.offset() or 0) + 1
+
+    def write_letters(self, topic: str, letters: Iterable[tuple[bytes | None, bytes | None, list[Any]]]) -> None:
+        """Messages with headers."""
+        messages = [{"key": key, "value": value, "headers": headers} for key, value, headers in letters]
+        self._outbox.send(Outgoing(topic, messages, with_headers=True))
+
+    def commit(self, position: int) -> int | None:
+        """Everything written since ``begin``, and that the input is read up to ``position``.
+
+        Where the memo's records of this transaction end in their partition; None where there was none.
+        """
+        offset = TopicPartition(self._place.topic, self._place.partition, position)
+        try:
+            if self._remembered:
+                self._producer.flush(self._call_s)
+            self._producer.send_offsets_to_transaction([offset], self._metadata, self._call_s)
+            self._producer.commit_transaction(self._call_s)
+        except KafkaException as failure:
+            if failure.args[0].code() in _NOT_A_MEMBER:
+                raise NotAMember(failure.args[0].str()) from failure
+            raise
+        self._open = False
+        self._outbox.emptied()
+        self.position = position
+        memo_end = self._memo_end if self._remembered else None
+        self._remembered = False
+        return memo_end
+
+    def abort(self) -> None:
+        """Take back what is not committed; raises KafkaException where the broker does not answer in time."""
+        if self._open:
+            self._producer.purge(in_flight=False)
+            self._producer.abort_transaction(self._call_s)
+            self._open = False
+
+
+@lru_cache(maxsize=4)
+def _offsets_reader(brokers: str, group: str) -> Consumer:
+    """Reads the offsets of a group, only final ones: it waits for transactions that are being committed."""
+    return Consumer(
+        {
+            "bootstrap.servers": brokers,
+            "group.id": group,
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed",
+            "log_level": 0,
+        }
+    )
+
+
+def opened(place: Place, metadata: bytes, given_up: Callable[[], bool]) -> Transactions:
+    """New transactions; a lost broker is waited for, up to ``place.target.broker_wait_s``.
+
+    Raises ServiceUnavailable after the time, NotAMember once ``given_up``.
+    """
+    waited = Waiting(place.target)
+    while True:
+        if given_up():
+            raise NotAMember("the partition was given up meanwhile")
+        try:
+            return Transactions(place, metadata)
+        except KafkaException as failure:
+            waited.after(failure)
+            if is_fenced(failure.args[0]):
+                time.sleep(_FENCED_PAUSE_S)

@@ -1,0 +1,67 @@
+"""The Faust app of a query: one input topic, one agent, which hands each run to its lane."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import faust
+
+from services.worker.lane.lanes import Lanes
+from services.worker.lane.runs import RunSchema
+from services.worker.query.transport import RunConsumer, RunTransport
+
+_QUEUED_RUNS = 8
+_NEVER_S = 24 * 3600.0
+
+
+@dataclass(frozen=True)
+class AppSettings:
+    """max_run_records    most records of a fetch, all partitions together
+    fetch_bytes        most bytes of a fetch for one partition
+    session_timeout_s  how long a worker may be silent before its partitions go to others
+    """
+
+    max_run_records: int = 20_000
+    fetch_bytes: int = 4 << 20
+    session_timeout_s: float = 10.0
+
+
+def lookup_app(identity: str, brokers: str, topic: str, lanes: Lanes, data_dir: Path, settings: AppSettings) -> Any:
+    """The app ``identity``, which is also the name of the consumer group."""
+    app = faust.App(
+        identity,
+        broker=[f"kafka://{broker}" for broker in brokers.split(",")],
+        store="memory://",
+        datadir=str(data_dir),
+        web_enabled=False,
+        autodiscover=False,
+        # Long polls for a topic without records would hold up the others.
+        topic_disable_leader=True,
+        topic_allow_declare=False,
+        consumer_auto_offset_reset="earliest",
+        consumer_max_fetch_size=settings.fetch_bytes,
+        broker_max_poll_records=settings.max_run_records,
+        broker_session_timeout=settings.session_timeout_s,
+        broker_heartbeat_interval=settings.session_timeout_s / 5,
+        # A worker whose source is away does not fetch, and is still alive.
+        broker_max_poll_interval=_NEVER_S,
+        broker_commit_interval=_NEVER_S,
+        stream_wait_empty=False,
+    )
+    app.transport = RunTransport(app.conf.broker_consumer, app, lanes)
+    runs = app.topic(topic, schema=RunSchema(), acks=False)
+    # The argument of the same name is accepted and ignored.
+    runs.maxsize = _QUEUED_RUNS
+
+    async def hand_over(stream: Any) -> None:
+        async for event in stream.noack().events():
+            run = event.value
+            restart = lanes.offer(run)
+            event.ack()
+            if restart is not None:
+                await cast(RunConsumer, app.consumer).reread(run.partition, restart)
+
+    app.agent(runs, name=f"{identity}.lanes")(hand_over)
+    return app

@@ -1,0 +1,335 @@
+"""The process of one lookup query: ``python -m services.worker.query.child NAME``
+
+A worker starts it, and its end code tells the worker what to do: ``FAILED`` is final and in the catalog already,
+``WAITS`` means that a service is away. It ends by itself when its worker is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import gc
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from aiohttp import web
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import NewPartitions
+from prometheus_client import CollectorRegistry, generate_latest
+
+from broker import group_member as group
+from broker import topics
+from broker.names import memo_topic
+from broker.reader import read_topic
+from broker.topic_shapes import Topics as TopicAdmin
+from broker.topic_shapes import TopicShape, config_for
+from broker.transactional_writer import Target
+from changelog.dead_letter import topic_of
+from changelog.errors import DovetailError, InternalError, ServiceUnavailable
+from changelog.schema import Kind
+from joins.dataflow.ports import Ingest
+from services.settings import read_settings
+from services.worker.lane.answering import Answers
+from services.worker.lane.lane import Lane, Topics
+from services.worker.lane.lanes import Lanes
+from services.worker.lane.transactions import Place
+from services.worker.logs import configure_logs
+from services.worker.query.app import lookup_app
+from services.worker.query.commanded import executed
+from services.worker.query.metrics import QueryFigures
+from services.worker.query.origin import origin_of
+from services.worker.query.progress import Report, merged
+from services.worker.query.worker_settings import WorkerSettings
+from services.worker.tables.tables import Tables
+from sql.catalog import Actual, Catalog, Query
+from sql.fragments import Fragment
+from sql.planner import plan_query, stream_of
+from sql.syntax.parse import parse_one
+from sql.syntax.redact import redacted
+from sql.syntax.statements import CreateView, Select
+
+_LOG = logging.getLogger("dovetail.worker")
+_LOOK_S = 0.2
+_SWITCH_S = 0.0005
+FAILED = 3
+WAITS = 4
+
+
+class LookupQuery:
+    """One query, from its plan to its end. ``files`` is the folder of the worker."""
+
+    def __init__(self, name: str, worker: str, files: Path, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self._worker = worker
+        self._files = files
+        self._failure: BaseException | None = None
+        self._ended = threading.Event()
+        self.catalog = Catalog.open(settings.catalog_url)
+        self.query = self.catalog.query(name)
+        self.lanes = Lanes(self._lane)
+
+    def open(self) -> None:
+        """Plan, resolve where it starts, make its topics, open what it looks up."""
+        settings, name = self._settings, self.query.name
+        fragment = fragment_of(self.query, self.catalog)
+        self.flow = fragment.lookup_flow
+        client = topics.admin(settings.brokers)
+        static = {table: stream_of(self.catalog, table) for table in self.flow.snapshots}
+        self.origin = origin_of(
+            self.query, fragment, self.catalog, client, {table: stream.topic for table, stream in static.items()}
+        )
+        partitions = topics.partitions(client, self.flow.scan.topic)
+        topics.ensure(client, {self.query.topic: settings.output_partitions, topic_of(name): 1})
+        if self._remembers:
+            ensure_memo(settings, memo_topic(name), len(partitions))
+        folder = self._folder()
+        self.tables = Tables(self.catalog, settings.brokers, settings.redis_url, settings.data_dir, folder)
+        self._answers = Answers(
+            flow=self.flow,
+            lookups=self.tables.open(self.flow.accesses),
+            snapshots={table: self._snapshot(table) for table in static},
+            catch_up=self.tables.catch_up,
+            brokers=settings.brokers,
+            query=name,
+            identity=self.origin.identity,
+            folder=folder,
+        )
+        self._topics = Topics(self.query.topic, topic_of(name), memo_topic(name) if self._remembers else "")
+        self._target = Target(
+            settings.brokers, self.origin.identity, "", settings.transaction_timeout_s, settings.broker_wait_s
+        )
+
+    @property
+    def _remembers(self) -> bool:
+        return self.flow.ingest is not Ingest.APPEND
+
+    def _folder(self) -> Path:
+        """What the worker keeps of the query, for this process alone: its predecessor may be about to end."""
+        folder = self._files / self.origin.identity
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (folder / "lock").open("w")
+        deadline = time.monotonic() + self._settings.broker_timeout_s
+        while True:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return folder
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise ServiceUnavailable(
+                        f'another process of this worker runs the query "{self.query.name}"', where=str(folder)
+                    ) from None
+                time.sleep(_LOOK_S)
+
+    def _snapshot(self, table: str) -> pa.Table:
+        stream = stream_of(self.catalog, table)
+        return read_topic(self._settings.brokers, stream.schema, stream.topic, self.origin.snapshots[table]).rows
+
+    def _lane(self, partition: int, member: group.Member) -> Lane:
+        place = Place(self._target, self.flow.scan.topic, partition, self.origin.starts.get(partition, 0))
+        return Lane(
+            place, member, self._topics, self.query.name, self._answers.of(partition), self._settings.lane, self.fail
+        )
+
+    def fail(self, failure: BaseException) -> None:
+        """End the query, from any thread."""
+        self._failure = self._failure or failure
+        self._ended.set()
+
+    # -- running
+
+    async def run(self, stopped: asyncio.Event, listener: socket.socket) -> int:
+        """Until it is told to stop, or fails; the end code of the process."""
+        app = lookup_app(
+            self.origin.identity,
+            self._settings.brokers,
+            self.flow.scan.topic,
+            self.lanes,
+            self._files / self.origin.identity / "faust",
+            self._settings.app,
+        )
+        server = await self._serve(listener)
+        await app.start()
+        parent = os.getppid()
+        while not (stopped.is_set() or self._ended.is_set() or app.should_stop or os.getppid() != parent):
+            await asyncio.to_thread(self._report)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopped.wait(), _LOOK_S)
+        await asyncio.to_thread(self.lanes.end)
+        await asyncio.to_thread(self._report)
+        crashed = app.crash_reason if app.should_stop and not stopped.is_set() else None
+        await app.stop()
+        await server.cleanup()
+        await asyncio.to_thread(self.tables.close)
+        return self._end_code(self._failure or crashed)
+
+    def _report(self) -> None:
+        """Progress, where the catalog does not have it yet; and that it runs, once the group has said what is its."""
+        report = Report(self._worker, self.lanes.reached(), self.lanes.counts(), self.lanes.batch_ms())
+        try:
+            query = self.catalog.query(self.query.name)
+            if query.id != self.query.id:
+                return  # dropped, and made again
+            progress = merged(query.progress, self.flow.scan.topic, self.origin.starts, report)
+            runs = self.lanes.opened and query.actual is not Actual.RUNNING and not self._ended.is_set()
+            if runs and query.actual is Actual.FAILED:
+                return
+            if progress != query.progress or runs:
+                self.catalog.report(
+                    query.id,
+                    now_ms=_now_ms(),
+                    actual=Actual.RUNNING if runs else None,
+                    error="" if runs else None,
+                    progress=progress,
+                )
+        except ServiceUnavailable as failure:
+            _LOG.warning("the catalog is out of reach, reporting later\n%s", failure)
+        except DovetailError:
+            # Dropped: the worker is about to end this process.
+            return
+
+    def _end_code(self, failure: BaseException | None) -> int:
+        if failure is None:
+            return 0
+        if not isinstance(failure, DovetailError):
+            _LOG.error('query "%s": a defect, or a lost broker', self.query.name, exc_info=failure)
+            return 1
+        self.report_failed(failure)
+        return FAILED
+
+    def report_failed(self, failure: DovetailError) -> None:
+        told = redacted(str(failure))
+        _LOG.error('query "%s": failed\n%s', self.query.name, told)
+        self.catalog.report(self.query.id, now_ms=_now_ms(), actual=Actual.FAILED, error=told)
+
+    # -- asked from outside
+
+    async def _serve(self, listener: socket.socket) -> web.AppRunner:
+        registry = CollectorRegistry()
+        registry.register(QueryFigures(self.query.name, self.lanes, self.tables))
+
+        async def metrics(_request: web.Request) -> web.Response:
+            body = await asyncio.to_thread(generate_latest, registry)
+            return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+        async def healthy(_request: web.Request) -> web.Response:
+            return web.json_response({"query": self.query.name, "partitions": self.lanes.partitions})
+
+        async def ready(request: web.Request) -> web.Response:
+            return await healthy(request) if self.lanes.opened else web.json_response({"ready": False}, status=503)
+
+        async def command(request: web.Request) -> web.Response:
+            asked = await request.json()
+            return web.json_response(await asyncio.to_thread(executed, asked, self.tables.layouts), dumps=_dumps)
+
+        app = web.Application()
+        app.router.add_get("/metrics", metrics)
+        app.router.add_get("/healthz", healthy)
+        app.router.add_get("/readyz", ready)
+        app.router.add_post("/commands", command)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.SockSite(runner, listener).start()
+        return runner
+
+
+def fragment_of(query: Query, catalog: Catalog) -> Fragment:
+    statement = parse_one(query.sql)
+    if not isinstance(statement, Select | CreateView):
+        raise InternalError(f'"{query.name}" is no query', where="the catalog")
+    return plan_query(query.view or query.name, statement, catalog).fragment(query.name)
+
+
+def ensure_memo(settings: WorkerSettings, topic: str, partitions: int) -> None:
+    """The topic of the memo, with as many partitions as the input has by now."""
+    admin = TopicAdmin(settings.brokers, settings.broker_timeout_s)
+    if admin.create(topic, TopicShape(partitions, config=config_for(Kind.UPSERT))):
+        return
+    client = topics.admin(settings.brokers)
+    if len(topics.partitions(client, topic)) < partitions:
+        for made in client.create_partitions([NewPartitions(topic, partitions)]).values():
+            made.result()
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, default=str)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """The whole life of the process; its end code."""
+    settings = WorkerSettings.of(read_settings())
+    listener = (
+        socket.socket(fileno=arguments.listen)
+        if arguments.listen is not None
+        else socket.create_server(("127.0.0.1", 0))
+    )
+    query = LookupQuery(arguments.name, arguments.worker, arguments.files, settings)
+    try:
+        group.check(settings.brokers)
+        query.open()
+    except ServiceUnavailable as failure:
+        query.catalog.report(query.query.id, now_ms=_now_ms(), error=redacted(str(failure)))
+        _LOG.warning('query "%s": waits for a service\n%s', arguments.name, redacted(str(failure)))
+        return WAITS
+    except KafkaException as failure:
+        _LOG.warning('query "%s": waits for the broker: %s', arguments.name, failure.args[0].str())
+        return WAITS
+    except DovetailError as failure:
+        query.report_failed(failure)
+        return FAILED
+    return asyncio.run(_until_told(query, listener))
+
+
+async def _until_told(query: LookupQuery, listener: socket.socket) -> int:
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    return await query.run(stopped, listener)
+
+
+def main(given: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m services.worker.query.child")
+    parser.add_argument("name", help="of the query")
+    parser.add_argument("--worker", default=f"{socket.gethostname()}-{os.getpid()}", help="id of the worker")
+    parser.add_argument("--files", type=Path, default=None, help="folder of the worker")
+    parser.add_argument("--listen", type=int, default=None, help="descriptor of a listening socket")
+    arguments = parser.parse_args(given)
+    settings = read_settings()
+    configure_logs(settings.log_level, settings.log_format)
+    arguments.files = arguments.files or settings.data_dir / "worker" / "alone"
+    # Cached rows are many and live long: looking through all of them for cycles, which they have none, takes longer
+    # than answering does.
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 20)
+    # A thread that comes back from the network waits so long for one that computes, for each piece of an answer.
+    sys.setswitchinterval(_SWITCH_S)
+    try:
+        return run(arguments)
+    except ServiceUnavailable as failure:
+        print(failure, file=sys.stderr)
+        return WAITS
+    except DovetailError as failure:
+        print(failure, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    # Threads of clients that wait for a broker that is gone must not hold the process.
+    code = main()
+    logging.shutdown()
+    os._exit(code)

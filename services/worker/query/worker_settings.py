@@ -1,0 +1,53 @@
+"""What a worker and its children read from Dovetail's settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from changelog.errors import StackError
+from services.settings import Settings
+from services.worker.lane.lane import LaneSettings
+from services.worker.query.app import AppSettings
+
+
+@dataclass(frozen=True)
+class WorkerSettings:
+    """files   folder of this worker: what it keeps of each query, which it could read from Kafka again"""
+
+    brokers: str
+    catalog_url: str
+    redis_url: str | None
+    data_dir: Path
+    output_partitions: int
+    transaction_timeout_s: float
+    broker_wait_s: float
+    broker_timeout_s: float
+    app: AppSettings
+    lane: LaneSettings
+
+    @staticmethod
+    def of(settings: Settings) -> WorkerSettings:
+        """Raises StackError where the brokers are not known."""
+        if settings.brokers is None:
+            raise StackError(
+                "DOVETAIL_BROKERS is not set", where="the lookup worker", fix="start the worker by: dovetail up"
+            )
+        return WorkerSettings(
+            brokers=settings.brokers,
+            catalog_url=settings.catalog_address,
+            redis_url=None if settings.redis_url is None else settings.redis_url.get_secret_value(),
+            data_dir=settings.data_dir,
+            output_partitions=settings.output_partitions,
+            transaction_timeout_s=settings.transaction_timeout_s,
+            broker_wait_s=settings.broker_wait_s,
+            broker_timeout_s=settings.broker_timeout_s,
+            app=AppSettings(
+                max_run_records=settings.worker_run_records, session_timeout_s=settings.worker_session_timeout_s
+            ),
+            lane=LaneSettings(
+                commit_interval_s=settings.worker_commit_interval_ms / 1000,
+                commit_records=settings.worker_commit_records,
+                wait_s=settings.source_wait_s,
+            ),
+        )

@@ -1,0 +1,263 @@
+"""The worker: a child process for every running lookup query of the catalog.
+
+Several workers share the queries: their children are members of one consumer group, over which the partitions of the
+input spread. What is said of a query as a whole, that it is paused or gone, is said by the worker that ends last.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import shutil
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from broker import topics
+from broker.names import memo_topic
+from changelog.errors import ServiceUnavailable
+from services.worker.query.child import FAILED, WAITS
+from services.worker.query.origin import Origin
+from services.worker.query.worker_settings import WorkerSettings
+from services.worker.supervisor.process import Child
+from sql.catalog import Actual, Catalog, Desired, Query, Worker
+from sql.fragments import Engine
+from sql.syntax.redact import redacted
+
+_LOG = logging.getLogger("dovetail.worker")
+_SEEN_EVERY_S = 2.0
+LIVES_MS = 10_000
+"""A worker that has not been seen for so long is taken to be gone."""
+_FIRST_PAUSE_S = 0.5
+_LONGEST_PAUSE_S = 15.0
+_CALM_S = 30.0
+_CRASHES = 5
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A child that ended by itself: how often in a row, since when, and when it is started again."""
+
+    crashes: int
+    since_s: float
+    pause_s: float
+    next_s: float
+
+
+class Supervisor:
+    """``look`` brings what runs nearer to what is wanted; to be called again and again."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        settings: WorkerSettings,
+        stop_timeout_s: float,
+        catalog: Catalog,
+        environment: Mapping[str, str],
+    ) -> None:
+        self._worker = worker
+        self._settings = settings
+        self._stop_timeout_s = stop_timeout_s
+        self._catalog = catalog
+        self._environment = environment
+        self._children: dict[int, Child] = {}
+        self._troubles: dict[int, Trouble] = {}
+        self._seen_s = 0.0
+        self.files, self._slot = claimed_folder(settings.data_dir / "worker")
+
+    # -- the queries
+
+    def look(self) -> None:
+        """One look at the catalog."""
+        queries = [query for query in self._catalog.queries(dropped=True) if query.engine == Engine.FAUST]
+        for query in queries:
+            match query.desired:
+                case Desired.RUNNING:
+                    self._run(query)
+                case Desired.PAUSED:
+                    self._pause(query)
+                case Desired.DROPPED:
+                    self._drop(query)
+        for query_id in self._children.keys() - {query.id for query in queries}:
+            self._ended(query_id)
+        self._be_seen()
+
+    def _run(self, query: Query) -> None:
+        child = self._children.get(query.id)
+        if query.actual is Actual.FAILED:
+            self._troubles.pop(query.id, None)
+            self._ended(query.id)
+        elif child is None:
+            if self._may_start(query):
+                self._start(query)
+        elif (code := child.ended()) is not None:
+            del self._children[query.id]
+            self._after_end(query, child, code)
+        elif time.monotonic() - child.started_s > _CALM_S:
+            self._troubles.pop(query.id, None)
+
+    def _start(self, query: Query) -> None:
+        _LOG.info('query "%s": starting', query.name)
+        self._children[query.id] = Child(query.name, self._worker.id, self.files, self._environment)
+        self._be_seen(now=True)
+
+    def _may_start(self, query: Query) -> bool:
+        trouble = self._troubles.get(query.id)
+        return trouble is None or time.monotonic() >= trouble.next_s
+
+    def _after_end(self, query: Query, child: Child, code: int) -> None:
+        """A query that failed says so itself. A crash is tried again; a service that is away is waited for."""
+        if code in (0, FAILED):
+            return
+        now_s = time.monotonic()
+        before = self._troubles.get(query.id)
+        since_s = before.since_s if before else now_s
+        pause_s = min(2 * before.pause_s, _LONGEST_PAUSE_S) if before else _FIRST_PAUSE_S
+        trouble = Trouble((before.crashes if before else 0) + (code != WAITS), since_s, pause_s, now_s + pause_s)
+        self._troubles[query.id] = trouble
+        told = redacted(child.last_words())
+        if trouble.crashes >= _CRASHES or now_s - since_s > self._settings.broker_wait_s:
+            _LOG.error('query "%s": failed', query.name)
+            self._troubles.pop(query.id)
+            self._report(query, Actual.FAILED, f"the process of the query ended with code {code}\n{told}")
+        else:
+            _LOG.warning('query "%s": its process ended with code %d, again in %g s', query.name, code, pause_s)
+            if not self._elsewhere(query):
+                self._report(query, Actual.PENDING, told)
+
+    def _pause(self, query: Query) -> None:
+        self._troubles.pop(query.id, None)
+        if self._ended(query.id) and query.actual is not Actual.PAUSED and not self._elsewhere(query):
+            self._report(query, Actual.PAUSED)
+
+    def _drop(self, query: Query) -> None:
+        self._troubles.pop(query.id, None)
+        if not self._ended(query.id):
+            return
+        if query.checkpoint:
+            shutil.rmtree(self.files / Origin.read(query.checkpoint).identity, ignore_errors=True)
+        if self._elsewhere(query):
+            return
+        if query.checkpoint:
+            self._forget(query)
+        self._catalog.forget_query(query.id)
+        _LOG.info('query "%s": dropped', query.name)
+
+    def _forget(self, query: Query) -> None:
+        """What the broker holds of a dropped query, besides its output."""
+        client = topics.admin(self._settings.brokers)
+        topics.forget_group(client, Origin.read(query.checkpoint).identity)
+        for deleted in client.delete_topics([memo_topic(query.name)]).values():
+            try:
+                deleted.result(self._settings.broker_timeout_s)
+            except (KafkaException, TimeoutError) as failure:
+                if not _unknown_topic(failure):
+                    _LOG.warning('query "%s": its memo is left: %s', query.name, failure)
+
+    def _ended(self, query_id: int) -> bool:
+        """End the child of a query, a look at a time; whether there is none any more."""
+        child = self._children.get(query_id)
+        if child is None:
+            return True
+        if not child.stop(self._stop_timeout_s):
+            return False
+        del self._children[query_id]
+        self._be_seen(now=True)
+        return True
+
+    def _elsewhere(self, query: Query) -> bool:
+        """Whether another worker runs the query."""
+        others = self._catalog.workers(_now_ms() - LIVES_MS)
+        return any(query.name in other.queries for other in others if other.id != self._worker.id)
+
+    def _report(self, query: Query, actual: Actual, error: str | None = None) -> None:
+        self._catalog.report(query.id, now_ms=_now_ms(), actual=actual, error=error)
+
+    def stop(self) -> None:
+        """End all children; their queries go on elsewhere, or at the next start."""
+        while any([not child.stop(self._stop_timeout_s) for child in self._children.values()]):  # noqa: C419 - all are asked
+            time.sleep(0.02)
+        ended, self._children = set(self._children), {}
+        self._catalog.worker_gone(self._worker.id)
+        for query in self._catalog.queries():
+            if query.id in ended and query.actual is Actual.RUNNING and not self._elsewhere(query):
+                self._report(query, Actual.STOPPED)
+        self._slot.close()
+
+    # -- the worker itself
+
+    def introduce(self, worker: Worker) -> None:
+        """What is known of the worker now, its address among it."""
+        self._worker = worker
+        self._be_seen(now=True)
+
+    def _be_seen(self, *, now: bool = False) -> None:
+        if now or time.monotonic() - self._seen_s > _SEEN_EVERY_S:
+            self._seen_s = time.monotonic()
+            running = tuple(sorted(child.name for child in self.children))
+            self._catalog.worker_seen(replace(self._worker, queries=running), _now_ms())
+
+    @property
+    def children(self) -> list[Child]:
+        return list(self._children.values())
+
+    def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
+        """What all children say of a command, in one answer."""
+        return joined([child.command(command) for child in self.children if child.ended() is None])
+
+
+def joined(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One answer: numbers added up, lists put together; not ok as soon as one is not."""
+    failed = [answer for answer in answers if not answer["ok"]]
+    if failed:
+        return {"ok": False, "detail": failed[0]["detail"]}
+    numbers: Counter[str] = Counter()
+    lists: dict[str, list[Any]] = {}
+    for answer in answers:
+        for name, value in answer["detail"].items():
+            if isinstance(value, list):
+                lists.setdefault(name, []).extend(value)
+            else:
+                numbers[name] += value
+    return {"ok": True, "detail": {**numbers, **lists}}
+
+
+def claimed_folder(root: Path) -> tuple[Path, TextIOWrapper]:
+    """A folder that no other worker on this machine uses, the same one again after a restart, and its lock."""
+    for number in range(1, 1000):
+        folder = root / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / "lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+        else:
+            return folder, lock
+    raise ServiceUnavailable("a thousand workers use this folder", where=str(root), fix="set DOVETAIL_DATA_DIR")
+
+
+def discard_orphans(folder: Path, catalog: Catalog) -> None:
+    """Remove what is kept of queries that were dropped while no worker used the folder."""
+    known = {Origin.read(query.checkpoint).identity for query in _lookups(catalog) if query.checkpoint}
+    for kept in folder.iterdir():
+        if kept.is_dir() and kept.name not in known:
+            shutil.rmtree(kept, ignore_errors=True)
+
+
+def _lookups(catalog: Catalog) -> list[Query]:
+    return [query for query in catalog.queries(dropped=True) if query.engine == Engine.FAUST]
+
+
+def _unknown_topic(failure: Exception) -> bool:
+    return isinstance(failure, KafkaException) and failure.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,1 @@
+"""What the lookups of a query ask: dictionaries, external tables, followed streams."""

@@ -1,0 +1,248 @@
+"""``RunningQuery``: a dataflow at work in Spark, from its checkpoint or from its first record."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.listener import StreamingQueryProgress
+
+from broker import start_offsets as starts
+from broker import topics
+from broker.transactional_writer import Target, fence
+from changelog.dead_letter import topic_of
+from changelog.errors import DovetailError, ServiceUnavailable
+from joins.dataflow.graph import Dataflow, Once
+from spark_jobs.exchange import counts, parcel
+from spark_jobs.runner.complaints import Complaints
+from spark_jobs.runner.failure import typed
+from spark_jobs.runner.job_settings import JobSettings
+from spark_jobs.runner.spark_session import bucket_keys
+from spark_jobs.source import kafka_source as source
+from spark_jobs.stages import late
+from spark_jobs.stages.job import Job
+from spark_jobs.stages.level import LevelProcessor
+from spark_jobs.stages.output import SinkStage
+from spark_jobs.state.checkpoint import Checkpoint, Offsets, parsed_offsets
+from spark_jobs.state.uncommitted import forget_uncommitted
+
+MARKS_TOPIC = "dovetail.marks"
+MARKS_PARTITIONS = 64
+_LOOK_S = 0.05
+_LAST_CALL_S = 2.0
+_starting = threading.Lock()
+"""A query takes the number of its partitions from the session's settings at its start."""
+
+
+@dataclass
+class Progress:
+    """offsets   topic → partition → end of what committed batches have read
+    batch     number of the last committed batch, -1 before the first
+    batch_ms  how long it took
+    counts    sums over the batches since this start (``counts.NAMES``)
+    late      those of late rows, by the name of their input
+    """
+
+    offsets: Offsets = field(default_factory=dict)
+    batch: int = -1
+    batch_ms: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)
+
+
+class RunningQuery:
+    """One dataflow, running. Made by ``start``."""
+
+    def __init__(self, session: SparkSession, job: Job, checkpoint: Checkpoint, settings: JobSettings) -> None:
+        self._session = session
+        self._job = job
+        self._checkpoint = checkpoint
+        self._settings = settings
+        self._progress = Progress()
+        self._complaints = Complaints(job.name)
+        self._late_counters = late.counters(job.dataflow)
+        committed = checkpoint.committed()
+        if committed is not None:
+            self._progress.batch, self._progress.offsets = committed
+        self._loading_history = committed is None and self._answers_once()
+        self._query = self._launch()
+
+    @staticmethod
+    def start(
+        session: SparkSession,
+        dataflow: Dataflow,
+        name: str,
+        output_topic: str,
+        brokers: str,
+        checkpoint_dir: Path,
+        fingerprint: str,
+        plan: str,
+        snapshots: Callable[[], Mapping[str, pa.Table]],
+        settings: JobSettings,
+    ) -> RunningQuery:
+        """Start ``name``, or resume it from ``checkpoint_dir``.
+
+        Raises CheckpointMismatch, UnknownName (a topic), ServiceUnavailable (the broker does not answer).
+        """
+        client = topics.admin(brokers)
+        checkpoint = Checkpoint(checkpoint_dir)
+        resumed = checkpoint.origin() is not None
+        origin = checkpoint.open(
+            name, fingerprint, plan, settings.buckets, lambda: starts.resolved_starts(client, dataflow.scans), snapshots
+        )
+        target = Target(brokers, origin.identity, MARKS_TOPIC, settings.transaction_timeout_s, settings.broker_wait_s)
+        topics.ensure(
+            client,
+            {
+                output_topic: settings.output_partitions,
+                topic_of(name): 1,
+                MARKS_TOPIC: MARKS_PARTITIONS,
+                **({settings.late_topic: 1} if settings.late_topic else {}),
+            },
+        )
+        if resumed:
+            fence(target, origin.buckets)
+        job = Job(
+            name=name,
+            dataflow=dataflow,
+            output_topic=output_topic,
+            dead_letter_topic=topic_of(name),
+            target=target,
+            bucket_keys=bucket_keys(session, origin.buckets),
+            scan_starts=origin.starts,
+            snapshots=checkpoint.snapshots,
+            local_copy=settings.local_copy_dir.absolute() / origin.identity,
+            local_copy_max_bytes=settings.local_copy_max_bytes,
+            late_topic=settings.late_topic,
+        )
+        return RunningQuery(session, job, checkpoint, settings)
+
+    # -- running
+
+    def _answers_once(self) -> bool:
+        """Whether rows are answered once, so that the history of the other side must be there before them."""
+        return any(isinstance(node.operator, Once) for node in self._job.dataflow.nodes)
+
+    def _launch(self) -> StreamingQuery:
+        limit = None if self._loading_history else self._settings.max_offsets_per_trigger
+        forget_uncommitted(self._checkpoint.spark)
+        with _starting:
+            self._session.conf.set("spark.sql.shuffle.partitions", str(self._job.buckets))
+            writer = (
+                stages(source.parcels(self._session, self._job, limit), self._job)
+                .writeStream.format("noop")
+                .queryName(self._job.name)
+                .outputMode("append")
+                .option("checkpointLocation", str(self._checkpoint.spark.absolute()))
+            )
+            return (writer.trigger(availableNow=True) if self._loading_history else writer).start()
+
+    def _advance(self) -> None:
+        """Take note of what Spark has finished; after the history, go on with batches of limited size."""
+        for progress in self._query.recentProgress:
+            self._note(progress)
+        if self._loading_history and not self._query.isActive and self._query.exception() is None:
+            self._loading_history = False
+            self._query = self._launch()
+
+    def _note(self, progress: StreamingQueryProgress) -> None:
+        read = progress.sources[0]
+        # A batch may read the marks of transactions only: no row, and yet its offsets are behind it.
+        if progress.batchId <= self._progress.batch or read.startOffset == read.endOffset:
+            return
+        self._progress.batch = progress.batchId
+        self._progress.batch_ms = progress.batchDuration
+        self._progress.offsets = parsed_offsets(read.endOffset)
+        observed = progress.observedMetrics.get(counts.OBSERVATION)
+        counted = Counter(observed.asDict()) if observed is not None else Counter()
+        self._progress.counts.update({name: counted[name] for name in counts.NAMES})
+        late_rows: Counter[str] = Counter()
+        for counter, name in self._late_counters.items():
+            late_rows[name] += counted[counter]
+        self._progress.late.update(late_rows)
+        untold = {} if self._job.late_topic else late_rows
+        self._complaints.note(counted[counts.UNFOUNDED], untold, time.monotonic())
+
+    # -- asked from outside
+
+    @property
+    def starts(self) -> Offsets:
+        """Topic → partition → offset of the first record read."""
+        return starts.least_starts(self._job.dataflow.scans, self._job.scan_starts)
+
+    def progress(self) -> Progress:
+        self._advance()
+        return self._progress
+
+    def drained(self, ends: Offsets) -> bool:
+        """Whether committed batches have read every input up to ``ends``."""
+        reached, starts = self.progress().offsets, self.starts
+        return not self._loading_history and all(
+            reached.get(topic, starts[topic]).get(partition, 0) >= end
+            for topic, wanted in ends.items()
+            for partition, end in wanted.items()
+        )
+
+    def await_drained(self, ends: Offsets, timeout_s: float) -> None:
+        """Wait until ``drained(ends)``; raises what ended the query instead, or ServiceUnavailable after the time."""
+        deadline = time.monotonic() + timeout_s
+        while not self.drained(ends):
+            if failure := self.error():
+                raise failure
+            if time.monotonic() > deadline:
+                raise ServiceUnavailable(
+                    f'query "{self._job.name}" did not read its inputs to their end within {timeout_s:g} s',
+                    where=f"it has read {self._progress.offsets} of {ends}",
+                )
+            time.sleep(_LOOK_S)
+
+    def error(self) -> DovetailError | None:
+        """What ended the query, if it failed."""
+        self._advance()
+        failure = self._query.exception()
+        return None if failure is None else typed(failure, self._job.name)
+
+    @property
+    def running(self) -> bool:
+        self._advance()
+        return self._query.isActive
+
+    def stop(self) -> None:
+        """End the query; a batch that is under way is replayed at the next start.
+
+        Its open transaction is aborted, else readers of the topic would wait for its end.
+        """
+        self._query.stop()
+        with suppress(ServiceUnavailable):
+            fence(replace(self._job.target, broker_wait_s=_LAST_CALL_S), self._job.buckets)
+
+
+def stages(rows: DataFrame, job: Job) -> DataFrame:
+    """Decoded rows → level 1 → ... → level n, which writes; or one exchange more, after which the sink writes."""
+    shipped = job.ship()
+    for level in range(1, job.dataflow.levels + 1):
+        writes = job.fused_sink and level == job.dataflow.levels
+        rows = rows.groupBy("bucket").transformWithStateInPandas(
+            LevelProcessor(shipped, level), counts.SPARK_SCHEMA if writes else parcel.SPARK_SCHEMA, "Append", "None"
+        )
+    if not job.fused_sink:
+        rows = rows.repartition(job.buckets, "bucket").mapInArrow(SinkStage(shipped), counts.SPARK_SCHEMA)
+    return rows.observe(counts.OBSERVATION, *counts.sums(late.counters(job.dataflow)))
+
+
+def discard(checkpoint_dir: Path, brokers: str, local_copy_dir: Path) -> None:
+    """Remove what a dropped query leaves: its checkpoint, the local copies of its state, its marks at the broker."""
+    origin = Checkpoint(checkpoint_dir).origin()
+    if origin is not None:
+        shutil.rmtree(local_copy_dir.absolute() / origin.identity, ignore_errors=True)
+        topics.forget_group(topics.admin(brokers), origin.identity)
+    shutil.rmtree(checkpoint_dir, ignore_errors=True)

@@ -1,0 +1,206 @@
+"""The source of a query: a Python data source that reads Kafka in the worker that decodes.
+
+Spark asks it where the topics end, logs that as the batch's offsets, and hands each task a share of the batch. A task
+reads its records with librdkafka and gives Spark parcels, a few large rows. Spark's own Kafka source would read in the
+JVM and send every record through a pipe to Python: twice the work, and a client with settings of its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow as pa
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from broker import topics
+from broker.offset_ranges import Range, read, shares
+from broker.start_offsets import Offsets, first_offsets
+from changelog.errors import RecordsGone, ServiceUnavailable
+from spark_jobs.exchange.parcel import SPARK_SCHEMA
+from spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, of_topics, silences
+from spark_jobs.stages.decode import Silence, parcels_of
+from spark_jobs.stages.job import Job, opened
+from spark_jobs.state.checkpoint import IDLE
+
+FORMAT = "dovetail"
+_PARTITIONS_FOR_S = 5.0
+"""How long the partitions of a topic are taken for known; new ones are read from their beginning."""
+_PAUSE_S = 0.5
+
+
+class KafkaSource(DataSource):
+    """Options: ``job`` (base64 of ``Job.ship()``), ``limit`` (records of one batch; empty: all there are)."""
+
+    def __init__(self, options: MutableMapping[str, str]) -> None:
+        super().__init__(options)
+        self._shipped = base64.b64decode(options["job"])
+        self._limit = int(options["limit"]) if options.get("limit") else None
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return SPARK_SCHEMA
+
+    def streamReader(self, schema: StructType) -> KafkaReader:  # noqa: N802
+        return KafkaReader(self._shipped, self._limit)
+
+
+@dataclass
+class Share(InputPartition):
+    """What one task reads; and which partitions have fallen silent, for whoever has to tell the operators."""
+
+    ranges: tuple[Range, ...]
+    silences: tuple[Silence, ...] = ()
+
+
+class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Lives in a process of its own beside the driver; a copy of it, in each worker, serves ``read`` only."""
+
+    def __init__(self, shipped: bytes, limit: int | None) -> None:
+        self._shipped = shipped
+        self._limit = limit
+        self._final: JsonOffsets | None = None
+        self._idleness: Idleness | None = None
+
+    @property
+    def _job(self) -> Job:
+        return opened(self._shipped)
+
+    def initialOffset(self) -> JsonOffsets:  # noqa: N802
+        client = _client(self._job.target.brokers)
+        return _as_json(first_offsets(client, self._job.dataflow.scans, self._job.scan_starts))
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
+
+    def latestOffset(self, start: JsonOffsets, limit: ReadLimit) -> JsonOffsets:  # noqa: N802
+        """Where the next batch ends: at the end of the topics, or before, in proportion to what each has left; with the
+        partitions that are idle by then. The same as ``start`` where nothing is new: then no batch runs.
+        """
+        ends = self._final or self._looked()
+        refuse_backwards(start, ends)
+        reached = limited(start, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
+        idle = self._idleness.idle(start, reached, time.monotonic()) if self._idleness else {}
+        return {**reached, IDLE: idle} if idle else reached
+
+    def _looked(self) -> JsonOffsets:
+        """The ends of the topics now, of which ``_idleness`` has taken note."""
+        if self._idleness is None:
+            self._idleness = Idleness(idle_times(self._job.dataflow))
+        begun_s = time.monotonic()
+        ends = _as_json(_ends(self._job))
+        now_s = time.monotonic()
+        waited_s = now_s - begun_s
+        self._idleness.look(ends, now_s, waited_s if waited_s > _PAUSE_S else 0.0)
+        return ends
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._final = _as_json(_ends(self._job))
+
+    def partitions(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[InputPartition]:
+        ranges = [
+            Range(topic, int(partition), start.get(topic, {}).get(partition, 0), offset)
+            for topic, ends in of_topics(end).items()
+            for partition, offset in ends.items()
+        ]
+        dealt = [Share(share) for share in shares((one for one in ranges if one.length > 0), self._job.buckets)]
+        fallen = silences(start, end)
+        return [*dealt, Share((), fallen)] if fallen else dealt
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Share)
+        records = read(self._job.target.brokers, partition.ranges) if partition.ranges else ()
+        return parcels_of(self._shipped, records, partition.silences)
+
+
+def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
+    """The decoded inputs of ``job``, as parcels; ``limit`` records at most in one batch.
+
+    ``KafkaSource`` is registered with the session.
+    """
+    reader = session.readStream.format(FORMAT).option("job", base64.b64encode(job.ship()).decode())
+    if limit is not None:
+        reader = reader.option("limit", str(limit))
+    return reader.load()
+
+
+@lru_cache(maxsize=4)
+def _client(brokers: str) -> AdminClient:
+    return topics.admin(brokers)
+
+
+@lru_cache(maxsize=64)
+def _partitions(brokers: str, topic: str, _period: int) -> tuple[int, ...]:
+    return tuple(topics.partitions(_client(brokers), topic))
+
+
+def _ends(job: Job) -> Offsets:
+    """Where the topics end now. A lost broker is waited for, up to ``broker_wait_s``."""
+    target = job.target
+    start_s = time.monotonic()
+    while True:
+        try:
+            period = int(time.monotonic() / _PARTITIONS_FOR_S)
+            wanted = {topic: _partitions(target.brokers, topic, period) for topic in job.dataflow.topics}
+            return topics.ends(_client(target.brokers), wanted)
+        except (KafkaException, ServiceUnavailable, TimeoutError) as failure:
+            if time.monotonic() - start_s > target.broker_wait_s:
+                raise ServiceUnavailable(
+                    f"the broker did not say for {target.broker_wait_s:g} s where the inputs end: {failure}",
+                    where=f"brokers {target.brokers}",
+                    fix="start the broker; the query resumes where it stopped",
+                ) from failure
+            time.sleep(_PAUSE_S)
+
+
+def refuse_backwards(start: JsonOffsets, ends: JsonOffsets) -> None:
+    """Raises RecordsGone where a topic ends before the place up to which it was read."""
+    for topic, wanted in ends.items():
+        for partition, end in wanted.items():
+            reached = start.get(topic, {}).get(partition, 0)
+            if end < reached:
+                raise RecordsGone(
+                    f"{topic}[{partition}] ends at offset {end}, and the query has read up to {reached}",
+                    where=f'topic "{topic}", deleted and made again?',
+                    fix="drop the query and create it again",
+                )
+
+
+def limited(start: JsonOffsets, ends: JsonOffsets, limit: int) -> JsonOffsets:
+    """The ends of a batch of about ``limit`` records, which takes from each partition its share of what is left."""
+    left = {
+        (topic, partition): max(end - start.get(topic, {}).get(partition, 0), 0)
+        for topic, wanted in ends.items()
+        for partition, end in wanted.items()
+    }
+    total = sum(left.values())
+    if total <= limit:
+        return ends
+    # Rounded up: a partition with few records left would otherwise wait for the others to be read.
+    return {
+        topic: {
+            partition: end - left[topic, partition] + -(-left[topic, partition] * limit // total)
+            for partition, end in wanted.items()
+        }
+        for topic, wanted in ends.items()
+    }
+
+
+def _as_json(offsets: Mapping[str, Mapping[int, int]]) -> JsonOffsets:
+    return {topic: {str(place): offset for place, offset in wanted.items()} for topic, wanted in offsets.items()}

@@ -1,0 +1,1 @@
+"""The steps of a record's way through Spark."""

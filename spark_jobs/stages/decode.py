@@ -1,0 +1,246 @@
+"""The first stage: Kafka records in, parcels of rows by bucket out."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.changes import DELTA
+from changelog.decode import REJECTED as REJECTED_RECORDS
+from changelog.decode import Decoder, parted
+from changelog.event_times import greatest_ms, unusable
+from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
+from joins.dataflow.graph import Dataflow, Scan
+from joins.dataflow.ports import Transform, transformed
+from joins.host.exchange import cut
+from joins.operators.registry import ports
+from spark_jobs.exchange import counts
+from spark_jobs.exchange.blob import pack
+from spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
+from spark_jobs.stages.job import Job, opened, snapshots
+
+_ROWS_PER_PARCEL = 500_000
+MARK_SCHEMA = pa.schema([("edge", pa.int32()), ("partition", pa.int32()), ("event_ms", pa.int64())])
+
+
+@dataclass(frozen=True)
+class Silence:
+    """A partition has given no record for ``idle_ms`` or longer."""
+
+    topic: str
+    partition: int
+    idle_ms: int
+
+
+def parcels_of(
+    shipped: bytes, pieces: Iterable[tuple[str, int, pa.Table]], silences: Iterable[Silence] = ()
+) -> Iterator[pa.RecordBatch]:
+    """``pieces`` (topic, partition, records of it in order) decoded, cut by bucket and packed.
+
+    A heartbeat makes a mark, and counts as no record; a silence makes a mark, too.
+    """
+    job = opened(shipped)
+    outbox = Outbox(job)
+    readings = _readings(shipped)
+    for silence in silences:
+        for reading in readings.get(silence.topic, ()):
+            reading.fall_silent(silence, outbox)
+    for topic, partition, piece in pieces:
+        outbox.origin = partition
+        records, heartbeats = parted(piece)
+        outbox.counts[counts.ROWS_IN] += records.num_rows
+        for reading in readings.get(topic, ()):
+            reading.hear(partition, heartbeats, outbox)
+            reading.read(topic, partition, records, outbox)
+        if outbox.rows >= _ROWS_PER_PARCEL:
+            yield to_batch(outbox.parcels(), job.bucket_keys)
+    yield to_batch([*outbox.parcels(), *outbox.closing_parcels()], job.bucket_keys)
+
+
+class Outbox:
+    """Rows on their way to buckets, gathered over the Arrow batches of a task so that few large parcels leave it."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._tables: dict[tuple[int, int, int], list[pa.Table]] = defaultdict(list)
+        self._marks: dict[tuple[int, int], int | None] = {}
+        self.counts: Counter[str] = Counter()
+        self.origin = 0
+        self.rows = 0
+
+    def put(self, edge: int, rows: pa.Table) -> None:
+        keys = self._job.dataflow.edge(edge).keys
+        # Rows without a key may go anywhere; by partition they share the work and keep their order.
+        parts = cut(rows, keys, self._job.buckets) if keys else [(self._home, rows)]
+        for bucket, part in parts:
+            self._tables[bucket, edge, self.origin].append(part)
+            self.rows += part.num_rows
+
+    def reject(self, records: pa.Table) -> None:
+        self._tables[self._home, REJECTED, self.origin].append(records)
+
+    def mark(self, scan: Scan, partition: int, event_ms: int | None) -> None:
+        """``event_ms``: the greatest event time of some rows; None: the partition is idle."""
+        for edge in self._job.dataflow.carrying(scan):
+            before = self._marks.get((edge, partition))
+            known = [value for value in (before, event_ms) if value is not None]
+            self._marks[edge, partition] = max(known, default=None)
+
+    @property
+    def _home(self) -> int:
+        return self.origin % self._job.buckets
+
+    def parcels(self) -> Iterator[Parcel]:
+        """The rows that have gathered, handed over."""
+        for (bucket, edge, origin), tables in self._tables.items():
+            level = self._job.sink_level if edge == REJECTED else self._job.dataflow.edge(edge).level
+            rows = pa.concat_tables(tables)
+            if rows.num_rows:
+                yield Parcel(bucket, level, edge, origin, pack(rows))
+        self._tables.clear()
+        self.rows = 0
+
+    def closing_parcels(self) -> Iterator[Parcel]:
+        """What is known only at the end of a task: marks and counts."""
+        yield from self._mark_parcels()
+        if self.counts:
+            yield Parcel(self._home, self._job.sink_level, COUNTS, self.origin, counts.packed(self.counts))
+
+    def _mark_parcels(self) -> Iterator[Parcel]:
+        by_level: dict[int, list[tuple[int, int, int | None]]] = defaultdict(list)
+        for (edge, partition), event_ms in sorted(self._marks.items()):
+            for level in self._job.dataflow.listening(edge):
+                by_level[level].append((edge, partition, event_ms))
+        for level, marks in sorted(by_level.items()):
+            rows = pack(pa.table(list(zip(*marks, strict=True)), schema=MARK_SCHEMA))
+            for bucket in range(self._job.buckets):
+                yield Parcel(bucket, level, MARKS, self.origin, rows)
+
+
+@dataclass(frozen=True)
+class ScanReading:
+    """One scan of a topic: what becomes of its decoded rows."""
+
+    scan: Scan
+    transforms: tuple[Transform, ...]
+    starts: dict[int, int]
+    ordered: bool
+
+    def send(self, decoded: pa.Table, records: pa.RecordBatch, partition: int, outbox: Outbox) -> pa.Table:
+        """Put the rows; REJECTED: the records of those whose event time cannot be used."""
+        rows = decoded.select([*self.scan.columns, ARRIVAL, DELTA])
+        start = self.starts.get(partition, 0)
+        if start:
+            offsets = np.bitwise_and(rows.column(ARRIVAL).to_numpy(), (1 << OFFSET_BITS) - 1)
+            rows = rows.filter(pa.array(offsets >= start))
+        rows, rejected = self._timed(rows, records)
+        self._mark(rows, partition, outbox)
+        rows = transformed(rows, self.transforms)
+        if not self.ordered and ARRIVAL in rows.column_names:
+            rows = rows.drop_columns([ARRIVAL])
+        outbox.put(self.scan.edge, rows)
+        return rejected
+
+    def _timed(self, rows: pa.Table, records: pa.RecordBatch) -> tuple[pa.Table, pa.Table]:
+        """The rows without those whose event time cannot be used, and these."""
+        watermark = self.scan.watermark
+        if watermark is None:
+            return rows, REJECTED_RECORDS.empty_table()
+        nullable = self.scan.stream.kind is not Kind.APPEND
+        bad, rejected = unusable(
+            rows, records, watermark.column, nullable=nullable, max_future_ms=watermark.max_future_ms
+        )
+        return rows.filter(pa.array(~bad)) if rejected.num_rows else rows, rejected
+
+    def _mark(self, rows: pa.Table, partition: int, outbox: Outbox) -> None:
+        if self.scan.watermark is not None:
+            event_ms = greatest_ms(rows.column(self.scan.watermark.column))
+            if event_ms is not None:
+                outbox.mark(self.scan, partition, event_ms)
+
+    def hear(self, partition: int, heartbeats: pa.Table, outbox: Outbox) -> None:
+        if self.scan.watermark is not None:
+            heard = heartbeats.filter(pc.field("offset") >= self.starts.get(partition, 0)).column("event_ms")
+            if len(heard):
+                outbox.mark(self.scan, partition, pc.max(heard).as_py())
+
+    def fall_silent(self, silence: Silence, outbox: Outbox) -> None:
+        watermark = self.scan.watermark
+        if watermark is not None and watermark.idle_ms is not None and silence.idle_ms >= watermark.idle_ms:
+            outbox.mark(self.scan, silence.partition, None)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One reading of a topic's records, for all its scans: they are decoded, and rejected, once."""
+
+    decoder: Decoder
+    scans: tuple[ScanReading, ...]
+
+    def read(self, topic: str, partition: int, records: pa.RecordBatch, outbox: Outbox) -> None:
+        decoded = self.decoder.decode(records)
+        unusable_times = [scan.send(decoded.rows, records, partition, outbox) for scan in self.scans]
+        rejected = _once(pa.concat_tables([decoded.rejected, *unusable_times]))
+        if rejected.num_rows:
+            outbox.counts[counts.REJECTED_RECORDS] += rejected.num_rows
+            topics = pa.array([topic] * rejected.num_rows, pa.string())
+            outbox.reject(rejected.append_column(TOPIC, topics))
+
+    def hear(self, partition: int, heartbeats: pa.Table, outbox: Outbox) -> None:
+        for scan in self.scans:
+            scan.hear(partition, heartbeats, outbox)
+
+    def fall_silent(self, silence: Silence, outbox: Outbox) -> None:
+        for scan in self.scans:
+            scan.fall_silent(silence, outbox)
+
+
+def _once(rejected: pa.Table) -> pa.Table:
+    """A record that several scans reject is one dead letter, with the first reason."""
+    _, first = np.unique(rejected.column("offset").to_numpy(), return_index=True)
+    return rejected.take(pa.array(first))
+
+
+@lru_cache(maxsize=16)
+def _readings(shipped: bytes) -> dict[str, tuple[Reading, ...]]:
+    """By topic. Scans that see a topic as the same stream share its decoding."""
+    job = opened(shipped)
+    shared: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for index, scan in enumerate(job.dataflow.scans):
+        shared[scan.topic][repr(scan.stream)].append(index)
+    return {
+        topic: tuple(_reading(job, indexes) for indexes in by_stream.values()) for topic, by_stream in shared.items()
+    }
+
+
+def _reading(job: Job, indexes: list[int]) -> Reading:
+    scans = [job.dataflow.scans[index] for index in indexes]
+    columns = tuple(dict.fromkeys(name for scan in scans for name in scan.columns))
+    held = snapshots(job)
+    return Reading(
+        Decoder(scans[0].stream, columns),
+        tuple(
+            ScanReading(
+                scan,
+                tuple(step.bound(held) for step in scan.transforms),
+                dict(job.scan_starts[index]),
+                _is_ordered(job.dataflow, scan.edge),
+            )
+            for index, scan in zip(indexes, scans, strict=True)
+        ),
+    )
+
+
+def _is_ordered(dataflow: Dataflow, edge: int) -> bool:
+    return any(
+        port.ordered
+        for node in dataflow.nodes
+        for edge_in, port in zip(node.inputs, ports(node.operator), strict=True)
+        if edge_in == edge
+    )

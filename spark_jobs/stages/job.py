@@ -1,0 +1,70 @@
+"""``Job``: all that the workers of a query need, shipped once and opened once a process."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pyarrow as pa
+
+from broker.transactional_writer import Target
+from joins.dataflow.graph import Dataflow
+
+
+@dataclass(frozen=True)
+class Job:
+    """bucket_keys   value by bucket number: Spark's hash sends bucket_keys[n] to partition n
+    scan_starts   by scan: topic partition → offset of the first record it wants; absent: all that is read
+    snapshots     directory of the static tables, ``<name>.arrow``
+    local_copy    directory of the local copies of the state
+    late_topic    where late rows go; empty: nowhere
+    """
+
+    name: str
+    dataflow: Dataflow
+    output_topic: str
+    dead_letter_topic: str
+    target: Target
+    bucket_keys: tuple[int, ...]
+    scan_starts: tuple[Mapping[int, int], ...]
+    snapshots: Path
+    local_copy: Path
+    local_copy_max_bytes: int
+    late_topic: str = ""
+
+    @property
+    def buckets(self) -> int:
+        return len(self.bucket_keys)
+
+    @property
+    def sink_level(self) -> int:
+        return self.dataflow.levels + 1
+
+    @property
+    def fused_sink(self) -> bool:
+        """Whether the last level writes what it makes, without a further exchange."""
+        return self.dataflow.levels > 0 and not self.dataflow.sink.exchanged
+
+    def ship(self) -> bytes:
+        return pickle.dumps(self)
+
+
+@lru_cache(maxsize=16)
+def opened(shipped: bytes) -> Job:
+    """The job of ``ship``; the same object for the life of the worker, so that what it caches stays warm."""
+    job = pickle.loads(shipped)
+    assert isinstance(job, Job)
+    return job
+
+
+@lru_cache(maxsize=16)
+def static_tables(directory: Path, names: tuple[str, ...]) -> dict[str, pa.Table]:
+    """The static tables of a query, memory-mapped."""
+    return {name: pa.ipc.open_file(pa.memory_map(str(directory / f"{name}.arrow"))).read_all() for name in names}
+
+
+def snapshots(job: Job) -> Mapping[str, pa.Table]:
+    return static_tables(job.snapshots, job.dataflow.snapshots)

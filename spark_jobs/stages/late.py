@@ -1,0 +1,74 @@
+"""Late rows: from the level that left them out to the messages of the late topic.
+
+A message holds the columns that reached the operator, under their own names, and in headers by what it was late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from broker.producer_queue import Message
+from changelog.formats import json_text
+from joins.dataflow.graph import Dataflow
+from joins.dataflow.ports import Port
+from joins.host.level import Late, late_of
+from joins.operators.registry import ports
+from spark_jobs.stages.job import Job
+
+LATE_ROWS = pa.schema(
+    [("value", pa.string()), ("input", pa.string()), ("event_time", pa.string()), ("watermark", pa.string())]
+)
+
+
+def late_rows(dataflow: Dataflow, late: Late) -> pa.Table:
+    """LATE_ROWS of the rows that came late on an edge."""
+    watermark = _ports(dataflow)[late.edge].watermark
+    assert watermark is not None
+    names = {name: declared for name in late.rows.column_names if (declared := _declared(name)) is not None}
+    values = json_text.objects(late.rows.select(list(names)).rename_columns(list(names.values()))).to_arrow()
+    time = late.rows.column(watermark.column).type
+    told = (dataflow.source(late.edge).name, _declared(watermark.column) or watermark.column, _shown(late, time))
+    constant = [pa.array([text] * late.rows.num_rows, pa.string()) for text in told]
+    return pa.table([values.cast(pa.string()), *constant], schema=LATE_ROWS)
+
+
+def late_messages(job: Job, rows: pa.Table) -> Iterator[Message]:
+    """The messages of LATE_ROWS."""
+    for row in rows.to_pylist():
+        headers = {
+            "dovetail.input": row["input"],
+            "dovetail.event_time": row["event_time"],
+            "dovetail.watermark": row["watermark"],
+            "dovetail.query": job.name,
+        }
+        yield {"value": row["value"].encode(), "headers": [(name, text.encode()) for name, text in headers.items()]}
+
+
+def counters(dataflow: Dataflow) -> dict[str, str]:
+    """The counter of late rows of each edge that can have some → what the query calls its input."""
+    return {
+        late_of(edge): dataflow.source(edge).name
+        for edge, port in sorted(_ports(dataflow).items())
+        if port.watermark is not None and port.watermark.drops_late
+    }
+
+
+def _ports(dataflow: Dataflow) -> dict[int, Port]:
+    """Edge → the port that it leads to."""
+    return {edge: port for node in dataflow.nodes for edge, port in zip(node.inputs, ports(node.operator), strict=True)}
+
+
+def _declared(internal: str) -> str | None:
+    """The name of a column behind the alias of its FROM item; None for a column that the planner has added."""
+    alias, _, name = internal.partition(".")
+    return None if internal.startswith("__") else name or alias
+
+
+def _shown(late: Late, time: pa.DataType) -> str:
+    """The watermark as the times of a topic are written, or as the number that it is."""
+    if pa.types.is_integer(time):
+        return str(late.watermark)
+    instant = pa.array([late.watermark], pa.timestamp("ms"))
+    return str(instant.cast(pa.string())[0])

@@ -1,0 +1,112 @@
+"""One level of a dataflow inside Spark: parcels in, the operators' state attached, parcels or written records out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+
+from joins.host.level import HERE, Arrival, LevelOutput, LevelTask
+from joins.inputs.watermarks import Mark
+from joins.state.store import RunStore
+from spark_jobs.exchange import counts, parcel
+from spark_jobs.exchange.blob import pack, unpack
+from spark_jobs.exchange.parcel import COUNTS, LATE, MARKS, Parcel
+from spark_jobs.stages.job import Job, opened, snapshots
+from spark_jobs.stages.late import late_rows
+from spark_jobs.stages.output import Output, write_batch
+from spark_jobs.stages.task import batch_id
+from spark_jobs.state.durable_state import DurableState
+from spark_jobs.state.local_copy import LocalCopy
+
+
+class LevelProcessor(StatefulProcessor):
+    """Runs ``level`` for the buckets that Spark hands over; a bucket comes at most once in a batch."""
+
+    def __init__(self, shipped: bytes, level: int) -> None:
+        self._shipped = shipped
+        self._level = level
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        # Runs on the driver too, to learn the schema of the state: nothing else may happen here.
+        self._state = DurableState(handle)
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        job = opened(self._shipped)
+        parcels = [row for frame in rows for row in parcel.from_batch(_record_batch(frame, key[0]), job.bucket_keys)]
+        host = BucketOfLevel(job, self._level, job.bucket_keys.index(key[0]))
+        departed = host.run([row for row in parcels if row.level == self._level], self._state)
+        passing = [row for row in parcels if row.level != self._level]
+        if job.fused_sink and self._level == job.dataflow.levels:
+            yield counts.to_batch(host.write(departed, passing)).to_pandas()
+        else:
+            yield parcel.to_batch([*passing, *host.parcels(departed)], job.bucket_keys).to_pandas()
+
+    def close(self) -> None:
+        """Nothing is held between batches."""
+
+
+@dataclass(frozen=True)
+class BucketOfLevel:
+    """One bucket's part of a batch at one level."""
+
+    job: Job
+    level: int
+    bucket: int
+
+    def run(self, parcels: list[Parcel], state: DurableState) -> LevelOutput:
+        """Let the operators have the parcels addressed to them."""
+        if not parcels:
+            return LevelOutput()
+        copy = LocalCopy(self.job.local_copy / f"{self.level}-{self.bucket}", self.job.local_copy_max_bytes)
+        store = state.attach(copy)
+        output = self._on_batch(parcel.in_order(parcels), store)
+        state.commit(store, copy)
+        return output
+
+    def _on_batch(self, mine: list[Parcel], store: RunStore) -> LevelOutput:
+        task = LevelTask(self.job.dataflow, self.level, self.job.buckets, store, snapshots(self.job))
+        arrivals = [Arrival(row.edge, unpack(row.rows)) for row in mine if row.edge != MARKS]
+        marks = [Mark(**mark) for row in mine if row.edge == MARKS for mark in unpack(row.rows).to_pylist()]
+        return task.on_batch(arrivals, marks)
+
+    def parcels(self, output: LevelOutput) -> Iterator[Parcel]:
+        """What leaves for a later stage."""
+        for departure in output.departures:
+            bucket = self.bucket if departure.bucket == HERE else departure.bucket
+            level = self.job.dataflow.edge(departure.edge).level
+            yield Parcel(bucket, level, departure.edge, self.bucket, pack(departure.rows))
+        for late in self._late(output):
+            yield Parcel(self.bucket, self.job.sink_level, LATE, self.bucket, pack(late))
+        if any(output.counters.values()):
+            counted = counts.packed(Counter(output.counters))
+            yield Parcel(self.bucket, self.job.sink_level, COUNTS, self.bucket, counted)
+
+    def write(self, output: LevelOutput, passing: list[Parcel]) -> Counter[str]:
+        """Write what leaves here, with what earlier stages sent along; the counts of this partition."""
+        changes = [departure.rows for departure in output.departures]
+        written = Output(changes, late=self._late(output), counted=Counter(output.counters))
+        written.take(passing)
+        return write_batch(self.job, self.bucket, batch_id(), written)
+
+    def _late(self, output: LevelOutput) -> list[pa.Table]:
+        """The late rows, where there is a topic for them."""
+        return [late_rows(self.job.dataflow, late) for late in output.late] if self.job.late_topic else []
+
+
+def _record_batch(frame: pd.DataFrame, key: int) -> pa.RecordBatch:
+    columns = {
+        "bucket": [key] * len(frame),
+        **{name: frame[name].tolist() for name in frame.columns if name != "bucket"},
+    }
+    return pa.RecordBatch.from_pydict({name: columns[name] for name in parcel.SCHEMA.names}, schema=parcel.SCHEMA)

@@ -1,0 +1,107 @@
+"""The last stage: changes, rejected records and late rows become messages, one transaction per partition and batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker.producer_queue import Message, Outgoing
+from broker.transactional_writer import write_once
+from changelog.changes import Changes
+from changelog.dead_letter import dead_letters
+from changelog.encode import encode
+from joins.dataflow.graph import Sink
+from spark_jobs.exchange import counts
+from spark_jobs.exchange.blob import unpack
+from spark_jobs.exchange.parcel import COUNTS, LATE, REJECTED, TOPIC, Parcel, from_batch, in_order
+from spark_jobs.stages.job import Job, opened
+from spark_jobs.stages.late import late_messages
+from spark_jobs.stages.task import batch_id, partition
+
+_SLICE_ROWS = 50_000
+
+
+@dataclass
+class Output:
+    """What one partition of a batch has to write."""
+
+    changes: list[pa.Table] = field(default_factory=list)
+    rejected: list[pa.Table] = field(default_factory=list)
+    late: list[pa.Table] = field(default_factory=list)
+    counted: Counter[str] = field(default_factory=Counter)
+
+    def take(self, parcels: Iterable[Parcel]) -> None:
+        for parcel in in_order(parcels):
+            if parcel.edge == COUNTS:
+                self.counted.update(counts.unpacked(parcel.rows))
+            elif parcel.edge == REJECTED:
+                self.rejected.append(unpack(parcel.rows))
+            elif parcel.edge == LATE:
+                self.late.append(unpack(parcel.rows))
+            else:
+                self.changes.append(unpack(parcel.rows))
+
+
+@dataclass(frozen=True)
+class SinkStage:
+    """For ``mapInArrow``: parcels of one bucket to the counts of the batch, which was written on the way."""
+
+    shipped: bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        job = opened(self.shipped)
+        output = Output()
+        output.take(parcel for batch in batches for parcel in from_batch(batch, job.bucket_keys))
+        yield counts.to_batch(write_batch(job, partition(), batch_id(), output))
+
+
+def write_batch(job: Job, partition: int, batch_id: int, output: Output) -> Counter[str]:
+    """Write what ``output`` holds, unless an earlier attempt did; the counts of this partition."""
+    written: Counter[str] = Counter()
+
+    def outgoing() -> Iterator[Outgoing]:
+        written.clear()
+        for messages in output_messages(job.dataflow.sink, output.changes):
+            written[counts.ROWS_OUT] += len(messages)
+            yield Outgoing(job.output_topic, messages)
+        for rows in output.rejected:
+            yield Outgoing(job.dead_letter_topic, list(letter_messages(job, rows)), with_headers=True)
+        for rows in output.late:
+            yield Outgoing(job.late_topic, list(late_messages(job, rows)), with_headers=True)
+
+    if output.changes or output.rejected or output.late:
+        write_once(job.target, partition, batch_id, outgoing)
+    return output.counted + written
+
+
+def output_messages(sink: Sink, parts: list[pa.Table]) -> Iterator[list[Message]]:
+    """The records of the output topic, in the order of writing, encoded while those before are being sent."""
+    key = tuple(zip(sink.key, sink.key_names, strict=True))
+    for rows in _encoded_together(sink, parts):
+        encoded = encode(rows, sink.columns, key, sink.updating, sink.format)
+        yield [{"key": key, "value": value} for key, value in zip(encoded.keys, encoded.values, strict=True)]
+
+
+def _encoded_together(sink: Sink, parts: list[pa.Table]) -> Iterator[pa.Table]:
+    """All rows at once, where retractions must come before their replacements; else slices, which take less memory.
+
+    Rows that meet here from several buckets are consolidated.
+    """
+    if sink.format == "changelog" and all(Changes(rows).only_insertions for rows in parts):
+        for rows in parts:
+            yield from (rows.slice(start, _SLICE_ROWS) for start in range(0, rows.num_rows, _SLICE_ROWS))
+    elif parts:
+        changes = Changes(pa.concat_tables(parts).combine_chunks())
+        yield (changes.consolidated() if sink.exchanged else changes).table
+
+
+def letter_messages(job: Job, rejected: pa.Table) -> Iterator[Message]:
+    """The dead letters of rejected records, which come with the topic they were read from."""
+    for topic in pc.unique(rejected.column(TOPIC)).to_pylist():
+        records = rejected.filter(pc.equal(rejected.column(TOPIC), topic))
+        for letter in dead_letters(records, topic=topic, query=job.name):
+            yield {"key": letter.key, "value": letter.value, "headers": list(letter.headers)}

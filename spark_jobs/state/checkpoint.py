@@ -1,0 +1,135 @@
+"""What lies beside Spark's own checkpoint: what a query is, fixed at its first start.
+
+<checkpoint>/query.json   identity, fingerprint, buckets, where the inputs begin: written last, so that a first
+                          start that did not get this far is a first start again
+<checkpoint>/snapshots/   the static tables, as they were at the first start
+<checkpoint>/spark/       offsets, commits and state, written by Spark
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import shutil
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from changelog.errors import CheckpointMismatch
+
+Offsets = dict[str, dict[int, int]]
+IDLE = "#idle"
+"""Among the topics of the offsets that Spark logs; no topic can have this name. See ``spark_jobs.source.idle``."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What stays the same as long as the checkpoint lives.
+
+    identity     names the query at the broker: transactional ids, marks
+    fingerprint  of the plan
+    plan         its text, for the message when it no longer fits
+    starts       by scan: partition → first offset
+    """
+
+    name: str
+    identity: str
+    fingerprint: str
+    plan: str
+    buckets: int
+    starts: tuple[Mapping[int, int], ...]
+
+
+class Checkpoint:
+    """The directory of a query's checkpoint."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.spark = directory / "spark"
+        self.snapshots = directory / "snapshots"
+        self._origin = directory / "query.json"
+
+    def open(
+        self,
+        name: str,
+        fingerprint: str,
+        plan: str,
+        buckets: int,
+        starts: Callable[[], Sequence[Mapping[int, int]]],
+        snapshots: Callable[[], Mapping[str, pa.Table]],
+    ) -> Origin:
+        """The origin of the query: as written at the first start, or written now.
+
+        ``starts`` and ``snapshots`` are asked at the first start only. CheckpointMismatch if the plan is another now.
+        """
+        existing = self.origin()
+        if existing is not None:
+            self._check(existing, fingerprint, plan)
+            return existing
+        shutil.rmtree(self.directory, ignore_errors=True)
+        self.snapshots.mkdir(parents=True)
+        for table_name, rows in snapshots().items():
+            _write_arrow(self.snapshots / f"{table_name}.arrow", rows)
+        identity = f"dovetail.{name}.{uuid.uuid4().hex[:12]}"
+        origin = Origin(name, identity, fingerprint, plan, buckets, tuple(starts()))
+        unfinished = self._origin.with_suffix(".tmp")
+        unfinished.write_text(json.dumps(asdict(origin), indent=1))
+        unfinished.replace(self._origin)
+        return origin
+
+    def origin(self) -> Origin | None:
+        """None before the first start."""
+        if not self._origin.exists():
+            return None
+        fields = json.loads(self._origin.read_text())
+        starts = tuple({int(partition): offset for partition, offset in wanted.items()} for wanted in fields["starts"])
+        return Origin(**{**fields, "starts": starts})
+
+    def _check(self, origin: Origin, fingerprint: str, plan: str) -> None:
+        if origin.fingerprint == fingerprint:
+            return
+        raise CheckpointMismatch(
+            f'the checkpoint of query "{origin.name}" was written by another plan{_difference(origin.plan, plan)}',
+            where=str(self.directory),
+            fix="restore the definition it was made with, or replay: drop the query and create it again",
+        )
+
+    def committed(self) -> tuple[int, Offsets] | None:
+        """Number and end offsets of the last committed batch; None before the first."""
+        batch = max(_numbers(self.spark / "commits"), default=None)
+        return None if batch is None else (batch, self._ends(batch))
+
+    def planned(self) -> list[Offsets]:
+        """The end offsets of all batches that Spark's log still holds, the one under way among them."""
+        return [self._ends(batch) for batch in sorted(_numbers(self.spark / "offsets"))]
+
+    def _ends(self, batch: int) -> Offsets:
+        # A line each: version, metadata, and the one source.
+        return parsed_offsets((self.spark / "offsets" / str(batch)).read_text().splitlines()[2])
+
+
+def parsed_offsets(text: str) -> Offsets:
+    """Offsets as Spark writes them; which partitions are idle is left out."""
+    return {
+        topic: {int(partition): offset for partition, offset in ends.items()}
+        for topic, ends in json.loads(text).items()
+        if topic != IDLE
+    }
+
+
+def _numbers(log: Path) -> list[int]:
+    return [int(path.name) for path in log.glob("*") if path.name.isdigit()]
+
+
+def _difference(before: str, now: str) -> str:
+    lines = list(difflib.unified_diff(before.splitlines(), now.splitlines(), "then", "now", lineterm="", n=0))
+    changed = [line for line in lines[2:] if not line.startswith("@@")]
+    return "".join(f"\n    {line}" for line in changed)
+
+
+def _write_arrow(path: Path, rows: pa.Table) -> None:
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks())

@@ -1,0 +1,1 @@
+"""Names to columns: from syntax to the logical plan."""

@@ -1,0 +1,189 @@
+"""GROUP BY: a SELECT over groups as an Aggregate, with a Map below it that computes its keys and arguments.
+
+SELECT upper(c) AS u, sum(a + b) / count() AS mean .. GROUP BY u HAVING count() > 1
+
+Map         __g0 = upper(c), __a0 = a + b
+Aggregate   by __g0: sum(a + b), count(*)
+Map         where count(*) > 1
+the select list over its columns
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, Unsupported
+from joins.dataflow.graph import Aggregation
+from sql.bind.scope import Scope, place_of
+from sql.expressions.aggregates import Call, call_of, calls, is_call, types
+from sql.expressions.dict_functions import dict_calls, dict_function
+from sql.expressions.evaluate import readable, types_of
+from sql.expressions.predicates import conjuncts, parsed, text
+from sql.plan.nodes import Aggregate, Expr, Map, Node
+
+KEY, ARGUMENT = "__g", "__a"
+"""What the names of computed keys and arguments begin with."""
+
+
+def is_grouped(select: exp.Query) -> bool:
+    """Whether the rows of a SELECT are groups."""
+    if select.args.get("group") or select.args.get("having"):
+        return True
+    return any(next(calls(projection), None) is not None for projection in select.expressions)
+
+
+def group_keys(select: exp.Select, scope: Scope) -> list[exp.Expr]:
+    """The expressions of GROUP BY: a position or an alias stands for the item of the select list."""
+    group = select.args.get("group")
+    if group is None:
+        return []
+    _refuse_sets(group)
+    if group.args.get("all"):
+        return [item.unalias() for item in select.expressions if next(calls(item), None) is None]
+    return [_selected(key, select, scope) for key in group.expressions]
+
+
+def _refuse_sets(group: exp.Expr) -> None:
+    several = next(group.find_all(exp.Rollup, exp.Cube, exp.GroupingSets), None)
+    if several is not None or group.args.get("totals"):
+        clause = "WITH TOTALS" if several is None else {"GroupingSets": "GROUPING SETS"}.get(several.key, several.key)
+        raise Unsupported(
+            f"{clause.upper()} over streams is not supported in this release",
+            where=place_of(group, "GROUP BY"),
+            fix="one view for each set of keys, or ask the content of the view: FROM table(view)",
+        )
+
+
+def _selected(key: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
+    if isinstance(key, exp.Literal) and not key.is_string:
+        position = int(key.this) if str(key.this).isdecimal() else 0
+        if not 1 <= position <= len(select.expressions):
+            raise SqlError(
+                f"GROUP BY {key.this} is no position in the select list",
+                where=place_of(key, "GROUP BY"),
+                fix=f"a position from 1 to {len(select.expressions)}, or the name of a column",
+            )
+        item: exp.Expr = select.expressions[position - 1].unalias()
+        return item
+    return without_aliases(key, select, scope)
+
+
+def having_terms(select: exp.Select, scope: Scope) -> list[exp.Expr]:
+    having = select.args.get("having")
+    if having is None:
+        return []
+    return [without_aliases(term, select, scope) for term in conjuncts(having.this)]
+
+
+def without_aliases(expression: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
+    """The expression with what it calls by an alias of the select list in place; a column goes before an alias."""
+    items = {item.alias.casefold(): item.unalias() for item in select.expressions if item.alias}
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column) or node.table or scope.has(node.name):
+            return node
+        found = items.get(node.name.casefold())
+        return node if found is None else exp.Paren(this=found.copy())
+
+    return expression.copy().transform(replaced)
+
+
+def refuse_lookups_of_aggregates(select: exp.Select) -> None:
+    """dict_get is asked for each row below the groups."""
+    having = select.args.get("having")
+    for expression in (*select.expressions, *([having] if having is not None else [])):
+        for call in dict_calls(expression):
+            if next(calls(call), None) is not None:
+                raise Unsupported(
+                    f"{dict_function(call)} of an aggregate is not supported",
+                    where=place_of(call, "SELECT"),
+                    fix="aggregate in a subquery, and look up above it: SELECT dict_get('d', 'x', m) FROM (SELECT "
+                    "max(k) AS m FROM t GROUP BY ..)",
+                )
+
+
+@dataclass
+class Groups:
+    """The groups of the rows of ``input``; aggregations are added as expressions over the groups ask for them."""
+
+    input: Node
+    columns: dict[str, Expr] = field(default_factory=dict)
+    keys: dict[str, str] = field(default_factory=dict)
+    """DuckDB SQL of each key -> the column that holds it."""
+    aggregations: dict[str, Aggregation] = field(default_factory=dict)
+
+    def add_key(self, sql: str, place: str) -> None:
+        normal = text(parsed(sql).unnest())
+        if normal in self.keys:
+            return
+        (kind,) = types_of(self.input.schema, [sql], place)
+        self.keys[normal] = self._column(Expr(sql, kind), KEY)
+
+    def _column(self, expr: Expr, prefix: str) -> str:
+        """The column of the Map that holds ``expr``: under its own name, if it is a plain one."""
+        for name, known in self.columns.items():
+            if known == expr:
+                return name
+        name = expr.plain or ""
+        if not name or self.input.schema.field(name).type != expr.type:
+            name = f"{prefix}{sum(known.startswith(prefix) for known in self.columns)}"
+        self.columns[name] = expr
+        return name
+
+    def over(self, sql: str, place: str) -> str:
+        """An expression over the rows, as one over the groups. Raises SqlError for a column that is no key."""
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if (key := self.keys.get(text(node.unnest()))) is not None:
+                return exp.column(exp.to_identifier(key, quoted=True))
+            if is_call(node):
+                return exp.column(exp.to_identifier(self._aggregated(call_of(node, place), place), quoted=True))
+            if isinstance(node, exp.Column) and node.name in self.input.schema.names:
+                raise _ungrouped(node.name, place)
+            return node
+
+        return text(parsed(sql).transform(replaced))
+
+    def _aggregated(self, call: Call, place: str) -> str:
+        name = readable(call.shown)
+        if name not in self.aggregations:
+            self.aggregations[name] = self._aggregation(name, call, place)
+        return name
+
+    def _aggregation(self, name: str, call: Call, place: str) -> Aggregation:
+        if not call.filtered:
+            return Aggregation(name, call.fold, "", pa.int64())
+        handed, result = types(call, self.input.schema, place)
+        argument = self._column(Expr(call.filtered, handed), ARGUMENT)
+        return Aggregation(name, call.fold, argument, result, call.distinct)
+
+    def node(self, place: str) -> Aggregate:
+        by = tuple(dict.fromkeys(self.keys.values()))
+        columns = self.columns
+        if not columns:
+            # A row has at least one column, so that it can be told from others.
+            first = self.input.schema.names[0]
+            columns = {first: Expr.column(first, self.input.schema)}
+        return Aggregate(Map(self.input, tuple(columns.items())), by, tuple(self.aggregations.values()), place=place)
+
+
+def distinct(node: Node, columns: Sequence[tuple[str, Expr]], place: str) -> tuple[Node, tuple[tuple[str, Expr], ...]]:
+    """SELECT DISTINCT: the groups of all columns."""
+    groups = Groups(node)
+    for _, expr in columns:
+        groups.add_key(expr.sql, place)
+    over = tuple((name, Expr(groups.over(expr.sql, place), expr.type)) for name, expr in columns)
+    return groups.node(place), over
+
+
+def _ungrouped(internal: str, place: str) -> SqlError:
+    name = internal.rpartition(".")[2]
+    return SqlError(
+        f'"{name}" is neither in GROUP BY nor in an aggregate, so it has no one value in a group',
+        where=place,
+        fix=f"GROUP BY {name}, or an aggregate of it: max({name})",
+    )

@@ -1,0 +1,486 @@
+"""Names to columns: a SELECT becomes a tree of plan nodes and a list of output expressions.
+
+Each FROM item names its columns ``<alias>.<column>``; expressions are DuckDB SQL over these names from here on. A
+subquery, CTE or plain view is bound where it stands, its columns renamed under its own alias. What is not supported is
+refused here, with the clause and the nearest thing that works.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import UnknownName, Unsupported
+from changelog.schema import SEQUENCE, TIME, Kind
+from joins.dataflow.ports import JoinKind, Pad
+from sql.bind.aggregates import (
+    Groups,
+    distinct,
+    group_keys,
+    having_terms,
+    is_grouped,
+    refuse_lookups_of_aggregates,
+)
+from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
+from sql.bind.item import Item, scope_of
+from sql.bind.lookups import Lookups
+from sql.bind.ordered import How, kind_of, ordered, refuse_ordered, terms_of
+from sql.bind.projection import is_delta, projected
+from sql.bind.resolve import resolved, resolved_on
+from sql.bind.scope import output_names, place_of
+from sql.bind.snapshot import snapshot_of
+from sql.bind.static import is_dictionary, is_static
+from sql.bind.windows import WindowCall, windowed
+from sql.expressions.evaluate import quoted, types_of
+from sql.expressions.functions import WINDOWS, function_name
+from sql.expressions.predicates import conjunction, conjuncts
+from sql.plan.nodes import Expr, Join, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin
+from sql.plan.ordered import Method
+from sql.plan.properties import changes, rules_of
+from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings, seek_offsets
+from sql.relations import Relations, Stream
+from sql.rules.push_down import identity
+from sql.rules.strategy import choose
+from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.syntax.types import Rules
+from sql.system_tables import DATABASE, SYSTEM_TABLES
+from sql.watermarks import as_set
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound query: its rows, its output columns over them, and whether it asks for ``_tp_delta``."""
+
+    node: Node
+    columns: tuple[tuple[str, Expr], ...]
+    marked: bool
+
+
+@dataclass
+class Binder:
+    """Binds one query; ``view`` tells the stream that a materialized view writes."""
+
+    catalog: Relations
+    settings: QuerySettings
+    view: Callable[[CreateView], Stream]
+    ctes: Mapping[str, exp.Query] = field(default_factory=dict)
+    aliases: set[str] = field(default_factory=set)
+
+    def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
+        """``texts``: the select list as it is written, for the names of expressions."""
+        select = refuse_clauses(query)
+        ctes = {**self.ctes, **{cte.alias: cte.this for cte in select.ctes}}
+        return replace(self, ctes=ctes).of_select(select, texts)
+
+    def of_select(self, select: exp.Select, texts: Sequence[str]) -> Bound:
+        """``select``, its own CTEs apart."""
+        source = select.args.get("from_") or select.args.get("from")
+        if source is None:
+            raise Unsupported(
+                "a query without FROM has no stream to read", fix="SELECT .. FROM a stream, or FROM table(x)"
+            )
+        item = self._from(source.this, seeks=_filters_time(select))
+        for join in select.args.get("joins") or ():
+            item = self._join(item, join, seeks=_filters_time(select))
+        if (where := select.args.get("where")) is not None:
+            item = self._where(item, where.this)
+        bound = self._grouped(select, item, texts) if is_grouped(select) else self._selected(select, item, texts)
+        return self._distinct(select, bound)
+
+    # -- FROM --
+
+    def _from(self, table: exp.Expr, seeks: bool) -> Item:
+        refuse_table(table)
+        if isinstance(table, exp.Subquery):
+            return self.derived(table.this, self._alias(table.alias or "subquery"))
+        name = table.name
+        if table.text("db") == DATABASE:
+            raise Unsupported(
+                f'"{DATABASE}.{name}" emits no rows', where=place_of(table, "FROM"), fix="ask it in a query of its own"
+            )
+        if isinstance(table.this, exp.Anonymous):
+            return self._function(table, seeks)
+        alias = table.alias or name
+        if name in self.ctes:
+            without_itself = {other: query for other, query in self.ctes.items() if other != name}
+            return replace(self, ctes=without_itself).derived(self.ctes[name], self._alias(alias))
+        definition = self._definition(table, name)
+        if isinstance(definition, CreateView) and not definition.materialized:
+            return replace(self, ctes={}).derived(definition.query, self._alias(alias))
+        return self._scan(self._stream(definition, table), self._alias(alias), seeks)
+
+    @property
+    def _lookups(self) -> Lookups:
+        return Lookups(self.catalog, self.settings, self._stream, self._alias)
+
+    def _alias(self, alias: str) -> str:
+        """The alias, made unique over the whole query: internal names begin with it."""
+        chosen, number = alias, 1
+        while chosen.casefold() in self.aliases:
+            chosen, number = f"{alias}#{number + 1}", number + 1
+        self.aliases.add(chosen.casefold())
+        return chosen
+
+    def _definition(self, table: exp.Expr, name: str) -> CreateStream | CreateView | CreateDictionary | CreateIndex:
+        try:
+            return self.catalog.get(name).definition
+        except UnknownName as fault:
+            raise UnknownName(fault.what, where=place_of(table, "FROM"), fix=fault.fix) from None
+
+    def _stream(
+        self, definition: CreateStream | CreateView | CreateDictionary | CreateIndex, table: exp.Expr
+    ) -> Stream:
+        match definition:
+            case CreateStream():
+                return Stream.declared(definition)
+            case CreateView():
+                return self.view(definition)
+        place = place_of(table, "FROM")
+        if isinstance(definition, CreateDictionary):
+            raise Unsupported(
+                f'"{definition.name}" is looked up and emits no rows, so it cannot be on the left of a join',
+                where=place,
+                fix=f"FROM stream JOIN {definition.name} ON stream.x = {definition.name}.key",
+            )
+        raise Unsupported(
+            f'"{definition.name}" is an index: it is joined by lookup only',
+            where=place,
+            fix=f"JOIN {definition.name} FOR SYSTEM_TIME AS OF PROCTIME() ON .., or FROM {definition.stream}",
+        )
+
+    def _function(self, table: exp.Expr, seeks: bool) -> Item:
+        call = table.this
+        name, place = function_name(call), place_of(table, "FROM")
+        if name == "table":
+            return self._table(table, place)
+        if name == "changelog":
+            return self._changelog(table, place)
+        if name in WINDOWS:
+            return self._windowed(table, seeks)
+        raise Unsupported(
+            f"{name}() in FROM is not supported in this release",
+            where=place,
+            fix="FROM stream, table(stream), changelog(stream, key), or TUMBLE and HOP",
+        )
+
+    def _windowed(self, table: exp.Expr, seeks: bool) -> Item:
+        call = WindowCall.of(table)
+        alias = table.alias or call.name
+        if function_name(call.source.this) == "table":
+            query = exp.Select(expressions=[exp.Star()]).from_(exp.Table(this=table.this.copy()))
+            return self._static(query, self._alias(alias))
+        source = call.source.copy()
+        source.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+        return windowed(call, self._from(source, seeks))
+
+    def _table(self, table: exp.Expr, place: str) -> Item:
+        alias = self._alias(table.alias or table.this.expressions[0].name)
+        bare = exp.Table(this=table.this.copy())
+        query = exp.Select(expressions=[exp.Star()]).from_(bare)
+        return self._static(query, alias)
+
+    def _static(self, query: exp.Query, alias: str) -> Item:
+        """A FROM item all of whose relations are ``table(x)``."""
+        found = snapshot_of(query, self.catalog, self.view)
+        for name in found.relations:
+            if name in SYSTEM_TABLES or is_dictionary(name, self.catalog):
+                raise Unsupported(
+                    f'"{name}" cannot be read as a whole in a streaming query',
+                    where="in FROM",
+                    fix=f"JOIN {name} itself: ON stream.x = {name}.key; further conditions may follow",
+                )
+        select = ", ".join(f"{quoted(name)} AS {quoted(f'{alias}.{name}')}" for name in found.columns)
+        schema = pa.schema([pa.field(f"{alias}.{name}", kind) for name, kind in found.columns.items()])
+        node = Static(alias, found.relations, f"SELECT {select} FROM ({found.sql})", schema)
+        return Item(node, scope_of(alias, list(found.columns)))
+
+    def _changelog(self, table: exp.Expr, place: str) -> Item:
+        name, *keys = [argument.name for argument in table.this.expressions]
+        definition = self._definition(table, name)
+        stream = self._stream(definition, table)
+        if stream.schema.kind != Kind.APPEND:
+            raise Unsupported(f'"{name}" is a changelog already', where=place, fix=f"write FROM {name}")
+        if not keys:
+            raise Unsupported(
+                f"changelog({name}) needs the columns of its key", where=place, fix=f"changelog({name}, key)"
+            )
+        declared = {column.name for column in stream.schema.columns}
+        for key in keys:
+            if key not in declared:
+                raise UnknownName(
+                    f'"{name}" has no column "{key}"', where=place, fix=f"there are: {', '.join(sorted(declared))}"
+                )
+        schema = replace(stream.schema, kind=Kind.UPSERT, primary_key=tuple(keys))
+        return self._scan(replace(stream, schema=schema), self._alias(table.alias or name), seeks=False)
+
+    def _scan(self, stream: Stream, alias: str, seeks: bool) -> Item:
+        stream = replace(stream, watermark=as_set(stream.watermark, self.settings))
+        declared = [column.name for column in stream.schema.columns]
+        reserved = [name for name in (TIME, SEQUENCE) if name not in declared]
+        columns = tuple((f"{alias}.{name}", name) for name in declared + reserved)
+        scan = Scan(
+            alias,
+            stream.schema,
+            stream.topic,
+            stream.rules,
+            columns,
+            trusted=stream.trusted,
+            watermark=stream.watermark if stream.schema.kind == Kind.APPEND else None,
+            stated=stream.watermark,
+        )
+        node = self._started(scan, seeks)
+        starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
+        return Item(node, scope_of(alias, starred, hidden=reserved))
+
+    def _started(self, scan: Scan, seeks: bool) -> Scan:
+        """Where reading begins: append streams of Timeplus rules have no history unless it is asked for."""
+        if scan.stream.kind != Kind.APPEND or scan.rules != Rules.TIMEPLUS or scan.trusted:
+            return scan
+        seek = self.settings.text("seek_to")
+        if seek in ("", "latest"):
+            return replace(scan, latest=not seeks or seek == "latest")
+        return replace(scan, seek=seek_offsets(seek))
+
+    def derived(self, query: exp.Query, alias: str) -> Item:
+        """A subquery, CTE or plain view under its alias."""
+        if is_static(query, self.ctes, self.catalog):
+            return self._static(_with_ctes(query, self.ctes), alias)
+        bound = self.bind(query)
+        columns = tuple((f"{alias}.{name}", expr) for name, expr in bound.columns)
+        return Item(Map(bound.node, columns), scope_of(alias, [name for name, _ in bound.columns]))
+
+    # -- JOIN --
+
+    def _join(self, left: Item, join: exp.Join, seeks: bool) -> Item:
+        place = place_of(join, "JOIN")
+        refuse_join_method(join, place)
+        table = self._lookups.table(join.this, self.ctes)
+        if table is not None:
+            refuse_lookup(join, place)
+        right = Item.of_table(table) if table is not None else self._from(_without_time(join.this), seeks)
+        _refuse_same_alias(left, right, place)
+        kind = kind_of(join)
+        if kind in (JoinKind.SEMI, JoinKind.ANTI) and join.side.upper() == "RIGHT":
+            left, right = right, left
+        scope = left.scope + right.scope
+        using = [identifier.name for identifier in join.args.get("using") or ()]
+        if join.method.upper() == "NATURAL":
+            using = _common(left, right)
+        terms = [f"{quoted(first)} = {quoted(second)}" for first, second in _using_pairs(left, right, using, place)]
+        conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
+        terms += [resolved_on(term, scope, left.node.schema, right.node.schema) for term in conditions]
+        schema = pa.schema([*left.node.schema, *right.node.schema])
+        types_of(schema, terms, place_of(on, "JOIN .. ON") if on is not None else place)
+        how = How.of(join, modifiers, left.scope, scope)
+        node = self._joined(kind, left.node, right.node, tuple(terms), how, place)
+        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+            scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
+        return _merged(Item(node, scope), left, right, using, kind)
+
+    def _joined(self, kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], how: How, place: str) -> Node:
+        pad = Pad.NULL if self.settings["join_use_nulls"] else Pad.DEFAULT
+        if isinstance(left, Static) and isinstance(right, LookupTable):
+            raise Unsupported(
+                "table(x) on the left of a lookup would be answered once, at the start",
+                where=place,
+                fix="put a stream on the left",
+            )
+        if isinstance(left, Static) or isinstance(right, Static):
+            refuse_ordered(how, kind, place)
+            return _static_join(kind, left, right, on, pad, place)
+        if isinstance(right, LookupTable):
+            refuse_ordered(how, kind, place)
+            return LookupJoin(kind, left, right, on, pad=pad, place=place)
+        if self._lookups.direct == "only":
+            raise Unsupported(
+                "join_algorithm = 'direct' looks up the rows of a mutable stream, a view or a dictionary, and the "
+                "right side is none",
+                where=place,
+                fix="leave the setting out, or SETTINGS join_algorithm = 'direct, hash'",
+            )
+        limit = self._limit(left, right, how.method)
+        choice = choose(kind, left, right, how.method, place)
+        if choice.turned:
+            left, right = right, left
+            kind = JoinKind.LEFT if kind == JoinKind.RIGHT else kind
+        join = Join(kind, choice.strategy, left, right, on, pad=pad, max_buffered_bytes=limit, place=place)
+        return ordered(join, how, self.settings)
+
+    def _limit(self, left: Node, right: Node, method: Method) -> int | None:
+        given = self.settings.number("join_max_buffered_bytes")
+        if given is not None or method != Method.ALL:
+            return given
+        unbounded = rules_of(left) == rules_of(right) == Rules.TIMEPLUS and not changes(left) and not changes(right)
+        return APPEND_BUFFERED_BYTES if unbounded else None
+
+    # -- WHERE and SELECT --
+
+    def _where(self, item: Item, condition: exp.Expr) -> Item:
+        item, condition = self._lookups.within(item, condition, "WHERE")
+        terms = [resolved(term, item.scope, "WHERE") for term in conjuncts(condition)]
+        types_of(item.node.schema, terms, place_of(condition, "WHERE"))
+        if isinstance(item.node, Static):
+            raise Unsupported(
+                "a query over table(x) alone is bounded", where="in WHERE", fix="run it as a query of its own"
+            )
+        return replace(item, node=Map(item.node, identity(item.node), conjunction(terms)))
+
+    def _selected(self, select: exp.Select, item: Item, texts: Sequence[str]) -> Bound:
+        item, selected = self._projected(select, item, texts)
+        return selected.bound(item.node)
+
+    def _projected(self, select: exp.Select, item: Item, texts: Sequence[str]) -> tuple[Item, _Selected]:
+        """The select list over ``item``, with the lookups that it asks for."""
+        found = _Selected()
+        for position, projection in enumerate(select.expressions):
+            if is_delta(projection):
+                found.marked = True
+                continue
+            text = texts[position] if len(texts) == len(select.expressions) else ""
+            item, over_columns = self._lookups.projected(item, projection, text)
+            for name, table, sql in projected(over_columns, item.scope, text):
+                found.names.append((name, table))
+                found.sqls.append(sql)
+                found.places.append(place_of(projection, "SELECT"))
+        return item, found
+
+    def _grouped(self, select: exp.Select, item: Item, texts: Sequence[str]) -> Bound:
+        """A select list over groups: GROUP BY, or aggregates over all rows."""
+        refuse_lookups_of_aggregates(select)
+        keys, terms = [], []
+        for key in group_keys(select, item.scope):
+            item, over_columns = self._lookups.within(item, key, "GROUP BY")
+            keys.append((resolved(over_columns, item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
+        for term in having_terms(select, item.scope):
+            item, over_columns = self._lookups.within(item, term, "HAVING")
+            terms.append((resolved(over_columns, item.scope, "HAVING"), place_of(term, "HAVING")))
+        item, selected = self._projected(select, item, texts)
+        groups = Groups(item.node)
+        for sql, place in keys:
+            groups.add_key(sql, place)
+        selected.sqls = [groups.over(sql, place) for sql, place in zip(selected.sqls, selected.places, strict=True)]
+        having = conjunction([groups.over(sql, place) for sql, place in terms])
+        node: Node = groups.node(place_of(select, "SELECT"))
+        if having is not None:
+            types_of(node.schema, [having], place_of(select.args["having"], "HAVING"))
+            node = Map(node, identity(node), having)
+        return selected.bound(node)
+
+    def _distinct(self, select: exp.Select, bound: Bound) -> Bound:
+        if (clause := select.args.get("distinct")) is None:
+            return bound
+        if clause.args.get("on"):
+            raise Unsupported(
+                "DISTINCT ON is not supported: which of several rows stays would be left to chance",
+                where=place_of(clause, "SELECT"),
+                fix="SELECT k, max(v) .. GROUP BY k",
+            )
+        node, columns = distinct(bound.node, bound.columns, place_of(select, "SELECT"))
+        return replace(bound, node=node, columns=columns)
+
+
+@dataclass
+class _Selected:
+    """A select list: names with their tables, expressions, and where they are written."""
+
+    names: list[tuple[str, str]] = field(default_factory=list)
+    sqls: list[str] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    marked: bool = False
+
+    def bound(self, node: Node) -> Bound:
+        kinds = [types_of(node.schema, [sql], place)[0] for sql, place in zip(self.sqls, self.places, strict=True)]
+        columns = zip(output_names(self.names), map(Expr, self.sqls, kinds), strict=True)
+        return Bound(node, tuple(columns), self.marked)
+
+
+def _filters_time(select: exp.Select) -> bool:
+    """Whether WHERE says where in time to start: then history is read."""
+    where = select.args.get("where")
+    bounds = where.find_all(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.EQ) if where is not None else ()
+    return any(column.name == TIME for bound in bounds for column in bound.find_all(exp.Column))
+
+
+def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:
+    """The query with the CTEs around it as its own."""
+    result = query.copy()
+    own = {cte.alias for cte in query.ctes}
+    for name, other in ctes.items():
+        if name not in own:
+            result = result.with_(name, as_=other.copy())
+    return result
+
+
+def _refuse_same_alias(left: Item, right: Item, place: str) -> None:
+    known = {table.casefold() for table in left.scope.tables}
+    twice = [table for table in right.scope.tables if table.casefold() in known]
+    if twice:
+        raise UnknownName(
+            f'"{min(twice)}" stands twice in FROM', where=place, fix="give each its own alias: FROM a AS x JOIN a AS y"
+        )
+
+
+def _common(left: Item, right: Item) -> list[str]:
+    """The columns that a NATURAL join equates: those that both sides have, reserved ones apart."""
+    bare = [column.name for column in left.scope.columns if column.bare and not column.spent]
+    names = [name for name in bare if name not in (TIME, SEQUENCE)]
+    return [name for name in dict.fromkeys(names) if right.scope.has(name)]
+
+
+def _using_pairs(left: Item, right: Item, names: Sequence[str], place: str) -> list[tuple[str, str]]:
+    return [
+        (left.scope.find(exp.column(name), "USING").internal, right.scope.find(exp.column(name), "USING").internal)
+        for name in names
+    ]
+
+
+def _merged(joined: Item, left: Item, right: Item, names: Sequence[str], kind: JoinKind) -> Item:
+    """USING columns once: the left one's, the right one's under RIGHT, whichever is there under FULL."""
+    node, scope = joined.node, joined.scope
+    computed: list[tuple[str, Expr]] = []
+    columns: list[tuple[str, str, str, str]] = []
+    for name, (first, second) in zip(names, _using_pairs(left, right, names, ""), strict=True):
+        internal = second if kind == JoinKind.RIGHT else first
+        if kind == JoinKind.FULL:
+            internal = f"{first}|{second}"
+            sql = f"COALESCE({quoted(first)}, {quoted(second)})"
+            computed.append((internal, Expr(sql, types_of(node.schema, [sql])[0])))
+        columns.append((name, first, second, internal))
+    if computed:
+        node = Map(node, (*identity(node), *computed))
+    leads = rules_of(joined.node) == Rules.RISINGWAVE
+    for name, first, second, internal in columns:
+        scope = scope.merged(name, first, second, internal, leads)
+    return Item(node, scope)
+
+
+def _without_time(table: exp.Expr) -> exp.Expr:
+    """The FROM item without FOR SYSTEM_TIME AS OF a time of the left row, which says how it is joined."""
+    if event_time(table) is None:
+        return table
+    bare = table.copy()
+    bare.set("version", None)
+    return bare
+
+
+def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], pad: Pad, place: str) -> Node:
+    if isinstance(left, Static) and isinstance(right, Static):
+        raise Unsupported(
+            "two tables are joined before a stream",
+            where=place,
+            fix="write the stream first: FROM stream JOIN table(a) JOIN table(b)",
+        )
+    if isinstance(left, Static):
+        left, right = right, left
+        kind = {JoinKind.LEFT: JoinKind.RIGHT, JoinKind.RIGHT: JoinKind.LEFT}.get(kind, kind)
+    if kind not in (JoinKind.INNER, JoinKind.LEFT) or not isinstance(right, Static):
+        raise Unsupported(
+            "a stream joined with table(x) keeps the rows of the stream: those of the table without a match never "
+            "become known",
+            where=place,
+            fix="INNER JOIN or LEFT JOIN with the stream on the left",
+        )
+    return StaticJoin(kind, left, right, on, pad=pad, place=place)

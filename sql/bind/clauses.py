@@ -1,0 +1,115 @@
+"""What a streaming SELECT cannot have yet, refused by the name of its clause."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from changelog.errors import Unsupported
+from sql.bind.scope import place_of
+from sql.expressions.functions import function_name
+
+_CLAUSES = {
+    "order": ("ORDER BY", "order the content of the view: FROM table(view) ORDER BY .."),
+    "limit": ("LIMIT", "ask the content of the view: FROM table(view) LIMIT .."),
+    "offset": ("OFFSET", "ask the content of the view: FROM table(view)"),
+    "qualify": ("QUALIFY", "ask the content of the view: FROM table(view)"),
+    "windows": ("WINDOW", "ask the content of the view: FROM table(view)"),
+    "prewhere": ("PREWHERE", "write WHERE"),
+    "laterals": ("LATERAL", "join with an equality"),
+}
+
+
+def refuse_clauses(query: exp.Query) -> exp.Select:
+    """The query as a SELECT of which every clause is supported."""
+    if isinstance(query, exp.Subquery):
+        return refuse_clauses(query.this)
+    if not isinstance(query, exp.Select):
+        raise Unsupported(
+            f"{type(query).__name__.upper()} of streams is not supported in this release",
+            fix="one materialized view for each SELECT, both INTO one stream",
+        )
+    for name, (clause, fix) in _CLAUSES.items():
+        found = query.args.get(name)
+        if found:
+            where = place_of(found, clause) if isinstance(found, exp.Expr) else f"in {clause}"
+            raise Unsupported(f"{clause} over streams is not supported in this release", where=where, fix=fix)
+    return query
+
+
+def refuse_table(table: exp.Expr) -> None:
+    """A FROM item of a form that is not supported."""
+    place = place_of(table, "FROM")
+    if not isinstance(table, exp.Table | exp.Subquery):
+        raise Unsupported(
+            f"{type(table).__name__} in FROM is not supported", where=place, fix="FROM a stream, a subquery or table(x)"
+        )
+    if table.args.get("joins"):
+        raise Unsupported("a join in brackets is not supported", where=place, fix="write the joins one after another")
+    if table.args.get("version"):
+        raise Unsupported(
+            "FOR SYSTEM_TIME AS OF is for the right side of a join: a TABLE, view, index or dictionary by its name",
+            where=place,
+            fix="FROM stream JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON ..",
+        )
+    if table.args.get("sample") or table.args.get("pivots"):
+        raise Unsupported(
+            "SAMPLE and PIVOT are not supported in FROM", where=place, fix="FROM a stream, a subquery or table(x)"
+        )
+
+
+def refuse_lookup(join: exp.Join, place: str) -> None:
+    """A lookup join is INNER or LEFT: the right side emits nothing."""
+    side = (join.side or ("OUTER" if join.kind.upper() == "OUTER" else "")).upper()
+    if side not in ("", "LEFT"):
+        raise Unsupported(
+            f"{side} JOIN with what is looked up is not supported, INNER and LEFT are: the right side is asked, not "
+            "streamed, so its unmatched rows never become known",
+            where=place,
+            fix="INNER JOIN or LEFT JOIN with the stream on the left",
+        )
+    kind, method = join.kind.upper(), join.method.upper()
+    if kind in ("SEMI", "ANTI"):
+        fix = "JOIN" if kind == "SEMI" else "LEFT JOIN, with WHERE r.key IS NULL"
+        raise Unsupported(f"{kind} JOIN with what is looked up is not supported", where=place, fix=fix)
+    if method in ("ASOF", "LATEST"):
+        raise Unsupported(
+            f"{method} JOIN with what is looked up is not supported: a lookup asks by equality",
+            where=place,
+            fix=f"leave {method} out, or join the stream of its versions",
+        )
+
+
+def is_process_time(table: exp.Expr) -> bool:
+    """Whether FOR SYSTEM_TIME AS OF PROCTIME() stands after the table."""
+    version = table.args.get("version")
+    time = None if version is None else version.expression
+    return isinstance(time, exp.Func) and function_name(time) == "proctime"
+
+
+def event_time(table: exp.Expr) -> exp.Expr | None:
+    """The time of the left row that stands after FOR SYSTEM_TIME AS OF; None where none does."""
+    version = table.args.get("version")
+    return None if version is None or is_process_time(table) else version.expression
+
+
+def refuse_join_method(join: exp.Join, place: str) -> None:
+    method, kind = join.method.upper(), join.kind.upper()
+    if method == "ANY":
+        raise Unsupported(
+            "ANY JOIN is not supported: which of several rows it takes would be left to chance",
+            where=place,
+            fix="LATEST JOIN takes the row inserted last",
+        )
+    if kind in ("SEMI", "ANTI") and (method in ("ASOF", "LATEST") or join.side.upper() == "FULL"):
+        word = method or join.side.upper()
+        raise Unsupported(f"{word} and {kind} do not go together", where=place, fix=f"LEFT {kind} JOIN")
+    if method in ("ASOF", "LATEST") and event_time(join.this) is not None:
+        raise Unsupported(
+            f"{method} and FOR SYSTEM_TIME AS OF do not go together: each chooses the right row",
+            where=place,
+            fix=f"leave one of them out: JOIN r FOR SYSTEM_TIME AS OF l.time, or {method} JOIN r",
+        )
+    if join.args.get("match_condition"):
+        raise Unsupported(
+            "MATCH_CONDITION is not supported", where=place, fix="write the inequality of ASOF JOIN in ON"
+        )

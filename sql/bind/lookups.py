@@ -1,0 +1,157 @@
+"""Right sides of joins that are looked up, and dict_get in expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.schema import Kind
+from joins.dataflow.ports import JoinKind
+from sql.bind.clauses import event_time, is_process_time
+from sql.bind.item import Item
+from sql.bind.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
+from sql.bind.resolve import resolved
+from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
+from sql.expressions.dict_functions import DictCall, dict_calls
+from sql.expressions.evaluate import quoted
+from sql.plan.nodes import Cover, LookupJoin, LookupTable
+from sql.query_settings import QuerySettings
+from sql.relations import Relations, Stream
+from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.system_tables import DATABASE
+
+_Definition = CreateStream | CreateView | CreateDictionary | CreateIndex
+
+
+@dataclass(frozen=True)
+class Lookups:
+    """``stream`` tells the topic of a relation that a FROM item names; ``named`` makes an alias unique."""
+
+    catalog: Relations
+    settings: QuerySettings
+    stream: Callable[[_Definition, exp.Expr], Stream]
+    named: Callable[[str], str]
+
+    @property
+    def direct(self) -> str:
+        """Whether joins are direct where they can be: 'yes', 'only' where nothing else will do, or ''."""
+        words = [word.strip() for word in self.settings.text("join_algorithm").split(",")]
+        return "" if "direct" not in words else "only" if set(words) == {"direct"} else "yes"
+
+    # -- JOIN --
+
+    def table(self, item: exp.Expr, ctes: Mapping[str, exp.Query]) -> LookupTable | None:
+        """The right side of a join as a table to look up; None where it is joined as a stream."""
+        if not isinstance(item, exp.Table) or isinstance(item.this, exp.Anonymous):
+            return None
+        if item.name in ctes or item.db == DATABASE:
+            return None
+        place = place_of(item, "JOIN")
+        definition = self._definition(item.name, place)
+        if isinstance(definition, CreateDictionary):
+            if event_time(item) is not None:
+                raise Unsupported(
+                    f'"{definition.name}" is looked up: of its rows before now nothing is known',
+                    where=place,
+                    fix="FOR SYSTEM_TIME AS OF PROCTIME(), or a TABLE with a PRIMARY KEY and a WATERMARK",
+                )
+            return of_dictionary(definition, self.named(item.alias or item.name))
+        if event_time(item) is not None:
+            return None
+        cover = Cover.INDEXED if is_process_time(item) else Cover.PREFIX if self.direct else None
+        return None if cover is None else self._rows_of(item, definition, cover, place)
+
+    def _rows_of(self, item: exp.Table, definition: _Definition, cover: Cover, place: str) -> LookupTable | None:
+        index = definition.name if isinstance(definition, CreateIndex) else ""
+        if isinstance(definition, CreateIndex):
+            definition = self._definition(definition.stream, place)
+        if cover == Cover.PREFIX and not is_mutable(definition):
+            return None
+        if isinstance(definition, CreateView) and not definition.materialized:
+            raise Unsupported(
+                f'"{item.name}" is a view that is not materialized: it has no rows to look up',
+                where=place,
+                fix=f"CREATE MATERIALIZED VIEW {item.name} AS ..",
+            )
+        stream = self.stream(definition, item)
+        unfit = stream.schema.kind == Kind.APPEND or bool(stream.schema.version)
+        if unfit and cover == Cover.PREFIX and self.direct == "yes":
+            return None
+        alias = self.named(item.alias or item.name)
+        return of_stream(stream, self.catalog.indexes(definition.name), alias, cover, place, index)
+
+    def _definition(self, name: str, place: str) -> _Definition:
+        try:
+            return self.catalog.get(name).definition
+        except UnknownName as fault:
+            raise UnknownName(fault.what, where=place, fix=fault.fix) from None
+
+    # -- dict_get --
+
+    def within(self, item: Item, expression: exp.Expr, clause: str) -> tuple[Item, exp.Expr]:
+        """The item with the lookups that dict_get and its kin ask for, and the expression over their columns."""
+        root = exp.Paren(this=expression.copy())
+        for node in dict_calls(root):
+            place = place_of(node, clause)
+            call = DictCall.of(node, place)
+            definition = self._dictionary(call, place)
+            item, table = _asking(item, definition, call, self.named, clause)
+            node.replace(call.value(table, definition.primary_key[0]))
+        return item, root.this
+
+    def projected(self, item: Item, projection: exp.Expr, text: str) -> tuple[Item, exp.Expr]:
+        """As ``within``, for an item of the select list: its column is still called by its ``text``."""
+        if next(dict_calls(projection), None) is None:
+            return item, projection
+        item, replaced = self.within(item, projection, "SELECT")
+        if projection.alias:
+            return item, replaced
+        return item, exp.alias_(replaced, text or projection.sql(dialect="clickhouse"), quoted=True)
+
+    def _dictionary(self, call: DictCall, place: str) -> CreateDictionary:
+        """The dictionary that a call names, which has the key and the attributes of the call."""
+        definition = self._definition(call.dictionary, place)
+        if not isinstance(definition, CreateDictionary) or not definition.primary_key:
+            raise Unsupported(
+                f'"{call.dictionary}" is no dictionary with a primary key',
+                where=place,
+                fix="CREATE DICTIONARY .. PRIMARY KEY ..; a stream is joined",
+            )
+        key = ", ".join(definition.primary_key)
+        if len(definition.primary_key) != len(call.keys):
+            shown = key if len(definition.primary_key) == 1 else f"({key})"
+            raise SqlError(
+                f'the key of "{definition.name}" is ({key}), and {call.function} is given {len(call.keys)} values',
+                where=place,
+                fix=f"{call.function}('{definition.name}', .., {shown})",
+            )
+        for name in call.attributes:
+            attribute(definition, name, place)
+        return definition
+
+
+def _asking(
+    item: Item, definition: CreateDictionary, call: DictCall, named: Callable[[str], str], clause: str
+) -> tuple[Item, str]:
+    """The item with the lookup of a call, and the table that answers it; the same keys are asked once."""
+    sqls = tuple(resolved(key, item.scope, clause) for key in call.keys)
+    asked = (definition.name, *sqls)
+    if asked in item.asked:
+        return item, item.asked[asked]
+    table = of_dictionary(definition, named(definition.name))
+    columns = [table.internal(name) for name in definition.primary_key]
+    defaults = attribute_defaults(definition)
+    node = LookupJoin(
+        JoinKind.LEFT,
+        item.node,
+        table,
+        on=tuple(f"({sql}) = {quoted(column)}" for column, sql in zip(columns, sqls, strict=True)),
+        padding=tuple((table.internal(name), value) for name, value in defaults.items()),
+        place=place_of(call.keys[0], clause),
+    )
+    shown = f"{HIDDEN_TABLE}{len(item.asked)}"
+    visible = [Visible(shown, name, internal, starred=False, bare=False) for internal, name in table.columns]
+    return Item(node, item.scope + Scope(tuple(visible)), {**item.asked, asked: shown}), shown

@@ -1,0 +1,168 @@
+"""What leaves a query: its columns, its key, and whether rows of one key must meet before they are written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from changelog.changes import DELTA
+from changelog.errors import SqlError, Unsupported
+from changelog.formats.json_types import converter
+from changelog.schema import ARRIVAL, TIME
+from sql.bind.resolve import DELTA_COLUMN
+from sql.bind.scope import output_names
+from sql.expressions.evaluate import columns_of, plain_column, quoted
+from sql.plan.nodes import HIDDEN, Expr, Node, Output
+from sql.plan.properties import Engine, changes, runs_on
+from sql.plan.unique_keys import bucket_key, equals, padded, unique_keys
+from sql.query_settings import QuerySettings
+
+KEY = "__key"
+"""What the names of hidden columns of the Kafka key begin with."""
+
+Columns = tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True)
+class _Key:
+    """``columns`` are names among the output columns and ``hidden``; ``sources`` the expressions that they hold."""
+
+    columns: tuple[str, ...]
+    names: tuple[str, ...]
+    sources: tuple[str, ...]
+    hidden: Columns = ()
+    unique: bool = False
+
+
+def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, settings: QuerySettings) -> Output:
+    """The root of the plan over ``node``, of which the rules have run."""
+    updating = changes(node)
+    looked_up = runs_on(node) == Engine.FAUST
+    if updating and settings["output"] == "append":
+        raise Unsupported(
+            "the rows of this query can be taken back, so it has no append form",
+            where="SETTINGS output",
+            fix="SETTINGS output = 'changelog', or an INNER JOIN of append streams",
+        )
+    key = _key(node, columns, updating)
+    form = settings.text("output_format")
+    if form == "upsert" and not (key.unique and key.columns):
+        raise Unsupported(
+            "upserts need a key that no two rows share, and the selected columns hold none",
+            where="SETTINGS output_format",
+            fix="select the primary keys of both sides, or use output_format = 'changelog'",
+        )
+    if form == "upsert":
+        _refuse_padded(node, key)
+    for column, expr in columns:
+        _refuse_unwritable(column, expr)
+    return Output(
+        name=name,
+        topic=topic,
+        input=node,
+        columns=columns,
+        hidden=key.hidden,
+        key=key.columns,
+        key_names=key.names,
+        updating=updating,
+        exchanged=updating and not looked_up and not _together(node, key.sources),
+        marked=marked,
+        unique=key.unique,
+        format=form,
+    )
+
+
+def _refuse_padded(node: Node, key: _Key) -> None:
+    """A record without its whole key is no upsert: whoever reads it would reject it."""
+    without = {quoted(name) for name in padded(node)}
+    for column, source in zip(key.columns, key.sources, strict=True):
+        if source in without:
+            raise Unsupported(
+                f'upserts need a key without NULLs, and "{column}" is NULL where an outer join finds no match, or in '
+                "the group of the rows that have none",
+                where="SETTINGS output_format",
+                fix="use output_format = 'changelog', an INNER JOIN, or join by the other side's whole primary key; "
+                "group by columns that are NOT NULL",
+            )
+
+
+def _refuse_unwritable(column: str, expr: Expr) -> None:
+    if column in (DELTA_COLUMN, DELTA, ARRIVAL) or column.startswith(KEY):
+        raise SqlError(f'the name "{column}" is reserved', where="in SELECT", fix="give the column another name: AS x")
+    if column == TIME and not pa.types.is_timestamp(expr.type):
+        raise SqlError(
+            f"{TIME} is a time, not {expr.type}", where="in SELECT", fix="give the column another name: AS x"
+        )
+    try:
+        converter(expr.type)
+    except TypeError:
+        kind = "interval" if pa.types.is_interval(expr.type) else expr.type
+        raise SqlError(
+            f'the column "{column}" is of type {kind}, which has no form in JSON',
+            where="in SELECT",
+            fix="write CAST(x AS string), or date_diff('second', a, b) for the time between two columns",
+        ) from None
+
+
+def _key(node: Node, columns: Columns, updating: bool) -> _Key:
+    """The shortest unique key among the selected columns; else the join key, hidden where it is not selected; else
+    all.
+    """
+    by_source = {expr.sql: name for name, expr in reversed(columns)}
+    standing = equals(node)
+    for candidate in unique_keys(node):
+        found = [_selected(column, by_source, standing) for column in candidate]
+        sources = tuple(dict.fromkeys(source for source in found if source is not None))
+        if all(found):
+            names = tuple(by_source[source] for source in sources)
+            return _Key(names, names, sources, unique=True)
+    cut = bucket_key(node)
+    if cut is not None and all(cut):
+        return _with_hidden(cut, by_source, node)
+    names = tuple(name for name, _ in columns) if updating else ()
+    return _Key(names, names, tuple(expr.sql for _, expr in columns) if updating else ())
+
+
+def _selected(column: str, by_source: dict[str, str], standing: dict[str, set[str]]) -> str | None:
+    """The selected expression that is ``column``, or stands for it."""
+    for name in (column, *sorted(standing.get(column, ()))):
+        if quoted(name) in by_source:
+            return quoted(name)
+    return None
+
+
+def _with_hidden(sources: tuple[str, ...], by_source: dict[str, str], node: Node) -> _Key:
+    columns: list[str] = []
+    names: list[tuple[str, str]] = []
+    hidden = []
+    for position, source in enumerate(sources):
+        if source in by_source:
+            columns.append(by_source[source])
+            names.append((by_source[source], ""))
+            continue
+        first = min(columns_of(source), key=lambda name: name.startswith(HIDDEN))
+        hidden.append((f"{KEY}{position}", Expr(source, node.schema.field(first).type)))
+        columns.append(f"{KEY}{position}")
+        table, _, name = first.rpartition(".")
+        names.append((name.lstrip("_"), table))
+    return _Key(tuple(columns), tuple(output_names(names)), sources, tuple(hidden))
+
+
+def together(made: Output, key: tuple[str, ...]) -> bool:
+    """Whether rows that agree in the output columns ``key`` come out of one bucket, or of one partition."""
+    sources = {name: expr.sql for name, expr in made.columns}
+    return _together(made.input, tuple(sources[name] for name in key))
+
+
+def _together(node: Node, sources: tuple[str, ...]) -> bool:
+    """Whether rows of one key come out of one bucket: the key holds what they were cut by."""
+    cut = bucket_key(node)
+    if cut is None:
+        return False
+    standing = equals(node)
+    held = set(sources)
+    return all(
+        source in held or held & {quoted(name) for name in standing.get(plain_column(source) or "", ())}
+        for source in cut
+    )

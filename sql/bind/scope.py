@@ -1,0 +1,150 @@
+"""The names that an expression may use: the columns of the FROM items, as they are seen from a clause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from changelog.errors import UnknownName, Unsupported
+from changelog.suggest import suggestion
+
+HIDDEN_TABLE = "#"
+"""What the aliases begin with of tables that the query does not name: dict_get looks them up."""
+
+
+@dataclass(frozen=True)
+class Visible:
+    """A column that can be named.
+
+    table     the alias of its FROM item; '' for a column that USING merged
+    internal  its name in the plan
+    starred   part of ``*``
+    bare      found without its table's name (a USING column is found by its merged form instead)
+    spent     the join that let none of its values leave; empty where they do
+    """
+
+    table: str
+    name: str
+    internal: str
+    starred: bool = True
+    bare: bool = True
+    spent: str = ""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns of a FROM clause, in the order of ``*``."""
+
+    columns: tuple[Visible, ...]
+
+    def __add__(self, other: Scope) -> Scope:
+        return Scope(self.columns + other.columns)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The aliases that the user knows."""
+        named = (column.table for column in self.columns if not column.table.startswith(HIDDEN_TABLE))
+        return tuple(dict.fromkeys(table for table in named if table))
+
+    def find(self, column: exp.Column, clause: str) -> Visible:
+        """The column that is meant. Raises UnknownName if there is none, or more than one."""
+        named = self._named(column.name, column.table)
+        found = [candidate for candidate in named if not candidate.spent] or named[:1]
+        where = place_of(column, clause)
+        if found and found[0].spent:
+            raise Unsupported(
+                f'"{column.name}" is a column of "{found[0].table}", and a {found[0].spent} gives those of the other '
+                "side alone",
+                where=where,
+                fix="leave it out, or JOIN for the columns of both sides",
+            )
+        if len(found) == 1:
+            return found[0]
+        if found:
+            choices = ", ".join(f"{candidate.table}.{candidate.name}" for candidate in found)
+            raise UnknownName(f'column "{column.name}" is ambiguous', where=where, fix=f"write one of: {choices}")
+        if column.table and not any(_same(column.table, table) for table in self.tables):
+            fix = suggestion(column.table, self.tables)
+            raise UnknownName(f'there is no "{column.table}" in FROM', where=where, fix=fix)
+        known = [
+            candidate.name
+            for candidate in self.columns
+            if (_same(candidate.table, column.table) if column.table else candidate.bare)
+        ]
+        what = (
+            f'there is no column "{column.sql()}"'
+            if not column.table
+            else f'"{column.table}" has no column "{column.name}"'
+        )
+        raise UnknownName(what, where=where, fix=suggestion(column.name, known))
+
+    def _named(self, name: str, table: str) -> list[Visible]:
+        candidates = [
+            column
+            for column in self.columns
+            if (_same(column.table, table) if table else column.bare) and _same(column.name, name)
+        ]
+        exact = [column for column in candidates if column.name == name]
+        return exact or candidates
+
+    def has(self, name: str) -> bool:
+        return bool(self._named(name, ""))
+
+    def spent(self, by: str) -> Scope:
+        """The columns of the side of a join (``by``) whose values do not leave it."""
+        return Scope(tuple(replace(column, starred=False, spent=by) for column in self.columns))
+
+    def of(self, table: str) -> list[Visible]:
+        return [column for column in self.columns if _same(column.table, table)]
+
+    def merged(self, name: str, left: str, right: str, internal: str, first: bool) -> Scope:
+        """USING: one column, found without a table; its two halves only with theirs.
+
+        ``first``: it leads ``*``, as the standard and RisingWave have it; under Timeplus rules it stays where its left
+        half is.
+        """
+        merged = Visible("", name, internal)
+        rest: list[Visible] = []
+        for column in self.columns:
+            if not column.table and _same(column.name, name):
+                continue
+            half = column.internal in (left, right) and _same(column.name, name)
+            if half and column.internal == left and not first:
+                rest.append(merged)
+            rest.append(replace(column, starred=False, bare=False) if half else column)
+        if merged in rest:
+            return Scope(tuple(rest))
+        leading = tuple(column for column in rest if not column.table)
+        return Scope((*leading, merged, *(column for column in rest if column.table)))
+
+
+def _same(first: str, second: str) -> bool:
+    return first.casefold() == second.casefold()
+
+
+def place_of(node: exp.Expr, clause: str) -> str:
+    """``line 1, column 8, in SELECT``: where the first name in ``node`` is written."""
+    for identifier in node.find_all(exp.Identifier, bfs=False):
+        if "line" in identifier.meta:
+            start = identifier.meta["col"] - (identifier.meta["end"] - identifier.meta["start"])
+            return f"line {identifier.meta['line']}, column {start}, in {clause}"
+    return f"in {clause}"
+
+
+def output_names(columns: Iterable[tuple[str, str]]) -> list[str]:
+    """Names for pairs (name, table): the second of two equal ones is ``table.name``, further ones are numbered.
+
+    Names that differ in letter case alone count as equal: DuckDB does not tell them apart.
+    """
+    taken: dict[str, str] = {}
+    for name, table in columns:
+        chosen = name
+        if chosen.casefold() in taken and table:
+            chosen = f"{table}.{name}"
+        number = 1
+        while chosen.casefold() in taken:
+            chosen, number = f"{name}_{number}", number + 1
+        taken[chosen.casefold()] = chosen
+    return list(taken.values())

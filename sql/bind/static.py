@@ -1,0 +1,46 @@
+"""Whether a query is bounded: all that it reads is ``table(x)``, a dictionary, or a relation of the system."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from changelog.errors import UnknownName
+from sql.expressions.functions import WINDOWS, function_name
+from sql.relations import Relations
+from sql.syntax.statements import CreateDictionary
+from sql.system_tables import DATABASE
+
+
+def is_static(query: exp.Query, ctes: Mapping[str, exp.Query], catalog: Relations) -> bool:
+    """``ctes``: the queries that surround it, by name."""
+    own = {cte.alias for cte in query.ctes}
+    tables = [
+        table for table in query.find_all(exp.Table) if isinstance(table.this, exp.Anonymous) or table.name not in own
+    ]
+    return bool(tables) and all(_is_static(table, ctes, catalog) for table in tables)
+
+
+def _is_static(table: exp.Table, ctes: Mapping[str, exp.Query], catalog: Relations) -> bool:
+    if isinstance(table.this, exp.Anonymous):
+        return _reads_content(table.this)
+    if table.db == DATABASE:
+        return True
+    if table.name in ctes:
+        return is_static(ctes[table.name], {}, catalog)
+    return is_dictionary(table.name, catalog)
+
+
+def _reads_content(call: exp.Expr) -> bool:
+    """``table(x)``, or windows of it."""
+    name = function_name(call)
+    return name == "table" or (name in WINDOWS and bool(call.expressions) and _reads_content(call.expressions[0]))
+
+
+def is_dictionary(name: str, catalog: Relations) -> bool:
+    """Whether the relation is a dictionary or an external table: of its changes nothing is known."""
+    try:
+        return isinstance(catalog.get(name).definition, CreateDictionary)
+    except UnknownName:
+        return False

@@ -1,0 +1,1 @@
+"""From the logical plan to what hosts run."""

@@ -1,0 +1,190 @@
+"""From the logical plan to a Dataflow: Scan, Keyed and Join become stages, what lies between them their transforms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pyarrow as pa
+
+from changelog.changes import DELTA
+from changelog.errors import InternalError
+from changelog.schema import TIME
+from joins.dataflow.graph import Dataflow, Edge, Sink
+from joins.dataflow.graph import Node as Stage
+from joins.dataflow.graph import Scan as ScanStage
+from joins.dataflow.ports import JoinKind, Pad, Transform
+from sql.compile.operators import operator_of
+from sql.expressions.evaluate import RowMap, quoted
+from sql.expressions.predicates import conjunction, substituted
+from sql.plan.nodes import Aggregate, Join, Keyed, Map, Node, Output, Scan, Window
+from sql.plan.nodes import StaticJoin as StaticJoinNode
+from sql.plan.properties import clock_shifts
+from sql.plan.upserts import UPSERTS
+from sql.transforms.static_join import StaticJoin
+from sql.transforms.versions import Versions
+from sql.transforms.windows import Windows
+
+
+def dataflow(plan: Output) -> Dataflow:
+    """The physical plan."""
+    return _Compiler().output(plan)
+
+
+@dataclass(frozen=True)
+class _Stream:
+    """Rows on their way: where they come from, and the transforms collected since."""
+
+    source: Scan | Keyed | Join | Aggregate
+    inputs: tuple[int, ...]
+    level: int
+    schema: pa.Schema
+    transforms: tuple[Transform, ...] = ()
+
+    def then(self, transform: Transform, schema: pa.Schema) -> _Stream:
+        return _Stream(self.source, self.inputs, self.level, schema, (*self.transforms, transform))
+
+
+@dataclass
+class _Compiler:
+    scans: list[ScanStage] = field(default_factory=list)
+    stages: list[Stage] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    snapshots: list[str] = field(default_factory=list)
+
+    def output(self, plan: Output) -> Dataflow:
+        rows = self._stream(plan.input)
+        select = selection(plan)
+        stream = rows.then(select, select.schema)
+        level = max((stage.level for stage in self.stages), default=0)
+        level = max(level, rows.level)
+        edge = self._emit(stream, plan.key, level + 1)
+        snapshots = tuple(dict.fromkeys(self.snapshots))
+        return Dataflow(tuple(self.scans), tuple(self.stages), tuple(self.edges), sink_of(plan, edge), snapshots)
+
+    def _stream(self, node: Node) -> _Stream:
+        match node:
+            case Scan():
+                return _scanned(node)
+            case Keyed():
+                edge = self._emit(self._stream(node.input), node.primary_key, 1)
+                return _Stream(node, (edge,), 1, node.schema)
+            case Map():
+                select = tuple((name, expr.sql) for name, expr in node.columns)
+                return self._stream(node.input).then(RowMap(select, node.schema, node.where), node.schema)
+            case Window():
+                return self._stream(node.input).then(windows_step(node), node.schema)
+            case StaticJoinNode():
+                return self._static(node)
+            case Join():
+                return self._join(node)
+            case Aggregate():
+                return self._aggregate(node)
+            case _:
+                raise InternalError(f"no stage for {type(node).__name__}")
+
+    def _static(self, node: StaticJoinNode) -> _Stream:
+        self.snapshots += node.static.relations
+        return self._stream(node.input).then(static_step(node), node.schema)
+
+    def _join(self, join: Join) -> _Stream:
+        left, right = self._stream(join.left), self._stream(join.right)
+        level = 1 + max(left.level, right.level)
+        left_keys, right_keys = (tuple(pair[side] for pair in join.keys) for side in (0, 1))
+        edges = (self._emit(left, left_keys, level), self._emit(right, right_keys, level))
+        return _Stream(join, edges, level, join.schema)
+
+    def _aggregate(self, node: Aggregate) -> _Stream:
+        rows = self._stream(node.input)
+        edge = self._emit(rows, node.by, rows.level + 1)
+        return _Stream(node, (edge,), rows.level + 1, node.schema)
+
+    def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int) -> int:
+        """The edge that the rows of ``stream`` leave by; their scan or stage is complete with it."""
+        edge = Edge(id=len(self.edges), level=level, keys=keys)
+        self.edges.append(edge)
+        source = stream.source
+        if isinstance(source, Scan):
+            self.scans.append(scan_stage(source, stream.transforms, edge.id))
+        else:
+            operator = operator_of(source)
+            clock = (clock_shifts(source) or ()) if isinstance(source, Join) and source.clock else ()
+            self.stages.append(Stage(stream.level, operator, stream.inputs, stream.transforms, edge.id, clock))
+        return edge.id
+
+
+def selection(plan: Output) -> RowMap:
+    """The step that computes the columns of the output, those of its key besides."""
+    columns = (*plan.columns, *plan.hidden)
+    schema = pa.schema([pa.field(name, expr.type) for name, expr in columns])
+    return RowMap(tuple((name, expr.sql) for name, expr in columns), schema)
+
+
+def sink_of(plan: Output, edge: int) -> Sink:
+    return Sink(
+        edge=edge,
+        columns=tuple(name for name, _ in plan.columns),
+        key=plan.key,
+        key_names=plan.key_names,
+        updating=plan.updating or plan.marked,
+        exchanged=plan.exchanged,
+        format=plan.format,
+    )
+
+
+def static_step(node: StaticJoinNode) -> StaticJoin:
+    static = node.static
+    names = ", ".join(quoted(name) for name in static.schema.names)
+    return StaticJoin(
+        relations=static.relations,
+        sql=f"SELECT {names or '1 AS one'} FROM ({static.sql})",
+        schema=static.schema,
+        left_keys=tuple(left for left, _ in node.keys),
+        right_keys=tuple(right for _, right in node.keys),
+        null_safe=node.null_safe,
+        outer=node.kind == JoinKind.LEFT,
+        condition=node.residual,
+        defaults=node.pad == Pad.DEFAULT,
+    )
+
+
+def windows_step(node: Window) -> Windows:
+    return Windows(node.time, node.size_ms, node.slide_ms, node.start, node.end)
+
+
+def _scanned(scan: Scan) -> _Stream:
+    return _Stream(scan, (), 0, scan.schema, (scan_transform(scan), *_versions(scan)))
+
+
+def scan_transform(scan: Scan) -> RowMap:
+    """The first step on decoded rows: internal names, the condition."""
+    declared = {internal: quoted(name) for internal, name in scan.columns}
+    select = tuple((internal, quoted(name)) for internal, name in scan.columns)
+    terms = [substituted(scan.where, declared)] if scan.where is not None else []
+    if scan.records is not None and not scan.deletes:
+        terms.append(f"{quoted(DELTA)} > 0")
+    where = conjunction(terms)
+    on_reject: Literal["drop", "delete"] = "delete" if scan.stream.kind in UPSERTS else "drop"
+    schema = pa.schema([scan.schema.field(internal) for internal, _ in scan.columns])
+    return RowMap(select, schema, where, on_reject)
+
+
+def _versions(scan: Scan) -> tuple[Transform, ...]:
+    """The step that makes versions of deletes too, if they are to count."""
+    if not scan.deletes or scan.watermark is None:
+        return ()
+    return (Versions(scan.internal(scan.watermark.column), scan.internal(TIME), scan.deletes),)
+
+
+def scan_stage(scan: Scan, transforms: tuple[Transform, ...], edge: int) -> ScanStage:
+    return ScanStage(
+        stream=scan.records or scan.stream,
+        topic=scan.topic,
+        columns=tuple(name for _, name in scan.columns),
+        transforms=transforms,
+        edge=edge,
+        watermark=scan.watermark,
+        starts_latest=scan.latest,
+        start_offsets=scan.seek,
+        alias=scan.alias,
+    )

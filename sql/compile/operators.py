@@ -1,0 +1,193 @@
+"""The operator of a join or of groups, and the ports that its rows enter by."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from changelog.errors import InternalError
+from changelog.schema import SEQUENCE, TIME, Kind
+from joins.dataflow.graph import Aggregate as AggregateOperator
+from joins.dataflow.graph import Asof as AsofOperator
+from joins.dataflow.graph import AsofOnce, Band, Bidirectional, Enrichment, LatestOnce, Operator, Range, Temporal
+from joins.dataflow.graph import Keyed as KeyedOperator
+from joins.dataflow.ports import Ingest, Port
+from sql.expressions.evaluate import Condition
+from sql.plan.explain import line
+from sql.plan.nodes import Aggregate, Join, Keyed, Map, Node, Scan, StaticJoin, Strategy, Window
+from sql.plan.ordered import Asof, Version
+from sql.plan.properties import changes, source_of, watermark_at
+from sql.plan.upserts import fused_key, fused_version
+
+_INGEST = {
+    Kind.APPEND: Ingest.APPEND,
+    Kind.UPSERT: Ingest.UPSERT,
+    Kind.CHANGELOG_KV: Ingest.CHANGELOG_KV,
+    Kind.CHANGELOG: Ingest.CHANGELOG,
+}
+
+
+def operator_of(source: Keyed | Join | Aggregate) -> Operator:
+    if isinstance(source, Keyed):
+        port = port_of(source.input, source.primary_key)
+        return KeyedOperator(replace(port, ties_by_arrival=source.by_arrival))
+    if isinstance(source, Aggregate):
+        return _aggregate(source)
+    left = port_of(source.left, tuple(left for left, _ in source.keys))
+    right = port_of(source.right, tuple(right for _, right in source.keys))
+    residual = Condition(source.residual) if source.residual is not None else None
+    match source.strategy:
+        case Strategy.ASOF if source.asof is not None:
+            return _asof_once(source, source.asof, left, right, residual)
+        case Strategy.ASOF_UPDATING if source.asof is not None:
+            return _asof(source, source.asof, left, right)
+        case Strategy.TEMPORAL if source.version is not None:
+            return _temporal(source, source.version, left, right, residual)
+        case Strategy.RANGE if source.band is not None:
+            return _range(source, source.band, left, right, residual)
+        case Strategy.LATEST:
+            limit = source.max_buffered_bytes
+            return LatestOnce(source.kind, left, right, source.pad, limit, source.alignment)
+        case Strategy.BIDIRECTIONAL:
+            return Bidirectional(
+                source.kind, left, right, source.null_safe, residual, source.pad, source.max_buffered_bytes
+            )
+        case Strategy.ENRICHMENT:
+            return Enrichment(
+                source.kind,
+                left,
+                right,
+                source.null_safe,
+                residual,
+                source.pad,
+                source.max_buffered_bytes,
+                source.alignment,
+            )
+    raise InternalError(f"no operator for {line(source)}")
+
+
+def _asof_once(join: Join, asof: Asof, left: Port, right: Port, residual: Condition | None) -> AsofOnce:
+    return AsofOnce(
+        kind=join.kind,
+        left=left,
+        right=right,
+        left_time=asof.left,
+        right_time=asof.right,
+        comparison=asof.comparison,
+        keep_versions=asof.keep_versions,
+        condition=residual,
+        pad=join.pad,
+        max_buffered_bytes=join.max_buffered_bytes,
+        alignment=join.alignment,
+    )
+
+
+def _asof(join: Join, asof: Asof, left: Port, right: Port) -> AsofOperator:
+    return AsofOperator(
+        kind=join.kind,
+        left=left,
+        right=right,
+        left_time=asof.left,
+        right_time=asof.right,
+        comparison=asof.comparison,
+        ties=asof.ties,
+        tolerance=asof.tolerance,
+        null_safe=join.null_safe,
+        pad=join.pad,
+        max_buffered_bytes=join.max_buffered_bytes,
+    )
+
+
+def _temporal(join: Join, version: Version, left: Port, right: Port, residual: Condition | None) -> Temporal:
+    return Temporal(
+        kind=join.kind,
+        left=left,
+        right=right,
+        left_time=version.left,
+        right_time=version.right,
+        deleted=version.deleted,
+        null_safe=join.null_safe,
+        condition=residual,
+        pad=join.pad,
+        max_buffered_bytes=join.max_buffered_bytes,
+    )
+
+
+def _range(join: Join, band: Band, left: Port, right: Port, residual: Condition | None) -> Range:
+    return Range(
+        kind=join.kind,
+        left=left,
+        right=right,
+        band=band,
+        null_safe=join.null_safe,
+        condition=residual,
+        pad=join.pad,
+        max_buffered_bytes=join.max_buffered_bytes,
+        append=join.append,
+        closed=join.closed,
+    )
+
+
+def _aggregate(node: Aggregate) -> AggregateOperator:
+    return AggregateOperator(
+        port=port_of(node.input, node.by),
+        aggregations=node.aggregations,
+        insertions=not changes(node.input),
+        closing=node.closing,
+        closed=node.closed,
+    )
+
+
+def port_of(node: Node, keys: tuple[str, ...]) -> Port:
+    """The port that the rows of ``node`` enter by."""
+    key = fused_key(node)
+    if key is not None:
+        stream = _source(node).stream
+        return Port(
+            node.schema,
+            keys,
+            _INGEST[stream.kind],
+            key,
+            watermark=watermark_at(node),
+            identity=_identity(node, keys),
+            version=fused_version(node),
+            first_stays=stream.first_stays,
+        )
+    source, watermark = source_of(node), watermark_at(node)
+    identity = _identity(node, keys)
+    if source is None:
+        # What was late has been left out where the rows came in; what got past that is taken back by its like.
+        told = replace(watermark, drops_late=False) if watermark is not None else None
+        return Port(node.schema, keys, Ingest.CHANGES, watermark=told)
+    if source.trusted and source.stream.kind != Kind.APPEND and len(identity) == len(node.schema):
+        return Port(node.schema, keys, Ingest.CHANGES)
+    return Port(node.schema, keys, _INGEST[source.stream.kind], watermark=watermark, identity=identity)
+
+
+def _identity(node: Node, keys: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns that tell rows apart: not the time and the place in the topic, which a retraction has of its own."""
+    arrivals = _of_arrival(node) - set(keys)
+    return tuple(name for name in node.schema.names if name not in arrivals)
+
+
+def _of_arrival(node: Node) -> set[str]:
+    """The columns that are, or are computed from, the time and the place of a record in the topic."""
+    match node:
+        case Scan():
+            return {internal for internal, name in node.columns if name in (TIME, SEQUENCE)}
+        case Map():
+            below = _of_arrival(node.input)
+            return {name for name, expr in node.columns if below & set(expr.columns)}
+        case Window():
+            below = _of_arrival(node.input)
+            return below | {node.start, node.end} if node.time in below else below
+        case StaticJoin():
+            return _of_arrival(node.input)
+        case _:
+            return set()
+
+
+def _source(node: Node) -> Scan:
+    found = source_of(node)
+    if found is None:
+        raise InternalError("upserts come from a scan")
+    return found

@@ -1,0 +1,1 @@
+"""Scalar expressions: translated, analysed, run over Arrow tables by DuckDB."""

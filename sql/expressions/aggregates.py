@@ -1,0 +1,154 @@
+"""Aggregate functions over groups of a stream: from a call in DuckDB SQL to what the operator computes.
+
+    count(*), count(x), sum(x), avg(x), min(x), max(x)      and DISTINCT of each, FILTER (WHERE ..) after each
+    count_if(c)       count(*) FILTER (WHERE c); so sum_if(x, c), avg_if, min_if, max_if, uniq_if
+    uniq(x), uniq_exact(x), count_distinct(x), approx_count_distinct(x)     count(DISTINCT x), exact
+    any(x), any_value(x)                                    min(x): the same whatever the order of rows
+    bool_and(x), every(x), bool_or(x)                       min(x), max(x) of a truth value
+
+A sum of integers has 64 bits: beyond, it is NULL, as is every value that cannot be computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, Unsupported
+from joins.aggregates.group_values import is_ordered
+from joins.dataflow.graph import Fold
+from sql.expressions.evaluate import types_of
+from sql.expressions.functions import function_name, is_aggregate
+from sql.expressions.predicates import text
+
+_FOLDS: dict[type[exp.Expr], Fold] = {
+    exp.Count: Fold.COUNT,
+    exp.ApproxDistinct: Fold.COUNT,
+    exp.CountIf: Fold.COUNT,
+    exp.Sum: Fold.SUM,
+    exp.Avg: Fold.AVG,
+    exp.Min: Fold.MIN,
+    exp.Max: Fold.MAX,
+    exp.AnyValue: Fold.MIN,
+    exp.LogicalAnd: Fold.MIN,
+    exp.LogicalOr: Fold.MAX,
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """``argument``: DuckDB SQL, '' for count(*); ``condition``: what stands in FILTER (WHERE ..), '' for none."""
+
+    fold: Fold
+    argument: str
+    distinct: bool
+    condition: str
+
+    @property
+    def filtered(self) -> str:
+        """The argument, NULL where the condition does not hold: aggregates leave NULLs out."""
+        if not self.condition:
+            return self.argument
+        return f"CASE WHEN {self.condition} THEN {self.argument or '1'} END"
+
+    @property
+    def shown(self) -> str:
+        distinct = "distinct " if self.distinct else ""
+        condition = f" filter ({self.condition})" if self.condition else ""
+        return f"{self.fold.value}({distinct}{self.argument or '*'}){condition}"
+
+
+def calls(expression: exp.Expr) -> Iterator[exp.Expr]:
+    """The aggregates of an expression, each with its FILTER; those of subqueries and window functions apart."""
+    for node in expression.walk(prune=lambda node: is_call(node) or isinstance(node, exp.Query | exp.Window)):
+        if is_call(node):
+            yield node
+
+
+def is_call(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate, with its FILTER where it has one."""
+    inner = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
+    return isinstance(inner, exp.Expr) and is_aggregate(inner)
+
+
+def call_of(node: exp.Expr, place: str) -> Call:
+    """The call at a node of DuckDB SQL. Raises Unsupported for a function that is none of the above."""
+    condition = ""
+    if isinstance(node, exp.Filter):
+        condition, node = text(node.expression.this), node.this
+    fold = _FOLDS.get(type(node))
+    if fold is None:
+        raise _unknown(node, place)
+    inner = node.this
+    distinct = isinstance(node, exp.ApproxDistinct)
+    if isinstance(inner, exp.Distinct):
+        distinct = True
+        inner = inner.expressions[0] if len(inner.expressions) == 1 else inner
+    if isinstance(inner, exp.Distinct) or node.expressions:
+        raise Unsupported(
+            f"{fold.value} takes one argument over streams", where=place, fix="count(DISTINCT concat(a, '/', b))"
+        )
+    if isinstance(node, exp.CountIf):
+        condition = f"({condition}) AND ({text(inner)})" if condition else text(inner)
+        return Call(fold, "", False, condition)
+    argument = "" if inner is None or isinstance(inner, exp.Star) else text(inner)
+    _refuse_nested(inner, place)
+    return Call(fold, argument, distinct and fold not in (Fold.MIN, Fold.MAX), condition)
+
+
+def _refuse_nested(argument: exp.Expr | None, place: str) -> None:
+    nested = None if argument is None else next(calls(argument), None)
+    if nested is not None:
+        raise Unsupported(
+            f"{function_name(nested) or text(nested)} stands within another aggregate",
+            where=place,
+            fix="aggregate in a subquery first: SELECT max(n) FROM (SELECT k, count() AS n FROM t GROUP BY k)",
+        )
+
+
+def _unknown(node: exp.Expr, place: str) -> Unsupported:
+    name = function_name(node) or node.sql_name().lower() if isinstance(node, exp.Func) else text(node)
+    return Unsupported(
+        f"the aggregate {name} over streams is not supported in this release",
+        where=place,
+        fix="count, sum, avg, min, max, each with DISTINCT and FILTER; or aggregate the content of a view: "
+        f"SELECT {name}(..) FROM table(view) GROUP BY ..",
+    )
+
+
+def types(call: Call, schema: pa.Schema, place: str) -> tuple[pa.DataType, pa.DataType]:
+    """The type in which the argument is handed over, and that of the result.
+
+    Raises SqlError for an argument that the aggregate is not made for.
+    """
+    (kind,) = types_of(schema, [call.filtered], place)
+    match call.fold:
+        case Fold.COUNT:
+            return kind, pa.int64()
+        case Fold.MIN | Fold.MAX if is_ordered(kind):
+            return kind, kind
+        case Fold.SUM | Fold.AVG if _is_summed(kind):
+            summed = _as_summed(kind)
+            return summed, _sum_of(summed) if call.fold is Fold.SUM else pa.float64()
+    fix = f"{call.fold.value}(CAST(x AS ..)) of another type"
+    raise SqlError(f"{call.fold.value} is not made for {kind}", where=place, fix=fix)
+
+
+def _is_summed(kind: pa.DataType) -> bool:
+    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal128(kind)
+    return bool(number or pa.types.is_boolean(kind))
+
+
+def _as_summed(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_decimal(kind) or kind == pa.uint64():
+        return kind
+    return pa.float64() if pa.types.is_floating(kind) else pa.int64()
+
+
+def _sum_of(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_decimal(kind):
+        return pa.decimal128(38, kind.scale)
+    return kind if pa.types.is_floating(kind) else pa.int64()

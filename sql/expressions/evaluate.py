@@ -1,0 +1,223 @@
+"""Scalar SQL over Arrow tables: the projections, filters and static joins of a query, run by DuckDB.
+
+Expressions are DuckDB SQL with the columns of the edge as quoted names; ``sql.expressions.functions`` makes them from
+the user's. A step costs nothing where it only picks and renames. An expression that fails on a row (a text that is no
+number, an overflow) is NULL for that row: one bad value does not stop a query.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlglot
+from sqlglot import exp
+
+from changelog.changes import DELTA, DELTA_TYPE
+from changelog.errors import SqlError, UnknownName
+from joins.dataflow.ports import Transform
+from sql.expressions.trailing_columns import carried
+
+_local = threading.local()
+
+VALUE_FAULTS = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
+"""What DuckDB raises for a value, as opposed to a statement, that does not fit."""
+
+
+def connection() -> duckdb.DuckDBPyConnection:
+    """This thread's DuckDB: one thread, so that rows keep their order; UTC, so that a result is the same everywhere."""
+    found: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
+    if found is None:
+        found = duckdb.connect(config={"threads": 1})
+        found.execute("SET TimeZone = 'UTC'")
+        _local.connection = found
+    return found
+
+
+def run(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The result of a query over named tables."""
+    session = connection()
+    for name, table in tables.items():
+        session.register(name, table)
+    try:
+        return session.sql(sql).to_arrow_table()
+    finally:
+        for name in tables:
+            session.unregister(name)
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+@lru_cache(maxsize=4096)
+def columns_of(sql: str) -> tuple[str, ...]:
+    """The columns that an expression reads, in order of appearance."""
+    names = (column.name for column in sqlglot.parse_one(sql, read="duckdb").find_all(exp.Column, bfs=False))
+    return tuple(dict.fromkeys(names))
+
+
+def plain_column(sql: str) -> str | None:
+    """The column that an expression merely names, if that is all it does."""
+    if not (sql.startswith('"') and sql.endswith('"')):
+        return None
+    name = sql[1:-1].replace('""', "\0")
+    return None if '"' in name else name.replace("\0", '"')
+
+
+def readable(sql: str) -> str:
+    """DuckDB SQL without the quotes around internal names, on one line."""
+    return " ".join(sql.replace('"', "").split())
+
+
+def evaluate(rows: pa.Table, sqls: Sequence[str]) -> list[pa.ChunkedArray]:
+    """One array per expression, with a value for each row; a value that cannot be computed is NULL."""
+    if not sqls:
+        return []
+    needed = list(dict.fromkeys(name for sql in sqls for name in columns_of(sql)))
+    # A table without columns has no length: constants are evaluated beside any column.
+    narrow = rows.select(needed or rows.column_names[-1:])
+    try:
+        result = run(f"SELECT {', '.join(_numbered(sqls))} FROM rows_of_edge", {"rows_of_edge": narrow})
+    except VALUE_FAULTS:
+        tried = [f"TRY({sql})" for sql in sqls]
+        result = run(f"SELECT {', '.join(_numbered(tried))} FROM rows_of_edge", {"rows_of_edge": narrow})
+    return list(result.columns)
+
+
+def _numbered(sqls: Sequence[str]) -> list[str]:
+    return [f"({sql}) AS c{index}" for index, sql in enumerate(sqls)]
+
+
+def types_of(schema: pa.Schema, sqls: Sequence[str], place: str = "") -> list[pa.DataType]:
+    """The type of each expression over rows of ``schema``; a plain column keeps its own.
+
+    Raises UnknownName for a function that DuckDB does not have, SqlError for one that does not fit its arguments.
+    """
+    return [_type_of(schema, sql, place) for sql in sqls]
+
+
+def _type_of(schema: pa.Schema, sql: str, place: str) -> pa.DataType:
+    plain = plain_column(sql)
+    if plain is not None:
+        return schema.field(plain).type
+    needed = columns_of(sql)
+    rows = pa.schema([schema.field(name) for name in needed] or [pa.field(DELTA, DELTA_TYPE)]).empty_table()
+    try:
+        kind = run(f"SELECT ({sql}) AS c0 FROM rows_of_edge", {"rows_of_edge": rows}).schema.field(0).type
+    except duckdb.CatalogException as fault:
+        raise UnknownName(_first_line(fault), where=place, fix=_did_you_mean(fault)) from None
+    except duckdb.Error as fault:
+        raise SqlError(_first_line(fault), where=place, fix="check the types, or write CAST(x AS type)") from None
+    # DuckDB has a NULL type; a column has none.
+    return pa.int32() if pa.types.is_null(kind) else kind
+
+
+def _first_line(fault: duckdb.Error) -> str:
+    line = str(fault).split("\n")[0]
+    return line.split("Error: ", 1)[-1].replace('"', "")
+
+
+def _did_you_mean(fault: duckdb.Error) -> str:
+    found = re.search(r'Did you mean "([^"]+)"', str(fault))
+    return f"did you mean {found.group(1)}?" if found else "docs/functions.md lists the functions"
+
+
+def common_type(left: pa.DataType, right: pa.DataType, comparison: str, place: str) -> pa.DataType:
+    """The type in which values of both can be compared: numbers with numbers, instants with instants."""
+    if left == right:
+        return left
+    if family(left) != family(right):
+        raise SqlError(
+            f"{comparison.replace(chr(34), '')} compares {left} with {right}",
+            where=place,
+            fix="write CAST(x AS type) on one side",
+        )
+    schema = pa.schema([pa.field("l", left), pa.field("r", right)])
+    return _type_of(schema, 'CASE WHEN true THEN "l" ELSE "r" END', place)
+
+
+def family(kind: pa.DataType) -> str:
+    """Equal for types whose values can be compared, and written for one another."""
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        return "instant"
+    return str(kind)
+
+
+def mask(rows: pa.Table, sql: str) -> npt.NDArray[np.bool_]:
+    """Where the condition holds; NULL counts as false."""
+    if rows.num_rows == 0:
+        return np.zeros(0, dtype=np.bool_)
+    (held,) = evaluate(rows, [sql])
+    result: npt.NDArray[np.bool_] = pc.fill_null(held.cast(pa.bool_()), False).to_numpy()
+    return result
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A predicate over the rows of an edge, as DuckDB SQL."""
+
+    sql: str
+
+    def __call__(self, rows: pa.Table) -> npt.NDArray[np.bool_]:
+        return mask(rows, self.sql)
+
+
+@dataclass(frozen=True)
+class RowMap:
+    """Rows that pass ``where``, each with its columns computed anew.
+
+    select     the columns of the result, each with its expression over the columns of the input
+    schema     the types of the result: the same for every batch, empty or all NULL
+    where      a condition over the input; NULL rejects
+    on_reject  'drop', or 'delete' for upserts: a row that no longer passes takes its predecessor with it, so it
+               becomes a delete of its primary key
+
+    ``arrival``, where present, and ``delta`` are carried over.
+    """
+
+    select: tuple[tuple[str, str], ...]
+    schema: pa.Schema
+    where: str | None = None
+    on_reject: Literal["drop", "delete"] = "drop"
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        if self.where is not None:
+            rows = self._reject(rows, mask(rows, self.where))
+        return self._project(rows)
+
+    def bound(self, snapshots: Mapping[str, pa.Table]) -> Transform:
+        return self
+
+    def _reject(self, rows: pa.Table, passed: npt.NDArray[np.bool_]) -> pa.Table:
+        if passed.all():
+            return rows
+        if self.on_reject == "drop":
+            return rows.filter(pa.array(passed))
+        deltas = np.where(passed, rows.column(DELTA).to_numpy(), -1).astype(np.int32)
+        position = rows.schema.get_field_index(DELTA)
+        return rows.set_column(position, rows.schema.field(position), pa.array(deltas, DELTA_TYPE))
+
+    def _project(self, rows: pa.Table) -> pa.Table:
+        computed = [(name, sql) for name, sql in self.select if plain_column(sql) is None]
+        values = dict(zip((name for name, _ in computed), evaluate(rows, [sql for _, sql in computed]), strict=True))
+        arrays = []
+        for (name, sql), field in zip(self.select, self.schema, strict=True):
+            array = values[name] if name in values else rows.column(plain_column(sql))
+            arrays.append(array if array.type == field.type else pc.cast(array, field.type, safe=False))
+        fields = list(self.schema)
+        for name in carried(rows):
+            arrays.append(rows.column(name))
+            fields.append(rows.schema.field(name))
+        return pa.table(arrays, schema=pa.schema(fields))

@@ -1,0 +1,169 @@
+"""Sums of columns and constants: what an inequality comes to, whichever way round it is written.
+
+``l.t <= r.t + INTERVAL '1' MINUTE``, ``date_diff('second', l.t, r.t) <= 60`` and ``r.t - l.t >= - INTERVAL '60 s'``
+are one and the same: ``l.t - r.t - 60000000 <= 0``. Instants and lengths of time count in microseconds, dates as their
+midnight, whole numbers as they are. Lengths without a fixed size (months) are no part of a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError
+from sql.expressions.evaluate import types_of
+from sql.expressions.functions import function_name
+from sql.expressions.predicates import parsed, text
+from sql.syntax.intervals import milliseconds, unit_ms
+
+_OPERATORS: Mapping[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}
+
+
+@dataclass(frozen=True)
+class Sum:
+    """``terms``: expression -> its coefficient, never 0; the expressions are instants, dates or whole numbers."""
+
+    terms: Mapping[str, Fraction] = field(default_factory=dict)
+    constant: Fraction = Fraction(0)
+
+    def plus(self, other: Sum, sign: int = 1) -> Sum:
+        added = dict(self.terms)
+        for name, coefficient in other.terms.items():
+            added[name] = added.get(name, Fraction(0)) + sign * coefficient
+        kept = {name: coefficient for name, coefficient in added.items() if coefficient}
+        return Sum(kept, self.constant + sign * other.constant)
+
+    def times(self, factor: Fraction) -> Sum:
+        scaled = {name: coefficient * factor for name, coefficient in self.terms.items() if factor}
+        return Sum(scaled, self.constant * factor)
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """``sum <operator> 0``; the operator is >, >=, <, <= or =."""
+
+    sum: Sum
+    operator: str
+
+
+def inequality(term: str, schema: pa.Schema) -> Inequality | None:
+    """What a condition over columns of ``schema`` says; None where it compares no sums."""
+    tree = parsed(term).unnest()
+    operator = _OPERATORS.get(type(tree))
+    if operator is None or not isinstance(tree, exp.Binary):
+        return None
+    left, right = summed(tree.left, schema), summed(tree.right, schema)
+    return None if left is None or right is None else Inequality(left.plus(right, -1), operator)
+
+
+def summed(node: exp.Expr, schema: pa.Schema) -> Sum | None:
+    """The expression over columns of ``schema`` as a sum; None if it is none."""
+    match node:
+        case exp.Paren():
+            return summed(node.this, schema)
+        case exp.Neg():
+            return _scaled(summed(node.this, schema), Fraction(-1))
+        case exp.Add() | exp.Sub():
+            return _added(node, schema) or _whole(node, schema)
+        case exp.Mul():
+            return _product(node, schema) or _whole(node, schema)
+        case exp.Div():
+            divisor = _number(node.expression)
+            return _scaled(summed(node.this, schema), 1 / divisor) if divisor else None
+        case exp.Literal():
+            number = _number(node)
+            return None if number is None else Sum(constant=number)
+        case exp.Interval():
+            return _length(milliseconds(node))
+        case exp.Cast():
+            return _cast(node, schema)
+    return _call(node, schema) or _whole(node, schema)
+
+
+def _scaled(found: Sum | None, factor: Fraction) -> Sum | None:
+    return None if found is None else found.times(factor)
+
+
+def _added(node: exp.Binary, schema: pa.Schema) -> Sum | None:
+    left, right = summed(node.left, schema), summed(node.right, schema)
+    if left is None or right is None:
+        return None
+    return left.plus(right, -1 if isinstance(node, exp.Sub) else 1)
+
+
+def _product(node: exp.Binary, schema: pa.Schema) -> Sum | None:
+    left, right = _number(node.left), _number(node.right)
+    if left is not None:
+        return _scaled(summed(node.right, schema), left)
+    return _scaled(summed(node.left, schema), right) if right is not None else None
+
+
+def _call(node: exp.Expr, schema: pa.Schema) -> Sum | None:
+    """``epoch_us(t)`` is the instant itself; ``to_seconds(5)`` a length of time."""
+    name = function_name(node)
+    if name == "epoch_us":
+        return _instant(node.expressions[0] if isinstance(node, exp.Anonymous) else node.this, schema)
+    if name.startswith("to_") and isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
+        count, scale = _number(node.expressions[0]), unit_ms(name.removeprefix("to_"))
+        if count is not None and scale is not None:
+            return Sum(constant=count * Fraction(scale) * 1000)
+    return None
+
+
+def _cast(node: exp.Cast, schema: pa.Schema) -> Sum | None:
+    """An instant stays what it is as another kind of timestamp."""
+    kinds = (_type_of(text(node), schema), _type_of(text(node.this), schema))
+    if all(kind is not None and pa.types.is_timestamp(kind) for kind in kinds):
+        return summed(node.this, schema)
+    return _whole(node, schema)
+
+
+def _instant(node: exp.Expr, schema: pa.Schema) -> Sum | None:
+    """A date counts here, and only here: beside a whole number, of days, it would be counted in another unit."""
+    kind = _type_of(text(node), schema)
+    if kind is not None and pa.types.is_date(kind):
+        return Sum({text(node): Fraction(1)})
+    return summed(node, schema)
+
+
+def _whole(node: exp.Expr, schema: pa.Schema) -> Sum | None:
+    """An expression that is an instant or a whole number, taken as it is."""
+    kind = _type_of(text(node), schema)
+    if kind is None or not (pa.types.is_timestamp(kind) or _fits(kind)):
+        return None
+    return Sum({text(node): Fraction(1)})
+
+
+def _fits(kind: pa.DataType) -> bool:
+    """Whether a whole number of the type, and the distance of two, has a place in 64 bits with a sign."""
+    return bool(pa.types.is_integer(kind)) and kind != pa.uint64()
+
+
+def _type_of(sql: str, schema: pa.Schema) -> pa.DataType | None:
+    try:
+        (kind,) = types_of(schema, [sql])
+    except SqlError:
+        return None
+    return kind
+
+
+def _length(ms: object) -> Sum | None:
+    return None if ms is None else Sum(constant=Fraction(str(ms)) * 1000)
+
+
+def _number(node: exp.Expr) -> Fraction | None:
+    """The value of a literal number; as DuckDB reads it, ``1.5e0`` and ``1.5`` are the same."""
+    node = node.unnest()
+    if isinstance(node, exp.Neg):
+        inner = _number(node.this)
+        return None if inner is None else -inner
+    if not isinstance(node, exp.Literal) or node.is_string:
+        return None
+    try:
+        return Fraction(str(node.this))
+    except ValueError:
+        return None

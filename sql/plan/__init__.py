@@ -1,0 +1,1 @@
+"""The logical plan: its nodes, what is true of them, their text."""

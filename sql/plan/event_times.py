@@ -1,0 +1,155 @@
+"""From a column back to the event time that it follows, and the watermark from there to the column.
+
+Event times come from a scan; or from an operator that lets rows go in time: groups whose windows close, and a range
+join whose rows stay, which have a watermark of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import pyarrow as pa
+
+from joins.dataflow.ports import Watermark
+from sql.expressions.evaluate import plain_column, quoted
+from sql.expressions.linear import summed
+from sql.expressions.predicates import parsed, substituted
+from sql.plan.nodes import Aggregate, Expr, Join, Map, Node, Scan, StaticJoin, Strategy, Window
+from sql.plan.properties import changes, watermark_at
+
+_MS = 1_000
+"""Microseconds in the unit of watermarks."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A column that follows ``column`` of ``scan``, which has this declared name.
+
+    shift  the column is not less than its origin and this, in microseconds, or the number itself
+    """
+
+    scan: Scan
+    column: str
+    shift: Fraction
+
+    @property
+    def type(self) -> pa.DataType:
+        return self.scan.schema.field(self.scan.internal(self.column)).type
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is a whole number rather than a time."""
+        return bool(pa.types.is_integer(self.type))
+
+    @property
+    def shift_units(self) -> int:
+        """``shift`` in the unit of watermarks: ms, or the number itself."""
+        return int(self.shift // (1 if self.whole else _MS))
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A column that follows ``column`` of an operator whose rows leave in time; ``shift`` as in ``Origin``."""
+
+    node: Aggregate | Join
+    column: str
+    shift: Fraction
+
+    @property
+    def watermark(self) -> Watermark | None:
+        """That of the rows that leave the operator, over ``column``."""
+        if isinstance(self.node, Join):
+            return watermark_at(replace(self.node, clock=self.column))
+        return watermark_at(self.node)
+
+    @property
+    def shift_units(self) -> int:
+        whole = pa.types.is_integer(self.node.schema.field(self.column).type)
+        return int(self.shift // (1 if whole else _MS))
+
+
+def origin_of(node: Node, sql: str) -> Origin | None:
+    """Where the values of an expression over ``node`` come from; None if not from one column of a scan, plus or minus
+    a constant. ``window_start`` is later than the time of its row less the size of the window, ``window_end`` later
+    than that time; both in whole milliseconds.
+    """
+    found = _followed(node, sql)
+    return found if isinstance(found, Origin) else None
+
+
+def passage_of(node: Node, sql: str) -> Passage | None:
+    """As ``origin_of``, where the values come from an operator whose rows leave in time."""
+    found = _followed(node, sql)
+    return found if isinstance(found, Passage) else None
+
+
+def _followed(node: Node, sql: str) -> Origin | Passage | None:
+    found = _column_of(sql, node)
+    if found is None:
+        return None
+    name, shift = found
+    below: Origin | Passage | None = None
+    match node:
+        case Scan():
+            declared = next((declared for internal, declared in node.columns if internal == name), None)
+            return None if declared is None else Origin(node, declared, shift)
+        case Map():
+            by_column = {column: expr.sql for column, expr in node.columns}
+            below = _followed(node.input, substituted(quoted(name), by_column))
+        case Window() if name in (node.start, node.end):
+            below = _followed(node.input, quoted(node.time))
+            shift += (1 - (node.size_ms if name == node.start else 0)) * _MS
+        case Window() | StaticJoin():
+            below = _followed(node.input, quoted(name)) if name in node.input.schema.names else None
+        case Aggregate() if node.closed and node.closing is not None and name in node.by:
+            below = _passed(node, name, node.closing.column)
+        case Join() if node.strategy == Strategy.RANGE and node.band is not None and not changes(node):
+            below = Passage(node, name, Fraction(0)) if name in (node.band.left, node.band.right) else None
+        case _:
+            return None
+    return None if below is None else replace(below, shift=below.shift + shift)
+
+
+def _passed(node: Aggregate, name: str, closing: str) -> Passage | None:
+    """A key of groups that close by the key ``closing``: it follows that as far as both follow one event time."""
+    first, second = (_followed(node.input, quoted(column)) for column in (name, closing))
+    if first is None or second is None or replace(first, shift=second.shift) != second:
+        return None
+    return Passage(node, closing, first.shift - second.shift)
+
+
+def _column_of(sql: str, node: Node) -> tuple[str, Fraction] | None:
+    """The one column that an expression is, and what it adds to it."""
+    if (plain := plain_column(sql)) is not None:
+        return plain, Fraction(0)
+    found = summed(parsed(sql), node.schema)
+    if found is None or len(found.terms) != 1:
+        return None
+    ((term, coefficient),) = found.terms.items()
+    plain = plain_column(term)
+    return None if plain is None or coefficient != 1 else (plain, found.constant)
+
+
+def with_watermark(node: Node, watermark: Watermark) -> Node:
+    """``node`` with the watermark set at the scan or operator below it, whose column travels up to ``node``."""
+    match node:
+        case Scan():
+            return replace(node, watermark=watermark)
+        case Map():
+            return _carrying(replace(node, input=with_watermark(node.input, watermark)))
+        case Window() | StaticJoin():
+            return replace(node, input=with_watermark(node.input, watermark))
+        case Join():
+            return replace(node, clock=watermark.column)
+        case _:
+            return node
+
+
+def _carrying(node: Map) -> Map:
+    """``node`` with the column of the watermark below it, if it drops that."""
+    below = watermark_at(node.input)
+    if below is None or watermark_at(node) is not None:
+        return node
+    column = Expr.column(below.column, node.input.schema)
+    return replace(node, columns=(*node.columns, (below.column, column)))

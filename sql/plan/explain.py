@@ -1,0 +1,278 @@
+"""EXPLAIN: a plan as a tree of lines, one for each node. The same text for the same query, so a hash of the lines tells
+whether a checkpoint fits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import pyarrow as pa
+
+from changelog.schema import Kind
+from joins.dataflow.graph import Fold
+from joins.dataflow.lookup import Target
+from joins.dataflow.ports import Pad
+from sql.expressions.evaluate import readable
+from sql.plan.nodes import (
+    ORDERED,
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Output,
+    Scan,
+    Static,
+    StaticJoin,
+    Strategy,
+    Window,
+    declared_type,
+)
+from sql.plan.ordered import Sides, alignment_text, asof_state, current, latest_state, temporal_state
+from sql.plan.properties import changes, range_state, source_of, walk, watermark_at
+from sql.plan.state_bounds import band_text, length_text, span_text, watermark_text
+
+_OPERATORS = {
+    Strategy.BIDIRECTIONAL: "Bidirectional",
+    Strategy.RANGE: "Range",
+    Strategy.ENRICHMENT: "Enrichment",
+    Strategy.ASOF: "AsofJoin",
+    Strategy.ASOF_UPDATING: "AsofJoin",
+    Strategy.LATEST: "Latest",
+    Strategy.TEMPORAL: "Temporal",
+}
+
+
+def explain(plan: Output | Node) -> str:
+    """The node's line, and below it its inputs, drawn as branches."""
+    return "\n".join(_lines(plan))
+
+
+def _lines(node: Output | Node) -> list[str]:
+    lines = [line(node)]
+    for position, below in enumerate(node.inputs, start=1):
+        last = position == len(node.inputs)
+        head, *rest = _lines(below)
+        lines.append(("└─ " if last else "├─ ") + head)
+        lines += [("   " if last else "│  ") + text for text in rest]
+    return lines
+
+
+def fingerprint(plan: Output) -> str:
+    """A hash over everything that the state and the output of the query depend on."""
+    text = "\n".join(f"{type(node).__name__} {line(node)} {_types(node)}" for node in walk(plan))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _types(node: Output | Node) -> str:
+    return ", ".join(f"{field.name}: {field.type}" for field in node.schema)
+
+
+def line(node: Output | Node) -> str:
+    """What the node does, of what, with which state and on which engine."""
+    match node:
+        case Output():
+            return _output(node)
+        case Scan() | Static() | LookupTable():
+            return _leaf(node)
+        case Keyed():
+            return _keyed(node)
+        case Map():
+            return _map(node)
+        case Window():
+            return f"Window {'tumble' if node.tumbles else 'hop'}  {node.time}  size {extent(node)}  state: none"
+        case Join():
+            return _join(node)
+        case Aggregate():
+            return _aggregate(node)
+        case StaticJoin():
+            return _static_join(node)
+        case LookupJoin():
+            return _lookup_join(node)
+
+
+def _output(node: Output) -> str:
+    kind = ("Upserts" if node.format == "upsert" else "Changelog") if node.updating or node.marked else "Append"
+    emits = "+1,-1" if node.updating else "+1"
+    key = f"key={','.join(node.key_names)}" if node.key else "key=none"
+    exchange = ["exchange by key"] if node.exchanged else []
+    columns = f"columns={','.join(name for name, _ in node.columns)}"
+    return "  ".join([f"{kind} {node.name}", f"topic={node.topic}", key, columns, f"emits={emits}", *exchange])
+
+
+def _leaf(node: Scan | Static | LookupTable) -> str:
+    match node:
+        case Scan():
+            return _scan(node)
+        case Static():
+            return f"static {node.alias}  table({', table('.join(node.relations)}), read once at the start"
+        case LookupTable():
+            return _lookup_table(node)
+
+
+def _scan(node: Scan) -> str:
+    parts = [f"scan {node.stream.name}" + (f" as {node.alias}" if node.alias != node.stream.name else "")]
+    parts += [f"topic={node.topic}", f"kind={node.stream.kind.value}"]
+    if node.stream.primary_key:
+        parts.append(f"key={','.join(node.stream.primary_key)}")
+    if node.stream.version:
+        stands = "first" if node.stream.first_stays else "last"
+        parts.append(f"version={node.stream.version} (of equals the {stands})")
+    if node.records is not None:
+        parts.append("versions: every record" + (", deletes too" if node.deletes else " but deletes"))
+    parts.append(f"columns={','.join(name for _, name in node.columns) or 'none'}")
+    if node.where is not None:
+        parts.append(f"where {readable(node.where)}")
+    if node.watermark is not None:
+        parts.append(watermark_text(node.watermark, declared_type(node.stream, node.watermark.column)))
+    parts.append(f"from={'latest' if node.latest else node.seek or 'earliest'}")
+    return "  ".join(parts)
+
+
+def _lookup_table(node: LookupTable) -> str:
+    kinds = {Target.DICTIONARY: "dictionary", Target.EXTERNAL: "external table", Target.STREAM: "rows of"}
+    parts = [f"{kinds[node.target]} {node.name}" + (f" as {node.alias}" if node.alias != node.name else "")]
+    parts += [node.kept] if node.kept else []
+    parts += [f"key={','.join(node.primary_key)}"] if node.primary_key else []
+    return "  ".join([*parts, f"columns={','.join(name for _, name in node.columns) or 'none'}"])
+
+
+def _keyed(node: Keyed) -> str:
+    order = "  in order of arrival" if node.by_arrival else ""
+    state = "state: the current row of each key, until it is deleted"
+    return f"Keyed  key={','.join(node.primary_key)}{order}  {state}  engine=spark"
+
+
+def _map(node: Map) -> str:
+    parts = ["Map"] + ([f"where {readable(node.where)}"] if node.where is not None else [])
+    computed = [
+        f"{name} = {readable(expr.sql)}" + (f" as {expr.type}" if expr.plain is not None else "")
+        for name, expr in node.columns
+        if expr.plain is None or (name.startswith("__") and expr.plain != name)
+    ]
+    parts += computed if computed or node.where is not None else [f"columns={','.join(node.schema.names)}"]
+    return "  ".join(parts)
+
+
+def extent(window: Window) -> str:
+    """``60 s``, of HOP ``60 s every 10 s``."""
+    size, slide = (length_text(ms, pa.timestamp("ms")) for ms in (window.size_ms, window.slide_ms))
+    return size if window.tumbles else f"{size} every {slide}"
+
+
+def _join(node: Join) -> str:
+    parts = [f"{_OPERATORS[node.strategy]} {node.kind.value}", f"on={_equalities(node)}"]
+    if node.asof is not None:
+        parts += node.asof.parts(node.left.schema.field(node.asof.left).type)
+    if node.version is not None:
+        parts.append(node.version.text())
+    if node.alignment is not None:
+        parts.append(alignment_text(node.alignment, watermark_at(node.right)))
+    if node.band is not None:
+        parts.append(band_text(node.band, node.band_type))
+    if node.residual is not None:
+        parts.append(f"and {readable(node.residual)}")
+    if node.pad == Pad.DEFAULT:
+        parts.append("unmatched=default")
+    parts += [*_times(node), f"state: {_join_state(node)}"]
+    if node.max_buffered_bytes is not None:
+        parts.append(f"max_buffered_bytes={node.max_buffered_bytes}")
+    return "  ".join([*parts, "engine=spark"])
+
+
+def _equalities(join: Join) -> str:
+    safe = join.null_safe or (False,) * len(join.keys)
+    return ",".join(
+        f"{left}{' is ' if same else '='}{right}" for (left, right), same in zip(join.keys, safe, strict=True)
+    )
+
+
+def _times(join: Join) -> list[str]:
+    """RANGE: when rows leave, and what is known of those that follow."""
+    parts = []
+    if join.closed:
+        parts.append("every row once, when its window is closed")
+    elif join.append:
+        parts.append("unmatched rows once, when nothing can match them any more")
+    if join.clock:
+        parts.append(f"passes on the watermark of {join.clock}")
+    return parts
+
+
+def _join_state(join: Join) -> str:
+    bounds = range_state(join)
+    if bounds is not None:
+        return bounds.text()
+    if join.strategy in ORDERED:
+        return _ordered_state(join)
+    kept = (
+        {"left": join.left, "right": join.right} if join.strategy == Strategy.BIDIRECTIONAL else {"right": join.right}
+    )
+    return ", ".join(f"{side} {current(changes(node))}" for side, node in kept.items())
+
+
+def _ordered_state(join: Join) -> str:
+    left, right = watermark_at(join.left), watermark_at(join.right)
+    sides = Sides(changes(join.left), changes(join.right), left, right)
+    if join.asof is not None:
+        return asof_state(join.asof, join.left.schema.field(join.asof.left).type, sides)
+    return latest_state(join.kind, sides) if join.strategy == Strategy.LATEST else temporal_state(sides)
+
+
+def _aggregate(node: Aggregate) -> str:
+    parts = ["Aggregate", f"by={','.join(node.by) or 'none'}"]
+    parts += [", ".join(one.name for one in node.aggregations)] if node.aggregations else []
+    parts += ["every row once, when its window is closed"] if node.closed else []
+    return "  ".join([*parts, f"state: {_groups_state(node)}", "engine=spark"])
+
+
+def _groups_state(node: Aggregate) -> str:
+    parts = ["one row per group" if node.by else "one row"]
+    parts += [f"all values of {argument}" for argument in _kept_arguments(node)]
+    parts += ["the current rows"] if _checked(node.input) else []
+    return ", ".join(parts) + _groups_bound(node)
+
+
+def _kept_arguments(node: Aggregate) -> tuple[str, ...]:
+    """The arguments whose values are kept one by one."""
+    updates = changes(node.input)
+    extremes = (Fold.MIN, Fold.MAX)
+    kept = [one.argument for one in node.aggregations if one.distinct or (updates and one.fold in extremes)]
+    return tuple(dict.fromkeys(kept))
+
+
+def _checked(node: Node) -> bool:
+    """Whether retractions are compared with the rows they take away: those that are no output of an operator."""
+    scan = source_of(node)
+    return scan is not None and scan.stream.kind != Kind.APPEND and not scan.trusted
+
+
+def _groups_bound(node: Aggregate) -> str:
+    """How far back the groups go that are kept."""
+    watermark = watermark_at(node.input)
+    if node.closing is None or watermark is None:
+        return ""
+    column = node.closing.column
+    span = span_text(watermark.delay_ms - node.closing.shift, node.schema.field(column).type)
+    return f", of the last {span} of {column}"
+
+
+def _static_join(node: StaticJoin) -> str:
+    on = ",".join(f"{left}={right}" for left, right in node.keys) or "every row"
+    residual = [f"and {readable(node.residual)}"] if node.residual is not None else []
+    return "  ".join([f"StaticJoin {node.kind.value}", f"on={on}", *residual, "state: none", "engine=spark"])
+
+
+def _lookup_join(node: LookupJoin) -> str:
+    on = ",".join(f"{left}={node.table.internal(right)}" for left, right in node.keys)
+    parts = [f"Lookup {node.kind.value}", f"on={on}", f"{node.table.name} by {node.index}"]
+    if node.residual is not None:
+        parts.append(f"and {readable(node.residual)}")
+    if node.pad == Pad.DEFAULT:
+        parts.append("unmatched=default")
+    if given := dict(node.padding):
+        parts.append(f"unmatched {', '.join(f'{name}={value!r}' for name, value in given.items())}")
+    state = "memo: what was looked up, per left row" if changes(node.input) else "state: none"
+    return "  ".join([*parts, state, "engine=faust"])

@@ -1,0 +1,428 @@
+"""The nodes of the logical plan of a query: a tree of frozen dataclasses, read by the rules, EXPLAIN and the compiler.
+
+    Output
+    └─ LookupJoin         each row answered once, from what stands there now
+       ├─ Join            Bidirectional, Range, Enrichment, Asof, .., by its strategy
+       │  ├─ Map          computed columns, a filter
+       │  │  └─ Window    TUMBLE or HOP: a row for each window
+       │  │     └─ Scan   a stream under its alias
+       │  └─ Keyed        upserts to changes
+       │     └─ Scan
+       └─ LookupTable     a dictionary, an external table, the rows of a keyed stream
+
+Columns have internal names, ``<alias>.<column>``, hidden ones ``__k0``, ..., unique in the tree. Expressions are
+DuckDB SQL over those names. ``schema`` of a node gives the row columns that leave it; what follows of the nodes below
+it stands in ``sql.plan.properties``, its line of text in ``sql.plan.explain``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import pyarrow as pa
+
+from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, StreamSchema
+from joins.dataflow.graph import Aggregation, Alignment, Band, Closing
+from joins.dataflow.lookup import Target
+from joins.dataflow.ports import JoinKind, Pad, Watermark
+from sql.expressions.evaluate import columns_of, plain_column, quoted
+from sql.plan.ordered import Asof, Version
+from sql.syntax.statements import Index
+from sql.syntax.types import Rules
+
+HIDDEN = "__k"
+"""What the names of columns begin with that only hold a join key."""
+
+
+@dataclass(frozen=True)
+class Expr:
+    """A scalar expression over the columns of a node, as DuckDB SQL, and its type."""
+
+    sql: str
+    type: pa.DataType
+
+    @staticmethod
+    def column(name: str, schema: pa.Schema) -> Expr:
+        return Expr(quoted(name), schema.field(name).type)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return columns_of(self.sql)
+
+    @property
+    def plain(self) -> str | None:
+        """The column that it merely names, if that is all it does."""
+        return plain_column(self.sql)
+
+
+class Strategy(StrEnum):
+    """Which sides a join keeps, and which trigger it."""
+
+    BIDIRECTIONAL = "bidirectional"
+    RANGE = "range"
+    """Bidirectional, of rows near in time; state goes with the watermark."""
+    ENRICHMENT = "enrichment"
+    ASOF = "asof"
+    """One-shot, under Timeplus rules."""
+    ASOF_UPDATING = "asof_updating"
+    LATEST = "latest"
+    TEMPORAL = "temporal"
+    """FOR SYSTEM_TIME AS OF a time of the left row."""
+
+
+ORDERED = (Strategy.ASOF, Strategy.ASOF_UPDATING, Strategy.LATEST, Strategy.TEMPORAL)
+"""Joins that take one right row of many: a condition on it is tested when it has been chosen, so none moves below."""
+ONE_SHOT = (Strategy.ENRICHMENT, Strategy.ASOF, Strategy.LATEST)
+"""Joins that answer a left row once, from what is there when it comes."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """A stream, view or ``changelog(x, k)`` under its alias.
+
+    columns  internal name and declared name of each column that travels
+    where    a condition on internal names, applied before anything else
+    trusted  the changes were made by a query of Dovetail: consistent by construction
+    latest   a fresh start begins at the end of the topic; ``seek`` says where it begins otherwise, if not at the
+             beginning
+    records  the stream as its records are read, where that is not ``stream``: the right side of an ASOF join takes each
+             upsert for a row of its own, a version, and leaves deletes out
+    deletes  with ``records``: a hidden column that is true where the record is a delete; such a version begins at the
+             time of the record. '': deletes are left out
+    stated   the WATERMARK clause of the stream; ``watermark`` is what the query goes by
+    """
+
+    alias: str
+    stream: StreamSchema
+    topic: str
+    rules: Rules
+    columns: tuple[tuple[str, str], ...]
+    where: str | None = None
+    trusted: bool = False
+    latest: bool = False
+    seek: str = ""
+    watermark: Watermark | None = None
+    records: StreamSchema | None = None
+    deletes: str = ""
+    stated: Watermark | None = None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        fields = [pa.field(internal, declared_type(self.stream, name)) for internal, name in self.columns]
+        return pa.schema([*fields, pa.field(self.deletes, pa.bool_())] if self.deletes else fields)
+
+    def internal(self, declared: str) -> str:
+        return next(internal for internal, name in self.columns if name == declared)
+
+
+def declared_type(stream: StreamSchema, name: str) -> pa.DataType:
+    """The type of a declared or reserved column."""
+    declared = {column.name: column.type for column in stream.columns}
+    return declared.get(name) or {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}[name]
+
+
+@dataclass(frozen=True)
+class Static:
+    """A FROM item that does not change: the result of ``sql`` over the tables that ``relations`` name, read at the
+    start.
+    """
+
+    alias: str
+    relations: tuple[str, ...]
+    sql: str
+    schema: pa.Schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Upserts in, changes out, by the primary key; a level of its own. ``by_arrival``: the changes tell when their
+    records came."""
+
+    input: Scan
+    by_arrival: bool = False
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.input.schema
+
+    @property
+    def primary_key(self) -> tuple[str, ...]:
+        return tuple(self.input.internal(name) for name in self.input.stream.primary_key)
+
+
+@dataclass(frozen=True)
+class Map:
+    """The rows of ``input`` that pass ``where``, with ``columns`` computed from them."""
+
+    input: Node
+    columns: tuple[tuple[str, Expr], ...]
+    where: str | None = None
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(name, expr.type) for name, expr in self.columns])
+
+
+@dataclass(frozen=True)
+class Window:
+    """TUMBLE or HOP: each row of ``input`` once for every window that holds its ``time``, with the columns ``start``
+    and ``end`` of this window. Windows begin at multiples of ``slide_ms`` since the epoch and hold their start, not
+    their end. A row without a time is in none.
+    """
+
+    input: Node
+    time: str
+    size_ms: int
+    slide_ms: int
+    start: str
+    end: str
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def tumbles(self) -> bool:
+        """Whether a row is in one window."""
+        return self.size_ms == self.slide_ms
+
+    @property
+    def schema(self) -> pa.Schema:
+        kind = self.input.schema.field(self.time).type
+        return pa.schema([*self.input.schema, pa.field(self.start, kind), pa.field(self.end, kind)])
+
+
+@dataclass(frozen=True)
+class Join:
+    """Two streams, joined by equality of ``keys`` (pairs left, right) and ``residual``.
+
+    Before the rule ``join_keys`` has run, the whole condition stands in ``on``, conjunct by conjunct.
+    """
+
+    kind: JoinKind
+    strategy: Strategy
+    left: Node
+    right: Node
+    on: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+    null_safe: tuple[bool, ...] = ()
+    residual: str | None = None
+    asof: Asof | None = None
+    band: Band | None = None
+    version: Version | None = None
+    alignment: Alignment | None = None
+    append: bool = False
+    """RANGE: padded rows leave once, when nothing can match them any more."""
+    closed: bool = False
+    """RANGE: every row leaves once, when its time is behind the watermark (EMIT ON WINDOW CLOSE)."""
+    clock: str = ""
+    """RANGE: the column of the band whose watermark goes on with the rows that leave."""
+    pad: Pad = Pad.NULL
+    max_buffered_bytes: int | None = None
+    place: str = ""
+    """Where it is written, for errors."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of SEMI and ANTI the left columns alone."""
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return self.left.schema
+        return pa.schema([*self.left.schema, *self.right.schema])
+
+    @property
+    def band_type(self) -> pa.DataType:
+        """RANGE: the type of both columns of the band."""
+        return self.left.schema.field(self.band.left).type if self.band is not None else pa.null()
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """Groups of the rows of ``input`` that agree in the columns ``by``: these, and what is made of the rows of each.
+
+    closing   groups go when the watermark has passed them; its column is one of ``by``
+    closed    a row leaves once, when its group goes (EMIT ON WINDOW CLOSE)
+    """
+
+    input: Node
+    by: tuple[str, ...]
+    aggregations: tuple[Aggregation, ...]
+    closing: Closing | None = None
+    closed: bool = False
+    place: str = ""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> pa.Schema:
+        keys = [self.input.schema.field(name) for name in self.by]
+        return pa.schema([*keys, *(pa.field(one.name, one.type) for one in self.aggregations)])
+
+
+@dataclass(frozen=True)
+class StaticJoin:
+    """A stream joined with a table that does not change; no state."""
+
+    kind: JoinKind
+    input: Node
+    static: Static
+    on: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+    null_safe: tuple[bool, ...] = ()
+    residual: str | None = None
+    pad: Pad = Pad.NULL
+    place: str = ""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input, self.static)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([*self.input.schema, *self.static.schema])
+
+
+class Cover(StrEnum):
+    """What the equalities of a lookup join must cover of the columns that it asks by."""
+
+    KEY = "the primary key, exactly"
+    """Dictionaries."""
+    ANY = "any columns"
+    """Tables of other databases."""
+    PREFIX = "the primary key, a prefix of it, or of an index"
+    """Direct joins."""
+    INDEXED = "the whole primary key, or a prefix of an index"
+    """Process-time temporal joins."""
+
+
+@dataclass(frozen=True)
+class LookupTable:
+    """The right side of a lookup join under its alias. No stream: its changes emit nothing.
+
+    columns      internal and declared name of each column that travels
+    declared     all columns, in the order of a row
+    primary_key  names of the columns that no two rows share; may be none
+    index        the one index that the query names in the place of the table, if it does
+    kept         how the rows are kept, for EXPLAIN
+    """
+
+    alias: str
+    target: Target
+    name: str
+    cover: Cover
+    columns: tuple[tuple[str, str], ...]
+    declared: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    indexes: tuple[Index, ...] = ()
+    index: str = ""
+    kept: str = ""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(internal, self.type_of(name)) for internal, name in self.columns])
+
+    def type_of(self, declared: str) -> pa.DataType:
+        return next(column.type for column in self.declared if column.name == declared)
+
+    def internal(self, declared: str) -> str:
+        return f"{self.alias}.{declared}"
+
+
+@dataclass(frozen=True)
+class LookupJoin:
+    """Rows joined, once and when they come, with those of ``table`` under their key then. INNER or LEFT.
+
+    Before the rule ``join_keys`` has run, the whole condition stands in ``on``, conjunct by conjunct.
+
+    keys     pairs: a column of the input, a declared column of the table
+    index    what serves the lookup
+    padding  values of padded columns that are not as ``pad`` says, by internal name
+    """
+
+    kind: JoinKind
+    input: Node
+    table: LookupTable
+    on: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
+    index: str = ""
+    residual: str | None = None
+    pad: Pad = Pad.NULL
+    padding: tuple[tuple[str, Any], ...] = ()
+    place: str = ""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input, self.table)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([*self.input.schema, *self.table.schema])
+
+    @property
+    def single(self) -> bool:
+        """Whether a row meets at most one row."""
+        key = set(self.table.primary_key)
+        return bool(key) and key <= {name for _, name in self.keys}
+
+
+@dataclass(frozen=True)
+class Output:
+    """What leaves the query: the rows of its topic.
+
+    columns    the output columns, in order
+    hidden     further columns that only make up the Kafka key
+    key        names among both; ``key_names`` as they stand in the record's key
+    updating   rows can be taken back; ``marked`` asks for ``_tp_delta`` even where they cannot
+    """
+
+    name: str
+    topic: str
+    input: Node
+    columns: tuple[tuple[str, Expr], ...]
+    hidden: tuple[tuple[str, Expr], ...]
+    key: tuple[str, ...]
+    key_names: tuple[str, ...]
+    updating: bool
+    exchanged: bool
+    marked: bool = False
+    unique: bool = False
+    """No two rows of the running table share the key."""
+    format: str = "changelog"
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([pa.field(name, expr.type) for name, expr in self.columns])
+
+
+Node = Scan | Static | Keyed | Map | Window | Join | Aggregate | StaticJoin | LookupJoin | LookupTable

@@ -1,0 +1,242 @@
+"""Which columns tell the rows of a node apart, and by which its rows were cut into buckets last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from joins.dataflow.graph import Fold
+from joins.dataflow.ports import JoinKind, Pad
+from sql.expressions.evaluate import columns_of, quoted
+from sql.expressions.predicates import substituted
+from sql.plan.nodes import (
+    HIDDEN,
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Strategy,
+    Window,
+)
+from sql.plan.upserts import UPSERTS
+
+Key = tuple[str, ...]
+
+
+def unique_keys(node: Node) -> list[Key]:
+    """Sets of columns no two rows of the running table share, the shortest first; none is known for a multiset.
+
+    Of a join: the keys of both sides together; those of one side alone where each of its rows meets at most one row of
+    the other, because the other's key is part of the join key.
+    """
+    match node:
+        case Scan():
+            known = node.stream.primary_key if node.stream.kind in UPSERTS or node.trusted else ()
+            travels = {declared for _, declared in node.columns}
+            return [tuple(node.internal(name) for name in known)] if known and set(known) <= travels else []
+        case Keyed():
+            return [node.primary_key]
+        case Map():
+            renamed = _renamed(node)
+            return [tuple(renamed[name] for name in key) for key in unique_keys(node.input) if set(key) <= set(renamed)]
+        case Window():
+            windows = () if node.tumbles else (node.start,)
+            return [(*key, *windows) for key in unique_keys(node.input)]
+        case Aggregate():
+            return [node.by]
+        case Join():
+            return _of_join(node)
+        case LookupJoin():
+            return _of_lookup(node)
+        case StaticJoin() | Static() | LookupTable():
+            return []
+
+
+def _of_lookup(join: LookupJoin) -> list[Key]:
+    """Those of the input, where a row meets at most one; else with the primary key of what it meets."""
+    left = unique_keys(join.input)
+    if join.single:
+        return left
+    travels = {name: internal for internal, name in join.table.columns}
+    key = join.table.primary_key
+    if not key or not set(key) <= set(travels):
+        return []
+    return [tuple(dict.fromkeys(first + tuple(travels[name] for name in key))) for first in left]
+
+
+def _renamed(node: Map) -> Mapping[str, str]:
+    """Input column -> the output column that is it."""
+    return {expr.plain: name for name, expr in reversed(node.columns) if expr.plain is not None}
+
+
+def _of_join(join: Join) -> list[Key]:
+    if join.strategy in (Strategy.ASOF_UPDATING, Strategy.TEMPORAL) or join.kind in (JoinKind.SEMI, JoinKind.ANTI):
+        # A left row leaves once: alone, or with one right row.
+        return unique_keys(join.left)
+    # With defaults for NULLs a padded row of one side may look like one of the other.
+    symmetric = join.strategy in (Strategy.BIDIRECTIONAL, Strategy.RANGE)
+    if not symmetric or (join.kind == JoinKind.FULL and join.pad == Pad.DEFAULT):
+        return []
+    left, right = unique_keys(join.left), unique_keys(join.right)
+    # NULL keys that equal one another are no exception: a primary key column is never NULL.
+    one_right = any(set(key) <= {name for _, name in join.keys} for key in right)
+    one_left = any(set(key) <= {name for name, _ in join.keys} for key in left)
+    found: list[Key] = []
+    if one_right and join.kind in (JoinKind.INNER, JoinKind.LEFT):
+        found += left
+    if one_left and join.kind in (JoinKind.INNER, JoinKind.RIGHT):
+        found += right
+    found += [tuple(dict.fromkeys(first + second)) for first in left for second in right]
+    return sorted(dict.fromkeys(found), key=len)
+
+
+def padded(node: Node) -> set[str]:
+    """The columns that can be NULL in a unique key: those that an outer join fills where a row has no match, those by
+    which rows are grouped.
+    """
+    match node:
+        case Aggregate():
+            return set(node.by) - _never_null(node.input)
+        case Map():
+            below = padded(node.input)
+            return {name for name, expr in node.columns if below & set(expr.columns)}
+        case Window():
+            return padded(node.input)
+        case StaticJoin():
+            return padded(node.input) | (set(node.static.schema.names) if node.kind == JoinKind.LEFT else set())
+        case LookupJoin():
+            return padded(node.input) | (set(node.table.schema.names) if node.kind == JoinKind.LEFT else set())
+        case Join():
+            found = padded(node.left) | padded(node.right)
+            if node.kind in (JoinKind.RIGHT, JoinKind.FULL):
+                found |= set(node.left.schema.names)
+            if node.kind in (JoinKind.LEFT, JoinKind.FULL):
+                found |= set(node.right.schema.names)
+            return found
+        case _:
+            return set()
+
+
+def _never_null(node: Node) -> set[str]:
+    """The columns that are known to have a value in every row."""
+    match node:
+        case Scan():
+            given = {column.name for column in node.stream.columns if not column.nullable}
+            given |= set(node.stream.primary_key if node.stream.kind in UPSERTS else ())
+            return {internal for internal, name in node.columns if name in given}
+        case Keyed() | StaticJoin() | LookupJoin():
+            return _never_null(node.input)
+        case Map():
+            below = _never_null(node.input)
+            return {name for name, expr in node.columns if expr.plain in below}
+        case Window():
+            return _never_null(node.input) | {node.time, node.start, node.end}
+        case Aggregate():
+            counts = {one.name for one in node.aggregations if one.fold is Fold.COUNT}
+            return (_never_null(node.input) & set(node.by)) | counts
+        case Join():
+            return (_never_null(node.left) | _never_null(node.right)) - padded(node)
+        case _:
+            return set()
+
+
+def equals(node: Node) -> dict[str, set[str]]:
+    """Column -> columns that, in a key, can stand for it: the partner in the join key.
+
+    A LEFT join's right column is NULL or equal to its left partner, so the left one stands for it, not the reverse.
+    """
+    match node:
+        case Map():
+            renamed = _renamed(node)
+            below = equals(node.input)
+            return {
+                renamed[name]: {renamed[other] for other in others if other in renamed}
+                for name, others in below.items()
+                if name in renamed
+            }
+        case Window() | StaticJoin():
+            return equals(node.input)
+        case Aggregate():
+            below = equals(node.input)
+            return {name: below[name] & set(node.by) for name in node.by if name in below}
+        case Join():
+            found = {**equals(node.left), **equals(node.right)}
+            for left, right in node.keys:
+                if node.kind in (JoinKind.INNER, JoinKind.LEFT):
+                    found.setdefault(right, set()).add(left)
+                if node.kind in (JoinKind.INNER, JoinKind.RIGHT):
+                    found.setdefault(left, set()).add(right)
+            return found
+        case LookupJoin():
+            # Not the reverse: the database may hold equal what differs here, in letter case.
+            return equals(node.input) | {right: {left} for left, right in _asked(node)}
+        case _:
+            return {}
+
+
+def _asked(join: LookupJoin) -> list[Key]:
+    """The pairs of its key, by internal names, as far as the right column travels."""
+    travels = {name: internal for internal, name in join.table.columns}
+    return [(left, travels[right]) for left, right in join.keys if right in travels]
+
+
+def bucket_key(node: Node) -> tuple[str, ...] | None:
+    """The expressions over the columns of ``node`` by which its rows were cut into buckets; None without a level."""
+    match node:
+        case Keyed():
+            return tuple(quoted(name) for name in node.primary_key)
+        case Aggregate():
+            return tuple(quoted(name) for name in node.by)
+        case Map():
+            below = bucket_key(node.input)
+            return tuple(_above(node, sql) for sql in below) if below is not None else None
+        case Window() | StaticJoin():
+            return bucket_key(node.input)
+        case LookupJoin():
+            return partition_key(node.input)
+        case Join():
+            return tuple(_cut(node.kind, left, right) for left, right in node.keys)
+        case _:
+            return None
+
+
+def partition_key(node: Node) -> tuple[str, ...] | None:
+    """The expressions by which the rows that reach a lookup join lie in partitions, if these are known.
+
+    Those of ``bucket_key``; of a scan its primary key, which is the key of its records.
+    """
+    match node:
+        case Scan() if node.stream.primary_key:
+            travels = {declared for _, declared in node.columns}
+            key = node.stream.primary_key
+            return tuple(quoted(node.internal(name)) if name in travels else "" for name in key)
+        case Map():
+            below = partition_key(node.input)
+            return tuple(_above(node, sql) if sql else "" for sql in below) if below is not None else None
+        case Window() | StaticJoin() | LookupJoin():
+            return partition_key(node.input)
+        case _:
+            return bucket_key(node)
+
+
+def _above(node: Map, sql: str) -> str:
+    """An expression over the input of ``node`` as one over its output; '' where its columns end."""
+    same = next((name for name, expr in node.columns if expr.sql == sql), None)
+    if same is not None:
+        return quoted(same)
+    renamed = _renamed(node)
+    read = columns_of(sql)
+    return substituted(sql, {name: quoted(renamed[name]) for name in read}) if set(read) <= set(renamed) else ""
+
+
+def _cut(kind: JoinKind, left: str, right: str) -> str:
+    """The key that a row was cut by; of two equal ones rather that which is no hidden column."""
+    if kind == JoinKind.FULL:
+        return f"COALESCE({quoted(left)}, {quoted(right)})"
+    by_right = kind == JoinKind.RIGHT or (kind == JoinKind.INNER and left.startswith(HIDDEN))
+    return quoted(right if by_right else left)

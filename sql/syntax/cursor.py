@@ -1,0 +1,212 @@
+"""A cursor over the tokens of one statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NoReturn, TypeVar
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from changelog.errors import SqlError, SyntaxFault
+from changelog.suggest import nearest
+from sql.syntax.faults import fault_at
+
+T = TypeVar("T")
+
+_QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.HEREDOC_STRING})
+
+
+class Cursor:
+    """Reads forward over ``tokens``, those of one statement of ``script``; errors name ``clause`` as the part read."""
+
+    def __init__(self, script: str, tokens: list[Token], clause: str = "") -> None:
+        self.script = script
+        self.tokens = tokens
+        self.index = 0
+        self.clause = clause
+
+    # -- looking --
+
+    @property
+    def done(self) -> bool:
+        return self.index >= len(self.tokens)
+
+    @property
+    def current(self) -> Token | None:
+        return None if self.done else self.tokens[self.index]
+
+    def word(self, ahead: int = 0) -> str:
+        """The word ``ahead`` of the cursor in upper case; '' for a quoted name, a literal, or the end."""
+        at = self.index + ahead
+        if at >= len(self.tokens) or self.tokens[at].token_type in _QUOTED:
+            return ""
+        return " ".join(self.tokens[at].text.upper().split())
+
+    def at(self, *phrases: str) -> bool:
+        """Whether one of ``phrases`` (words apart by blanks) comes next."""
+        return any(self._length(phrase) for phrase in phrases)
+
+    def _length(self, phrase: str) -> int:
+        """The number of tokens that ``phrase`` takes here; 0 where it is not. A token may be two words (ORDER BY)."""
+        words, read, ahead = phrase.split(), 0, 0
+        while read < len(words):
+            here = self.word(ahead).split()
+            if not here or words[read : read + len(here)] != here:
+                return 0
+            read, ahead = read + len(here), ahead + 1
+        return ahead
+
+    @property
+    def at_string(self) -> bool:
+        token = self.current
+        return token is not None and token.token_type == TokenType.STRING
+
+    # -- reading --
+
+    def accept(self, *phrases: str) -> str:
+        """The one of ``phrases`` that comes next, read; else ''."""
+        for phrase in phrases:
+            if length := self._length(phrase):
+                self.index += length
+                return phrase
+        return ""
+
+    def expect(self, *phrases: str, fix: str = "") -> str:
+        found = self.accept(*phrases)
+        if not found:
+            self.fail_expecting(*phrases, fix=fix)
+        return found
+
+    def _like(self, phrases: Iterable[str]) -> str:
+        best = nearest(self.word(), [phrase for phrase in phrases if phrase.isupper()])
+        return f"did you mean {best}?" if best else ""
+
+    def advance(self) -> Token:
+        token = self.current
+        if token is None:
+            self.fail("the statement ends too early")
+        self.index += 1
+        return token
+
+    def name(self, what: str = "a name") -> str:
+        """An identifier, quoted or bare; any keyword will do where a name must stand."""
+        token = self.current
+        if token is None or not is_name(token):
+            self.fail(f"expected {what}, found {self.found}")
+        self.index += 1
+        return token.text
+
+    def path(self, what: str = "a name") -> str:
+        """A name of one part; ``default.x`` and ``public.x`` are x."""
+        first = self.name(what)
+        if self.accept("."):
+            if first.lower() not in ("default", "public"):
+                self.fail(f'there is one database, "default", and no "{first}"', fix=f"write {self.found} alone")
+            return self.name(what)
+        return first
+
+    def dotted(self, what: str = "a setting") -> str:
+        """A name with dots in it, as ``properties.bootstrap.server``."""
+        parts = [self.name(what)]
+        while self.accept("."):
+            parts.append(self.name(what))
+        return ".".join(parts)
+
+    def string(self, what: str = "a string") -> str:
+        if not self.at_string:
+            self.fail(f"expected {what} in single quotes, found {self.found}")
+        return str(self.advance().text)
+
+    def integer(self, what: str = "a whole number") -> int:
+        token = self.current
+        if token is None or token.token_type != TokenType.NUMBER or not token.text.isdigit():
+            self.fail(f"expected {what}, found {self.found}")
+        self.index += 1
+        return int(token.text)
+
+    def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
+        """``item, item, ..`` up to what is no comma."""
+        items = [item()]
+        while self.accept(","):
+            items.append(item())
+        return tuple(items)
+
+    def wrapped(self, item: Callable[[], T]) -> tuple[T, ...]:
+        """``(item, item, ..)``."""
+        self.expect("(")
+        items = self.listed(item)
+        self.expect(")")
+        return items
+
+    def nested(self) -> list[Token]:
+        """The tokens up to the comma or closing bracket that ends this item, brackets within it included."""
+        start, depth = self.index, 0
+        while not self.done:
+            word = self.word()
+            if depth == 0 and word in (",", ")"):
+                break
+            depth += (word in ("(", "[", "{")) - (word in (")", "]", "}"))
+            self.index += 1
+        return self.tokens[start : self.index]
+
+    def nested_until(self, *words: str) -> list[Token]:
+        """As ``nested``, but one of ``words`` ends it too."""
+        start = self.index
+        tokens = self.nested()
+        for count, token in enumerate(tokens[1:], start=1):
+            if token.token_type not in _QUOTED and token.text.upper() in words:
+                self.index = start + count
+                return tokens[:count]
+        return tokens
+
+    def rest(self) -> list[Token]:
+        """All the tokens that are left."""
+        tokens, self.index = self.tokens[self.index :], len(self.tokens)
+        return tokens
+
+    def end(self) -> None:
+        if not self.done:
+            self.fail(f"the statement should end here, found {self.found}")
+
+    # -- failing --
+
+    @property
+    def offset(self) -> int:
+        """Where the cursor stands in the script; past the last token at the end."""
+        token = self.current
+        if token is not None:
+            return int(token.start)
+        return int(self.tokens[-1].end) + 1 if self.tokens else len(self.script)
+
+    @property
+    def found(self) -> str:
+        token = self.current
+        return "the end of the statement" if token is None else self.written(token)
+
+    def written(self, token: Token) -> str:
+        """A token as the script has it; a text is not repeated, as it may be a password in a wrong place."""
+        return "a text" if token.token_type == TokenType.STRING else self.script[token.start : token.end + 1]
+
+    def fail_expecting(self, *phrases: str, fix: str = "") -> NoReturn:
+        self.fail(f"expected {_either(phrases)}, found {self.found}", fix=fix or self._like(phrases))
+
+    def fail(
+        self, what: str, *, fix: str = "", kind: type[SqlError] = SyntaxFault, offset: int | None = None
+    ) -> NoReturn:
+        raise fault_at(
+            self.script, self.offset if offset is None else offset, what, clause=self.clause, fix=fix, kind=kind
+        )
+
+
+def _either(phrases: Sequence[str]) -> str:
+    """``A, B or C``, punctuation in quotes."""
+    shown = [phrase if phrase.isupper() else f'"{phrase}"' for phrase in phrases]
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} or {shown[-1]}"
+
+
+def is_name(token: Token) -> bool:
+    """Whether the token can stand for a name: a quoted identifier, or a word."""
+    if token.token_type == TokenType.IDENTIFIER:
+        return True
+    text: str = token.text
+    return token.token_type not in _QUOTED and bool(text) and (text[0].isalpha() or text[0] == "_")

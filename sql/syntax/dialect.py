@@ -1,0 +1,159 @@
+"""The dialect of queries: ClickHouse's as sqlglot knows it, and what Timeplus and RisingWave add to it.
+
+Only queries and expressions are parsed by sqlglot; the statements around them have a grammar of their own, in
+``sql.syntax.grammar``, over the same tokens. Added here:
+
+- durations written ``10s``, ``2m``, ``1h`` (the same as ``INTERVAL '10' SECOND``);
+- joins in one canonical form, whatever the order of the words: ``Join.method`` is '', 'ASOF', 'LATEST', 'NATURAL' or
+  'ANY', ``Join.side`` is '', 'LEFT', 'RIGHT' or 'FULL', ``Join.kind`` is '', 'INNER', 'OUTER', 'SEMI', 'ANTI' or
+  'CROSS'. ASOF LATEST is LATEST; ALL is the default and leaves no trace;
+- ``FOR SYSTEM_TIME AS OF x`` before or after the alias: ``Table.args["version"]``, an ``exp.Version``;
+- nothing is taken for parsed that was only skipped (sqlglot's ``exp.Command``), and USING takes bare names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any, ClassVar, NoReturn
+
+from sqlglot import exp
+from sqlglot.dialects.clickhouse import ClickHouse
+from sqlglot.errors import ParseError
+from sqlglot.parsers.clickhouse import ClickHouseParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+DURATION = re.compile(r"(\d+)(ns|us|ms|s|m|h|d|w|M|q|y)")
+DURATION_UNITS = {
+    "ns": "NANOSECOND",
+    "us": "MICROSECOND",
+    "ms": "MILLISECOND",
+    "s": "SECOND",
+    "m": "MINUTE",
+    "h": "HOUR",
+    "d": "DAY",
+    "w": "WEEK",
+    "M": "MONTH",
+    "q": "QUARTER",
+    "y": "YEAR",
+}
+
+_KINDS = frozenset({"INNER", "OUTER", "SEMI", "ANTI", "CROSS"})
+_SIDES = frozenset({"LEFT", "RIGHT", "FULL"})
+_METHODS = frozenset({"ASOF", "LATEST", "NATURAL", "ANY", "ALL"})
+_JOIN_WORDS = _KINDS | _SIDES | _METHODS
+
+
+class QueryFault(ParseError):
+    """A parse error that knows its token: the one it is about, or the last one where the text ends too early."""
+
+    def __init__(self, description: str, token: Token, at_end: bool) -> None:
+        super().__init__(description)
+        self.description = description
+        self.token = token
+        self.at_end = at_end
+
+
+class DovetailTokenizer(ClickHouse.Tokenizer):
+    """ClickHouse's tokens; no statement is swallowed whole, and PRIMARY KEY is two words like any others."""
+
+    COMMANDS: ClassVar[set[TokenType]] = set()
+    KEYWORDS: ClassVar[dict[str, TokenType]] = {
+        **{word: kind for word, kind in ClickHouse.Tokenizer.KEYWORDS.items() if word not in ("PRIMARY KEY", "SYSTEM")},
+        "LOW_CARDINALITY": TokenType.LOWCARDINALITY,
+        "FIXED_STRING": TokenType.FIXEDSTRING,
+    }
+
+
+def with_intervals(tokens: list[Token]) -> list[Token]:
+    """``10s`` becomes ``INTERVAL '10' SECOND``; after a dot or AS it is a name."""
+    expanded: list[Token] = []
+    for token in tokens:
+        duration = DURATION.fullmatch(token.text) if token.token_type == TokenType.VAR else None
+        if duration is None or (expanded and expanded[-1].token_type in (TokenType.DOT, TokenType.ALIAS)):
+            expanded.append(token)
+            continue
+        count, unit = duration.groups()
+        for kind, text in (
+            (TokenType.INTERVAL, "INTERVAL"),
+            (TokenType.STRING, count),
+            (TokenType.VAR, DURATION_UNITS[unit]),
+        ):
+            expanded.append(Token(kind, text, token.line, token.col, token.start, token.end))
+    return expanded
+
+
+class DovetailParser(ClickHouseParser):
+    """Queries and expressions; every error is a ``QueryFault``."""
+
+    def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+        return super().parse(with_intervals(raw_tokens), sql)
+
+    def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
+        raise QueryFault(message, token or self._curr or self._tokens[-1], at_end=not (token or self._curr))
+
+    def _parse_command(self) -> NoReturn:
+        self.raise_error("not a query", self._prev)
+
+    def _parse_as_command(self, start: Token) -> NoReturn:
+        self.raise_error("not a query", start)
+
+    def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
+        if self._at_join_words():
+            return None
+        return super()._parse_table_alias(alias_tokens=alias_tokens)
+
+    def _at_join_words(self) -> bool:
+        """Whether the words from here on lead up to JOIN: then the first is no alias (``l LATEST JOIN r``)."""
+        for token in self._tokens[self._index :]:
+            if token.token_type == TokenType.JOIN:
+                return True
+            if token.text.upper() not in _JOIN_WORDS:
+                return False
+        return False
+
+    def _parse_join_parts(self) -> tuple[Token | None, Token | None, Token | None]:
+        if not self._at_join_words():
+            return None, None, None
+        method: Token | None = None
+        side: Token | None = None
+        kind: Token | None = None
+        while self._curr.token_type != TokenType.JOIN:
+            word = self._curr.text.upper()
+            if word in _SIDES:
+                side = self._once(side)
+            elif word in _KINDS:
+                kind = self._once(kind)
+            elif word != "ALL":
+                method = (
+                    self._curr if method and {word, method.text.upper()} == {"ASOF", "LATEST"} else self._once(method)
+                )
+                if method.text.upper() == "ASOF" and self._prev and self._prev.text.upper() == "LATEST":
+                    method = self._prev
+            self._advance()
+        return method, side, kind
+
+    def _once(self, earlier: Token | None) -> Token:
+        if earlier is not None:
+            self.raise_error(f"{earlier.text.upper()} and {self._curr.text.upper()} cannot stand before one JOIN")
+        return self._curr
+
+    def _parse_using_identifiers(self) -> list[exp.Expr]:
+        names = self._parse_wrapped_csv(self._parse_column, optional=True)
+        for name in names:
+            if not isinstance(name, exp.Column) or name.table:
+                self.raise_error(f"USING takes bare column names, not {name.sql()}", self._prev)
+        return [name.this for name in names]
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        table = super()._parse_table(*args, **kwargs)
+        if isinstance(table, exp.Table) and table.alias and not table.args.get("version"):
+            table.set("version", self._parse_version())
+        return table
+
+
+class Dovetail(ClickHouse):
+    """The dialect that ``sql.syntax.parse`` reads queries with."""
+
+    Tokenizer = DovetailTokenizer
+    Parser = DovetailParser

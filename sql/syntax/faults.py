@@ -1,0 +1,38 @@
+"""Errors in the text of a statement: line, column and clause, with the line quoted and the place marked."""
+
+from __future__ import annotations
+
+from changelog.errors import SqlError, SyntaxFault
+from sql.syntax.redact import redacted
+
+
+def position(script: str, offset: int) -> tuple[int, int]:
+    """Line and column, both from 1, of the character at ``offset``."""
+    before = script[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def place(script: str, offset: int, clause: str = "") -> str:
+    """``line 2, column 7, in WHERE`` and below it the line with a caret under the column; passwords are masked."""
+    line, column = position(script, offset)
+    # Masked together with what stands before: the name of a password may be on another line than its value.
+    end = script.find("\n", offset)
+    quoted = redacted(script[: end if end >= 0 else len(script)]).split("\n")[-1].replace("\t", " ")
+    # Masking may move what follows: the caret counts the masked text before it.
+    caret = " " * len(redacted(script[:offset]).split("\n")[-1])
+    within = f", in {clause}" if clause else ""
+    return f"line {line}, column {column}{within}\n    {quoted}\n    {caret}^"
+
+
+def fault_at(
+    script: str, offset: int, what: str, *, clause: str = "", fix: str = "", kind: type[SqlError] = SyntaxFault
+) -> SqlError:
+    """An error about the text at ``offset``."""
+    return kind(what, where=place(script, offset, clause), fix=fix)
+
+
+def too_deep() -> SqlError:
+    """A statement whose brackets, or terms of AND and OR, are more than can be followed."""
+    return SqlError(
+        "the statement is nested too deeply, or has too many terms", fix="join with table(x) in place of a long list"
+    )

@@ -1,0 +1,194 @@
+"""What stands in the brackets of a CREATE: columns, keys, watermark, indexes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from sqlglot.tokenizer_core import TokenType
+
+from changelog.changes import DELTA
+from changelog.errors import UnknownName, Unsupported
+from changelog.schema import ARRIVAL, SEQUENCE, TIME, Column
+from changelog.suggest import suggestion
+from joins.dataflow.ports import Watermark
+from sql.syntax.cursor import Cursor
+from sql.syntax.grammar.emit import duration_ms
+from sql.syntax.statements import Index
+from sql.syntax.type_names import type_name
+from sql.syntax.types import Rules, arrow_type, is_type
+
+RESERVED = (TIME, "_tp_delta", SEQUENCE)
+"""Columns that every stream has of itself: a declaration of one adds nothing."""
+
+
+@dataclass
+class Elements:
+    """What has been read of the columns and of the clauses about them."""
+
+    rules: Rules
+    columns: list[Column] = field(default_factory=list)
+    primary_key: tuple[str, ...] = ()
+    watermark: Watermark | None = None
+    indexes: list[Index] = field(default_factory=list)
+    event_time: str | None = None
+    mentions: list[tuple[str, int]] = field(default_factory=list)
+    """Columns named outside of their declaration, and where."""
+
+    def mention(self, cursor: Cursor) -> str:
+        """A column's name, which must turn out to be declared."""
+        offset = cursor.offset
+        name = cursor.name("a column")
+        self.mentions.append((name, offset))
+        return name
+
+    def check_mentions(self, cursor: Cursor) -> None:
+        known = [column.name for column in self.columns]
+        for name, offset in self.mentions:
+            if name not in known and name not in RESERVED:
+                cursor.fail(
+                    f'no column "{name}" is declared', fix=suggestion(name, known), kind=UnknownName, offset=offset
+                )
+
+
+def elements(cursor: Cursor, rules: Rules) -> Elements:
+    """``(column type .., PRIMARY KEY (..), WATERMARK FOR .., INDEX ..)``."""
+    found = Elements(rules)
+    outer, cursor.clause = cursor.clause, "the column list"
+    cursor.expect("(")
+    _element(cursor, found)
+    while cursor.accept(","):
+        if cursor.at(")"):
+            cursor.fail("a comma at the end of the list", fix="take the last comma away")
+        _element(cursor, found)
+    cursor.expect(")")
+    if not found.columns:
+        cursor.fail("a stream has at least one column")
+    cursor.clause = outer
+    return found
+
+
+def _element(cursor: Cursor, found: Elements) -> None:
+    if cursor.at("PRIMARY KEY"):
+        primary_key(cursor, found)
+    elif cursor.at("WATERMARK FOR"):
+        watermark(cursor, found)
+    elif cursor.at("INDEX") and cursor.word(2) == "(" and not is_type(cursor.word(1)):
+        found.indexes.append(index(cursor, found))
+    elif cursor.at("FAMILY") and cursor.word(2) == "(" and not is_type(cursor.word(1)):
+        # Column families lay out storage, which a topic does not have.
+        cursor.accept("FAMILY")
+        cursor.name()
+        cursor.wrapped(lambda: found.mention(cursor))
+    else:
+        _column(cursor, found)
+
+
+def primary_key(cursor: Cursor, found: Elements) -> None:
+    """``PRIMARY KEY k`` or ``PRIMARY KEY (k, l)``."""
+    if found.primary_key:
+        cursor.fail("the primary key is given twice", fix="PRIMARY KEY (a, b), once")
+    cursor.expect("PRIMARY KEY")
+    found.primary_key = columns_named(cursor, found) if cursor.at("(") else (found.mention(cursor),)
+
+
+def columns_named(cursor: Cursor, found: Elements) -> tuple[str, ...]:
+    """``(a, b)``."""
+    return cursor.wrapped(lambda: found.mention(cursor))
+
+
+def _column(cursor: Cursor, found: Elements) -> None:
+    offset = cursor.offset
+    name = cursor.name("a column")
+    data_type = arrow_type(cursor, type_name(cursor), found.rules)
+    column = Column(name, data_type)
+    while not cursor.at(",", ")"):
+        column = _with_option(cursor, column, found)
+    for other in found.columns:
+        if name == other.name:
+            cursor.fail(f'the column "{name}" is declared twice', offset=offset)
+        if name.casefold() == other.name.casefold():
+            cursor.fail(f'the columns "{other.name}" and "{name}" differ in letter case alone', offset=offset)
+    if name in (DELTA, ARRIVAL):
+        cursor.fail(f'the name "{name}" is reserved', offset=offset)
+    if name not in RESERVED:
+        found.columns.append(column)
+
+
+def _with_option(cursor: Cursor, column: Column, found: Elements) -> Column:
+    """``column`` with the option that comes next."""
+    if cursor.accept("NOT NULL"):
+        return Column(column.name, column.type, False, column.default)
+    if cursor.accept("DEFAULT"):
+        return Column(column.name, column.type, column.nullable, _default(cursor, column.name, found))
+    if cursor.at("PRIMARY KEY"):
+        if found.primary_key:
+            cursor.fail("the primary key is given twice", fix="PRIMARY KEY (a, b) after the columns")
+        cursor.accept("PRIMARY KEY")
+        found.primary_key = (column.name,)
+    elif cursor.accept("CODEC"):
+        cursor.wrapped(cursor.nested)
+    elif cursor.accept("COMMENT"):
+        cursor.string()
+    elif not cursor.accept("NULL"):
+        _refuse_option(cursor, column.name)
+    return column
+
+
+def _refuse_option(cursor: Cursor, name: str) -> NoReturn:
+    if cursor.at("AS", "ALIAS", "MATERIALIZED", "GENERATED", "AUTO_INCREMENT", "EXPRESSION"):
+        cursor.fail(
+            f'the column "{name}" would be computed',
+            fix="leave it out, and compute it in the SELECT of a view",
+            kind=Unsupported,
+        )
+    cursor.fail_expecting(",", ")", "DEFAULT", "NOT NULL", "PRIMARY KEY")
+
+
+def _default(cursor: Cursor, name: str, found: Elements) -> str | None:
+    """The text of a literal; the default of ``_tp_time`` names the event time column instead."""
+    offset = cursor.offset
+    tokens = cursor.nested_until("NOT", "PRIMARY", "CODEC", "COMMENT")
+    texts = [str(token.text) for token in tokens]
+    kinds = [token.token_type for token in tokens]
+    if name == TIME and kinds in ([TokenType.VAR], [TokenType.IDENTIFIER]):
+        found.event_time = texts[0]
+        found.mentions.append((texts[0], offset))
+        return None
+    if kinds in ([TokenType.STRING], [TokenType.NUMBER]) or kinds == [TokenType.DASH, TokenType.NUMBER]:
+        return "".join(texts)
+    if kinds in ([TokenType.TRUE], [TokenType.FALSE]):
+        return texts[0].lower()
+    if kinds != [TokenType.NULL] and name != TIME:
+        cursor.fail(
+            f'the default of "{name}" is not a literal',
+            fix="DEFAULT 0, DEFAULT 'text', DEFAULT true",
+            kind=Unsupported,
+            offset=offset,
+        )
+    # Without a column to take it from, _tp_time is the time of the record.
+    return None
+
+
+def watermark(cursor: Cursor, found: Elements) -> None:
+    """``WATERMARK FOR c AS c - INTERVAL '5 SECONDS'``, or ``AS c`` for no delay."""
+    outer, cursor.clause = cursor.clause, "WATERMARK"
+    cursor.expect("WATERMARK FOR")
+    column = found.mention(cursor)
+    cursor.expect("AS")
+    offset = cursor.offset
+    if cursor.name("a column") != column:
+        fix = f"{column} - INTERVAL '5 SECONDS'"
+        cursor.fail(f'the watermark of "{column}" is made of "{column}" itself', fix=fix, offset=offset)
+    found.watermark = Watermark(column, duration_ms(cursor) if cursor.accept("-") else 0)
+    cursor.clause = outer
+
+
+def index(cursor: Cursor, found: Elements) -> Index:
+    """``INDEX i (a, b) [UNIQUE] [STORING (c)]``."""
+    cursor.expect("INDEX")
+    name = cursor.name("the name of an index")
+    columns = columns_named(cursor, found)
+    unique = bool(cursor.accept("UNIQUE"))
+    storing = columns_named(cursor, found) if cursor.accept("STORING") else ()
+    return Index(name, columns, storing, unique or bool(cursor.accept("UNIQUE")))

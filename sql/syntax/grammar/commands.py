@@ -1,0 +1,104 @@
+"""SHOW, DESCRIBE, DROP, EXPLAIN, PAUSE, RESUME, TERMINATE, SYSTEM."""
+
+from __future__ import annotations
+
+from sql.syntax.cursor import Cursor
+from sql.syntax.statements import Describe, Drop, Pause, Resume, Show, ShowCreate, System, Terminate
+
+LISTINGS = {
+    "STREAMS": "streams",
+    "TABLES": "streams",
+    "SOURCES": "streams",
+    "MATERIALIZED VIEWS": "views",
+    "VIEWS": "views",
+    "DICTIONARIES": "dictionaries",
+    "INDEXES": "indexes",
+    "QUERIES": "queries",
+    "JOBS": "queries",
+    "SETTINGS": "settings",
+}
+KINDS = {
+    "MUTABLE STREAM": "stream",
+    "EXTERNAL STREAM": "stream",
+    "EXTERNAL TABLE": "dictionary",
+    "STREAM": "stream",
+    "TABLE": "stream",
+    "SOURCE": "stream",
+    "MATERIALIZED VIEW": "view",
+    "VIEW": "view",
+    "DICTIONARY": "dictionary",
+    "INDEX": "index",
+}
+
+
+def show(cursor: Cursor) -> Show | ShowCreate | Describe:
+    cursor.clause = "SHOW"
+    cursor.expect("SHOW")
+    if cursor.accept("CREATE"):
+        _kind(cursor)
+        return ShowCreate(cursor.path())
+    if cursor.accept("COLUMNS FROM", "COLUMNS IN"):
+        return Describe(cursor.path())
+    what = LISTINGS[cursor.expect(*LISTINGS)]
+    return Show(what, cursor.string("a pattern") if cursor.accept("LIKE") else None)
+
+
+def _kind(cursor: Cursor) -> str:
+    """The word for a kind of thing, if one stands here before a name; '' else (a stream may be called ``source``)."""
+    for words, kind in KINDS.items():
+        if cursor.at(words) and len(cursor.tokens) > cursor.index + len(words.split()):
+            cursor.accept(words)
+            return kind
+    return ""
+
+
+def describe(cursor: Cursor) -> Describe:
+    cursor.clause = "DESCRIBE"
+    cursor.expect("DESCRIBE", "DESC")
+    _kind(cursor)
+    return Describe(cursor.path())
+
+
+def drop(cursor: Cursor) -> Drop:
+    """``DROP STREAM [IF EXISTS] s [CASCADE | RESTRICT]``."""
+    cursor.clause = "DROP"
+    cursor.expect("DROP")
+    what = KINDS[cursor.expect(*KINDS)]
+    if_exists = bool(cursor.accept("IF EXISTS"))
+    name = cursor.path()
+    return Drop(what, name, if_exists, cursor.accept("CASCADE", "RESTRICT") == "CASCADE")
+
+
+def pause(cursor: Cursor) -> Pause:
+    cursor.expect("PAUSE")
+    return Pause(_query_name(cursor))
+
+
+def resume(cursor: Cursor) -> Resume:
+    cursor.expect("RESUME")
+    return Resume(_query_name(cursor))
+
+
+def terminate(cursor: Cursor) -> Terminate:
+    cursor.expect("TERMINATE", "KILL", "CANCEL")
+    return Terminate(_query_name(cursor))
+
+
+def _query_name(cursor: Cursor) -> str:
+    """``v``, ``QUERY v`` or ``MATERIALIZED VIEW v``; a name in quotes is taken too."""
+    if len(cursor.tokens) > cursor.index + 1:
+        cursor.accept("QUERY", "MATERIALIZED VIEW", "VIEW", "JOB")
+    return cursor.string() if cursor.at_string else cursor.path("the name of a query")
+
+
+def system(cursor: Cursor) -> System | Pause | Resume:
+    """``SYSTEM RELOAD DICTIONARY d``, ``SYSTEM RELOAD DICTIONARIES``, ``SYSTEM PAUSE | RESUME MATERIALIZED VIEW v``."""
+    cursor.clause = "SYSTEM"
+    cursor.expect("SYSTEM")
+    if cursor.at("PAUSE"):
+        return pause(cursor)
+    if cursor.at("RESUME"):
+        return resume(cursor)
+    if cursor.expect("RELOAD DICTIONARIES", "RELOAD DICTIONARY", "PAUSE", "RESUME") == "RELOAD DICTIONARIES":
+        return System("reload dictionaries")
+    return System("reload dictionary", cursor.path("the name of a dictionary"))

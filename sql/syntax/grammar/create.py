@@ -1,0 +1,51 @@
+"""CREATE: which one it is."""
+
+from __future__ import annotations
+
+from changelog.errors import Unsupported
+from sql.syntax.cursor import Cursor
+from sql.syntax.grammar.dictionaries import create_dictionary
+from sql.syntax.grammar.external_tables import create_external_table
+from sql.syntax.grammar.streams import create_stream
+from sql.syntax.grammar.tables import create_index, create_table
+from sql.syntax.grammar.views import create_view
+from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+
+_REFUSED = {
+    "SINK": "CREATE MATERIALIZED VIEW v INTO stream AS SELECT ..; its topic is read by any Kafka client",
+    "DATABASE": 'there is one database, "default"',
+    "SCHEMA": 'there is one schema, "public"',
+    "FUNCTION": "write the expression in the SELECT itself",
+}
+
+
+def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDictionary:
+    cursor.clause = "CREATE"
+    cursor.expect("CREATE")
+    or_replace = bool(cursor.accept("OR REPLACE"))
+    for words, fix in _REFUSED.items():
+        if cursor.at(words):
+            cursor.fail(f"CREATE {words} is not taken", fix=fix, kind=Unsupported)
+    found = cursor.expect(
+        "STREAM",
+        "MUTABLE STREAM",
+        "EXTERNAL STREAM",
+        "EXTERNAL TABLE",
+        "TABLE",
+        "SOURCE",
+        "MATERIALIZED VIEW",
+        "VIEW",
+        "INDEX",
+        "DICTIONARY",
+    )
+    if found.endswith("STREAM"):
+        return create_stream(cursor, found.removesuffix("STREAM").strip(), or_replace)
+    if found == "EXTERNAL TABLE":
+        return create_external_table(cursor, or_replace)
+    if found in ("TABLE", "SOURCE"):
+        return create_table(cursor, or_replace, source=found == "SOURCE")
+    if found == "INDEX":
+        return create_index(cursor)
+    if found == "DICTIONARY":
+        return create_dictionary(cursor, or_replace)
+    return create_view(cursor, or_replace, materialized=found == "MATERIALIZED VIEW")

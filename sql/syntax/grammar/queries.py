@@ -1,0 +1,140 @@
+"""A query inside a statement: SELECT or WITH .. SELECT, then EMIT and SETTINGS in either order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NoReturn
+
+from sqlglot import exp
+from sqlglot.errors import ParseError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from changelog.suggest import nearest
+from sql.syntax.cursor import Cursor, is_name
+from sql.syntax.dialect import Dovetail, QueryFault
+from sql.syntax.grammar.emit import at_emit, emit_clause
+from sql.syntax.grammar.gaps import check_gaps, check_parts
+from sql.syntax.grammar.settings import at_settings, settings_clause
+from sql.syntax.statements import Emit, Select, Settings
+
+_BEGINNINGS = {"SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "ON", "USING", "WITH", "UNION"}
+"""The words that begin a clause, as far as an error names it."""
+
+WORDS = (
+    *sorted(_BEGINNINGS),
+    *("LEFT", "RIGHT", "FULL", "INNER", "OUTER", "CROSS", "NATURAL", "ASOF", "LATEST", "ANTI", "SEMI"),
+    *("EMIT", "SETTINGS", "AND", "BETWEEN", "DISTINCT", "EXCEPT", "INTERVAL"),
+)
+"""The words of a query, to be offered for one that is like them."""
+
+
+@dataclass(frozen=True)
+class Tail:
+    """What follows a query."""
+
+    emit: Emit | None
+    settings: Settings
+
+
+def select(cursor: Cursor) -> Select:
+    """A whole SELECT statement, to the end of the cursor."""
+    query, tail = query_with_tail(cursor)
+    return Select(query, tail.emit, tail.settings)
+
+
+def query_with_tail(cursor: Cursor) -> tuple[exp.Query, Tail]:
+    query = _query(cursor)
+    emit: Emit | None = None
+    settings: Settings = {}
+    while not cursor.done:
+        if emit is None and at_emit(cursor):
+            emit = emit_clause(cursor)
+        elif not settings and at_settings(cursor):
+            settings = settings_clause(cursor)
+        else:
+            cursor.fail(f"a query ends with EMIT and SETTINGS, once each, found {cursor.found}")
+    return query, Tail(emit, settings)
+
+
+def _query(cursor: Cursor) -> exp.Query:
+    """The query up to its EMIT or SETTINGS clause outside of all brackets."""
+    start, depth = cursor.index, 0
+    while not cursor.done:
+        if depth == 0 and (at_emit(cursor) or at_settings(cursor)):
+            break
+        depth += (cursor.word() == "(") - (cursor.word() == ")")
+        cursor.index += 1
+    parsed = expression(cursor, cursor.tokens[start : cursor.index], "SELECT or WITH")
+    if not isinstance(parsed, exp.Query):
+        cursor.index = start
+        cursor.fail(f"expected SELECT or WITH, found {cursor.found}")
+    check_parts(cursor, parsed, cursor.tokens[start].start)
+    return parsed
+
+
+def expression(cursor: Cursor, tokens: list[Token], expected: str = "an expression") -> exp.Expr:
+    """What ``tokens`` of the cursor's statement say, as sqlglot reads it; its errors are told as ours."""
+    if not tokens:
+        cursor.fail(f"expected {expected}, found {cursor.found}")
+    cursor.clause = clause_of(tokens, tokens[0])
+    check_gaps(cursor, tokens)
+    try:
+        parsed = Dovetail().parser().parse(tokens, cursor.script)
+    except QueryFault as fault:
+        _tell(cursor, fault, tokens)
+    except ParseError as error:
+        # Raised where sqlglot builds a function from its arguments, which knows no place.
+        cursor.fail(str(error), offset=tokens[0].start)
+    if len(parsed) != 1 or parsed[0] is None:
+        cursor.fail(f"expected {expected}", offset=tokens[0].start)
+    return parsed[0]
+
+
+def _tell(cursor: Cursor, fault: QueryFault, tokens: list[Token]) -> NoReturn:
+    """Raises the error as one of the statement."""
+    token = fault.token
+    text = cursor.written(token)
+    found = f"the end after {text}" if fault.at_end else text
+    cursor.clause = clause_of(tokens, token)
+    offset = token.end + 1 if fault.at_end else token.start
+    cursor.fail(_plainly(fault.description, found), fix=_likely(tokens, token), offset=offset)
+
+
+def _plainly(description: str, found: str) -> str:
+    """sqlglot's message in the words of the other errors."""
+    if description.startswith("Expecting "):
+        return f'expected "{description.removeprefix("Expecting ")}", found {found}'
+    if description.startswith("Expected table name"):
+        return f"expected the name of a stream, found {found}"
+    if description.startswith("Required keyword"):
+        return f"something is missing before {found}"
+    if description.startswith("Invalid expression"):
+        return f"unexpected {found}"
+    return description
+
+
+def _likely(tokens: list[Token], token: Token) -> str:
+    """The word that was meant: in the place of the error, or just before it, where it was taken for an alias."""
+    index = next(index for index, other in enumerate(tokens) if other.start == token.start)
+    for suspect in (token, tokens[max(index - 1, 0)]):
+        word = suspect.text.upper()
+        if (
+            is_name(suspect)
+            and suspect.token_type == TokenType.VAR
+            and word not in WORDS
+            and (best := nearest(word, WORDS))
+        ):
+            return f"did you mean {best} instead of {suspect.text}?"
+    return ""
+
+
+def clause_of(tokens: list[Token], token: Token) -> str:
+    """The clause that ``token`` stands in: the last word up to it that begins one."""
+    clause = "SELECT"
+    for before in tokens:
+        if before.start > token.start:
+            break
+        word = before.text.upper()
+        if before.token_type not in (TokenType.STRING, TokenType.IDENTIFIER) and word.split(" ")[0] in _BEGINNINGS:
+            clause = word
+    return clause

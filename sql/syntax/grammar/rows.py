@@ -1,0 +1,130 @@
+"""INSERT, UPDATE, DELETE."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from sqlglot import exp
+
+from changelog.errors import Unsupported
+from sql.syntax.cursor import Cursor
+from sql.syntax.grammar.queries import expression, query_with_tail
+from sql.syntax.statements import Delete, Insert, Literal, Update
+
+
+def insert(cursor: Cursor) -> Insert:
+    """``INSERT INTO s [(a, b)] VALUES (..), (..)`` or ``INSERT INTO s [(a, b)] SELECT ..``."""
+    cursor.clause = "INSERT"
+    cursor.expect("INSERT INTO")
+    stream = cursor.path("the name of a stream")
+    columns: tuple[str, ...] = ()
+    if cursor.at("(") and cursor.word(1) not in ("SELECT", "WITH"):
+        columns = cursor.wrapped(lambda: cursor.name("a column"))
+    if cursor.accept("VALUES"):
+        cursor.clause = "VALUES"
+        return Insert(stream, columns, _rows(cursor, columns))
+    if cursor.at("SELECT", "WITH", "("):
+        return Insert(stream, columns, query=query_with_tail(cursor)[0])
+    cursor.expect("VALUES", "SELECT")
+    return Insert(stream, columns)
+
+
+def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[Literal, ...], ...]:
+    rows = []
+    while not cursor.done:
+        offset = cursor.offset
+        row = cursor.wrapped(lambda: _value(cursor))
+        if columns and len(row) != len(columns):
+            cursor.fail(f"{len(columns)} columns are named, and this row has {len(row)} values", offset=offset)
+        rows.append(row)
+        if not cursor.accept(",") and not cursor.done and not cursor.at("("):
+            cursor.end()
+    if not rows:
+        cursor.expect("(")
+    return tuple(rows)
+
+
+def _value(cursor: Cursor) -> Literal:
+    offset = cursor.offset
+    tree = expression(cursor, cursor.nested())
+    try:
+        return literal(tree)
+    except ValueError:
+        text = cursor.script[offset : cursor.tokens[cursor.index - 1].end + 1]
+        fix = (
+            f"write '{text}' if it is a text"
+            if isinstance(tree, exp.Column)
+            else "INSERT INTO .. SELECT takes expressions"
+        )
+        cursor.fail(f"VALUES takes literals, not {text}", fix=fix, kind=Unsupported, offset=offset)
+
+
+def literal(tree: exp.Expr) -> Literal:
+    """The Python value of a literal; arrays are lists, maps dicts, tuples tuples. ValueError for what is none."""
+    match tree:
+        case exp.Literal():
+            return tree.this if tree.is_string else _number(tree.this)
+        case exp.Null():
+            return None
+        case exp.Boolean():
+            return bool(tree.this)
+        case exp.Neg(this=exp.Literal(is_string=False)):
+            return -_number(tree.this.this)
+        case exp.Paren() | exp.Cast():
+            # The column's type decides, whatever the literal was cast to.
+            return literal(tree.this)
+        case _:
+            return _collection(tree)
+
+
+def _collection(tree: exp.Expr) -> Literal:
+    match tree:
+        case exp.Array():
+            return [literal(item) for item in tree.expressions]
+        case exp.Tuple() | exp.Struct():
+            return tuple(literal(item) for item in tree.expressions)
+        case exp.VarMap():
+            keys, values = tree.args["keys"].expressions, tree.args["values"].expressions
+            return {literal(key): literal(value) for key, value in zip(keys, values, strict=True)}
+        case _:
+            raise ValueError(tree.sql())
+
+
+def _number(text: str) -> int | float | Decimal:
+    """An int where there is no point, a float with an exponent, else a Decimal: no digit is lost."""
+    if "e" in text.lower():
+        return float(text)
+    return Decimal(text) if "." in text else int(text)
+
+
+def update(cursor: Cursor) -> Update:
+    """``UPDATE s SET a = e, .. [WHERE ..]``."""
+    cursor.clause = "UPDATE"
+    cursor.expect("UPDATE")
+    stream = cursor.path("the name of a stream")
+    cursor.expect("SET")
+    assignments = cursor.listed(lambda: _assignment(cursor))
+    return Update(stream, assignments, _where(cursor))
+
+
+def _assignment(cursor: Cursor) -> tuple[str, exp.Expr]:
+    column = cursor.name("a column")
+    cursor.expect("=")
+    return column, expression(cursor, cursor.nested_until("WHERE"))
+
+
+def delete(cursor: Cursor) -> Delete:
+    """``DELETE FROM s [WHERE ..]``."""
+    cursor.clause = "DELETE"
+    cursor.expect("DELETE FROM")
+    return Delete(cursor.path("the name of a stream"), _where(cursor))
+
+
+def _where(cursor: Cursor) -> exp.Expr | None:
+    if cursor.done:
+        return None
+    cursor.expect("WHERE")
+    cursor.clause = "WHERE"
+    if cursor.done:
+        cursor.fail("WHERE without a condition")
+    return expression(cursor, cursor.rest())

@@ -1,0 +1,73 @@
+"""SETTINGS name = value, .. and WITH (name = value, ..)."""
+
+from __future__ import annotations
+
+from sqlglot.tokenizer_core import TokenType
+
+from sql.syntax.cursor import Cursor
+from sql.syntax.statements import Setting, Settings
+
+_AFTER_A_COLUMN = (
+    *("FROM", "AS", "AND", "OR", "NOT", "IS", "IN", "LIKE", "BETWEEN", "ASC", "DESC"),
+    *("EMIT", "GROUP", "HAVING", "LIMIT", "WHERE", "JOIN", "SETTINGS"),
+)
+
+
+def at_settings(cursor: Cursor) -> bool:
+    """Whether a SETTINGS clause begins here: SETTINGS and a name. A column may be called settings as well."""
+    following = cursor.word(1)
+    if cursor.at("SETTINGS ("):
+        return True
+    return cursor.at("SETTINGS") and following.replace("_", "").isalnum() and following not in _AFTER_A_COLUMN
+
+
+def settings_clause(cursor: Cursor) -> Settings:
+    cursor.expect("SETTINGS")
+    cursor.clause = "SETTINGS"
+    wrapped = bool(cursor.accept("("))
+    settings = _distinct(cursor)
+    if wrapped:
+        cursor.expect(")")
+    return settings
+
+
+def with_clause(cursor: Cursor) -> Settings:
+    cursor.expect("WITH")
+    cursor.clause = "WITH"
+    cursor.expect("(")
+    settings = {} if cursor.at(")") else _distinct(cursor)
+    cursor.expect(")")
+    return settings
+
+
+def _distinct(cursor: Cursor) -> dict[str, Setting]:
+    settings: dict[str, Setting] = {}
+    for offset, name, value in cursor.listed(lambda: _assignment(cursor)):
+        if name in settings:
+            cursor.fail(f"the setting {name} is given twice", offset=offset)
+        settings[name] = value
+    return settings
+
+
+def _assignment(cursor: Cursor) -> tuple[int, str, Setting]:
+    offset = cursor.offset
+    name = cursor.dotted().lower()
+    cursor.expect("=", fix=f"{name} = <value>")
+    return offset, name, setting_value(cursor)
+
+
+def setting_value(cursor: Cursor) -> Setting:
+    """A string, a number, true or false; a bare word is a string."""
+    if cursor.at_string:
+        return cursor.string()
+    if cursor.accept("TRUE"):
+        return True
+    if cursor.accept("FALSE"):
+        return False
+    sign = -1 if cursor.accept("-") else 1
+    token = cursor.advance()
+    if token.token_type == TokenType.NUMBER:
+        return sign * (int(token.text) if token.text.isdigit() else float(token.text))
+    if not token.text[:1].isalnum():
+        cursor.fail(f"expected a value, found {cursor.written(token)}", offset=token.start)
+    return ("-" if sign < 0 else "") + str(token.text)

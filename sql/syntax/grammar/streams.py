@@ -1,0 +1,120 @@
+"""CREATE [MUTABLE | EXTERNAL] STREAM: streams under Timeplus rules."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from changelog.errors import UnknownName, Unsupported
+from changelog.schema import Kind
+from changelog.suggest import suggestion
+from sql.syntax.cursor import Cursor
+from sql.syntax.grammar.columns import Elements, elements, primary_key
+from sql.syntax.grammar.settings import at_settings, settings_clause
+from sql.syntax.statements import CreateStream, Setting
+from sql.syntax.types import Rules
+
+MODES = {
+    "append": Kind.APPEND,
+    "versioned_kv": Kind.UPSERT,
+    "changelog_kv": Kind.CHANGELOG_KV,
+    "changelog": Kind.CHANGELOG,
+}
+KEYED = (Kind.UPSERT, Kind.CHANGELOG_KV)
+
+
+def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream:
+    """What follows CREATE [MUTABLE | EXTERNAL] STREAM; ``prefix`` is MUTABLE, EXTERNAL or ''."""
+    cursor.clause = " ".join(["CREATE", *prefix.split(), "STREAM"])
+    if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
+    start, name = cursor.offset, cursor.path("the name of a stream")
+    found = elements(cursor, Rules.TIMEPLUS)
+    settings: dict[str, Setting] = {}
+    clause = cursor.clause
+    while not cursor.done:
+        _option(cursor, found, settings)
+    cursor.clause = clause
+    if prefix == "EXTERNAL":
+        _check_type(cursor, settings, start)
+    kind = Kind.UPSERT if prefix == "MUTABLE" else _kind_of_mode(cursor, settings, start)
+    event_time = text_of(settings.get("event_time_column")) or found.event_time
+    _check_version(cursor, found, kind, text_of(settings.get("version_column")), start)
+    check(cursor, found, kind, start, event_time)
+    return CreateStream(
+        name=name,
+        columns=tuple(found.columns),
+        kind=kind,
+        rules=Rules.TIMEPLUS,
+        # The primary key of an append stream is a sort key of its store, and says nothing of its rows.
+        primary_key=found.primary_key if kind in KEYED else (),
+        mutable=prefix == "MUTABLE",
+        external=prefix == "EXTERNAL",
+        topic=text_of(settings.get("topic")),
+        brokers=text_of(settings.get("brokers")),
+        event_time=event_time,
+        watermark=found.watermark,
+        indexes=tuple(found.indexes),
+        settings=settings,
+        if_not_exists=if_not_exists,
+        or_replace=or_replace,
+    )
+
+
+def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> None:
+    if cursor.at("PRIMARY KEY"):
+        primary_key(cursor, found)
+    elif at_settings(cursor):
+        settings.update(settings_clause(cursor))
+    elif cursor.accept("ORDER BY", "PARTITION BY", "TTL"):
+        # The layout of Timeplus' historical store, which a topic does not have.
+        while not cursor.done and not cursor.at("PRIMARY KEY", "SETTINGS", "TTL", "COMMENT"):
+            cursor.advance()
+    elif cursor.accept("COMMENT"):
+        cursor.string()
+    else:
+        cursor.fail_expecting("PRIMARY KEY", "SETTINGS")
+
+
+def _check_type(cursor: Cursor, settings: dict[str, Setting], start: int) -> None:
+    if settings.get("type", "kafka") != "kafka":
+        cursor.fail(
+            f"an external stream of type {settings['type']} cannot be read",
+            fix="SETTINGS type = 'kafka', brokers = 'host:9092', topic = 'name'",
+            kind=Unsupported,
+            offset=start,
+        )
+
+
+def _kind_of_mode(cursor: Cursor, settings: dict[str, Setting], start: int) -> Kind:
+    mode = str(settings.get("mode", "append"))
+    if mode not in MODES:
+        cursor.fail(f'there is no mode "{mode}"', fix=suggestion(mode, MODES), kind=UnknownName, offset=start)
+    return MODES[mode]
+
+
+def _check_version(cursor: Cursor, found: Elements, kind: Kind, version: str | None, start: int) -> None:
+    """The column by which the row of a primary key stands: one with an order, of a stream whose records are upserts."""
+    if not version:
+        return
+    if kind != Kind.UPSERT:
+        cursor.fail(
+            f"version_column says which record of a primary key stands, and a stream of kind {kind.value} keeps all",
+            fix="CREATE MUTABLE STREAM, or mode = 'versioned_kv'",
+            kind=Unsupported,
+            offset=start,
+        )
+    if any(column.name == version and pa.types.is_nested(column.type) for column in found.columns):
+        cursor.fail(f'the values of "{version}" have no order', fix="version_column = a number or a time", offset=start)
+    found.mentions.append((version, start))
+
+
+def check(cursor: Cursor, found: Elements, kind: Kind, start: int, event_time: str | None) -> None:
+    """Raises where a keyed stream has no key, or where a column is named that is not declared."""
+    if kind in KEYED and not found.primary_key:
+        cursor.fail("a keyed stream has a primary key", fix=f"PRIMARY KEY {found.columns[0].name}", offset=start)
+    if event_time is not None:
+        found.mentions.append((event_time, start))
+    found.check_mentions(cursor)
+
+
+def text_of(value: Setting | None) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,85 @@
+"""CREATE TABLE, SOURCE and INDEX: streams under RisingWave rules."""
+
+from __future__ import annotations
+
+from changelog.schema import Kind
+from sql.syntax.cursor import Cursor
+from sql.syntax.grammar.columns import Elements, elements, primary_key, watermark
+from sql.syntax.grammar.settings import with_clause
+from sql.syntax.grammar.streams import check, text_of
+from sql.syntax.statements import CreateIndex, CreateStream, Index, Setting
+from sql.syntax.types import Rules
+
+
+def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream:
+    """What follows CREATE TABLE or CREATE SOURCE. A source without a primary key is append-only."""
+    cursor.clause = "CREATE SOURCE" if source else "CREATE TABLE"
+    if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
+    start, name = cursor.offset, cursor.path("the name of a table")
+    append_only = bool(cursor.accept("APPEND ONLY"))
+    found = elements(cursor, Rules.RISINGWAVE)
+    settings: dict[str, Setting] = {}
+    while not cursor.done:
+        append_only = bool(cursor.accept("APPEND ONLY")) or append_only
+        _option(cursor, found, settings)
+    append_only = append_only or (source and not found.primary_key)
+    kind = Kind.APPEND if append_only else Kind.UPSERT if found.primary_key else Kind.CHANGELOG
+    event_time = found.watermark.column if found.watermark else None
+    check(cursor, found, kind, start, event_time)
+    return CreateStream(
+        name=name,
+        columns=tuple(found.columns),
+        kind=kind,
+        rules=Rules.RISINGWAVE,
+        primary_key=found.primary_key if kind == Kind.UPSERT else (),
+        mutable=not append_only and not source,
+        external="connector" in settings,
+        source=source,
+        append_only=append_only,
+        topic=text_of(settings.get("topic", settings.get("kafka.topic"))),
+        brokers=text_of(settings.get("properties.bootstrap.server", settings.get("kafka.brokers"))),
+        event_time=event_time,
+        watermark=found.watermark,
+        settings=settings,
+        if_not_exists=if_not_exists,
+        or_replace=or_replace,
+    )
+
+
+def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> None:
+    if cursor.at("PRIMARY KEY"):
+        primary_key(cursor, found)
+    elif cursor.at("WATERMARK"):
+        watermark(cursor, found)
+    elif cursor.at("WITH"):
+        settings.update(with_clause(cursor))
+    elif cursor.accept("FORMAT"):
+        settings["format"] = cursor.name("a format").lower()
+    elif cursor.accept("ENCODE"):
+        settings["encode"] = cursor.name("an encoding").lower()
+        if cursor.at("("):
+            cursor.wrapped(cursor.nested)
+    elif cursor.accept("ON CONFLICT DO UPDATE FULL", "ON CONFLICT OVERWRITE"):
+        # A later record replaces an earlier one: what a primary key means in any case.
+        pass
+    elif not cursor.done and not cursor.at("APPEND ONLY"):
+        cursor.fail_expecting("APPEND ONLY", "PRIMARY KEY", "WATERMARK", "WITH", "FORMAT", "ENCODE")
+
+
+def create_index(cursor: Cursor) -> CreateIndex:
+    """What follows CREATE INDEX: ``[IF NOT EXISTS] i ON stream (a, b) [INCLUDE (c)] [DISTRIBUTED BY (a)]``."""
+    cursor.clause = "CREATE INDEX"
+    if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
+    name = cursor.name("the name of an index")
+    cursor.expect("ON")
+    stream = cursor.path("the name of a table")
+    columns = _column_names(cursor)
+    storing = _column_names(cursor) if cursor.accept("INCLUDE", "STORING") else ()
+    if cursor.accept("DISTRIBUTED BY"):
+        # How rows lie on machines, which the join key decides here.
+        _column_names(cursor)
+    return CreateIndex(Index(name, columns, storing), stream, if_not_exists)
+
+
+def _column_names(cursor: Cursor) -> tuple[str, ...]:
+    return cursor.wrapped(lambda: cursor.name("a column"))

@@ -1,0 +1,32 @@
+"""CREATE [MATERIALIZED] VIEW."""
+
+from __future__ import annotations
+
+from changelog.errors import SyntaxFault
+from sql.syntax.cursor import Cursor
+from sql.syntax.grammar.queries import query_with_tail
+from sql.syntax.statements import CreateView
+
+
+def create_view(cursor: Cursor, or_replace: bool, materialized: bool) -> CreateView:
+    """What follows CREATE MATERIALIZED VIEW: ``[IF NOT EXISTS] v [INTO target] AS SELECT ..``."""
+    cursor.clause = "CREATE MATERIALIZED VIEW" if materialized else "CREATE VIEW"
+    if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
+    name = cursor.path("the name of a view")
+    into = cursor.path("the name of a stream") if cursor.accept("INTO") else None
+    if into is not None and not materialized:
+        cursor.fail(
+            "a view that is not materialized writes to no stream", fix="CREATE MATERIALIZED VIEW", kind=SyntaxFault
+        )
+    cursor.expect("AS")
+    query, tail = query_with_tail(cursor)
+    return CreateView(
+        name=name,
+        query=query,
+        emit=tail.emit,
+        settings=tail.settings,
+        into=into,
+        materialized=materialized,
+        if_not_exists=if_not_exists,
+        or_replace=or_replace,
+    )

@@ -1,0 +1,144 @@
+"""From text to statements.
+
+``parse`` cuts a script at ``;`` and reads each statement; comments and blank statements vanish. Every error is a
+``SqlError`` with line, column and clause, the line quoted, and the nearest thing that works.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from changelog.errors import SyntaxFault
+from changelog.suggest import suggestion
+from sql.syntax.cursor import Cursor
+from sql.syntax.dialect import Dovetail
+from sql.syntax.faults import fault_at, too_deep
+from sql.syntax.grammar import commands, rows
+from sql.syntax.grammar.create import create
+from sql.syntax.grammar.queries import select
+from sql.syntax.statements import CreateView, Explain, Select, Statement
+
+
+def parse(text: str) -> list[Statement]:
+    """The statements of a script, in order. Raises SqlError for the first that is none."""
+    try:
+        return [_statement(text, tokens) for tokens in _split(text)]
+    except RecursionError:
+        raise too_deep() from None
+
+
+def parse_one(text: str) -> Statement:
+    """The one statement of ``text``."""
+    statements = parse(text)
+    if len(statements) != 1:
+        raise SyntaxFault(f"one statement is expected here, not {len(statements)}")
+    return statements[0]
+
+
+def complete(text: str) -> bool:
+    """Whether ``text`` ends with a ``;`` that is in no string and no comment: a console reads on until it is."""
+    try:
+        tokens = Dovetail().tokenize(text)
+    except TokenError:
+        return False
+    return bool(tokens) and tokens[-1].token_type == TokenType.SEMICOLON
+
+
+def _split(text: str) -> list[list[Token]]:
+    statements: list[list[Token]] = [[]]
+    for token in _tokens(text):
+        if token.token_type == TokenType.SEMICOLON:
+            statements.append([])
+        else:
+            statements[-1].append(token)
+    return [tokens for tokens in statements if tokens]
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        return Dovetail().tokenize(text)
+    except TokenError:
+        raise fault_at(
+            text,
+            _unclosed(text),
+            "a quote or a comment that is opened here is never closed",
+            fix="close it; a quote in a text is written ''",
+        ) from None
+
+
+def _unclosed(text: str) -> int:
+    """Where the quote or comment begins that never ends: text before it can be read, text after it cannot."""
+    good, bad = 0, len(text)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if _readable(text[:middle]) else (good, middle)
+    return good
+
+
+def _readable(text: str) -> bool:
+    try:
+        Dovetail().tokenize(text)
+    except TokenError:
+        return False
+    return True
+
+
+def _statement(script: str, tokens: list[Token]) -> Statement:
+    cursor = Cursor(script, tokens)
+    statement = _read(cursor)
+    cursor.end()
+    text = script[tokens[0].start : tokens[-1].end + 1]
+    return dataclasses.replace(statement, text=text)
+
+
+def _read(cursor: Cursor) -> Statement:
+    reader = _READERS.get(cursor.word())
+    if reader is None:
+        cursor.fail(
+            f"no statement begins with {cursor.found}",
+            fix=suggestion(cursor.word() or cursor.found, STATEMENTS, f"statements begin with {', '.join(STATEMENTS)}"),
+        )
+    return reader(cursor)
+
+
+def _explain(cursor: Cursor) -> Explain:
+    cursor.clause = "EXPLAIN"
+    cursor.expect("EXPLAIN")
+    offset, first = cursor.offset, cursor.tokens[cursor.index : cursor.index + 1]
+    statement = _read(cursor)
+    if not isinstance(statement, Select | CreateView):
+        cursor.fail(
+            "EXPLAIN shows the plan of a query",
+            fix="EXPLAIN SELECT .., EXPLAIN CREATE MATERIALIZED VIEW ..",
+            offset=offset,
+        )
+    text = cursor.script[first[0].start : cursor.tokens[-1].end + 1]
+    return Explain(dataclasses.replace(statement, text=text))
+
+
+_READERS: Mapping[str, Callable[[Cursor], Statement]] = {
+    "SELECT": select,
+    "WITH": select,
+    "(": select,
+    "CREATE": create,
+    "INSERT": rows.insert,
+    "UPDATE": rows.update,
+    "DELETE": rows.delete,
+    "SHOW": commands.show,
+    "DESCRIBE": commands.describe,
+    "DESC": commands.describe,
+    "DROP": commands.drop,
+    "EXPLAIN": _explain,
+    "PAUSE": commands.pause,
+    "RESUME": commands.resume,
+    "TERMINATE": commands.terminate,
+    "KILL": commands.terminate,
+    "CANCEL": commands.terminate,
+    "SYSTEM": commands.system,
+}
+STATEMENTS = tuple(word for word in _READERS if word.isalpha())
+"""The words that a statement can begin with."""

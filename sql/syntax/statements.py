@@ -1,0 +1,303 @@
+"""The statements of the language, one frozen dataclass each.
+
+Every statement keeps the user's own ``text``. Expressions inside a statement are sqlglot trees; names are as written.
+Nothing here has been looked up: whether a stream or a column exists is the binder's question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from changelog.schema import Column, Kind, StreamSchema
+from joins.dataflow.ports import Watermark
+from sql.syntax.types import Rules
+
+Setting = str | int | float | bool
+Settings = Mapping[str, Setting]
+Literal = Any
+"""A Python value written as a literal: None, bool, int, float, Decimal, str, list or dict."""
+
+
+@dataclass(frozen=True)
+class Emit:
+    """The EMIT clause.
+
+    form     'changelog', 'stream', or '' where only a policy is given
+    policy   'periodic', 'on update', 'after window close' (EMIT ON WINDOW CLOSE is the same), 'after key expire',
+             'per event', or '' for the default of the query
+    """
+
+    form: str = ""
+    policy: str = ""
+    every_ms: int | None = None
+    delay_ms: int | None = None
+    timeout_ms: int | None = None
+    max_span_ms: int | None = None
+    repeat: bool = False
+
+    @property
+    def changelog(self) -> bool:
+        return self.form == "changelog"
+
+
+@dataclass(frozen=True)
+class Index:
+    """A secondary index: rows are looked up by a prefix of ``columns``; ``storing`` ones need no second read."""
+
+    name: str
+    columns: tuple[str, ...]
+    storing: tuple[str, ...] = ()
+    unique: bool = False
+
+
+@dataclass(frozen=True)
+class CreateStream:
+    """CREATE [MUTABLE | EXTERNAL] STREAM (Timeplus rules), CREATE TABLE and CREATE SOURCE (RisingWave rules).
+
+    columns      as declared, without the reserved ``_tp_time``, ``_tp_delta`` and ``_tp_sn``
+    mutable      whether rows can be updated and deleted: MUTABLE STREAM, and TABLE unless APPEND ONLY
+    external     the topic is not Dovetail's own: EXTERNAL STREAM, and SOURCE or TABLE WITH (connector ..)
+    source       CREATE SOURCE: it takes no INSERT
+    topic        the topic to read, if the statement names one; else it is named after the stream
+    brokers      the brokers of that topic, if the statement names them
+    event_time   the column that gives ``_tp_time``: the setting ``event_time_column``, or the WATERMARK column
+    settings     SETTINGS and WITH (..) together, by name in lower case
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    kind: Kind
+    rules: Rules
+    primary_key: tuple[str, ...] = ()
+    mutable: bool = False
+    external: bool = False
+    source: bool = False
+    append_only: bool = False
+    topic: str | None = None
+    brokers: str | None = None
+    event_time: str | None = None
+    watermark: Watermark | None = None
+    indexes: tuple[Index, ...] = ()
+    settings: Settings = field(default_factory=dict)
+    if_not_exists: bool = False
+    or_replace: bool = False
+    text: str = ""
+
+    @property
+    def version(self) -> str:
+        """The column of the setting ``version_column``; '': the last record of a primary key counts."""
+        return str(self.settings.get("version_column", "")) if self.rules == Rules.TIMEPLUS else ""
+
+    @property
+    def schema(self) -> StreamSchema:
+        first_stays = str(self.settings.get("late_insert_overrides", True)).lower() in ("false", "0")
+        return StreamSchema(
+            self.name,
+            self.columns,
+            self.kind,
+            self.primary_key,
+            self.event_time,
+            self.version,
+            bool(self.version) and first_stays,
+        )
+
+
+@dataclass(frozen=True)
+class CreateIndex:
+    """CREATE INDEX name ON stream (columns) [INCLUDE (columns)]."""
+
+    index: Index
+    stream: str
+    if_not_exists: bool = False
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.index.name
+
+
+@dataclass(frozen=True)
+class CreateView:
+    """CREATE MATERIALIZED VIEW: a query that runs until it is dropped. ``into`` names the stream that its rows go to.
+
+    Without MATERIALIZED (``materialized`` false) it is a name for a query, and runs only as part of others.
+    """
+
+    name: str
+    query: exp.Query
+    emit: Emit | None = None
+    settings: Settings = field(default_factory=dict)
+    into: str | None = None
+    materialized: bool = True
+    if_not_exists: bool = False
+    or_replace: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A named clause with parameters, as SOURCE(MYSQL(HOST 'db' PORT 3306)): names in lower case."""
+
+    name: str
+    parameters: Mapping[str, Setting] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CreateDictionary:
+    """CREATE DICTIONARY: a table elsewhere, looked up by key. ``lifetime_s``: (least, greatest); (0, 0) = never.
+
+    ``external``: CREATE EXTERNAL TABLE, which is asked directly, by any columns. It may name no columns, or no primary
+    key: then those of the table itself count.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...]
+    source: Clause
+    layout: Clause
+    lifetime_s: tuple[int, int] | None = None
+    range_columns: tuple[str, str] | None = None
+    settings: Settings = field(default_factory=dict)
+    comment: str = ""
+    external: bool = False
+    if_not_exists: bool = False
+    or_replace: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Insert:
+    """INSERT INTO stream [(columns)] VALUES .. | SELECT ..; empty ``columns`` = the declared ones, in order."""
+
+    stream: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[Literal, ...], ...] = ()
+    query: exp.Query | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Update:
+    """UPDATE stream SET column = expression, .. [WHERE condition]."""
+
+    stream: str
+    assignments: tuple[tuple[str, exp.Expr], ...]
+    where: exp.Expr | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Delete:
+    """DELETE FROM stream [WHERE condition]."""
+
+    stream: str
+    where: exp.Expr | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Select:
+    """A query that is run at once: SELECT or WITH .. SELECT, [EMIT ..] [SETTINGS ..]."""
+
+    query: exp.Query
+    emit: Emit | None = None
+    settings: Settings = field(default_factory=dict)
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Show:
+    """SHOW streams | views | dictionaries | indexes | queries | settings [LIKE pattern]."""
+
+    what: str
+    like: str | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Describe:
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class ShowCreate:
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Drop:
+    """DROP stream | view | dictionary | index name. ``what`` is one of these; TABLE and SOURCE are streams."""
+
+    what: str
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Explain:
+    """EXPLAIN of a SELECT or a CREATE MATERIALIZED VIEW: the plan is shown, nothing is run."""
+
+    statement: Select | CreateView
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Pause:
+    """PAUSE name: the query stops, its checkpoint stays."""
+
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Resume:
+    """RESUME name: a paused query goes on from its checkpoint."""
+
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Terminate:
+    """TERMINATE name: the query stops for good, its checkpoint is removed."""
+
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class System:
+    """SYSTEM commands of the cluster: ``action`` 'reload dictionary' (``name``), or 'reload dictionaries'."""
+
+    action: str
+    name: str | None = None
+    text: str = ""
+
+
+Statement = (
+    CreateStream
+    | CreateIndex
+    | CreateView
+    | CreateDictionary
+    | Insert
+    | Update
+    | Delete
+    | Select
+    | Show
+    | Describe
+    | ShowCreate
+    | Drop
+    | Explain
+    | Pause
+    | Resume
+    | Terminate
+    | System
+)

@@ -1,0 +1,1 @@
+"""Stateless steps on rows: static joins, windows, versions."""

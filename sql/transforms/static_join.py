@@ -1,0 +1,126 @@
+"""A stream joined with a table that does not change: a step on its way, without state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.errors import InternalError
+from joins.dataflow.ports import Transform
+from sql.expressions.evaluate import VALUE_FAULTS, quoted, run
+from sql.expressions.trailing_columns import with_columns
+
+
+@dataclass(frozen=True)
+class StaticJoin:
+    """A stream joined with a table that does not change: each row meets the matching rows of ``sql``, read once.
+
+    A row without a match is lost (INNER) or padded at once (LEFT; ``padding`` gives the columns' values). ``delta``
+    carries over: a retraction meets the same static rows as its insertion did, so it needs no state. NULL keys match
+    nothing unless ``null_safe``. No keys: every static row.
+
+    sql        the static side, over the tables named by ``relations``; ``schema`` is that of its result
+    condition  the residual condition, over the columns of both
+    """
+
+    relations: tuple[str, ...]
+    sql: str
+    schema: pa.Schema
+    left_keys: tuple[str, ...]
+    right_keys: tuple[str, ...]
+    null_safe: tuple[bool, ...]
+    outer: bool
+    condition: str | None = None
+    defaults: bool = False
+    static: pa.Table | None = None
+
+    def bound(self, snapshots: Mapping[str, pa.Table]) -> Transform:
+        rows = run(self.sql, {name: snapshots[name] for name in self.relations})
+        arrays = [
+            pc.cast(column, field.type, safe=False) for column, field in zip(rows.columns, self.schema, strict=True)
+        ]
+        static = pa.table(arrays, schema=self.schema).combine_chunks()
+        return replace(self, static=static)
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        if self.static is None:
+            raise InternalError(
+                f"the static side of a join ({', '.join(self.relations)}) was not loaded before its first row"
+            )
+        left, right = self._pairs(rows, self.static)
+        if self.outer:
+            left, right = _with_unmatched(left, right, rows.num_rows)
+        return self._joined(rows, self.static, left, right)
+
+    def _pairs(self, rows: pa.Table, static: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The positions of the rows that match, by left row and then by static row."""
+        left = rows.append_column("left_position", pa.array(np.arange(rows.num_rows)))
+        right = static.append_column("right_position", pa.array(np.arange(static.num_rows)))
+        tables = {"left_rows": left, "static_rows": right}
+        try:
+            pairs = run(self._matching(self.condition), tables)
+        except VALUE_FAULTS:
+            # A condition that fails on a row is NULL for that row.
+            pairs = run(self._matching(f"TRY({self.condition})"), tables)
+        return pairs.column(0).to_numpy(), pairs.column(1).to_numpy()
+
+    def _matching(self, condition: str | None) -> str:
+        terms = [
+            f"{quoted(left)} {'IS NOT DISTINCT FROM' if safe else '='} {quoted(right)}"
+            for left, right, safe in zip(self.left_keys, self.right_keys, self.null_safe, strict=True)
+        ]
+        terms += [f"({condition})"] if condition is not None else []
+        on = " AND ".join(terms) or "true"
+        return f"SELECT left_position, right_position FROM left_rows JOIN static_rows ON {on} ORDER BY 1, 2"
+
+    def _joined(
+        self,
+        rows: pa.Table,
+        static: pa.Table,
+        left: npt.NDArray[np.int64],
+        right: npt.NDArray[np.int64],
+    ) -> pa.Table:
+        matched = right >= 0
+        positions = pa.array(right, mask=~matched)
+        columns = []
+        for field, column in zip(static.schema, static.columns, strict=True):
+            values = column.take(positions)
+            if self.defaults and not matched.all():
+                values = pc.if_else(pa.array(matched), values, default_of(field.type))
+            columns.append((field, values))
+        return with_columns(rows.take(pa.array(left)), columns)
+
+
+def _with_unmatched(
+    left: npt.NDArray[np.int64], right: npt.NDArray[np.int64], count: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The pairs, and (row, -1) for each row that is in none; by row."""
+    unmatched = np.setdiff1d(np.arange(count, dtype=np.int64), left)
+    lefts = np.concatenate([left, unmatched])
+    rights = np.concatenate([right, np.full(len(unmatched), -1, dtype=np.int64)])
+    order = np.argsort(lefts, kind="stable")
+    return lefts[order], rights[order]
+
+
+def default_of(kind: pa.DataType) -> pa.Scalar:
+    """The default of a type: 0, '', false, the epoch; an empty list. Structs have none: NULL."""
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pa.scalar("", kind)
+    if pa.types.is_binary(kind):
+        return pa.scalar(b"", kind)
+    if pa.types.is_boolean(kind):
+        return pa.scalar(False, kind)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.scalar([], kind)
+    if pa.types.is_nested(kind):
+        return pa.scalar(None, kind)
+    return (
+        pa.scalar(0, pa.int64())
+        .cast(pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64())
+        .cast(kind)
+    )

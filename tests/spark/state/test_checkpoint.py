@@ -1,0 +1,66 @@
+"""What is fixed at a query's first start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from changelog.errors import CheckpointMismatch
+from spark_jobs.stages.job import static_tables
+from spark_jobs.state.checkpoint import Checkpoint, Origin
+
+
+def opened(folder: Path, plan: str = "Join inner\n  on k", start: int = 5) -> Origin:
+    return Checkpoint(folder).open(
+        "view", plan, plan, 2, lambda: [{0: start}], lambda: {"rates": pa.table({"start": [start]})}
+    )
+
+
+def test_a_resumed_query_is_the_one_that_was_started(tmp_path: Path) -> None:
+    first = opened(tmp_path)
+
+    assert opened(tmp_path, start=99) == first
+    assert first.starts == ({0: 5},)
+    assert static_tables(tmp_path / "snapshots", ("rates",))["rates"].column("start").to_pylist() == [5]
+
+
+def test_a_start_that_was_cut_short_is_a_first_start_again(tmp_path: Path) -> None:
+    first = opened(tmp_path)
+    (tmp_path / "query.json").unlink()
+    (tmp_path / "spark").mkdir()
+
+    again = opened(tmp_path, start=6)
+
+    assert again.identity != first.identity
+    assert again.starts == ({0: 6},)
+    assert not (tmp_path / "spark").exists()
+
+
+def test_another_plan_is_refused_and_the_difference_told(tmp_path: Path) -> None:
+    opened(tmp_path)
+
+    with pytest.raises(CheckpointMismatch) as refused:
+        opened(tmp_path, plan="Join left\n  on k")
+
+    assert str(refused.value).splitlines()[:3] == [
+        'the checkpoint of query "view" was written by another plan',
+        "    -Join inner",
+        "    +Join left",
+    ]
+    assert "replay" in refused.value.fix
+
+
+def test_the_last_committed_batch_tells_what_was_read(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path)
+    assert checkpoint.committed() is None
+    for log in ("offsets", "commits"):
+        (tmp_path / "spark" / log).mkdir(parents=True)
+    for batch in (9, 10, 11):
+        (tmp_path / "spark" / "offsets" / str(batch)).write_text(f'v1\n{{}}\n{{"orders":{{"0":{batch}}}}}')
+    for batch in (9, 10):
+        (tmp_path / "spark" / "commits" / str(batch)).write_text("v1\n{}")
+
+    assert checkpoint.committed() == (10, {"orders": {0: 10}})
+    assert [ends["orders"][0] for ends in checkpoint.planned()] == [9, 10, 11]

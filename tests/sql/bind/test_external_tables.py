@@ -1,0 +1,77 @@
+"""CREATE EXTERNAL TABLE, and the ways in which a dictionary's password is given."""
+
+from __future__ import annotations
+
+import pytest
+
+from changelog.errors import SqlError
+from sql.syntax.parse import parse_one
+from sql.syntax.redact import redacted
+from sql.syntax.statements import Clause, CreateDictionary, Drop
+
+
+def made(text: str) -> CreateDictionary:
+    statement = parse_one(text)
+    assert isinstance(statement, CreateDictionary)
+    return statement
+
+
+def test_an_external_table() -> None:
+    table = made(
+        "CREATE EXTERNAL TABLE IF NOT EXISTS t (id int, name string) PRIMARY KEY id SETTINGS type = 'mysql', "
+        "address = 'db:3307', user = 'u', password = 'x', database = 'shop', table = 'goods', pool_size = 4"
+    )
+    assert table.external
+    assert table.if_not_exists
+    assert [column.name for column in table.columns] == ["id", "name"]
+    assert table.primary_key == ("id",)
+    assert table.layout == Clause("direct")
+    assert table.source == Clause(
+        "mysql",
+        {"host": "db", "port": 3307, "user": "u", "password": "x", "db": "shop", "table": "goods", "pool_size": 4},
+    )
+    assert "'x'" not in redacted(table.text)
+
+
+def test_what_may_be_left_out() -> None:
+    table = made("CREATE EXTERNAL TABLE t SETTINGS type = 'clickhouse', address = 'h'")
+    assert (table.columns, table.primary_key) == ((), ())
+    assert table.source == Clause("clickhouse", {"host": "h", "table": "t"})
+    table = made("CREATE EXTERNAL TABLE t (k int, PRIMARY KEY (k)) SETTINGS type = 'sqlite', address = '/data/shop.db'")
+    assert table.primary_key == ("k",)
+    assert table.source == Clause("sqlite", {"path": "/data/shop.db", "table": "t"})
+    assert made("CREATE EXTERNAL TABLE t PRIMARY KEY k SETTINGS type = 'postgresql'").primary_key == ("k",)
+
+
+@pytest.mark.parametrize(
+    ("text", "what", "fix"),
+    [
+        ("CREATE EXTERNAL TABLE t SETTINGS type = 'mysqll'", 'no type "mysqll"', 'did you mean "mysql"'),
+        ("CREATE EXTERNAL TABLE t SETTINGS address = 'h:1'", "has no type", "type = 'mysql'"),
+        ("CREATE EXTERNAL TABLE t SETTINGS type = 'mysql', address = 'h:x'", "has no port", "host:3306"),
+        ("CREATE EXTERNAL TABLE t (k int) PRIMARY KEY l SETTINGS type = 'mysql'", 'no column "l"', "k"),
+        ("CREATE EXTERNAL TABLE t (k int)", "expected SETTINGS", ""),
+    ],
+)
+def test_refused(text: str, what: str, fix: str) -> None:
+    with pytest.raises(SqlError, match=what) as refused:
+        parse_one(text)
+    assert fix in refused.value.fix
+
+
+def test_it_is_dropped_by_its_name() -> None:
+    assert parse_one("DROP EXTERNAL TABLE t") == Drop("dictionary", "t", text="DROP EXTERNAL TABLE t")
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "value"),
+    [
+        ("PASSWORD 'x'", "password", "x"),
+        ("PASSWORD ENV 'SHOP_PASSWORD'", "password_env", "SHOP_PASSWORD"),
+        ("PASSWORD FILE '/run/secrets/shop'", "password_file", "/run/secrets/shop"),
+        ("PASSWORD ''", "password", ""),
+    ],
+)
+def test_a_password_may_be_somewhere_else(given: str, name: str, value: str) -> None:
+    text = f"CREATE DICTIONARY d (k int) PRIMARY KEY k SOURCE(MYSQL(HOST 'h' {given} TABLE 't')) LAYOUT(DIRECT())"
+    assert made(text).source.parameters == {"host": "h", name: value, "table": "t"}

@@ -1,0 +1,244 @@
+"""TUMBLE and HOP: the windows of a row, and joins of rows in the same window."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import pyarrow as pa
+import pytest
+
+from changelog.changes import DELTA
+from changelog.errors import SqlError, UnknownName, Unsupported
+from joins.dataflow.graph import Band, Range
+from sql.plan.nodes import Join, Window
+from sql.plan.properties import walk
+from sql.transforms.windows import Windows
+from tests.sql.world import World
+
+DDL = (
+    "CREATE STREAM l (k int, t datetime64(3), n int)",
+    "CREATE STREAM r (k int, t datetime64(3), n int)",
+    "CREATE STREAM log (k int, t datetime64(3)) SETTINGS mode='changelog'",
+    "CREATE STREAM named (k int, t datetime64(3), window_start int)",
+    "CREATE TABLE a (k INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '5 seconds') APPEND ONLY",
+    "CREATE TABLE b (k INT, ts TIMESTAMP, WATERMARK FOR ts AS ts - INTERVAL '5 seconds') APPEND ONLY",
+    "CREATE TABLE p (id INT, k INT, ts TIMESTAMP, PRIMARY KEY (id))",
+    "CREATE TABLE q (id INT, k INT, ts TIMESTAMP, PRIMARY KEY (id))",
+    "CREATE MATERIALIZED VIEW minutes AS SELECT k, window_start AS minute FROM TUMBLE(a, ts, INTERVAL '1' MINUTE)",
+)
+MINUTE = "INTERVAL '1' MINUTE"
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World.of(*DDL)
+
+
+def the_join(world: World, query: str, **settings: str) -> Join:
+    made = world.plan(query, **settings).output
+    assert made is not None
+    return next(node for node in walk(made) if isinstance(node, Join))
+
+
+@pytest.mark.parametrize(
+    ("size", "slide", "time", "starts"),
+    [
+        (10, 10, 12, [10]),
+        (10, 10, 10, [10]),
+        (10, 10, -3, [-10]),
+        (10, 5, 12, [5, 10]),
+        (10, 4, 12, [4, 8, 12]),
+        (10, 4, 11, [4, 8]),
+        (5, 10, 12, [10]),
+        (5, 10, 17, []),
+        (10, 5, None, []),
+    ],
+)
+@pytest.mark.parametrize("unit", ["ms", "us"])
+def test_the_windows_of_a_time(size: int, slide: int, time: int | None, starts: list[int], unit: str) -> None:
+    kind = pa.timestamp(unit, "UTC")
+    windows = pickle.loads(pickle.dumps(Windows("t", size, slide, "s", "e")))
+    per_ms = {"ms": 1, "us": 1_000}[unit]
+    times = pa.array([None if time is None else time * per_ms], kind)
+    rows = windows(pa.table({"t": times, "n": [7], DELTA: pa.array([-1], pa.int32())}))
+    assert rows.column_names == ["t", "n", "s", "e", DELTA]
+    assert rows.schema.field("s").type == rows.schema.field("e").type == kind
+    assert rows["s"].cast(pa.int64()).to_pylist() == [start * per_ms for start in starts]
+    assert rows["e"].cast(pa.int64()).to_pylist() == [(start + size) * per_ms for start in starts]
+    assert rows[DELTA].to_pylist() == [-1] * len(starts)
+
+
+def test_the_arguments(world: World) -> None:
+    def window(query: str) -> Window:
+        made = world.plan(query).output
+        assert made is not None
+        return next(node for node in walk(made) if isinstance(node, Window))
+
+    whole = window("SELECT * FROM tumble(l, 10s)")
+    assert (whole.time, whole.size_ms, whole.slide_ms) == ("l._tp_time", 10_000, 10_000)
+    assert window("SELECT * FROM TUMBLE(a, ts, INTERVAL '1 MINUTE') AS x").time == "x.ts"
+    hopping = window("SELECT * FROM hop(l, t, 5s, 1m)")
+    assert (hopping.time, hopping.size_ms, hopping.slide_ms) == ("l.t", 60_000, 5_000)
+
+
+def test_the_columns(world: World) -> None:
+    assert world.plan("SELECT * FROM tumble(l, 10s)").columns == (
+        "k",
+        "t",
+        "n",
+        "_tp_time",
+        "window_start",
+        "window_end",
+    )
+    assert world.plan("SELECT x.window_end FROM TUMBLE(a, ts, INTERVAL '1' MINUTE) AS x").columns == ("window_end",)
+    assert world.plan("WITH c AS (SELECT k, ts AS at FROM a) SELECT k FROM TUMBLE(c, at, INTERVAL '1' HOUR)").columns
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT * FROM tumble(l, t)", "TUMBLE takes other arguments"),
+        ("SELECT * FROM tumble(l, t, 10s, 5s)", "TUMBLE takes other arguments"),
+        ("SELECT * FROM hop(l, t, 10s)", "HOP takes other arguments"),
+        ("SELECT * FROM tumble(10s, l)", "TUMBLE takes other arguments"),
+        ("SELECT * FROM tumble(l, t, 0s)", "whole milliseconds, above 0"),
+        ("SELECT * FROM tumble(l, t + 1s, 10s)", "the time of TUMBLE is a column"),
+        ("SELECT * FROM tumble(l, k, 10s)", 'windows are of time, and "k" is int32'),
+        ("SELECT * FROM tumble(named, t, 10s)", 'has a column "window_start" already'),
+        ("SELECT * FROM tumble(log, 10s)", "a _tp_time of its own"),
+    ],
+)
+def test_what_is_no_window(world: World, query: str, message: str) -> None:
+    with pytest.raises(SqlError) as fault:
+        world.plan(query)
+    assert message in fault.value.what
+    assert fault.value.fix
+
+
+def test_names_that_there_are_not(world: World) -> None:
+    with pytest.raises(UnknownName, match='no stream or view "nope"'):
+        world.plan("SELECT * FROM tumble(nope, 10s)")
+    with pytest.raises(UnknownName, match='no column "nope"'):
+        world.plan("SELECT * FROM tumble(l, nope, 10s)")
+
+
+def both(condition: str, kind: str = "JOIN") -> str:
+    return f"SELECT x.k FROM TUMBLE(a, ts, {MINUTE}) AS x {kind} TUMBLE(b, ts, {MINUTE}) AS y ON {condition}"
+
+
+@pytest.mark.parametrize(
+    ("condition", "keys", "band"),
+    [
+        (
+            "x.k = y.k AND x.window_start = y.window_start",
+            (("x.k", "y.k"),),
+            Band("x.window_start", "y.window_start", 0, 0, -59_999, -59_999),
+        ),
+        (
+            "x.k = y.k AND x.window_end = y.window_end",
+            (("x.k", "y.k"),),
+            Band("x.window_end", "y.window_end", 0, 0, 1, 1),
+        ),
+        (
+            "x.window_start = y.window_start AND x.window_end = y.window_end",
+            (("x.window_start", "y.window_start"),),
+            Band("x.window_start", "y.window_start", 0, 0, -59_999, -59_999),
+        ),
+    ],
+)
+def test_windows_that_close(world: World, condition: str, keys: tuple[tuple[str, str], ...], band: Band) -> None:
+    join = the_join(world, both(condition))
+    assert (join.strategy, join.keys, join.band, join.residual) == ("range", keys, band, None)
+
+
+def test_null_safe_keys_beside_the_window(world: World) -> None:
+    join = the_join(world, both("x.window_start = y.window_start AND x.k IS NOT DISTINCT FROM y.k"))
+    assert (join.keys, join.null_safe) == ((("x.k", "y.k"),), (True,))
+
+
+def test_windows_of_streams(world: World) -> None:
+    same = "x.k = y.k AND x.window_start = y.window_start"
+    query = f"SELECT x.k FROM tumble(l, 10s) AS x JOIN tumble(r, t, 10s) AS y ON {same}"
+    (node,) = world.plan(query).dataflow.nodes
+    assert isinstance(node.operator, Range)
+    assert [port.watermark is not None for port in (node.operator.left, node.operator.right)] == [True, True]
+    delays = [scan.watermark.delay_ms for scan in world.plan(query).dataflow.scans if scan.watermark is not None]
+    assert delays == [10_000, 10_000]
+
+
+def test_windows_of_updating_rows_never_close(world: World) -> None:
+    same = "x.window_start = y.window_start"
+    query = f"SELECT x.id FROM TUMBLE(p, ts, {MINUTE}) AS x JOIN TUMBLE(q, ts, {MINUTE}) AS y ON {same}"
+    join = the_join(world, query)
+    assert (join.strategy, join.keys) == ("bidirectional", (("x.window_start", "y.window_start"),))
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (
+            both("x.k = y.k AND x.window_start = y.window_start").replace(MINUTE, "INTERVAL '5' MINUTE", 1),
+            "differ: 300 s",
+        ),
+        (
+            "SELECT x.k FROM tumble(l, 10s) AS x JOIN r ON x.k = r.k AND x.window_start = r.t",
+            "x.window_start is the time of a window",
+        ),
+        (
+            "SELECT x.k FROM tumble(l, 10s) AS x JOIN r ON x.k = r.k AND x.window_end = date_trunc('minute', r.t)",
+            "x.window_end is the time of a window",
+        ),
+        (
+            f"SELECT x.id FROM p JOIN TUMBLE(q, ts, {MINUTE}) AS x ON p.k = x.k AND p.ts = x.window_start",
+            "x.window_start is the time of a window",
+        ),
+    ],
+)
+def test_windows_that_do_not_go_together_are_refused(world: World, query: str, message: str) -> None:
+    with pytest.raises(Unsupported) as refused:
+        world.plan(query)
+    assert message in refused.value.what
+    assert "window" in refused.value.fix
+
+
+def test_a_window_may_stand_on_one_side(world: World) -> None:
+    query = "SELECT window_start FROM tumble(l, 10s) AS x JOIN r ON x.k = r.k AND date_diff_within(5s, x.t, r.t)"
+    assert the_join(world, query).band == Band("x.t", "r.t", -5_000_000, 5_000_000)
+
+
+def test_the_windows_of_a_view_are_columns_like_any_other(world: World) -> None:
+    query = f"SELECT x.k FROM minutes JOIN TUMBLE(b, ts, {MINUTE}) AS x ON minutes.k = x.k AND minute = x.window_start"
+    assert the_join(world, query).strategy == "bidirectional"
+
+
+def test_conditions_pass_below_windows(world: World) -> None:
+    plan = world.explain("SELECT k FROM tumble(l, 10s) WHERE k > 1 AND window_start > '2024-01-01'")
+    assert "Map  where l.window_start" in plan
+    assert "where l.k > 1" in plan
+
+
+@pytest.mark.parametrize(
+    "windows", ["TUMBLE({0}, ts, INTERVAL '4' SECOND)", "HOP({0}, ts, INTERVAL '2' SECOND, INTERVAL '5' SECOND)"]
+)
+@pytest.mark.parametrize("key", ["", "x.k = y.k AND "])
+def test_the_same_rows_match_as_in_a_batch(windows: str, key: str) -> None:
+    """Updates move rows between windows."""
+    world = World.of(*DDL)
+    query = (
+        f"SELECT x.id, y.id AS id2, x.window_start, y.window_end FROM {windows.format('p')} AS x FULL JOIN "
+        f"{windows.format('q')} AS y ON {key}x.window_start = y.window_start"
+    )
+    world.start(query)
+    generator = random.Random(query)
+    for _ in range(5):
+        for table in ("p", "q"):
+            world.insert(table, *(_row(generator) for _ in range(5)))
+        world.drain()
+        assert world.table() == world.recomputed(query)
+
+
+def _row(generator: random.Random) -> dict[str, object]:
+    second = generator.choice([None, *range(14)])
+    time = None if second is None else f"2024-03-01 00:00:{second:02}.500"
+    return {"id": generator.randrange(8), "k": generator.choice([1, 2, None]), "ts": time}

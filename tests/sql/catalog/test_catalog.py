@@ -1,0 +1,222 @@
+"""The catalog: names, what depends on what, queries, and several processes at once."""
+
+import multiprocessing
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy.dialects import mysql
+from sqlalchemy.schema import CreateTable
+
+from changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
+from sql.catalog import Actual, Catalog, Desired, Query, What
+from sql.catalog.records import Definition
+from sql.catalog.tables import METADATA
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateStream, Drop
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Iterator[Catalog]:
+    opened = Catalog.open(f"sqlite:///{tmp_path}/deep/catalog.db")
+    yield opened
+    opened.close()
+
+
+def definition(text: str) -> Definition:
+    statement = parse_one(text)
+    assert isinstance(statement, Definition)
+    return statement
+
+
+def drop(text: str) -> Drop:
+    statement = parse_one(text)
+    assert isinstance(statement, Drop)
+    return statement
+
+
+def create(catalog: Catalog, text: str, *uses: str, query: Query | None = None) -> None:
+    catalog.create(definition(text), now_ms=1, uses=uses, query=query)
+
+
+def query(name: str) -> Query:
+    return Query(name, f"SELECT 1 AS {name}", "Plan", "f00d", f"{name}_topic")
+
+
+@pytest.fixture
+def filled(catalog: Catalog) -> Catalog:
+    create(catalog, "CREATE STREAM orders (k int, password string)")
+    create(catalog, "CREATE TABLE users (k INT PRIMARY KEY)")
+    create(catalog, "CREATE INDEX users_by_k ON users (k)")
+    create(catalog, "CREATE MATERIALIZED VIEW v AS SELECT k FROM orders", "orders", "users", query=query("v"))
+    create(catalog, "CREATE MATERIALIZED VIEW w AS SELECT k FROM v", "v", query=query("w"))
+    return catalog
+
+
+def test_a_relation_comes_back_as_it_was_written(filled: Catalog) -> None:
+    found = filled.get("orders")
+    assert (found.what, found.created_ms) == (What.STREAM, 1)
+    assert found.ddl == "CREATE STREAM orders (k int, password string)"
+    assert isinstance(found.definition, CreateStream)
+    assert found.definition == definition(found.ddl)
+    assert [relation.name for relation in filled.relations()] == ["orders", "users", "users_by_k", "v", "w"]
+    assert [relation.name for relation in filled.relations(What.VIEW)] == ["v", "w"]
+    assert [relation.name for relation in filled.relations(like="USER%")] == ["users", "users_by_k"]
+    assert [relation.name for relation in filled.relations(like="_")] == ["v", "w"]
+
+
+def test_show_create_hides_passwords(catalog: Catalog) -> None:
+    create(catalog, "CREATE EXTERNAL STREAM s (a int) SETTINGS type='kafka', password='hunter2'")
+    assert catalog.get("s").shown == "CREATE EXTERNAL STREAM s (a int) SETTINGS type='kafka', password='***'"
+
+
+def test_an_unknown_name_offers_the_nearest(filled: Catalog) -> None:
+    with pytest.raises(UnknownName, match='no stream or view "order"') as caught:
+        filled.get("order")
+    assert caught.value.fix == 'did you mean "orders"?'
+    assert filled.find("order") is None
+
+
+def test_what_a_view_uses_must_be_there(filled: Catalog) -> None:
+    with pytest.raises(UnknownName, match='"userz"'):
+        create(filled, "CREATE MATERIALIZED VIEW x AS SELECT k FROM userz", "userz", query=query("x"))
+    assert filled.find("x") is None
+
+
+def test_a_name_is_taken_once(filled: Catalog) -> None:
+    with pytest.raises(SqlError, match='a stream "orders" already') as caught:
+        create(filled, "CREATE TABLE orders (k INT)")
+    assert "IF NOT EXISTS" in caught.value.fix
+    create(filled, "CREATE TABLE IF NOT EXISTS orders (k INT)")
+    assert filled.get("orders").ddl.startswith("CREATE STREAM")
+
+
+def test_replacing_stops_the_old_query(filled: Catalog) -> None:
+    create(filled, "CREATE OR REPLACE VIEW w AS SELECT k + 1 AS k FROM v", "v")
+    assert "k + 1" in filled.get("w").ddl
+    assert [one.name for one in filled.queries()] == ["v"]
+
+
+def test_only_what_no_view_uses_is_replaced(catalog: Catalog) -> None:
+    create(catalog, "CREATE TABLE users (k INT PRIMARY KEY)")
+    create(catalog, "CREATE INDEX users_by_k ON users (k)")
+    create(catalog, "CREATE OR REPLACE TABLE users (k INT PRIMARY KEY, n INT)")
+    assert [relation.name for relation in catalog.relations()] == ["users"]
+    create(catalog, "CREATE VIEW v AS SELECT k FROM users", "users")
+    with pytest.raises(Unsupported, match="used by v"):
+        create(catalog, "CREATE OR REPLACE TABLE users (k INT PRIMARY KEY)")
+
+
+def test_what_a_view_reads_stays(filled: Catalog) -> None:
+    with pytest.raises(Unsupported, match='the stream "users" is used by v') as caught:
+        filled.drop(drop("DROP STREAM users"), now_ms=2)
+    assert caught.value.fix == "drop v first, or DROP STREAM users CASCADE"
+    assert [relation.name for relation in filled.users("users")] == ["users_by_k", "v"]
+
+
+def test_dropping_goes_from_the_last_user_to_the_first(filled: Catalog) -> None:
+    dropped = filled.drop(drop("DROP TABLE users CASCADE"), now_ms=2)
+    assert [relation.name for relation in dropped] == ["users_by_k", "w", "v", "users"]
+    assert [relation.name for relation in filled.relations()] == ["orders"]
+    assert filled.queries() == []
+    assert {(one.name, one.desired, one.updated_ms) for one in filled.queries(dropped=True)} == {
+        ("v", Desired.DROPPED, 2),
+        ("w", Desired.DROPPED, 2),
+    }
+
+
+def test_an_index_goes_with_its_stream(catalog: Catalog) -> None:
+    create(catalog, "CREATE TABLE users (k INT PRIMARY KEY)")
+    create(catalog, "CREATE INDEX users_by_k ON users (k)")
+    assert len(catalog.drop(drop("DROP TABLE users"), now_ms=2)) == 2
+
+
+def test_drop_knows_the_kind(filled: Catalog) -> None:
+    with pytest.raises(SqlError, match='"w" is a view, not a stream'):
+        filled.drop(drop("DROP STREAM w"), now_ms=2)
+    assert filled.drop(drop("DROP STREAM IF EXISTS nothing"), now_ms=2) == []
+    with pytest.raises(UnknownName):
+        filled.drop(drop("DROP STREAM nothing"), now_ms=2)
+
+
+def test_the_life_of_a_query(filled: Catalog) -> None:
+    first = filled.query("w")
+    assert (first.desired, first.actual, first.topic) == (Desired.RUNNING, Actual.PENDING, "w_topic")
+    filled.set_checkpoint(first.id, f"checkpoints/{first.id}")
+    filled.report(first.id, now_ms=3, actual=Actual.RUNNING, progress={"rows_in": 5})
+    filled.report(first.id, now_ms=4, error="broker lost")
+    filled.want("w", Desired.PAUSED, now_ms=5)
+    now = filled.query("w")
+    assert (now.desired, now.actual, now.error, now.progress) == (
+        Desired.PAUSED,
+        Actual.RUNNING,
+        "broker lost",
+        {"rows_in": 5},
+    )
+    assert (now.checkpoint, now.created_ms, now.updated_ms) == (f"checkpoints/{first.id}", 1, 5)
+
+
+def test_a_name_can_run_again_while_its_old_query_is_cleaned_up(filled: Catalog) -> None:
+    old = filled.query("w")
+    filled.drop(drop("DROP VIEW w"), now_ms=2)
+    create(filled, "CREATE MATERIALIZED VIEW w AS SELECT k FROM v", "v", query=query("w"))
+    new = filled.query("w")
+    assert new.id != old.id
+    filled.forget_query(old.id)
+    assert [one.id for one in filled.queries(dropped=True) if one.name == "w"] == [new.id]
+
+
+def test_queries_of_no_view(catalog: Catalog) -> None:
+    catalog.add_query(query("adhoc"), now_ms=1)
+    with pytest.raises(SqlError, match='a query "adhoc" already'):
+        catalog.add_query(query("adhoc"), now_ms=1)
+    with pytest.raises(UnknownName) as caught:
+        catalog.want("adhok", Desired.PAUSED, now_ms=1)
+    assert caught.value.fix == 'did you mean "adhoc"?'
+
+
+def test_a_catalog_that_does_not_answer(tmp_path: Path) -> None:
+    (tmp_path / "catalog.db").mkdir()
+    with pytest.raises(ServiceUnavailable, match="the catalog does not answer"):
+        Catalog.open(f"sqlite:///{tmp_path}/catalog.db")
+
+
+def test_the_tables_are_of_types_that_mysql_has() -> None:
+    written = [str(CreateTable(table).compile(dialect=mysql.dialect())) for table in METADATA.sorted_tables]
+    assert len(written) == 4
+    assert "VARCHAR(255) COLLATE utf8mb4_bin" in written[0]
+
+
+WRITERS = 3
+ROUNDS = 10
+
+
+def _write(url: str, writer: int) -> None:
+    """Opens (and so makes) the catalog, then creates, reports and reads, as the console and the runner do at once."""
+    catalog = Catalog.open(url)
+    for number in range(ROUNDS):
+        name = f"s{writer}_{number}"
+        create(catalog, f"CREATE STREAM {name} (k int)")
+        added = catalog.add_query(query(name), now_ms=number)
+        catalog.report(added.id, now_ms=number, actual=Actual.RUNNING, progress={"round": number})
+        catalog.relations()
+        # One name for which all of them race: exactly one makes it.
+        create(catalog, f"CREATE STREAM IF NOT EXISTS shared_{number} (k int)")
+    catalog.close()
+
+
+def test_several_processes_at_once(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/catalog.db"
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write, args=(url, writer)) for writer in range(WRITERS)]
+    for process in writers:
+        process.start()
+    for process in writers:
+        process.join(timeout=120)
+    assert [process.exitcode for process in writers] == [0] * WRITERS
+    catalog = Catalog.open(url)
+    assert len(catalog.relations()) == WRITERS * ROUNDS + ROUNDS
+    queries = catalog.queries()
+    assert len({one.id for one in queries}) == WRITERS * ROUNDS
+    assert all(one.actual == Actual.RUNNING for one in queries)
+    catalog.close()

@@ -1,0 +1,47 @@
+"""Passwords do not show."""
+
+import pytest
+
+from changelog.errors import SqlError
+from sql.syntax.parse import parse
+from sql.syntax.redact import redacted, shown
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("SOURCE(MYSQL(USER 'root' PASSWORD 'hunter2' DB 'x'))", "SOURCE(MYSQL(USER 'root' PASSWORD '***' DB 'x'))"),
+        ("SETTINGS password='hunter2', a=1", "SETTINGS password='***', a=1"),
+        ("sasl.password = 'hun''ter2', topic = 't'", "sasl.password = '***', topic = 't'"),
+        ("PASSWORD 'hun\\'ter2' x", "PASSWORD '***' x"),
+        ("properties.sasl.jaas.config = 'x password=\"hunter2\";'", "properties.sasl.jaas.config = '***'"),
+        (
+            "properties='sasl.username=hunter2;sasl.password=hunter2;a=b'",
+            "properties='sasl.username=***;sasl.password=***;a=b'",
+        ),
+        ("sasl.mechanism = 'PLAIN'", "sasl.mechanism = 'PLAIN'"),
+        ("mysql+pymysql://root:hunter2@db:3306/x", "mysql+pymysql://root:***@db:3306/x"),
+        ("redis://:hunter2@cache:6379/0", "redis://:***@cache:6379/0"),
+        ('{"password": "hunter2", "user": "u"}', '{"password": "***", "user": "u"}'),
+        ("s3.secret.key = 'hunter2'", "s3.secret.key = '***'"),
+        ("PASSWORD 'hunter2", "PASSWORD '***'"),
+        ("CREATE STREAM s (password string, token int)", "CREATE STREAM s (password string, token int)"),
+        ("http://host:8080/path", "http://host:8080/path"),
+    ],
+)
+def test_redacted(text: str, expected: str) -> None:
+    assert redacted(text) == expected
+    assert redacted(expected) == expected
+
+
+def test_the_value_of_a_setting() -> None:
+    assert shown("sasl.password", "hunter2") == "***"
+    assert shown("topic", "t") == "t"
+    assert shown("brokers", "sasl://u:hunter2@b") == "sasl://u:***@b"
+    assert shown("shards", 3) == 3
+
+
+def test_a_password_on_a_line_of_its_own_does_not_show_in_an_error() -> None:
+    with pytest.raises(SqlError) as refused:
+        parse("CREATE DICTIONARY d (id int) PRIMARY KEY id SOURCE(MYSQL(password\n  'hunter2' oops oops")
+    assert "hunter2" not in str(refused.value)
