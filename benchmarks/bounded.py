@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 from benchmarks.load import PIECE, TIMES, committed_rows, create_topics, produce
 from benchmarks.running import builtin, drain, report, start
 from changelog.changes import Changes
-from joins.dataflow.graph import Band, Range
+from joins.dataflow.graph import Band, RangeSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.operators.range import RangeOperator
 from joins.state.store import RunStore
@@ -177,7 +177,7 @@ def drop(rows: int = 1_000_000) -> None:
     left, right = (
         Port(schema, (schema.names[0],), Ingest.APPEND, watermark=Watermark(schema.names[1], 0)) for schema in schemas
     )
-    spec = Range(JoinKind.INNER, left, right, Band("l.t", "r.t", -10, 10))
+    spec = RangeSpec(JoinKind.INNER, left, right, Band("l.t", "r.t", -10, 10))
     operator = RangeOperator(spec, RunStore(), "drop")
     random = np.random.default_rng(1)
     for first in range(0, rows, rows // 20):

@@ -16,7 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dictionaries.cache.entry import Entry
+from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.hot.tier import HotTier
 from dictionaries.contracts import Rows
 
@@ -40,7 +40,7 @@ class Hot:
         return self._tier.lookup(keys, 0)
 
     def store(self, keys: Sequence[str]) -> None:
-        self._tier.store({key: Entry(((key,),), 0, _EXPIRES_MS, 50) for key in keys})
+        self._tier.store({key: CacheEntry(((key,),), 0, _EXPIRES_MS, 50) for key in keys})
 
 
 class Lru:

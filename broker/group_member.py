@@ -15,7 +15,7 @@ from changelog.errors import InternalError
 
 
 @dataclass(frozen=True)
-class Member:
+class GroupMember:
     """A member of a consumer group, at one generation: what it commits later than that is refused."""
 
     group: str
@@ -39,7 +39,7 @@ def check(brokers: str) -> None:
     consumer = Consumer({"bootstrap.servers": brokers, "group.id": group, "log_level": 0})
     expected = consumer.consumer_group_metadata()
     consumer.close()
-    if Member(group, NOBODY, "").metadata != expected:
+    if GroupMember(group, NOBODY, "").metadata != expected:
         raise InternalError(
             f"confluent-kafka writes group metadata in a form that is not known: {expected!r}",
             where="the lookup worker, at its start",

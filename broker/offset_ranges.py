@@ -25,7 +25,7 @@ _SILENCE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class OffsetRange:
     """The records of ``topic``'s ``partition`` from offset ``start`` up to, and without, ``end``."""
 
     topic: str
@@ -38,9 +38,9 @@ class Range:
         return self.end - self.start
 
 
-def shares(ranges: Iterable[Range], count: int) -> list[tuple[Range, ...]]:
+def shares(ranges: Iterable[OffsetRange], count: int) -> list[tuple[OffsetRange, ...]]:
     """The ranges dealt out to at most ``count`` readers, of about equal length together; none is cut in two."""
-    dealt: list[list[Range]] = [[] for _ in range(count)]
+    dealt: list[list[OffsetRange]] = [[] for _ in range(count)]
     lengths = [0] * count
     for one in sorted(ranges, key=lambda one: (-one.length, one.topic, one.partition)):
         least = lengths.index(min(lengths))
@@ -49,7 +49,7 @@ def shares(ranges: Iterable[Range], count: int) -> list[tuple[Range, ...]]:
     return [tuple(share) for share in dealt if share]
 
 
-def read(brokers: str, ranges: Sequence[Range]) -> Iterator[tuple[str, int, pa.Table]]:
+def read(brokers: str, ranges: Sequence[OffsetRange]) -> Iterator[tuple[str, int, pa.Table]]:
     """The committed records of some ranges, at most one of a partition: topic, partition, some of its records in order.
 
     Raises ServiceUnavailable where the broker falls silent, RecordsGone where records of a range are no longer there.

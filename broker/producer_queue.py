@@ -8,7 +8,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
-Message = dict[str, Any]
+OutgoingMessage = dict[str, Any]
 """``key``, ``value``, and where needed ``headers`` or ``callback``."""
 
 QUEUE_BYTES = 1 << 30
@@ -27,19 +27,19 @@ class Outgoing:
     """Some messages for one topic."""
 
     topic: str
-    messages: list[Message]
+    messages: list[OutgoingMessage]
     with_headers: bool = False
     """``produce_batch`` takes no headers."""
     partition: int = _BY_KEY
     """For all of them; else it goes by their keys. ``produce_batch`` passes over a message's own without a word."""
 
 
-def refusal(messages: Sequence[Message], taken: int) -> KafkaError | None:
+def refusal(messages: Sequence[OutgoingMessage], taken: int) -> KafkaError | None:
     """Why ``produce_batch`` took only so many of the messages: it raises nothing, and calls nobody back."""
     return None if taken == len(messages) else next(message["_error"] for message in messages if "_error" in message)
 
 
-class Outbox:
+class ProducerQueue:
     """The queue of a producer. It never gets full: a full one refuses a message and takes the next one."""
 
     def __init__(self, producer: Producer, call_s: float) -> None:

@@ -46,7 +46,7 @@ _UNSETTLED = frozenset(
 )
 
 
-class Topics:
+class TopicAdmin:
     """The topics of one broker. Every call answers within ``timeout_s`` or raises ServiceUnavailable."""
 
     def __init__(self, brokers: str, timeout_s: float) -> None:

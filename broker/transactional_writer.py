@@ -1,8 +1,8 @@
 """The exactly-once sink: one Kafka transaction per partition and batch, which also holds the batch's number.
 
 The **mark** of a partition is the number of the last batch it has written. It is kept as an offset that the transaction
-commits with its records (consumer group: the query; topic: ``Target.marks``; partition: that of Spark), so either both
-are there or none is. A batch that Spark replays is skipped where the mark says that it was written:
+commits with its records (consumer group: the query; topic: ``WriteTarget.marks``; partition: that of Spark), so either
+both are there or none is. A batch that Spark replays is skipped where the mark says that it was written:
 
     batch 7   partition 0: committed, mark 7   partition 1: killed before its commit, mark 6
     batch 7   partition 0: mark 7, skipped     partition 1: written                              (the replay)
@@ -22,7 +22,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outbox, Outgoing
+from broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
 from changelog.errors import ServiceUnavailable
 
 _LOG = logging.getLogger("librdkafka")
@@ -56,7 +56,7 @@ _HOPELESS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class WriteTarget:
     """Where a query writes: ``identity`` names the query in transactional ids and as the group of its marks."""
 
     brokers: str
@@ -74,14 +74,14 @@ class Target:
         return f"{self.identity}-{partition}"
 
 
-class Writer:
+class TransactionalWriter:
     """An initialised transactional producer of one partition, and the partition's mark."""
 
-    def __init__(self, target: Target, partition: int) -> None:
+    def __init__(self, target: WriteTarget, partition: int) -> None:
         self._place = TopicPartition(target.marks, partition)
         self._call_s = target.call_s
         self._producer = Producer(producer_settings(target, partition))
-        self._outbox = Outbox(self._producer, self._call_s)
+        self._outbox = ProducerQueue(self._producer, self._call_s)
         # Aborts what a predecessor left open; only then is the mark final.
         self._producer.init_transactions(self._call_s)
         marks = _marks_reader(target.brokers, target.identity)
@@ -100,7 +100,7 @@ class Writer:
         self.mark = batch_id
 
 
-writers: dict[str, Writer] = {}
+writers: dict[str, TransactionalWriter] = {}
 """By transactional id; lives as long as the Python worker, which serves many batches."""
 
 
@@ -118,16 +118,16 @@ def _marks_reader(brokers: str, group: str) -> Consumer:
     )
 
 
-def write_once(target: Target, partition: int, batch_id: int, outgoing: Callable[[], Iterable[Outgoing]]) -> bool:
+def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Callable[[], Iterable[Outgoing]]) -> bool:
     """Write a batch's records of one partition, exactly once; False if an earlier attempt did.
 
     ``outgoing`` is called once an attempt. A lost broker is waited for, up to ``target.broker_wait_s``.
     """
     name = target.transactional_id(partition)
-    waited = Waiting(target)
+    waited = Backoff(target)
     while True:
         try:
-            writer = writers.get(name) or writers.setdefault(name, Writer(target, partition))
+            writer = writers.get(name) or writers.setdefault(name, TransactionalWriter(target, partition))
             if writer.mark >= batch_id:
                 return False
             writer.write(batch_id, outgoing())
@@ -139,10 +139,10 @@ def write_once(target: Target, partition: int, batch_id: int, outgoing: Callable
             waited.after(failure)
 
 
-class Waiting:
+class Backoff:
     """The pauses between attempts, and their end."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: WriteTarget) -> None:
         self._target = target
         self._start = time.monotonic()
         self._pause_s = _FIRST_PAUSE_S
@@ -177,19 +177,19 @@ def is_fenced(error: KafkaError) -> bool:
     )
 
 
-def fence(target: Target, partitions: int) -> None:
+def fence(target: WriteTarget, partitions: int) -> None:
     """Abort what any earlier process of this query left open, and bar it from writing on."""
     for partition in range(partitions):
-        waited = Waiting(target)
+        waited = Backoff(target)
         while True:
             try:
-                Writer(target, partition)
+                TransactionalWriter(target, partition)
                 break
             except KafkaException as failure:
                 waited.after(failure)
 
 
-def producer_settings(target: Target, partition: int) -> dict[str, Any]:
+def producer_settings(target: WriteTarget, partition: int) -> dict[str, Any]:
     timeout_ms = int(target.transaction_timeout_s * 1000)
     return {
         "bootstrap.servers": target.brokers,

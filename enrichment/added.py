@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from changelog.errors import InternalError, RecordRejected
-from joins.dataflow.lookup import LookupJoin, Row
+from joins.dataflow.lookup import LookupJoinSpec, Row
 from joins.dataflow.ports import JoinKind
 
 
 class AddedColumns:
     """Builds the columns of ``join.schema``; for LEFT with the padding as their last value."""
 
-    def __init__(self, join: LookupJoin) -> None:
+    def __init__(self, join: LookupJoinSpec) -> None:
         self._access = join.access
         self.schema = join.schema
         places = {name: place for place, name in enumerate(join.access.columns)}

@@ -32,7 +32,7 @@ UNFOUNDED = "unfounded"
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class AnsweredBatch:
     """What a batch has to write, all of it in one transaction with the offsets of its records.
 
     messages   records of the output topic, in order
@@ -71,7 +71,7 @@ class Enricher:
         if (memo is None) != (flow.ingest is Ingest.APPEND):
             raise InternalError(f"a left side of {flow.ingest} rows {'needs a' if memo is None else 'has no'} memo")
 
-    def step(self, records: pa.Table | pa.RecordBatch, now_ms: int) -> Step:
+    def step(self, records: pa.Table | pa.RecordBatch, now_ms: int) -> AnsweredBatch:
         """``records``: key, value, timestamp, partition, offset, in order of arrival."""
         decoded = self._decoder.decode(records)
         rows = self._counting(decoded.rows)
@@ -87,7 +87,7 @@ class Enricher:
                 UNFOUNDED: unfounded,
             }
         )
-        return Step(messages, updates, decoded.rejected, counts)
+        return AnsweredBatch(messages, updates, decoded.rejected, counts)
 
     def confirm(self, updates: Sequence[Update], offset: int | None = None) -> None:
         """The transaction of these updates is committed."""

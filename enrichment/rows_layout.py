@@ -22,7 +22,7 @@ from changelog.changes import DELTA
 from changelog.errors import InternalError
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Kind, StreamSchema
 from enrichment.sqlite_file import writing
-from enrichment.sqlite_values import Codec, Stored, codec
+from enrichment.sqlite_values import SqliteCodec, Stored, codec
 from joins.dataflow.lookup import Key, Row
 from sql.syntax.statements import Index
 
@@ -46,7 +46,7 @@ class RowsLayout:
         self._codecs = [codec(types[name]) for name in self.columns]
         self._places = {name: place for place, name in enumerate(self.columns)}
         self._counted = schema.kind is Kind.CHANGELOG
-        self._queries: dict[tuple[tuple[str, ...], tuple[str, ...]], Query] = {}
+        self._queries: dict[tuple[tuple[str, ...], tuple[str, ...]], RowsQuery] = {}
         declared = [(column.name, str(column.type)) for column in schema.columns]
         self.fingerprint = repr((_VERSION, schema.kind.value, schema.primary_key, declared, self._indexes))
 
@@ -158,7 +158,7 @@ class RowsLayout:
     def count(self) -> str:
         return f"SELECT coalesce(sum({'max(n, 0)' if self._counted else '1'}), 0) FROM rows"
 
-    def query(self, by: Sequence[str], columns: Sequence[str] | None) -> Query:
+    def query(self, by: Sequence[str], columns: Sequence[str] | None) -> RowsQuery:
         """The lookup by equality of ``by``; rows hold ``columns``, by default those declared."""
         asked = (tuple(by), self._declared if columns is None else tuple(columns))
         found = self._queries.get(asked)
@@ -166,15 +166,15 @@ class RowsLayout:
             found = self._queries[asked] = self._query(*asked)
         return found
 
-    def all_rows(self) -> Query:
+    def all_rows(self) -> RowsQuery:
         return self._query((), self._declared)
 
-    def _query(self, by: tuple[str, ...], columns: tuple[str, ...]) -> Query:
+    def _query(self, by: tuple[str, ...], columns: tuple[str, ...]) -> RowsQuery:
         keys, read = ([self._place(name) for name in names] for names in (by, columns))
         selected = [f"rows.c{place}" for place in read] + (["rows.n"] if self._counted else [])
         conditions = [f"rows.c{place} = asked.k{number}" for number, place in enumerate(keys)]
         conditions += ["rows.n > 0"] if self._counted else []
-        return Query(
+        return RowsQuery(
             key_codecs=[self._codecs[place] for place in keys],
             codecs=[self._codecs[place] for place in read],
             selected=", ".join(selected) or "1",
@@ -183,7 +183,7 @@ class RowsLayout:
         )
 
 
-class Query:
+class RowsQuery:
     """A lookup of many keys at a time.
 
     The keys stand in a table of their own, with their numbers: the answer says which key each row is for, and nothing
@@ -191,7 +191,7 @@ class Query:
     """
 
     def __init__(
-        self, key_codecs: list[Codec], codecs: list[Codec], selected: str, conditions: str, counted: bool
+        self, key_codecs: list[SqliteCodec], codecs: list[SqliteCodec], selected: str, conditions: str, counted: bool
     ) -> None:
         self._encoders = [code.key for code in key_codecs]
         self._decoders = [(place, code.decode) for place, code in enumerate(codecs) if code.decode is not None]

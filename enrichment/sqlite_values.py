@@ -35,7 +35,7 @@ _INT64 = 2**63
 
 
 @dataclass(frozen=True)
-class Codec:
+class SqliteCodec:
     """Values of one Arrow type, in the form of ``to_pylist``, to and from SQLite.
 
     column   a whole column
@@ -48,26 +48,26 @@ class Codec:
     decode: Callable[[Any], Any] | None = None
 
 
-def codec(kind: pa.DataType) -> Codec:
+def codec(kind: pa.DataType) -> SqliteCodec:
     for is_of, build in _BUILDERS:
         if is_of(kind):
             return build(kind)
     raise InternalError(f"{kind} has no form in SQLite")
 
 
-def _plain(kind: pa.DataType) -> Codec:
-    return Codec(lambda column: column.to_pylist(), lambda value: value)
+def _plain(kind: pa.DataType) -> SqliteCodec:
+    return SqliteCodec(lambda column: column.to_pylist(), lambda value: value)
 
 
-def _boolean(kind: pa.DataType) -> Codec:
-    return Codec(lambda column: column.cast(pa.int8()).to_pylist(), _whole, bool)
+def _boolean(kind: pa.DataType) -> SqliteCodec:
+    return SqliteCodec(lambda column: column.cast(pa.int8()).to_pylist(), _whole, bool)
 
 
-def _integer(kind: pa.DataType) -> Codec:
-    return Codec(lambda column: column.to_pylist(), _whole)
+def _integer(kind: pa.DataType) -> SqliteCodec:
+    return SqliteCodec(lambda column: column.to_pylist(), _whole)
 
 
-def _unsigned_64(kind: pa.DataType) -> Codec:
+def _unsigned_64(kind: pa.DataType) -> SqliteCodec:
     def column(values: pa.ChunkedArray) -> Sequence[Stored]:
         return [value for chunk in values.chunks for value in chunk.view(pa.int64()).to_pylist()]
 
@@ -77,7 +77,7 @@ def _unsigned_64(kind: pa.DataType) -> Codec:
             return None
         return whole - 2 * _INT64 if whole >= _INT64 else whole
 
-    return Codec(column, key, lambda stored: stored + 2 * _INT64 if stored < 0 else stored)
+    return SqliteCodec(column, key, lambda stored: stored + 2 * _INT64 if stored < 0 else stored)
 
 
 def _exact(value: Any) -> int | None:
@@ -94,16 +94,16 @@ def _whole(value: Any) -> Stored:
     return whole if whole is not None and -_INT64 <= whole < _INT64 else None
 
 
-def _float(kind: pa.DataType) -> Codec:
+def _float(kind: pa.DataType) -> SqliteCodec:
     def real(value: Any) -> Stored:
         if value is None:
             return None
         return float(value) if value == value else "nan"
 
-    return Codec(lambda column: [real(value) for value in column.to_pylist()], real, float)
+    return SqliteCodec(lambda column: [real(value) for value in column.to_pylist()], real, float)
 
 
-def _decimal(kind: pa.DataType) -> Codec:
+def _decimal(kind: pa.DataType) -> SqliteCodec:
     def digits(value: Any) -> Stored:
         if value is None:
             return None
@@ -113,23 +113,23 @@ def _decimal(kind: pa.DataType) -> Codec:
     def decode(stored: str) -> Decimal:
         return _WIDE.scaleb(Decimal(stored), -kind.scale)
 
-    return Codec(lambda column: [digits(value) for value in column.to_pylist()], digits, decode)
+    return SqliteCodec(lambda column: [digits(value) for value in column.to_pylist()], digits, decode)
 
 
-def _date(kind: pa.DataType) -> Codec:
+def _date(kind: pa.DataType) -> SqliteCodec:
     def day(value: Any) -> Stored:
         if isinstance(value, dt.datetime):
             return value.toordinal() - _EPOCH_DAY if value.time() == dt.time() else None
         return int(value.toordinal()) - _EPOCH_DAY
 
-    return Codec(
+    return SqliteCodec(
         lambda column: column.cast(pa.int32()).to_pylist(),
         day,
         lambda stored: dt.date.fromordinal(stored + _EPOCH_DAY),
     )
 
 
-def _timestamp(kind: pa.DataType) -> Codec:
+def _timestamp(kind: pa.DataType) -> SqliteCodec:
     unit = _MICROSECONDS[kind.unit]
     epoch = _EPOCH.replace(tzinfo=dt.UTC) if kind.tz else _EPOCH
 
@@ -140,14 +140,14 @@ def _timestamp(kind: pa.DataType) -> Codec:
         count, rest = divmod((instant - _EPOCH) // _TICK, unit)
         return None if rest else count
 
-    return Codec(
+    return SqliteCodec(
         lambda column: column.cast(pa.int64()).to_pylist(),
         ticks,
         lambda stored: epoch + dt.timedelta(microseconds=stored * unit),
     )
 
 
-def _time(kind: pa.DataType) -> Codec:
+def _time(kind: pa.DataType) -> SqliteCodec:
     unit = _MICROSECONDS[kind.unit]
     carrier = pa.int64() if kind.bit_width == 64 else pa.int32()
 
@@ -156,14 +156,14 @@ def _time(kind: pa.DataType) -> Codec:
         count, rest = divmod((since + dt.timedelta(microseconds=value.microsecond)) // _TICK, unit)
         return None if rest else count
 
-    return Codec(
+    return SqliteCodec(
         lambda column: column.cast(carrier).to_pylist(),
         ticks,
         lambda stored: (_EPOCH + dt.timedelta(microseconds=stored * unit)).time(),
     )
 
 
-def _nested(kind: pa.DataType) -> Codec:
+def _nested(kind: pa.DataType) -> SqliteCodec:
     """JSON as ``changelog.formats`` reads it, then in the form of ``to_pylist``."""
     convert = converter(kind)
 
@@ -176,7 +176,7 @@ def _nested(kind: pa.DataType) -> Codec:
     def decode(stored: str) -> Any:
         return pa.array([convert(orjson.loads(stored))], kind)[0].as_py()
 
-    return Codec(lambda column: [text(value) for value in column.to_pylist()], text, decode)
+    return SqliteCodec(lambda column: [text(value) for value in column.to_pylist()], text, decode)
 
 
 def _member(value: Any) -> Any:
@@ -187,7 +187,7 @@ def _member(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
-_BUILDERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], Codec]], ...] = (
+_BUILDERS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.DataType], SqliteCodec]], ...] = (
     (pa.types.is_boolean, _boolean),
     (pa.types.is_uint64, _unsigned_64),
     (pa.types.is_integer, _integer),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dictionaries.contracts import Rows
 
 
-class Entry(NamedTuple):
+class CacheEntry(NamedTuple):
     """The rows under a key, as the source gave them at ``fetched_ms``; ``()``: known to be absent.
 
     Fresh while ``now_ms < expires_ms``; the moment is absolute, so both tiers forget an answer at the same time.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dictionaries.cache.cold.codec import Codec
+from dictionaries.cache.cold.codec import EntryCodec
 from dictionaries.cache.cold.tier import ColdTier
 from dictionaries.cache.invalidation import Invalidation
 from dictionaries.cache.settings import read_settings
@@ -16,7 +16,7 @@ def forget(definition: Definition, redis_url: str, token: str = "") -> None:
     For DROP and CREATE: a new dictionary must not answer with the rows of an old one. Raises ServiceUnavailable if
     Redis does not answer.
     """
-    codec = Codec([column.type for column in definition.columns])
+    codec = EntryCodec([column.type for column in definition.columns])
     statistics = Statistics(definition)
     cold = ColdTier(redis_url, definition, read_settings(definition), codec, statistics, lambda: None)
     try:

@@ -36,7 +36,7 @@ class Invalidation:
 
 
 @dataclass(frozen=True)
-class Message:
+class InvalidationMessage:
     """An invalidation on its way; ``origin``: the layout that executed it, which needs not hear it."""
 
     invalidation: Invalidation
@@ -50,8 +50,8 @@ def encode_message(invalidation: Invalidation, origin: str) -> bytes:
     return orjson.dumps({"origin": origin, "keys": keys, "prefix": invalidation.prefix, "token": invalidation.token})
 
 
-def decode_message(value: bytes) -> Message:
+def decode_message(value: bytes) -> InvalidationMessage:
     """Raises KeyError, TypeError or ValueError for anything that ``encode_message`` did not write."""
     fields = orjson.loads(value)
     keys = None if fields["keys"] is None else tuple(map(key_of, fields["keys"]))
-    return Message(Invalidation(keys, fields["prefix"], fields["token"]), fields["origin"])
+    return InvalidationMessage(Invalidation(keys, fields["prefix"], fields["token"]), fields["origin"])

@@ -30,7 +30,7 @@ from dictionaries.contracts import Key, Row, Rows
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.options import suggestion
 from dictionaries.feed.value_readers import carried_reader
-from dictionaries.sources.rows import RowReader
+from dictionaries.sources.rows import SourceRowReader
 from dictionaries.sources.values import Read, Unfit
 
 LONGEST_CATCH_UP = 250_000
@@ -62,7 +62,7 @@ class Change(NamedTuple):
 
 
 @dataclass
-class Changes:
+class SourceChanges:
     """What the records of a partition from ``start`` to before ``end`` say, the last change of each key.
 
     is_whole  the table was emptied: nothing that is held can be trusted
@@ -90,7 +90,7 @@ class Fed(Protocol):
         """Forget all, in every worker: changes before these offsets may have been missed."""
         ...
 
-    def apply_feed(self, feed: str, partition: int, changes: Changes, now_ms: int) -> None:
+    def apply_feed(self, feed: str, partition: int, changes: SourceChanges, now_ms: int) -> None:
         """Take changes in, the parts of each partition in order. May raise ServiceUnavailable: apply them again."""
         ...
 
@@ -198,7 +198,7 @@ class FeedDecoder:
         }
         self._readers = list(readers.values())
         self._key_readers = [readers[name] for name in definition.key]
-        self._rows = RowReader(definition, f'dictionary "{definition.name}", its feed')
+        self._rows = SourceRowReader(definition, f'dictionary "{definition.name}", its feed')
         needed = definition.columns if feed.stores else [columns[name] for name in definition.key]
         self._is_exact = any(holds_decimal(column.type) for column in needed)
         self._read: Callable[[bytes | None, bytes | None], dict[Key, Rows | None] | None] = {
@@ -207,9 +207,9 @@ class FeedDecoder:
             FeedFormat.DEBEZIUM: self._of_debezium,
         }[feed.format]
 
-    def decode(self, start: int, records: Iterable[tuple[int, bytes | None, bytes | None]]) -> Changes:
+    def decode(self, start: int, records: Iterable[tuple[int, bytes | None, bytes | None]]) -> SourceChanges:
         """``records`` of one partition, which begin at ``start``: offset, Kafka key and value of each."""
-        changes, by_key, read = Changes(start, start), dict[Key, Change](), self._read
+        changes, by_key, read = SourceChanges(start, start), dict[Key, Change](), self._read
         for offset, key, value in records:
             changes.end = offset + 1
             changes.records += 1

@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from changelog.errors import ServiceUnavailable
-from dictionaries.cache.cold.codec import Codec
+from dictionaries.cache.cold.codec import EntryCodec
 from dictionaries.cache.cold.redis_client import open_redis
 from dictionaries.cache.cold.tier import ColdTier
-from dictionaries.cache.filling.entry_writer import Writer
+from dictionaries.cache.filling.entry_writer import EntryWriter
 from dictionaries.cache.filling.fetcher import Fetcher
 from dictionaries.cache.filling.misses import Misses
 from dictionaries.cache.filling.refresh_ahead import Background
 from dictionaries.cache.hot.guarded import GuardedHot
 from dictionaries.cache.hot.tier import HotTier
-from dictionaries.cache.invalidation import Invalidation, Message
+from dictionaries.cache.invalidation import Invalidation, InvalidationMessage
 from dictionaries.cache.refresh.executed import Executed
 from dictionaries.cache.refresh.feeding import Feeding
 from dictionaries.cache.refresh.listener import Listener
@@ -27,7 +27,7 @@ from dictionaries.cache.settings import read_settings
 from dictionaries.cache.statistics import Statistics
 from dictionaries.contracts import Key, Rows, Source
 from dictionaries.definition.definition import Definition
-from dictionaries.feed.feed import Changes
+from dictionaries.feed.feed import SourceChanges
 
 _FIRST_SUBSCRIPTION_S = 0.5
 
@@ -58,13 +58,13 @@ class Hybrid:
     ) -> None:
         settings = read_settings(definition)
         statistics = Statistics(definition)
-        codec = Codec([column.type for column in definition.columns])
+        codec = EntryCodec([column.type for column in definition.columns])
         self._clock = clock
         self._statistics = statistics
         self._hot = HotTier(settings.hot_keys, settings.hot_bytes, settings.keep_ms, settings.ahead_ms)
         self._guarded = GuardedHot(self._hot)
         self._fetcher = Fetcher(definition, source, settings, statistics)
-        self._writer = Writer(codec, settings, statistics)
+        self._writer = EntryWriter(codec, settings, statistics)
         self._executed = Executed()
         self._background = Background(definition.name, self._renew)
         self._cold: ColdTier | None = None
@@ -142,7 +142,7 @@ class Hybrid:
     def begin_feed(self, feed: str, positions: Mapping[int, int]) -> None:
         self._feeding.begin(feed, positions)
 
-    def apply_feed(self, feed: str, partition: int, changes: Changes, now_ms: int) -> None:
+    def apply_feed(self, feed: str, partition: int, changes: SourceChanges, now_ms: int) -> None:
         self._feeding.apply(feed, partition, changes, now_ms)
 
     def statistics(self) -> Mapping[str, Any]:
@@ -167,7 +167,7 @@ class Hybrid:
     def _renew(self, keys: Sequence[Key]) -> None:
         self._misses.renewed(keys, self._clock())
 
-    def _heard(self, message: Message) -> None:
+    def _heard(self, message: InvalidationMessage) -> None:
         """Another worker has executed an invalidation."""
         if self._cold is None or message.origin == self._cold.origin:
             return

@@ -20,7 +20,7 @@ from dictionaries.cache.settings import OnError, read_settings
 from dictionaries.cache.statistics import Statistics, Status
 from dictionaries.contracts import KEYS_PER_STATEMENT, Key, Row, Rows, Source
 from dictionaries.definition.definition import Definition
-from dictionaries.feed.feed import Changes
+from dictionaries.feed.feed import SourceChanges
 from dictionaries.layouts.hybrid import wall_clock_ms
 
 _SAMPLED_ROWS = 1_000
@@ -101,7 +101,7 @@ class Loaded:
         if self._rows is not None:
             self.invalidate()
 
-    def apply_feed(self, feed: str, partition: int, changes: Changes, now_ms: int) -> None:
+    def apply_feed(self, feed: str, partition: int, changes: SourceChanges, now_ms: int) -> None:
         """Fetches the keys anew. Raises ServiceUnavailable if the source does not answer."""
         # Under the lock, since a first load may be under way, from before the changes.
         with self._loading:

@@ -25,7 +25,7 @@ from dictionaries.definition.options import suggestion
 from dictionaries.definition.secrets import password_of
 from dictionaries.sources.column_types import INSTANT, fits
 from dictionaries.sources.parameters import given
-from dictionaries.sources.rows import ROWS_PER_PIECE, RowReader, in_pieces
+from dictionaries.sources.rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
 # What the driver logs, with a traceback, is in the error that it raises as well.
 logging.getLogger("clickhouse_driver").addHandler(logging.NullHandler())
@@ -59,7 +59,7 @@ class ClickHouseSource:
         host, port, database = (self.parameters.get(name) for name in ("host", "port", "db"))
         place = f"ClickHouse at {host}:{port}" + (f', database "{database}"' if database else "")
         self.where = f'dictionary "{definition.name}", {place}'
-        self._reader = RowReader(definition, self.where)
+        self._reader = SourceRowReader(definition, self.where)
         self._own = threading.local()
         self._clients: list[Client] = []
         self._types: dict[str, str] = {}

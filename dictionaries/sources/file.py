@@ -11,7 +11,7 @@ from dictionaries.contracts import Key, Row, Rows
 from dictionaries.definition.definition import Definition
 from dictionaries.sources.formats import format_of, parsed
 from dictionaries.sources.held import HeldRows
-from dictionaries.sources.rows import RowReader
+from dictionaries.sources.rows import SourceRowReader
 
 Version = tuple[int, int, int]
 """Inode, size and time of the last change in nanoseconds: what tells one content of a file from another."""
@@ -33,7 +33,7 @@ class FileSource:
                 "the file's name tells no format", where=self.where, fix="FORMAT 'CSV' or 'JSONEachRow'"
             )
         self._format = str(given).lower()
-        self._reader = RowReader(definition, self.where)
+        self._reader = SourceRowReader(definition, self.where)
         self._lock = Lock()
         self._held: tuple[Version, HeldRows] | None = None
 

@@ -7,7 +7,7 @@ from threading import Lock
 from typing import Any
 
 from dictionaries.contracts import Key, Row, Rows
-from dictionaries.sources.rows import ROWS_PER_PIECE, RowReader, in_pieces
+from dictionaries.sources.rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
 Given = Sequence[Any]
 """A row as the source gave it, not yet of the declared types."""
@@ -16,7 +16,7 @@ Given = Sequence[Any]
 class HeldRows:
     """What a source gave at one moment. Thread-safe."""
 
-    def __init__(self, reader: RowReader, given: Sequence[Given]) -> None:
+    def __init__(self, reader: SourceRowReader, given: Sequence[Given]) -> None:
         self._reader = reader
         self._given = given
         self._indexes: dict[tuple[str, ...], dict[Key, list[Given]]] = {}

@@ -15,7 +15,7 @@ from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
 from dictionaries.sources.formats import parsed
 from dictionaries.sources.parameters import given
-from dictionaries.sources.rows import ROWS_PER_PIECE, RowReader, in_pieces
+from dictionaries.sources.rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATETIME
 _PASSING = frozenset({408, 425, 429})
@@ -37,7 +37,7 @@ class HttpSource:
         # Without the query of the address, where keys of services like to stand.
         self.where = f'dictionary "{definition.name}", {self._url.copy_with(query=None, fragment=None)}'
         self._format = str(self.parameters["format"]).lower()
-        self._reader = RowReader(definition, self.where)
+        self._reader = SourceRowReader(definition, self.where)
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
         if self.parameters["method"] == "get":

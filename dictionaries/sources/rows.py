@@ -14,7 +14,7 @@ T = TypeVar("T")
 ROWS_PER_PIECE = 10_000
 
 
-class RowReader:
+class SourceRowReader:
     """Turns what a source gave into rows of a definition.
 
     A NULL becomes the DEFAULT of its column. Raises RecordRejected for a value that is not of its column's type, and

@@ -28,7 +28,7 @@ from dictionaries.definition.options import suggestion
 from dictionaries.definition.secrets import password_of
 from dictionaries.sources.column_types import arrow_type, fits
 from dictionaries.sources.parameters import given
-from dictionaries.sources.rows import ROWS_PER_PIECE, RowReader
+from dictionaries.sources.rows import ROWS_PER_PIECE, SourceRowReader
 
 _RECYCLE_S = 1800
 
@@ -57,7 +57,7 @@ class SqlSource(ABC):
         self.timeout_s = float(self.parameters["timeout"])
         self.load_timeout_s = float(self.parameters["load_timeout"])
         self.where = f'dictionary "{definition.name}", {self.place}'
-        self._reader = RowReader(definition, self.where)
+        self._reader = SourceRowReader(definition, self.where)
         self._lookups: dict[tuple[str, ...], sa.Select[Any]] = {}
 
     # -- what differs from database to database --

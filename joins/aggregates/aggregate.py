@@ -34,7 +34,7 @@ from changelog.rows import Mask, Positions, equal_rows, numbered, numpy_column, 
 from joins.aggregates.accumulators import Count
 from joins.aggregates.arguments import Argument
 from joins.aggregates.group_values import Values
-from joins.dataflow.graph import Aggregate, Aggregation
+from joins.dataflow.graph import AggregateSpec, Aggregation
 from joins.dataflow.ports import Ingest
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement
@@ -49,7 +49,7 @@ _ROWS = "__rows"
 class AggregateOperator:
     """``on_batch([rows]) -> changes`` of the groups: the keys, then the aggregations."""
 
-    def __init__(self, spec: Aggregate, store: RunStore, name: str) -> None:
+    def __init__(self, spec: AggregateSpec, store: RunStore, name: str) -> None:
         port = spec.port
         self._spec = spec
         self._keys = pa.schema([port.schema.field(key) for key in port.keys] or [_ALL])

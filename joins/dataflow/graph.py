@@ -20,14 +20,14 @@ from joins.dataflow.ports import JoinKind, Pad, Port, Predicate, Transform, Wate
 
 
 @dataclass(frozen=True)
-class Keyed:
+class KeyedSpec:
     """Upserts in, changes out: -1 of the old row and +1 of the new one, by primary key."""
 
     port: Port
 
 
 @dataclass(frozen=True)
-class Bidirectional:
+class BidirectionalSpec:
     """The symmetric join: both sides are kept and both trigger. Output: columns of left, then right."""
 
     kind: JoinKind
@@ -60,8 +60,8 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Range:
-    """The symmetric join of rows near in time: ``Bidirectional`` with a band, and state that goes with the watermark.
+class RangeSpec:
+    """The symmetric join of rows near in time: as ``BidirectionalSpec`` with a band; its state goes with the watermark.
 
     A left row goes when ``left - lower`` is behind the right watermark: nothing yet to come can match it. So a right
     row when ``right + upper`` is behind the left one. One that may be taken back goes besides not before the watermark
@@ -94,7 +94,7 @@ class Alignment:
 
 
 @dataclass(frozen=True)
-class Enrichment:
+class EnrichmentSpec:
     """One-shot: each left row is joined once, when it comes, with the right rows held then. INNER, LEFT, SEMI or ANTI.
 
     The left port is APPEND or CHANGES without retractions; only the right side is kept. Right rows of a batch are
@@ -112,7 +112,7 @@ class Enrichment:
 
 
 @dataclass(frozen=True)
-class AsofOnce:
+class AsofOnceSpec:
     """One-shot ASOF: as Enrichment, but at most one right row for each left row: the nearest for which
     ``left_time <comparison> right_time`` holds; ties: last arrived. Keeps ``keep_versions`` rows per join key."""
 
@@ -134,7 +134,7 @@ class AsofOnce:
 
 
 @dataclass(frozen=True)
-class LatestOnce:
+class LatestSpec:
     """One-shot: each left row meets the right row of its key that was inserted last. INNER, LEFT or FULL.
 
     FULL answers the rows of either side with the last row of the other: of a batch first the right rows, with the left
@@ -155,7 +155,7 @@ class LatestOnce:
 
 
 @dataclass(frozen=True)
-class Asof:
+class AsofSpec:
     """The updating ASOF join: each left row with the nearest right row for which ``left_time <comparison> right_time``,
     matched anew whenever either side changes. INNER or LEFT.
 
@@ -183,7 +183,7 @@ class Asof:
 
 
 @dataclass(frozen=True)
-class Temporal:
+class TemporalSpec:
     """The event-time temporal join: each left row with the version of the right row that was valid at ``left_time``.
 
     A version holds from its ``right_time`` to that of the next one under the same join key; one whose ``deleted`` is
@@ -247,7 +247,7 @@ class Closing:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class AggregateSpec:
     """One row for each group of rows that agree in the keys of the port: the keys, then the aggregations.
 
     NULL is a key like any other. A change of a group is -1 of its old row and +1 of its new one; a group without rows
@@ -265,9 +265,19 @@ class Aggregate:
     closed: bool = False
 
 
-Once = Enrichment | AsofOnce | LatestOnce
+OneShotSpec = EnrichmentSpec | AsofOnceSpec | LatestSpec
 """Joins whose rows are answered once, so that the history of the right side must be there before them."""
-Operator = Keyed | Bidirectional | Range | Enrichment | AsofOnce | LatestOnce | Asof | Temporal | Aggregate
+OperatorSpec = (
+    KeyedSpec
+    | BidirectionalSpec
+    | RangeSpec
+    | EnrichmentSpec
+    | AsofOnceSpec
+    | LatestSpec
+    | AsofSpec
+    | TemporalSpec
+    | AggregateSpec
+)
 
 
 @dataclass(frozen=True)
@@ -280,7 +290,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Scan:
+class TopicScan:
     """One reading of a topic (a self join has two), decoded, transformed, and sent along ``edge``.
 
     columns     the declared and reserved columns to decode (``_tp_time``, ``_tp_sn`` among them where used)
@@ -309,7 +319,7 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class Node:
+class OperatorNode:
     """An operator at a level; its inputs are edges in port order, its changes pass ``transforms`` on to ``output``.
 
     clock   by port: how much less than its watermark the time of a row may be that is yet to leave (0 or below); so the
@@ -317,7 +327,7 @@ class Node:
     """
 
     level: int
-    operator: Operator
+    operator: OperatorSpec
     inputs: tuple[int, ...]
     transforms: tuple[Transform, ...]
     output: int
@@ -349,8 +359,8 @@ class Sink:
 class Dataflow:
     """A whole query; ``snapshots`` names the static tables that its transforms need, read once at its first start."""
 
-    scans: tuple[Scan, ...]
-    nodes: tuple[Node, ...]
+    scans: tuple[TopicScan, ...]
+    nodes: tuple[OperatorNode, ...]
     edges: tuple[Edge, ...]
     sink: Sink
     snapshots: tuple[str, ...] = ()
@@ -368,11 +378,11 @@ class Dataflow:
     def edge(self, edge_id: int) -> Edge:
         return next(edge for edge in self.edges if edge.id == edge_id)
 
-    def source(self, edge_id: int) -> Scan:
+    def source(self, edge_id: int) -> TopicScan:
         """The scan whose watermark an edge has."""
         return next(scan for scan in self.scans if edge_id in self.carrying(scan))
 
-    def carrying(self, scan: Scan) -> tuple[int, ...]:
+    def carrying(self, scan: TopicScan) -> tuple[int, ...]:
         """The edges that have the watermark of a scan: its own, and those beyond operators of one input."""
         return self.beyond(scan.edge)
 
@@ -380,7 +390,7 @@ class Dataflow:
         """An edge, and those beyond operators of one input: they have its watermark."""
         edges = [edge_id]
         for node in self.nodes:
-            if isinstance(node.operator, Keyed | Aggregate) and node.inputs[0] in edges:
+            if isinstance(node.operator, KeyedSpec | AggregateSpec) and node.inputs[0] in edges:
                 edges.append(node.output)
         return tuple(edge for edge in edges if edge != self.sink.edge)
 
@@ -393,6 +403,6 @@ class Dataflow:
         return frozenset(levels)
 
     @property
-    def clocks(self) -> tuple[Node, ...]:
+    def clocks(self) -> tuple[OperatorNode, ...]:
         """The nodes that make a watermark of those of their inputs, upstream first."""
         return tuple(sorted((node for node in self.nodes if node.clock), key=lambda node: node.level))

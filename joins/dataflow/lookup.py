@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from joins.dataflow.graph import Scan, Sink
+from joins.dataflow.graph import Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Predicate, Transform
 
 Key = Any
@@ -34,7 +34,7 @@ class Lookup(Protocol):
         ...
 
 
-class Target(StrEnum):
+class LookupTarget(StrEnum):
     """What is looked up."""
 
     DICTIONARY = "dictionary"
@@ -52,7 +52,7 @@ class Access:
     index    what serves the lookup: 'primary key', 'primary key prefix', or the name of an index
     """
 
-    target: Target
+    target: LookupTarget
     table: str
     by: tuple[str, ...]
     columns: tuple[str, ...]
@@ -61,7 +61,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class LookupJoin:
+class LookupJoinSpec:
     """The join of rows with what is looked up by ``keys`` (columns of the left rows, in the order of ``access.by``).
 
     kind       INNER or LEFT: a row without a match is lost, or padded with ``padding``
@@ -83,7 +83,7 @@ class LookupJoin:
 class LookupStage:
     """A join, and what happens to its rows before the next one."""
 
-    join: LookupJoin
+    join: LookupJoinSpec
     transforms: tuple[Transform, ...] = ()
 
 
@@ -97,7 +97,7 @@ class LookupFlow:
               CHANGELOG all columns in which a retraction equals its row
     """
 
-    scan: Scan
+    scan: TopicScan
     stages: tuple[LookupStage, ...]
     sink: Sink
     ingest: Ingest

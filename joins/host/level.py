@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
 from changelog.schema import ARRIVAL
-from joins.dataflow.graph import Dataflow, Node
+from joins.dataflow.graph import Dataflow, OperatorNode
 from joins.dataflow.ports import Port, Transform, transformed
 from joins.host.exchange import cut
 from joins.host.state_limit import check_buffered
@@ -61,7 +61,7 @@ def late_of(edge: int) -> str:
 class _Running:
     """A node at work."""
 
-    node: Node
+    node: OperatorNode
     operator: Running
     transforms: tuple[Transform, ...]
     watermarks: Watermarks
@@ -118,7 +118,9 @@ class LevelTask:
                 output.counters[name] = output.counters.get(name, 0) + late.rows.num_rows
         return output
 
-    def _leave(self, node: Node, changes: Changes, transforms: Sequence[Transform], output: LevelOutput) -> None:
+    def _leave(
+        self, node: OperatorNode, changes: Changes, transforms: Sequence[Transform], output: LevelOutput
+    ) -> None:
         rows = transformed(changes.table, transforms)
         if not Changes(rows).only_insertions:
             rows = Changes(rows).consolidated().table

@@ -9,16 +9,16 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import Mask, any_null, where
-from joins.dataflow.graph import Range
+from joins.dataflow.graph import RangeSpec
 from joins.dataflow.ports import Ingest, Port
 from joins.inputs.intake import Intake
-from joins.state.arrangement import Arrangement, Window
+from joins.state.arrangement import Arrangement, TimeWindow
 from joins.state.store import RunStore
 from joins.state.times import EARLIEST, LATEST, NEVER, Times, bound_of, shifted, times_of
 
 
 @dataclass
-class Side:
+class RangeSide:
     """A row at ``time`` matches rows of the other side from ``time - before`` to ``time + after``; None: no bound.
 
     shift   rows of the port that are yet to come have ``time >= watermark + shift`` (ms, or the number itself); None:
@@ -34,14 +34,14 @@ class Side:
     """Retractions of rows that have gone, where the intake does not look for the rows."""
 
     @staticmethod
-    def both(spec: Range, store: RunStore, name: str) -> tuple[Side, Side]:
+    def both(spec: RangeSpec, store: RunStore, name: str) -> tuple[RangeSide, RangeSide]:
         band, null_safe = spec.band, spec.null_safe or (False,) * len(spec.left.keys)
         upward = None if band.lower is None else -band.lower
         left = Intake.of(spec.left, store, f"{name}.left", null_safe, order=band.left)
         right = Intake.of(spec.right, store, f"{name}.right", null_safe, order=band.right)
         return (
-            Side(left, band.left, band.upper, upward, band.left_shift),
-            Side(right, band.right, upward, band.upper, band.right_shift),
+            RangeSide(left, band.left, band.upper, upward, band.left_shift),
+            RangeSide(right, band.right, upward, band.upper, band.right_shift),
         )
 
     @property
@@ -87,7 +87,7 @@ class Side:
     def timeless(self, changes: Changes) -> Mask:
         return any_null(changes.table, [self.time])
 
-    def window(self, changes: Changes) -> Window:
+    def window(self, changes: Changes) -> TimeWindow:
         """Where each row looks on the other side; a row without a time looks nowhere."""
         times = self._times(changes)
         low = np.full(len(times), EARLIEST) if self.before is None else shifted(times, -self.before)

@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 from changelog.changes import DELTA
 from changelog.event_times import not_behind
 from changelog.rows import Mask, numpy_column
-from joins.dataflow.graph import Node
+from joins.dataflow.graph import OperatorNode
 from joins.dataflow.ports import Port, Watermark
 
 
@@ -97,7 +97,7 @@ class Relay:
     """The watermark of what leaves an operator upstream, made anew wherever it is needed: of the same marks in the same
     batches, so it is the same everywhere.
 
-    clock   see ``joins.dataflow.graph.Node``
+    clock   see ``joins.dataflow.graph.OperatorNode``
     edges   those that have this watermark
     """
 
@@ -106,7 +106,9 @@ class Relay:
     watermarks: Watermarks
 
     @staticmethod
-    def of(node: Node, ports: Sequence[Port], edges: tuple[int, ...], scalars: MutableMapping[str, int]) -> Relay:
+    def of(
+        node: OperatorNode, ports: Sequence[Port], edges: tuple[int, ...], scalars: MutableMapping[str, int]
+    ) -> Relay:
         return Relay(node.clock, edges, Watermarks(node.inputs, ports, scalars))
 
     def marks(self, marks: Iterable[Mark]) -> list[Mark]:

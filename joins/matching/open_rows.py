@@ -17,7 +17,7 @@ from joins.state.times import EARLIEST, Times, shifted
 
 
 @dataclass(frozen=True)
-class Unsettled:
+class OpenRows:
     """The rows of ``side`` by join key and time; those that have found nothing until they were passed are ``open``.
 
     left      ──a────b────│bound──c───▶      looking forward b found nothing before the bound:
@@ -29,8 +29,8 @@ class Unsettled:
     open: Arrangement
 
     @staticmethod
-    def of(side: TimedIntake, name: str, store: RunStore) -> Unsettled:
-        return Unsettled(side, side.arrangement(name, store), side.arrangement(f"{name}.open", store))
+    def of(side: TimedIntake, name: str, store: RunStore) -> OpenRows:
+        return OpenRows(side, side.arrangement(name, store), side.arrangement(f"{name}.open", store))
 
     @property
     def empty(self) -> bool:

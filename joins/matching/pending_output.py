@@ -13,7 +13,7 @@ from joins.state.times import EARLIEST, NEVER, Times
 _DUE = "__due"
 
 
-class Pending:
+class PendingOutput:
     """Changes of the output, each with the time at which its row is **due**: final once a bound is beyond it.
 
     What adds up to a row leaves once, when it is due; what was taken back until then never does. A row that has left is

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import Mask, Positions, allotted, where
-from joins.inputs.range_side import Side
+from joins.inputs.range_side import RangeSide
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
 
@@ -33,7 +33,7 @@ class Unmatched:
     holds   None: there is no residual condition
     """
 
-    def __init__(self, own: Side, other: Side, holds: Holds | None, store: RunStore, name: str) -> None:
+    def __init__(self, own: RangeSide, other: RangeSide, holds: Holds | None, store: RunStore, name: str) -> None:
         self._own, self._other, self._holds = own, other, holds
         self._open = _rows_of(own, store, f"{name}.open")
         self._settled = None if other.only_grows else _rows_of(own, store, f"{name}.settled")
@@ -104,6 +104,6 @@ class Unmatched:
         return among.found_between(others.table, *window, keys, pairs_hold)
 
 
-def _rows_of(side: Side, store: RunStore, name: str) -> Arrangement:
+def _rows_of(side: RangeSide, store: RunStore, name: str) -> Arrangement:
     schema = side.rows.schema
     return Arrangement(store, name, schema, side.rows.keys, schema.names, side.rows.null_safe, order=side.time)

@@ -15,7 +15,7 @@ from joins.state.store import RunStore
 from joins.state.times import EARLIEST, bound_of, times_of
 
 
-class Waiting:
+class WaitingRows:
     """Rows of ``schema`` in the order of the column ``time``, found by ``keys``.
 
     Rows whose time is NULL are passed by no watermark: they are not to be held.

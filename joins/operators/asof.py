@@ -32,11 +32,11 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import Mask, where
-from joins.dataflow.graph import Asof
+from joins.dataflow.graph import AsofSpec
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from joins.inputs.timed import TimedIntake
 from joins.matching.nearest import INCLUSIVE, LOOKS_BACK
-from joins.matching.open_rows import Unsettled
+from joins.matching.open_rows import OpenRows
 from joins.matching.pairing import Pairing
 from joins.matching.tie_breaks import last_arrived, least
 from joins.matching.timeline import Timeline, Versions
@@ -48,14 +48,14 @@ from joins.state.times import EARLIEST, LATEST, NEVER, Times, bound_of, shifted
 class AsofOperator:
     """``on_batch([left rows, right rows]) -> changes`` of the joined rows: left columns, then right columns."""
 
-    def __init__(self, spec: Asof, store: RunStore, name: str) -> None:
+    def __init__(self, spec: AsofSpec, store: RunStore, name: str) -> None:
         self._spec = spec
         self._back = LOOKS_BACK[spec.comparison]
         self._inclusive = INCLUSIVE[spec.comparison]
         self._pairing = Pairing(spec.left.schema, spec.right.schema, default_pads=spec.pad is Pad.DEFAULT)
         self._left = TimedIntake(spec.left, spec.left_time, store, f"{name}.left", spec.null_safe)
         self._right = TimedIntake(spec.right, spec.right_time, store, f"{name}.right", spec.null_safe)
-        self._lefts = Unsettled.of(self._left, f"{name}.left", store)
+        self._lefts = OpenRows.of(self._left, f"{name}.left", store)
         self._rights = Versions.of(self._right, f"{name}.right", store, least(spec.ties) if spec.ties else last_arrived)
         self._kind = spec.left.schema.field(spec.left_time).type
         self._cleans = _passed_by_time(spec.left, spec.left_time) and _passed_by_time(spec.right, spec.right_time)

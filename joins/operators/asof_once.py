@@ -20,7 +20,7 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.rows import Mask, Positions, any_null, numbered, numpy_column, where
 from changelog.schema import ARRIVAL
-from joins.dataflow.graph import AsofOnce
+from joins.dataflow.graph import AsofOnceSpec
 from joins.inputs.arrival import ArrivalIntake
 from joins.matching.nearest import INCLUSIVE, LOOKS_BACK, Nearest, comparable
 from joins.operators.one_shot import OneShotOperator
@@ -32,7 +32,7 @@ from joins.state.times import Times, bisected, by_word_and_time
 class AsofOnceOperator(OneShotOperator):
     """``on_batch([left rows, right rows]) -> changes``: insertions only, left columns, then right columns."""
 
-    def __init__(self, spec: AsofOnce, store: RunStore, name: str) -> None:
+    def __init__(self, spec: AsofOnceSpec, store: RunStore, name: str) -> None:
         super().__init__(spec, store, name, spec.condition)
         self._spec = spec
         self._right = ArrivalIntake(spec.right, store, f"{name}.right")

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import any_null, where
-from joins.dataflow.graph import Bidirectional
+from joins.dataflow.graph import BidirectionalSpec
 from joins.dataflow.ports import Ingest, JoinKind, Pad
 from joins.inputs.intake import Intake
 from joins.matching.padding import CountedPadding, Padding, RederivedPadding
@@ -32,7 +32,7 @@ from joins.state.store import RunStore
 class BidirectionalOperator:
     """``on_batch([left rows, right rows]) -> changes`` of the joined rows: left columns, then right columns."""
 
-    def __init__(self, spec: Bidirectional, store: RunStore, name: str) -> None:
+    def __init__(self, spec: BidirectionalSpec, store: RunStore, name: str) -> None:
         null_safe = spec.null_safe or (False,) * len(spec.left.keys)
         self._left = Intake.of(spec.left, store, f"{name}.left", null_safe)
         self._right = Intake.of(spec.right, store, f"{name}.right", null_safe)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import Mask, where
-from joins.dataflow.graph import Enrichment
+from joins.dataflow.graph import EnrichmentSpec
 from joins.dataflow.ports import JoinKind
 from joins.inputs.intake import Intake
 from joins.operators.one_shot import OneShotOperator
@@ -24,7 +24,7 @@ from joins.state.store import RunStore
 class EnrichmentOperator(OneShotOperator):
     """``on_batch([left rows, right rows]) -> changes``: left columns, then right columns; of SEMI and ANTI left."""
 
-    def __init__(self, spec: Enrichment, store: RunStore, name: str) -> None:
+    def __init__(self, spec: EnrichmentSpec, store: RunStore, name: str) -> None:
         super().__init__(spec, store, name, spec.condition)
         self._right = Intake.of(spec.right, store, f"{name}.right", spec.null_safe)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from changelog.changes import Changes
-from joins.dataflow.graph import Keyed
+from joins.dataflow.graph import KeyedSpec
 from joins.inputs.intake import Intake
 from joins.state.store import RunStore
 
@@ -15,7 +15,7 @@ from joins.state.store import RunStore
 class KeyedOperator:
     """Upserts in, changes out: -1 of the old row, +1 of the new one; a record that changes nothing leaves no trace."""
 
-    def __init__(self, spec: Keyed, store: RunStore, name: str) -> None:
+    def __init__(self, spec: KeyedSpec, store: RunStore, name: str) -> None:
         self._intake = Intake.of(spec.port, store, name)
 
     @property

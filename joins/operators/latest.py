@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import where
-from joins.dataflow.graph import LatestOnce
+from joins.dataflow.graph import LatestSpec
 from joins.dataflow.ports import JoinKind
 from joins.inputs.arrival import in_order
 from joins.matching.last_rows import LastRows
@@ -26,7 +26,7 @@ from joins.state.store import RunStore
 class LatestOperator(OneShotOperator):
     """``on_batch([left rows, right rows]) -> changes``: insertions only, left columns, then right columns."""
 
-    def __init__(self, spec: LatestOnce, store: RunStore, name: str) -> None:
+    def __init__(self, spec: LatestSpec, store: RunStore, name: str) -> None:
         super().__init__(spec, store, name)
         self._rights = LastRows(spec.right, store, f"{name}.right")
         self._lefts = LastRows(spec.left, store, f"{name}.left") if spec.kind is JoinKind.FULL else None

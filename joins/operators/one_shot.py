@@ -22,11 +22,11 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.rows import any_null, where
 from changelog.schema import ARRIVAL
-from joins.dataflow.graph import Once
+from joins.dataflow.graph import OneShotSpec
 from joins.dataflow.ports import JoinKind, Pad, Predicate
 from joins.inputs.arrival import in_order
 from joins.matching.pairing import Pairing
-from joins.matching.waiting_rows import Waiting
+from joins.matching.waiting_rows import WaitingRows
 from joins.state.arrangement import Matches
 from joins.state.store import RunStore
 
@@ -34,17 +34,17 @@ from joins.state.store import RunStore
 class OneShotOperator(ABC):
     """``on_batch([left rows, right rows]) -> changes``: insertions only, left columns, then right columns."""
 
-    def __init__(self, spec: Once, store: RunStore, name: str, condition: Predicate | None = None) -> None:
+    def __init__(self, spec: OneShotSpec, store: RunStore, name: str, condition: Predicate | None = None) -> None:
         self._left = spec.left
         self._kind = spec.kind
         self._alignment = spec.alignment
         self._pairing = Pairing(spec.left.schema, spec.right.schema, condition, spec.pad is Pad.DEFAULT)
-        self._waiting: Waiting | None = None
+        self._waiting: WaitingRows | None = None
         self._asked = spec.left.schema
         if spec.left.ties_by_arrival and spec.left.ordered:
             self._asked = self._asked.append(pa.field(ARRIVAL, pa.int64()))
         if spec.alignment is not None:
-            self._waiting = Waiting(self._asked, spec.left.keys, spec.alignment.left_time, store, f"{name}.waiting")
+            self._waiting = WaitingRows(self._asked, spec.left.keys, spec.alignment.left_time, store, f"{name}.waiting")
 
     @property
     @abstractmethod

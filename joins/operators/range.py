@@ -39,11 +39,11 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import Mask, where
-from joins.dataflow.graph import Range
+from joins.dataflow.graph import RangeSpec
 from joins.dataflow.ports import JoinKind, Pad
-from joins.inputs.range_side import Side
+from joins.inputs.range_side import RangeSide
 from joins.matching.pairing import Pairing
-from joins.matching.pending_output import Pending
+from joins.matching.pending_output import PendingOutput
 from joins.matching.range_padding import Holds, Unmatched
 from joins.state.arrangement import Matches
 from joins.state.store import RunStore
@@ -63,7 +63,7 @@ class _Half:
     alone       its changes without a match, in the columns of the output
     """
 
-    side: Side
+    side: RangeSide
     unmatched: Unmatched | None
     joined: Callable[[Changes, Matches], Changes]
     alone: Callable[[Changes], Changes]
@@ -75,10 +75,10 @@ class RangeOperator:
     They are of left columns, then right columns; of SEMI and ANTI left columns alone.
     """
 
-    def __init__(self, spec: Range, store: RunStore, name: str) -> None:
+    def __init__(self, spec: RangeSpec, store: RunStore, name: str) -> None:
         self._spec = spec
         pairing = Pairing(spec.left.schema, spec.right.schema, None, spec.pad is Pad.DEFAULT)
-        left, right = Side.both(spec, store, name)
+        left, right = RangeSide.both(spec, store, name)
         holds = Pairing(spec.left.schema, spec.right.schema, spec.condition).matching if spec.condition else None
         of_left = Unmatched(left, right, holds, store, f"{name}.left") if spec.kind in _OF_LEFT else None
         of_right = Unmatched(right, left, _mirrored(holds), store, f"{name}.right") if spec.kind in _OF_RIGHT else None
@@ -86,7 +86,7 @@ class RangeOperator:
         self._left = _Half(left, of_left, pairing.of_left, _as_it_is if left_only else pairing.left_padded)
         self._right = _Half(right, of_right, pairing.of_right, pairing.right_padded)
         self._schema: pa.Schema = spec.left.schema if left_only else pairing.schema
-        self._pending = Pending(store, f"{name}.pending", self._schema) if spec.closed else None
+        self._pending = PendingOutput(store, f"{name}.pending", self._schema) if spec.closed else None
         self._waits = spec.append and not spec.closed and spec.kind is not JoinKind.SEMI
         """Whether rows without a match leave when they go, and not at once."""
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 from changelog.changes import Changes
 from joins.aggregates.aggregate import AggregateOperator
 from joins.dataflow.graph import (
-    Aggregate,
-    Asof,
-    AsofOnce,
-    Bidirectional,
-    Enrichment,
-    Keyed,
-    LatestOnce,
-    Operator,
-    Range,
-    Temporal,
+    AggregateSpec,
+    AsofOnceSpec,
+    AsofSpec,
+    BidirectionalSpec,
+    EnrichmentSpec,
+    KeyedSpec,
+    LatestSpec,
+    OperatorSpec,
+    RangeSpec,
+    TemporalSpec,
 )
 from joins.dataflow.ports import Port
 from joins.operators.asof import AsofOperator
@@ -57,28 +57,28 @@ class Timed(Protocol):
         ...
 
 
-def ports(operator: Operator) -> tuple[Port, ...]:
-    return (operator.port,) if isinstance(operator, Keyed | Aggregate) else (operator.left, operator.right)
+def ports(operator: OperatorSpec) -> tuple[Port, ...]:
+    return (operator.port,) if isinstance(operator, KeyedSpec | AggregateSpec) else (operator.left, operator.right)
 
 
-def started(operator: Operator, store: RunStore, name: str) -> Running:
+def started(operator: OperatorSpec, store: RunStore, name: str) -> Running:
     """The operator at work on ``store``."""
     match operator:
-        case Keyed():
+        case KeyedSpec():
             return KeyedOperator(operator, store, name)
-        case Aggregate():
+        case AggregateSpec():
             return AggregateOperator(operator, store, name)
-        case Bidirectional():
+        case BidirectionalSpec():
             return BidirectionalOperator(operator, store, name)
-        case Range():
+        case RangeSpec():
             return RangeOperator(operator, store, name)
-        case AsofOnce():
+        case AsofOnceSpec():
             return AsofOnceOperator(operator, store, name)
-        case Enrichment():
+        case EnrichmentSpec():
             return EnrichmentOperator(operator, store, name)
-        case LatestOnce():
+        case LatestSpec():
             return LatestOperator(operator, store, name)
-        case Asof():
+        case AsofSpec():
             return AsofOperator(operator, store, name)
-        case Temporal():
+        case TemporalSpec():
             return TemporalOperator(operator, store, name)

@@ -27,13 +27,13 @@ import pyarrow.compute as pc
 
 from changelog.changes import Changes
 from changelog.rows import Mask, allotted, any_null, where
-from joins.dataflow.graph import Temporal
+from joins.dataflow.graph import TemporalSpec
 from joins.dataflow.ports import Ingest, JoinKind, Pad
 from joins.inputs.timed import TimedIntake
 from joins.matching.pairing import Pairing
 from joins.matching.tie_breaks import last_arrived
 from joins.matching.timeline import Versions
-from joins.matching.waiting_rows import Waiting
+from joins.matching.waiting_rows import WaitingRows
 from joins.state.arrangement import Arrangement, Matches
 from joins.state.store import RunStore
 from joins.state.times import bound_of
@@ -42,11 +42,11 @@ from joins.state.times import bound_of
 class TemporalOperator:
     """``on_batch([left rows, versions]) -> changes`` of the joined rows: left columns, then right columns."""
 
-    def __init__(self, spec: Temporal, store: RunStore, name: str) -> None:
+    def __init__(self, spec: TemporalSpec, store: RunStore, name: str) -> None:
         self._spec = spec
         self._left = TimedIntake(spec.left, spec.left_time, store, f"{name}.left", spec.null_safe)
         self._right = TimedIntake(spec.right, spec.right_time, store, f"{name}.right", spec.null_safe)
-        self._waiting = Waiting(self._left.schema, spec.left.keys, spec.left_time, store, f"{name}.waiting")
+        self._waiting = WaitingRows(self._left.schema, spec.left.keys, spec.left_time, store, f"{name}.waiting")
         self._versions = Versions.of(self._right, f"{name}.right", store, last_arrived, spec.deleted)
         self._pairing = Pairing(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
         self._answers: Arrangement | None = None

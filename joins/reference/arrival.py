@@ -72,4 +72,4 @@ def nulls_last(values: Row) -> tuple[Any, ...]:
     return tuple((value is None, value if value is not None else 0) for value in values)
 
 
-Condition = Callable[[Row, Row], bool]
+RowCondition = Callable[[Row, Row], bool]

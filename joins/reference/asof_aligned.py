@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from joins.dataflow.ports import JoinKind
-from joins.reference.arrival import Arrived, Condition, always, nearest
+from joins.reference.arrival import Arrived, RowCondition, always, nearest
 from joins.reference.rows import HOLDS, Record, Row, part
 
 
@@ -29,7 +29,7 @@ class ReferenceAsofAligned:
     comparison: str
     keep_versions: int
     lag: int
-    condition: Condition = always
+    condition: RowCondition = always
     _waiting: list[Row] = field(default_factory=list)
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:

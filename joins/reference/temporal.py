@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from joins.dataflow.ports import JoinKind
-from joins.reference.arrival import Arrived, Condition, always, nearest
+from joins.reference.arrival import Arrived, RowCondition, always, nearest
 from joins.reference.rows import Record, Row, difference, part
 
 
@@ -22,7 +22,7 @@ class ReferenceTemporal:
     widths: tuple[int, int]
     times: tuple[int, int]
     deleted: int | None = None
-    condition: Condition = always
+    condition: RowCondition = always
     _answers: list[tuple[Row, Row | None]] = field(default_factory=list)
     _result: Counter[Row] = field(default_factory=Counter)
 

@@ -22,7 +22,7 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.hashing import Hashes, row_hashes
 from changelog.rows import Mask, Positions, any_null, equal_rows, expand, numpy_column, where
-from joins.state.run_search import HIGH, LOW, Needles, Spans, sums, taken
+from joins.state.run_search import HIGH, LOW, Probes, Spans, sums, taken
 from joins.state.runs import Runs
 from joins.state.store import SORT, Run, RunStore
 from joins.state.times import (
@@ -38,7 +38,7 @@ from joins.state.times import (
     shifted,
 )
 
-Window = tuple[Times, Times]
+TimeWindow = tuple[Times, Times]
 """For each probing row the least and the greatest time it looks for."""
 
 
@@ -142,7 +142,7 @@ class Arrangement:
     def probe(self, rows: pa.Table, keys: Sequence[str] | None = None) -> Matches:
         """Every held row under the join key of each of ``rows``, whose key columns are ``keys`` (ours if left out)."""
         names = self.keys if keys is None else tuple(keys)
-        needles = Needles(row_hashes(rows, names) & HIGH)
+        needles = Probes(row_hashes(rows, names) & HIGH)
         owners, parts = [], []
         for run in self._runs:
             probe, held = expand(*self._held(run, needles))
@@ -172,7 +172,7 @@ class Arrangement:
         """How many rows are held under the join key of each of ``rows``."""
         return self._counts(rows, keys, None)
 
-    def _counts(self, rows: pa.Table, keys: Sequence[str] | None, window: Window | None) -> npt.NDArray[np.int64]:
+    def _counts(self, rows: pa.Table, keys: Sequence[str] | None, window: TimeWindow | None) -> npt.NDArray[np.int64]:
         total = np.zeros(rows.num_rows, dtype=np.int64)
         for run, spans in self._agreeing(rows, keys, window):
             counts = spans.high - spans.low if run.unit else sums(run, spans.low, spans.high)
@@ -255,9 +255,9 @@ class Arrangement:
         asking = (rows.select(list(names)) if names else rows).take(pa.array(order[firsts]))
         return answer, self._found_nearest(asking, names, approach, newest)
 
-    def _approached(self, words: Hashes, bounds: Times, newest: bool) -> tuple[list[Times], list[Window]]:
+    def _approached(self, words: Hashes, bounds: Times, newest: bool) -> tuple[list[Times], list[TimeWindow]]:
         """By run, the times, and for each word the span of the rows up to its bound, or from it on."""
-        needles = Needles(words)
+        needles = Probes(words)
         times, spans = [], []
         for run in self._runs:
             low, high = self._held(run, needles)
@@ -300,11 +300,11 @@ class Arrangement:
         return self._matches(owners, parts).summed()
 
     def _agreeing(
-        self, rows: pa.Table, keys: Sequence[str] | None, window: Window | None
+        self, rows: pa.Table, keys: Sequence[str] | None, window: TimeWindow | None
     ) -> Iterator[tuple[Run, Spans]]:
         """By run, the spans of rows that have the join key of a needle and, with ``window``, a time within it."""
         names = self.keys if keys is None else tuple(keys)
-        needles = Needles(row_hashes(rows, names) & HIGH)
+        needles = Probes(row_hashes(rows, names) & HIGH)
         if self.order and window is None:
             window = np.full(rows.num_rows, EARLIEST), np.full(rows.num_rows, NEVER)
         for run in self._runs:
@@ -317,7 +317,7 @@ class Arrangement:
             first = run.table.select(self.keys).take(pa.array(spans.low))
             yield run, spans.only(self._agree(rows, spans.needle, first, names))
 
-    def _narrowed(self, run: Run, spans: Spans, window: Window) -> Spans:
+    def _narrowed(self, run: Run, spans: Spans, window: TimeWindow) -> Spans:
         """The parts of ``spans`` that lie within the window of their needle."""
         times = self._runs.times(run.table)
         earliest, latest = (bounds[spans.needle] for bounds in window)
@@ -325,7 +325,7 @@ class Arrangement:
         high = bisected(times, (low, spans.high), latest, after=True)
         return Spans(spans.needle, low, high).only(low < high)
 
-    def _held(self, run: Run, needles: Needles) -> tuple[Positions, Positions]:
+    def _held(self, run: Run, needles: Probes) -> tuple[Positions, Positions]:
         """The span of each needle in ``run``, without the rows that have expired."""
         low, high = needles.span(run)
         if self.order:
@@ -382,8 +382,8 @@ class Arrangement:
         Where the rows of a key are ordered by time all of them are looked at, but once, not for each needle.
         """
         if not self.order:
-            return expand(*Needles(words, exact=True).span(run))
-        positions = covered(*self._held(run, Needles(words)))
+            return expand(*Probes(words, exact=True).span(run))
+        positions = covered(*self._held(run, Probes(words)))
         subkeys = run.table.select(self.subkeys).take(pa.array(positions))
         probe, place = located(finer, row_hashes(subkeys, self.subkeys))
         return probe, positions[place]

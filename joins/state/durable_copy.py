@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from joins.state.store import Entry, RunStore
+from joins.state.store import RunEntry, RunStore
 
 
 @dataclass
 class DurableCopy:
     """The entries of a store, by id, and its scalars, as of the last save; empty before the first."""
 
-    entries: dict[int, Entry] = field(default_factory=dict)
+    entries: dict[int, RunEntry] = field(default_factory=dict)
     scalars: Mapping[str, int] = field(default_factory=dict)
 
     def save(self, store: RunStore) -> None:

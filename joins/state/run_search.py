@@ -16,7 +16,7 @@ LOW = np.uint64((1 << 24) - 1)
 HIGH = ~LOW
 
 
-class Needles:
+class Probes:
     """Words to be searched for. Searching in their order is several times faster than at random: it stays in the cache.
 
     exact   a whole word is searched for, not only its upper bits

@@ -54,7 +54,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Entry:
+class RunEntry:
     """A durable piece of an arrangement: rows and their deltas, without ``__sort``."""
 
     arrangement: str
@@ -65,7 +65,7 @@ class Entry:
 class Journal:
     """What has to be written and removed to make the store's present content durable."""
 
-    added: Mapping[int, Entry]
+    added: Mapping[int, RunEntry]
     dropped: frozenset[int]
     scalars: Mapping[str, int]
 
@@ -79,11 +79,11 @@ class RunStore:
     unsorted: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
     """Entries read back, by arrangement; the arrangement sorts them into one run when it is opened."""
     next_id: int = 0
-    _added: dict[int, Entry] = field(default_factory=dict)
+    _added: dict[int, RunEntry] = field(default_factory=dict)
     _dropped: set[int] = field(default_factory=set)
 
     @staticmethod
-    def restored(entries: Iterable[tuple[int, Entry]], scalars: Mapping[str, int]) -> RunStore:
+    def restored(entries: Iterable[tuple[int, RunEntry]], scalars: Mapping[str, int]) -> RunStore:
         """The store whose durable copy holds ``entries``; they may come in any order."""
         store = RunStore(scalars=dict(scalars))
         store.next_id = store.scalars.pop(_NEXT_ID, 0)
@@ -101,7 +101,7 @@ class RunStore:
         ids = []
         for start in range(0, table.num_rows, ENTRY_ROWS):
             ids.append(self.new_id())
-            self._added[ids[-1]] = Entry(arrangement, table.slice(start, ENTRY_ROWS))
+            self._added[ids[-1]] = RunEntry(arrangement, table.slice(start, ENTRY_ROWS))
         return tuple(ids)
 
     def discard(self, entries: Iterable[int]) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-from broker.topic_shapes import Topics
+from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
-from services.session.dictionaries.commander import Commander
+from services.session.commander import Commander
 from services.settings import Settings
 from sql.catalog import Catalog
 
@@ -47,8 +47,8 @@ class Context:
     say: Say = silent
 
     @cached_property
-    def topics(self) -> Topics:
-        return Topics(self.brokers, self.settings.broker_timeout_s)
+    def topics(self) -> TopicAdmin:
+        return TopicAdmin(self.brokers, self.settings.broker_timeout_s)
 
     @cached_property
     def writer(self) -> TopicWriter:

@@ -22,7 +22,7 @@ _STANDSTILL_S = 60.0
 
 
 @dataclass(frozen=True)
-class Reading:
+class InputProgress:
     """How far a query has read: ``starts`` and ``offsets``, topic → partition → offset."""
 
     starts: Offsets
@@ -31,11 +31,11 @@ class Reading:
     rows_out: int
 
     @staticmethod
-    def of(query: Query) -> Reading:
+    def of(query: Query) -> InputProgress:
         """As the runner last reported it."""
         progress = query.progress
         counts = progress.get("counts", {})
-        return Reading(
+        return InputProgress(
             _offsets(progress.get("starts")),
             _offsets(progress.get("offsets")),
             int(counts.get("rows_in", 0)),
@@ -98,7 +98,7 @@ class Draining:
         return True
 
 
-def await_drained(context: Context, plan: Plan) -> Reading:
+def await_drained(context: Context, plan: Plan) -> InputProgress:
     """Wait until the query has answered all input there is now; what its last fragment has read."""
     for fragment in plan.fragments:
         last = await_reading(context, fragment.name, input_ends(context, fragment))
@@ -122,18 +122,18 @@ def await_upstream(context: Context, plan: Plan) -> None:
             await_drained(context, upstream)
 
 
-def reading(context: Context, name: str) -> Reading:
+def reading(context: Context, name: str) -> InputProgress:
     """How far the query has read. Raises SqlError with the runner's reason if it has failed."""
     query = context.catalog.query(name)
     if query.actual is Actual.FAILED:
         raise SqlError(query.error or f'the query "{name}" failed')
-    return Reading.of(query)
+    return InputProgress.of(query)
 
 
-def await_reading(context: Context, name: str, ends: Offsets) -> Reading:
+def await_reading(context: Context, name: str, ends: Offsets) -> InputProgress:
     """Wait until the query has read its inputs up to ``ends``. Raises ServiceUnavailable when it stands still."""
     moved = said = time.monotonic()
-    before: Reading | None = None
+    before: InputProgress | None = None
     while True:
         now = reading(context, name)
         if now.includes(ends):

@@ -11,10 +11,10 @@ from broker.reader import read_topic
 from broker.topics import PartitionOffsets
 from changelog.changes import DELTA, Changes
 from changelog.errors import SqlError, Unsupported
-from joins.dataflow.graph import Once
+from joins.dataflow.graph import OneShotSpec
 from services.session.contents import Offsets, answer
 from services.session.context import Context
-from services.session.drained import Reading, await_reading, await_upstream, input_ends
+from services.session.drained import InputProgress, await_reading, await_upstream, input_ends
 from sql.fragments import Engine
 from sql.planner import Plan, plan_query, recompute
 from sql.syntax.statements import CreateView
@@ -77,12 +77,13 @@ def _view_plan(context: Context, view: str) -> Plan:
 def _joined_once(plan: Plan) -> bool:
     """Whether some rows were joined with what was there when they came, and are not changed later."""
     return any(
-        fragment.engine is Engine.FAUST or any(isinstance(node.operator, Once) for node in fragment.dataflow.nodes)
+        fragment.engine is Engine.FAUST
+        or any(isinstance(node.operator, OneShotSpec) for node in fragment.dataflow.nodes)
         for fragment in plan.fragments
     )
 
 
-def _standing_still(context: Context, plan: Plan) -> tuple[Reading, Offsets, PartitionOffsets]:
+def _standing_still(context: Context, plan: Plan) -> tuple[InputProgress, Offsets, PartitionOffsets]:
     """What the query has read, to its inputs' ends, and where its output ended when nothing was left to write."""
     for _ in range(_ATTEMPTS):
         await_upstream(context, plan)

@@ -17,7 +17,7 @@ from services.worker.logs import configure_logs
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.supervisor.commands import CommandReader
 from services.worker.supervisor.http import HealthServer
-from services.worker.supervisor.supervisor import Supervisor, discard_orphans
+from services.worker.supervisor.supervisor import WorkerSupervisor, discard_orphans
 from spark_jobs.signals import told_to_stop
 from sql.catalog import Catalog, Worker
 
@@ -33,7 +33,7 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     catalog = Catalog.open(of_worker.catalog_url)
     worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=_now_ms())
     looked_s = [time.monotonic()]
-    supervisor = Supervisor(worker, of_worker, settings.stop_timeout_s, catalog, settings.as_environment())
+    supervisor = WorkerSupervisor(worker, of_worker, settings.stop_timeout_s, catalog, settings.as_environment())
     server = HealthServer(
         supervisor, lambda: time.monotonic() - looked_s[0] < _STALE_S, settings.worker_bind, settings.worker_port
     )

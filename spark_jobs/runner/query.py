@@ -18,10 +18,10 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from broker import start_offsets as starts
 from broker import topics
-from broker.transactional_writer import Target, fence
+from broker.transactional_writer import WriteTarget, fence
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
-from joins.dataflow.graph import Dataflow, Once
+from joins.dataflow.graph import Dataflow, OneShotSpec
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.runner.complaints import Complaints
 from spark_jobs.runner.failure import typed
@@ -99,7 +99,9 @@ class RunningQuery:
         origin = checkpoint.open(
             name, fingerprint, plan, settings.buckets, lambda: starts.resolved_starts(client, dataflow.scans), snapshots
         )
-        target = Target(brokers, origin.identity, MARKS_TOPIC, settings.transaction_timeout_s, settings.broker_wait_s)
+        target = WriteTarget(
+            brokers, origin.identity, MARKS_TOPIC, settings.transaction_timeout_s, settings.broker_wait_s
+        )
         topics.ensure(
             client,
             {
@@ -130,7 +132,7 @@ class RunningQuery:
 
     def _answers_once(self) -> bool:
         """Whether rows are answered once, so that the history of the other side must be there before them."""
-        return any(isinstance(node.operator, Once) for node in self._job.dataflow.nodes)
+        return any(isinstance(node.operator, OneShotSpec) for node in self._job.dataflow.nodes)
 
     def _launch(self) -> StreamingQuery:
         limit = None if self._loading_history else self._settings.max_offsets_per_trigger

@@ -27,7 +27,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from broker import topics
-from broker.offset_ranges import Range, read, shares
+from broker.offset_ranges import OffsetRange, read, shares
 from broker.start_offsets import Offsets, first_offsets
 from changelog.errors import RecordsGone, ServiceUnavailable
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
@@ -65,7 +65,7 @@ class KafkaSource(DataSource):
 class Share(InputPartition):
     """What one task reads; and which partitions have fallen silent, for whoever has to tell the operators."""
 
-    ranges: tuple[Range, ...]
+    ranges: tuple[OffsetRange, ...]
     silences: tuple[Silence, ...] = ()
 
 
@@ -115,7 +115,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[InputPartition]:
         ranges = [
-            Range(topic, int(partition), start.get(topic, {}).get(partition, 0), offset)
+            OffsetRange(topic, int(partition), start.get(topic, {}).get(partition, 0), offset)
             for topic, ends in of_topics(end).items()
             for partition, offset in ends.items()
         ]

@@ -16,7 +16,7 @@ from changelog.decode import REJECTED as REJECTED_RECORDS
 from changelog.decode import Decoder, parted
 from changelog.event_times import greatest_ms, unusable
 from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
-from joins.dataflow.graph import Dataflow, Scan
+from joins.dataflow.graph import Dataflow, TopicScan
 from joins.dataflow.ports import Transform, transformed
 from joins.host.exchange import cut
 from joins.operators.registry import ports
@@ -85,7 +85,7 @@ class Outbox:
     def reject(self, records: pa.Table) -> None:
         self._tables[self._home, REJECTED, self.origin].append(records)
 
-    def mark(self, scan: Scan, partition: int, event_ms: int | None) -> None:
+    def mark(self, scan: TopicScan, partition: int, event_ms: int | None) -> None:
         """``event_ms``: the greatest event time of some rows; None: the partition is idle."""
         for edge in self._job.dataflow.carrying(scan):
             before = self._marks.get((edge, partition))
@@ -127,7 +127,7 @@ class Outbox:
 class ScanReading:
     """One scan of a topic: what becomes of its decoded rows."""
 
-    scan: Scan
+    scan: TopicScan
     transforms: tuple[Transform, ...]
     starts: dict[int, int]
     ordered: bool

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from broker.transactional_writer import Target
+from broker.transactional_writer import WriteTarget
 from joins.dataflow.graph import Dataflow
 
 
@@ -27,7 +27,7 @@ class Job:
     dataflow: Dataflow
     output_topic: str
     dead_letter_topic: str
-    target: Target
+    target: WriteTarget
     bucket_keys: tuple[int, ...]
     scan_starts: tuple[Mapping[int, int], ...]
     snapshots: Path

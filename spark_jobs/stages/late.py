@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from broker.producer_queue import Message
+from broker.producer_queue import OutgoingMessage
 from changelog.formats import json_text
 from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import Port
@@ -34,7 +34,7 @@ def late_rows(dataflow: Dataflow, late: Late) -> pa.Table:
     return pa.table([values.cast(pa.string()), *constant], schema=LATE_ROWS)
 
 
-def late_messages(job: Job, rows: pa.Table) -> Iterator[Message]:
+def late_messages(job: Job, rows: pa.Table) -> Iterator[OutgoingMessage]:
     """The messages of LATE_ROWS."""
     for row in rows.to_pylist():
         headers = {

@@ -19,7 +19,7 @@ from spark_jobs.exchange.blob import pack, unpack
 from spark_jobs.exchange.parcel import COUNTS, LATE, MARKS, Parcel
 from spark_jobs.stages.job import Job, opened, snapshots
 from spark_jobs.stages.late import late_rows
-from spark_jobs.stages.output import Output, write_batch
+from spark_jobs.stages.output import SinkBatch, write_batch
 from spark_jobs.stages.task import batch_id
 from spark_jobs.state.durable_state import DurableState
 from spark_jobs.state.local_copy import LocalCopy
@@ -95,7 +95,7 @@ class BucketOfLevel:
     def write(self, output: LevelOutput, passing: list[Parcel]) -> Counter[str]:
         """Write what leaves here, with what earlier stages sent along; the counts of this partition."""
         changes = [departure.rows for departure in output.departures]
-        written = Output(changes, late=self._late(output), counted=Counter(output.counters))
+        written = SinkBatch(changes, late=self._late(output), counted=Counter(output.counters))
         written.take(passing)
         return write_batch(self.job, self.bucket, batch_id(), written)
 

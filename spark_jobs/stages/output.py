@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.producer_queue import Message, Outgoing
+from broker.producer_queue import Outgoing, OutgoingMessage
 from broker.transactional_writer import write_once
 from changelog.changes import Changes
 from changelog.dead_letter import dead_letters
@@ -26,7 +26,7 @@ _SLICE_ROWS = 50_000
 
 
 @dataclass
-class Output:
+class SinkBatch:
     """What one partition of a batch has to write."""
 
     changes: list[pa.Table] = field(default_factory=list)
@@ -54,12 +54,12 @@ class SinkStage:
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = opened(self.shipped)
-        output = Output()
+        output = SinkBatch()
         output.take(parcel for batch in batches for parcel in from_batch(batch, job.bucket_keys))
         yield counts.to_batch(write_batch(job, partition(), batch_id(), output))
 
 
-def write_batch(job: Job, partition: int, batch_id: int, output: Output) -> Counter[str]:
+def write_batch(job: Job, partition: int, batch_id: int, output: SinkBatch) -> Counter[str]:
     """Write what ``output`` holds, unless an earlier attempt did; the counts of this partition."""
     written: Counter[str] = Counter()
 
@@ -78,7 +78,7 @@ def write_batch(job: Job, partition: int, batch_id: int, output: Output) -> Coun
     return output.counted + written
 
 
-def output_messages(sink: Sink, parts: list[pa.Table]) -> Iterator[list[Message]]:
+def output_messages(sink: Sink, parts: list[pa.Table]) -> Iterator[list[OutgoingMessage]]:
     """The records of the output topic, in the order of writing, encoded while those before are being sent."""
     key = tuple(zip(sink.key, sink.key_names, strict=True))
     for rows in _encoded_together(sink, parts):
@@ -99,7 +99,7 @@ def _encoded_together(sink: Sink, parts: list[pa.Table]) -> Iterator[pa.Table]:
         yield (changes.consolidated() if sink.exchanged else changes).table
 
 
-def letter_messages(job: Job, rejected: pa.Table) -> Iterator[Message]:
+def letter_messages(job: Job, rejected: pa.Table) -> Iterator[OutgoingMessage]:
     """The dead letters of rejected records, which come with the topic they were read from."""
     for topic in pc.unique(rejected.column(TOPIC)).to_pylist():
         records = rejected.filter(pc.equal(rejected.column(TOPIC), topic))

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
-from joins.state.store import Entry, RunStore
+from joins.state.store import RunEntry, RunStore
 from spark_jobs.exchange.blob import pack, unpack
-from spark_jobs.state.local_copy import LocalCopy, Version
+from spark_jobs.state.local_copy import LocalCopy, StateVersion
 
 
 class DurableState:
@@ -33,13 +33,13 @@ class DurableState:
         if committed is None:
             return RunStore()
         number, token, scalars = committed
-        store = copy.load(Version(number, token))
+        store = copy.load(StateVersion(number, token))
         return store if store is not None else RunStore.restored(self._read(), json.loads(scalars))
 
     def commit(self, store: RunStore, copy: LocalCopy) -> None:
         """Write what changed since ``attach``; Spark makes it durable when the batch commits."""
         committed = self._version.get()
-        version = Version((committed[0] if committed else 0) + 1, uuid.uuid4().hex)
+        version = StateVersion((committed[0] if committed else 0) + 1, uuid.uuid4().hex)
         journal = store.flush()
         for entry_id in sorted(journal.dropped):
             self._entries.removeKey((entry_id,))
@@ -48,6 +48,6 @@ class DurableState:
         self._version.update((version.number, version.token, json.dumps(dict(journal.scalars))))
         copy.save(store, version)
 
-    def _read(self) -> Iterator[tuple[int, Entry]]:
+    def _read(self) -> Iterator[tuple[int, RunEntry]]:
         for (entry_id,), (arrangement, rows) in self._entries.iterator():
-            yield entry_id, Entry(arrangement, unpack(bytes(rows)))
+            yield entry_id, RunEntry(arrangement, unpack(bytes(rows)))

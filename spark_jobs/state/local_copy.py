@@ -22,7 +22,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class StateVersion:
     """``number`` counts the commits of the bucket; ``token`` tells attempts at the same number apart."""
 
     number: int
@@ -42,7 +42,7 @@ class LocalCopy:
         self._files: dict[int, str] = {}
         """File by uid, of the runs that lie in the directory already."""
 
-    def load(self, version: Version) -> RunStore | None:
+    def load(self, version: StateVersion) -> RunStore | None:
         """The store as of ``version``; None if there is no sound copy of it."""
         try:
             manifest = json.loads((self._directory / version.manifest).read_bytes())
@@ -53,7 +53,7 @@ class LocalCopy:
             self._files.clear()
             return None
 
-    def save(self, store: RunStore, version: Version) -> None:
+    def save(self, store: RunStore, version: StateVersion) -> None:
         """Copy ``store`` as ``version``; the copies before the last are removed. A full disk leaves no copy."""
         if store.unsorted or sum(run.table.nbytes for _, run in store.all_runs()) > self._max_bytes:
             self._keep_only([])
@@ -100,7 +100,7 @@ class LocalCopy:
 
     # -- writing
 
-    def _written(self, store: RunStore, version: Version) -> dict[str, Any]:
+    def _written(self, store: RunStore, version: StateVersion) -> dict[str, Any]:
         return {
             "boot": _boot(),
             "scalars": store.scalars,
@@ -109,7 +109,7 @@ class LocalCopy:
             "runs": [self._written_run(arrangement, run, version) for arrangement, run in store.all_runs()],
         }
 
-    def _written_run(self, arrangement: str, run: Run, version: Version) -> dict[str, Any]:
+    def _written_run(self, arrangement: str, run: Run, version: StateVersion) -> dict[str, Any]:
         if run.uid not in self._files:
             # The token is part of the name: another attempt may give the same uid to other rows.
             self._files[run.uid] = f"{version.token}-{run.uid}.arrow"

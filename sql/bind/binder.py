@@ -25,7 +25,7 @@ from sql.bind.aggregates import (
     refuse_lookups_of_aggregates,
 )
 from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
-from sql.bind.item import Item, scope_of
+from sql.bind.item import FromItem, scope_of
 from sql.bind.lookups import Lookups
 from sql.bind.ordered import How, kind_of, ordered, refuse_ordered, terms_of
 from sql.bind.projection import is_delta, projected
@@ -92,7 +92,7 @@ class Binder:
 
     # -- FROM --
 
-    def _from(self, table: exp.Expr, seeks: bool) -> Item:
+    def _from(self, table: exp.Expr, seeks: bool) -> FromItem:
         refuse_table(table)
         if isinstance(table, exp.Subquery):
             return self.derived(table.this, self._alias(table.alias or "subquery"))
@@ -151,7 +151,7 @@ class Binder:
             fix=f"JOIN {definition.name} FOR SYSTEM_TIME AS OF PROCTIME() ON .., or FROM {definition.stream}",
         )
 
-    def _function(self, table: exp.Expr, seeks: bool) -> Item:
+    def _function(self, table: exp.Expr, seeks: bool) -> FromItem:
         call = table.this
         name, place = function_name(call), place_of(table, "FROM")
         if name == "table":
@@ -166,7 +166,7 @@ class Binder:
             fix="FROM stream, table(stream), changelog(stream, key), or TUMBLE and HOP",
         )
 
-    def _windowed(self, table: exp.Expr, seeks: bool) -> Item:
+    def _windowed(self, table: exp.Expr, seeks: bool) -> FromItem:
         call = WindowCall.of(table)
         alias = table.alias or call.name
         if function_name(call.source.this) == "table":
@@ -176,13 +176,13 @@ class Binder:
         source.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
         return windowed(call, self._from(source, seeks))
 
-    def _table(self, table: exp.Expr, place: str) -> Item:
+    def _table(self, table: exp.Expr, place: str) -> FromItem:
         alias = self._alias(table.alias or table.this.expressions[0].name)
         bare = exp.Table(this=table.this.copy())
         query = exp.Select(expressions=[exp.Star()]).from_(bare)
         return self._static(query, alias)
 
-    def _static(self, query: exp.Query, alias: str) -> Item:
+    def _static(self, query: exp.Query, alias: str) -> FromItem:
         """A FROM item all of whose relations are ``table(x)``."""
         found = snapshot_of(query, self.catalog, self.view)
         for name in found.relations:
@@ -195,9 +195,9 @@ class Binder:
         select = ", ".join(f"{quoted(name)} AS {quoted(f'{alias}.{name}')}" for name in found.columns)
         schema = pa.schema([pa.field(f"{alias}.{name}", kind) for name, kind in found.columns.items()])
         node = Static(alias, found.relations, f"SELECT {select} FROM ({found.sql})", schema)
-        return Item(node, scope_of(alias, list(found.columns)))
+        return FromItem(node, scope_of(alias, list(found.columns)))
 
-    def _changelog(self, table: exp.Expr, place: str) -> Item:
+    def _changelog(self, table: exp.Expr, place: str) -> FromItem:
         name, *keys = [argument.name for argument in table.this.expressions]
         definition = self._definition(table, name)
         stream = self._stream(definition, table)
@@ -216,7 +216,7 @@ class Binder:
         schema = replace(stream.schema, kind=Kind.UPSERT, primary_key=tuple(keys))
         return self._scan(replace(stream, schema=schema), self._alias(table.alias or name), seeks=False)
 
-    def _scan(self, stream: Stream, alias: str, seeks: bool) -> Item:
+    def _scan(self, stream: Stream, alias: str, seeks: bool) -> FromItem:
         stream = replace(stream, watermark=as_set(stream.watermark, self.settings))
         declared = [column.name for column in stream.schema.columns]
         reserved = [name for name in (TIME, SEQUENCE) if name not in declared]
@@ -233,7 +233,7 @@ class Binder:
         )
         node = self._started(scan, seeks)
         starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
-        return Item(node, scope_of(alias, starred, hidden=reserved))
+        return FromItem(node, scope_of(alias, starred, hidden=reserved))
 
     def _started(self, scan: Scan, seeks: bool) -> Scan:
         """Where reading begins: append streams of Timeplus rules have no history unless it is asked for."""
@@ -244,23 +244,23 @@ class Binder:
             return replace(scan, latest=not seeks or seek == "latest")
         return replace(scan, seek=seek_offsets(seek))
 
-    def derived(self, query: exp.Query, alias: str) -> Item:
+    def derived(self, query: exp.Query, alias: str) -> FromItem:
         """A subquery, CTE or plain view under its alias."""
         if is_static(query, self.ctes, self.catalog):
             return self._static(_with_ctes(query, self.ctes), alias)
         bound = self.bind(query)
         columns = tuple((f"{alias}.{name}", expr) for name, expr in bound.columns)
-        return Item(Map(bound.node, columns), scope_of(alias, [name for name, _ in bound.columns]))
+        return FromItem(Map(bound.node, columns), scope_of(alias, [name for name, _ in bound.columns]))
 
     # -- JOIN --
 
-    def _join(self, left: Item, join: exp.Join, seeks: bool) -> Item:
+    def _join(self, left: FromItem, join: exp.Join, seeks: bool) -> FromItem:
         place = place_of(join, "JOIN")
         refuse_join_method(join, place)
         table = self._lookups.table(join.this, self.ctes)
         if table is not None:
             refuse_lookup(join, place)
-        right = Item.of_table(table) if table is not None else self._from(_without_time(join.this), seeks)
+        right = FromItem.of_table(table) if table is not None else self._from(_without_time(join.this), seeks)
         _refuse_same_alias(left, right, place)
         kind = kind_of(join)
         if kind in (JoinKind.SEMI, JoinKind.ANTI) and join.side.upper() == "RIGHT":
@@ -278,7 +278,7 @@ class Binder:
         node = self._joined(kind, left.node, right.node, tuple(terms), how, place)
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
             scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
-        return _merged(Item(node, scope), left, right, using, kind)
+        return _merged(FromItem(node, scope), left, right, using, kind)
 
     def _joined(self, kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], how: How, place: str) -> Node:
         pad = Pad.NULL if self.settings["join_use_nulls"] else Pad.DEFAULT
@@ -318,7 +318,7 @@ class Binder:
 
     # -- WHERE and SELECT --
 
-    def _where(self, item: Item, condition: exp.Expr) -> Item:
+    def _where(self, item: FromItem, condition: exp.Expr) -> FromItem:
         item, condition = self._lookups.within(item, condition, "WHERE")
         terms = [resolved(term, item.scope, "WHERE") for term in conjuncts(condition)]
         types_of(item.node.schema, terms, place_of(condition, "WHERE"))
@@ -328,11 +328,11 @@ class Binder:
             )
         return replace(item, node=Map(item.node, identity(item.node), conjunction(terms)))
 
-    def _selected(self, select: exp.Select, item: Item, texts: Sequence[str]) -> Bound:
+    def _selected(self, select: exp.Select, item: FromItem, texts: Sequence[str]) -> Bound:
         item, selected = self._projected(select, item, texts)
         return selected.bound(item.node)
 
-    def _projected(self, select: exp.Select, item: Item, texts: Sequence[str]) -> tuple[Item, _Selected]:
+    def _projected(self, select: exp.Select, item: FromItem, texts: Sequence[str]) -> tuple[FromItem, _Selected]:
         """The select list over ``item``, with the lookups that it asks for."""
         found = _Selected()
         for position, projection in enumerate(select.expressions):
@@ -347,7 +347,7 @@ class Binder:
                 found.places.append(place_of(projection, "SELECT"))
         return item, found
 
-    def _grouped(self, select: exp.Select, item: Item, texts: Sequence[str]) -> Bound:
+    def _grouped(self, select: exp.Select, item: FromItem, texts: Sequence[str]) -> Bound:
         """A select list over groups: GROUP BY, or aggregates over all rows."""
         refuse_lookups_of_aggregates(select)
         keys, terms = [], []
@@ -414,7 +414,7 @@ def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:
     return result
 
 
-def _refuse_same_alias(left: Item, right: Item, place: str) -> None:
+def _refuse_same_alias(left: FromItem, right: FromItem, place: str) -> None:
     known = {table.casefold() for table in left.scope.tables}
     twice = [table for table in right.scope.tables if table.casefold() in known]
     if twice:
@@ -423,21 +423,21 @@ def _refuse_same_alias(left: Item, right: Item, place: str) -> None:
         )
 
 
-def _common(left: Item, right: Item) -> list[str]:
+def _common(left: FromItem, right: FromItem) -> list[str]:
     """The columns that a NATURAL join equates: those that both sides have, reserved ones apart."""
     bare = [column.name for column in left.scope.columns if column.bare and not column.spent]
     names = [name for name in bare if name not in (TIME, SEQUENCE)]
     return [name for name in dict.fromkeys(names) if right.scope.has(name)]
 
 
-def _using_pairs(left: Item, right: Item, names: Sequence[str], place: str) -> list[tuple[str, str]]:
+def _using_pairs(left: FromItem, right: FromItem, names: Sequence[str], place: str) -> list[tuple[str, str]]:
     return [
         (left.scope.find(exp.column(name), "USING").internal, right.scope.find(exp.column(name), "USING").internal)
         for name in names
     ]
 
 
-def _merged(joined: Item, left: Item, right: Item, names: Sequence[str], kind: JoinKind) -> Item:
+def _merged(joined: FromItem, left: FromItem, right: FromItem, names: Sequence[str], kind: JoinKind) -> FromItem:
     """USING columns once: the left one's, the right one's under RIGHT, whichever is there under FULL."""
     node, scope = joined.node, joined.scope
     computed: list[tuple[str, Expr]] = []
@@ -454,7 +454,7 @@ def _merged(joined: Item, left: Item, right: Item, names: Sequence[str], kind: J
     leads = rules_of(joined.node) == Rules.RISINGWAVE
     for name, first, second, internal in columns:
         scope = scope.merged(name, first, second, internal, leads)
-    return Item(node, scope)
+    return FromItem(node, scope)
 
 
 def _without_time(table: exp.Expr) -> exp.Expr:

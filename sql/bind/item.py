@@ -10,7 +10,7 @@ from sql.plan.nodes import LookupTable, Node
 
 
 @dataclass(frozen=True)
-class Item:
+class FromItem:
     """``asked``: dictionary and keys of dict_get -> the table, not seen by the user, that answers them."""
 
     node: Node
@@ -18,8 +18,8 @@ class Item:
     asked: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     @staticmethod
-    def of_table(table: LookupTable) -> Item:
-        return Item(table, scope_of(table.alias, [name for _, name in table.columns]))
+    def of_table(table: LookupTable) -> FromItem:
+        return FromItem(table, scope_of(table.alias, [name for _, name in table.columns]))
 
 
 def scope_of(alias: str, names: Sequence[str], hidden: Sequence[str] = ()) -> Scope:

@@ -9,7 +9,7 @@ from changelog.errors import UnknownName, Unsupported
 from changelog.formats.members import Member
 from changelog.schema import EVENT_TIME_TYPE, TIME, Column, Kind
 from changelog.suggest import suggestion
-from joins.dataflow.lookup import Target
+from joins.dataflow.lookup import LookupTarget
 from sql.plan.nodes import Cover, LookupTable
 from sql.relations import Stream
 from sql.syntax.statements import Clause, CreateDictionary, CreateStream, CreateView, Index
@@ -24,7 +24,7 @@ def of_dictionary(definition: CreateDictionary, alias: str) -> LookupTable:
     names = tuple(column.name for column in definition.columns)
     return LookupTable(
         alias=alias,
-        target=Target.EXTERNAL if definition.external else Target.DICTIONARY,
+        target=LookupTarget.EXTERNAL if definition.external else LookupTarget.DICTIONARY,
         name=definition.name,
         cover=Cover.ANY if definition.external else Cover.KEY,
         columns=tuple((f"{alias}.{name}", name) for name in names),
@@ -62,7 +62,7 @@ def of_stream(
     columns = (*schema.columns, Column(TIME, EVENT_TIME_TYPE)) if timed else schema.columns
     return LookupTable(
         alias=alias,
-        target=Target.STREAM,
+        target=LookupTarget.STREAM,
         name=schema.name,
         cover=cover,
         columns=tuple((f"{alias}.{column.name}", column.name) for column in columns),

@@ -11,7 +11,7 @@ from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind
 from sql.bind.clauses import event_time, is_process_time
-from sql.bind.item import Item
+from sql.bind.item import FromItem
 from sql.bind.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
 from sql.bind.resolve import resolved
 from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
@@ -91,7 +91,7 @@ class Lookups:
 
     # -- dict_get --
 
-    def within(self, item: Item, expression: exp.Expr, clause: str) -> tuple[Item, exp.Expr]:
+    def within(self, item: FromItem, expression: exp.Expr, clause: str) -> tuple[FromItem, exp.Expr]:
         """The item with the lookups that dict_get and its kin ask for, and the expression over their columns."""
         root = exp.Paren(this=expression.copy())
         for node in dict_calls(root):
@@ -102,7 +102,7 @@ class Lookups:
             node.replace(call.value(table, definition.primary_key[0]))
         return item, root.this
 
-    def projected(self, item: Item, projection: exp.Expr, text: str) -> tuple[Item, exp.Expr]:
+    def projected(self, item: FromItem, projection: exp.Expr, text: str) -> tuple[FromItem, exp.Expr]:
         """As ``within``, for an item of the select list: its column is still called by its ``text``."""
         if next(dict_calls(projection), None) is None:
             return item, projection
@@ -134,8 +134,8 @@ class Lookups:
 
 
 def _asking(
-    item: Item, definition: CreateDictionary, call: DictCall, named: Callable[[str], str], clause: str
-) -> tuple[Item, str]:
+    item: FromItem, definition: CreateDictionary, call: DictCall, named: Callable[[str], str], clause: str
+) -> tuple[FromItem, str]:
     """The item with the lookup of a call, and the table that answers it; the same keys are asked once."""
     sqls = tuple(resolved(key, item.scope, clause) for key in call.keys)
     asked = (definition.name, *sqls)
@@ -154,4 +154,4 @@ def _asking(
     )
     shown = f"{HIDDEN_TABLE}{len(item.asked)}"
     visible = [Visible(shown, name, internal, starred=False, bare=False) for internal, name in table.columns]
-    return Item(node, item.scope + Scope(tuple(visible)), {**item.asked, asked: shown}), shown
+    return FromItem(node, item.scope + Scope(tuple(visible)), {**item.asked, asked: shown}), shown

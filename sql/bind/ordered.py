@@ -25,7 +25,7 @@ from sql.bind.scope import Scope, place_of
 from sql.expressions.evaluate import plain_column, quoted
 from sql.expressions.functions import function_name
 from sql.expressions.predicates import conjuncts
-from sql.plan.event_times import Origin, origin_of, with_watermark
+from sql.plan.event_times import EventTimeOrigin, origin_of, with_watermark
 from sql.plan.nodes import ONE_SHOT, Join, Map, Node, Scan, StaticJoin, Strategy
 from sql.plan.ordered import Asof, Method, Version
 from sql.query_settings import QuerySettings
@@ -250,14 +250,14 @@ def _aligned(join: Join, lag: Lag, settings: QuerySettings) -> Join:
     return replace(join, left=left, right=right, alignment=Alignment(on_left[0], lag.ms))
 
 
-def _origin(node: Node, column: str, place: str) -> Origin:
+def _origin(node: Node, column: str, place: str) -> EventTimeOrigin:
     origin = origin_of(node, quoted(column))
     if origin is None or origin.shift or not pa.types.is_timestamp(origin.type):
         raise Unsupported(f"{_LAG} compares times that are columns of two streams", where=place, fix=_LAG_FORM)
     return origin
 
 
-def _told_by(origin: Origin, delay_ms: int, settings: QuerySettings) -> Watermark:
+def _told_by(origin: EventTimeOrigin, delay_ms: int, settings: QuerySettings) -> Watermark:
     """How far the rows of a scan have come: what is stated of it, else a watermark behind which no row is late."""
     known = origin.scan.watermark
     if known is not None and known.column == origin.column:

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import TIME, Kind
-from sql.bind.item import Item
+from sql.bind.item import FromItem
 from sql.bind.scope import Scope, Visible, place_of
 from sql.expressions.functions import function_name
 from sql.plan.nodes import Scan, Window
@@ -82,7 +82,7 @@ def _as_table(source: exp.Expr, name: str, place: str) -> exp.Table:
     raise SqlError(f"{name.upper()} takes the name of a stream", where=place, fix=_FORMS[name])
 
 
-def windowed(call: WindowCall, item: Item) -> Item:
+def windowed(call: WindowCall, item: FromItem) -> FromItem:
     """``item``, the source of ``call``, in windows."""
     time = item.scope.find(call.time, "FROM")
     kind = item.node.schema.field(time.internal).type
@@ -101,10 +101,10 @@ def windowed(call: WindowCall, item: Item) -> Item:
     prefix = time.internal.removesuffix(time.name)
     start, end = f"{prefix}{START}", f"{prefix}{END}"
     node = Window(item.node, time.internal, call.size_ms, call.slide_ms, start, end)
-    return Item(node, item.scope + Scope((Visible(time.table, START, start), Visible(time.table, END, end))))
+    return FromItem(node, item.scope + Scope((Visible(time.table, START, start), Visible(time.table, END, end))))
 
 
-def _refuse_time_of_arrival(item: Item, time: Visible, place: str) -> None:
+def _refuse_time_of_arrival(item: FromItem, time: Visible, place: str) -> None:
     """A retraction of a multiset has a time of its own, so it would fall into another window than its row."""
     node = item.node
     if not isinstance(node, Scan) or node.stream.kind != Kind.CHANGELOG or time.name != TIME:

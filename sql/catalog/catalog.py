@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from changelog.errors import ServiceUnavailable, SqlError
 from sql.catalog import queries, relations, workers
-from sql.catalog.records import Actual, Definition, Desired, Query, Relation, What, Worker
+from sql.catalog.records import Actual, Desired, Query, Relation, RelationDefinition, What, Worker
 from sql.catalog.tables import engine_for, make
 from sql.syntax.statements import CreateIndex, CreateStream, Drop, Index
 
@@ -46,7 +46,7 @@ class Catalog:
 
     def create(
         self,
-        definition: Definition,
+        definition: RelationDefinition,
         *,
         now_ms: int,
         uses: Iterable[str] = (),
@@ -226,7 +226,7 @@ def _answering(engine: Engine) -> Iterator[None]:
         ) from error
 
 
-def _give_way(connection: Connection, existing: Relation, definition: Definition, now_ms: int) -> None:
+def _give_way(connection: Connection, existing: Relation, definition: RelationDefinition, now_ms: int) -> None:
     """Removes ``existing`` and its indexes for its replacement; raises where it may not be replaced."""
     if isinstance(definition, CreateIndex) or not definition.or_replace:
         raise SqlError(

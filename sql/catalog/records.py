@@ -13,7 +13,7 @@ from sql.syntax.parse import parse_one
 from sql.syntax.redact import redacted
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
 
-Definition = CreateStream | CreateView | CreateDictionary | CreateIndex
+RelationDefinition = CreateStream | CreateView | CreateDictionary | CreateIndex
 
 
 class What(StrEnum):
@@ -25,7 +25,7 @@ class What(StrEnum):
     INDEX = "index"
 
     @staticmethod
-    def of(definition: Definition) -> What:
+    def of(definition: RelationDefinition) -> What:
         match definition:
             case CreateStream():
                 return What.STREAM
@@ -47,10 +47,10 @@ class Relation:
     created_ms: int
 
     @cached_property
-    def definition(self) -> Definition:
+    def definition(self) -> RelationDefinition:
         """The statement itself, read from ``ddl``."""
         statement = parse_one(self.ddl)
-        if not isinstance(statement, Definition):
+        if not isinstance(statement, RelationDefinition):
             raise InternalError(f'the catalog holds no definition of "{self.name}"', where=redacted(self.ddl))
         return statement
 

@@ -10,20 +10,17 @@ import pyarrow as pa
 from changelog.changes import DELTA
 from changelog.errors import InternalError
 from changelog.schema import TIME
-from joins.dataflow.graph import Dataflow, Edge, Sink
-from joins.dataflow.graph import Node as Stage
-from joins.dataflow.graph import Scan as ScanStage
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import JoinKind, Pad, Transform
 from sql.compile.operators import operator_of
 from sql.expressions.evaluate import RowMap, quoted
 from sql.expressions.predicates import conjunction, substituted
-from sql.plan.nodes import Aggregate, Join, Keyed, Map, Node, Output, Scan, Window
-from sql.plan.nodes import StaticJoin as StaticJoinNode
+from sql.plan.nodes import Aggregate, Join, Keyed, Map, Node, Output, Scan, StaticJoin, Window
 from sql.plan.properties import clock_shifts
 from sql.plan.upserts import UPSERTS
-from sql.transforms.static_join import StaticJoin
-from sql.transforms.versions import Versions
-from sql.transforms.windows import Windows
+from sql.transforms.static_join import StaticJoinStep
+from sql.transforms.versions import VersionStep
+from sql.transforms.windows import WindowStep
 
 
 def dataflow(plan: Output) -> Dataflow:
@@ -47,8 +44,8 @@ class _Stream:
 
 @dataclass
 class _Compiler:
-    scans: list[ScanStage] = field(default_factory=list)
-    stages: list[Stage] = field(default_factory=list)
+    scans: list[TopicScan] = field(default_factory=list)
+    stages: list[OperatorNode] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     snapshots: list[str] = field(default_factory=list)
 
@@ -74,7 +71,7 @@ class _Compiler:
                 return self._stream(node.input).then(RowMap(select, node.schema, node.where), node.schema)
             case Window():
                 return self._stream(node.input).then(windows_step(node), node.schema)
-            case StaticJoinNode():
+            case StaticJoin():
                 return self._static(node)
             case Join():
                 return self._join(node)
@@ -83,7 +80,7 @@ class _Compiler:
             case _:
                 raise InternalError(f"no stage for {type(node).__name__}")
 
-    def _static(self, node: StaticJoinNode) -> _Stream:
+    def _static(self, node: StaticJoin) -> _Stream:
         self.snapshots += node.static.relations
         return self._stream(node.input).then(static_step(node), node.schema)
 
@@ -109,7 +106,7 @@ class _Compiler:
         else:
             operator = operator_of(source)
             clock = (clock_shifts(source) or ()) if isinstance(source, Join) and source.clock else ()
-            self.stages.append(Stage(stream.level, operator, stream.inputs, stream.transforms, edge.id, clock))
+            self.stages.append(OperatorNode(stream.level, operator, stream.inputs, stream.transforms, edge.id, clock))
         return edge.id
 
 
@@ -132,10 +129,10 @@ def sink_of(plan: Output, edge: int) -> Sink:
     )
 
 
-def static_step(node: StaticJoinNode) -> StaticJoin:
+def static_step(node: StaticJoin) -> StaticJoinStep:
     static = node.static
     names = ", ".join(quoted(name) for name in static.schema.names)
-    return StaticJoin(
+    return StaticJoinStep(
         relations=static.relations,
         sql=f"SELECT {names or '1 AS one'} FROM ({static.sql})",
         schema=static.schema,
@@ -148,8 +145,8 @@ def static_step(node: StaticJoinNode) -> StaticJoin:
     )
 
 
-def windows_step(node: Window) -> Windows:
-    return Windows(node.time, node.size_ms, node.slide_ms, node.start, node.end)
+def windows_step(node: Window) -> WindowStep:
+    return WindowStep(node.time, node.size_ms, node.slide_ms, node.start, node.end)
 
 
 def _scanned(scan: Scan) -> _Stream:
@@ -173,11 +170,11 @@ def _versions(scan: Scan) -> tuple[Transform, ...]:
     """The step that makes versions of deletes too, if they are to count."""
     if not scan.deletes or scan.watermark is None:
         return ()
-    return (Versions(scan.internal(scan.watermark.column), scan.internal(TIME), scan.deletes),)
+    return (VersionStep(scan.internal(scan.watermark.column), scan.internal(TIME), scan.deletes),)
 
 
-def scan_stage(scan: Scan, transforms: tuple[Transform, ...], edge: int) -> ScanStage:
-    return ScanStage(
+def scan_stage(scan: Scan, transforms: tuple[Transform, ...], edge: int) -> TopicScan:
+    return TopicScan(
         stream=scan.records or scan.stream,
         topic=scan.topic,
         columns=tuple(name for _, name in scan.columns),

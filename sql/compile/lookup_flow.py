@@ -10,15 +10,13 @@ import pyarrow as pa
 
 from changelog.errors import InternalError
 from changelog.schema import TIME
-from joins.dataflow.graph import Scan
-from joins.dataflow.lookup import Access, LookupFlow, LookupStage, Target
-from joins.dataflow.lookup import LookupJoin as Join
+from joins.dataflow.graph import TopicScan
+from joins.dataflow.lookup import Access, LookupFlow, LookupJoinSpec, LookupStage, LookupTarget
 from joins.dataflow.ports import Ingest, Pad, Transform
 from sql.compile.dataflow import scan_stage, scan_transform, selection, sink_of, static_step, windows_step
 from sql.compile.operators import port_of
 from sql.expressions.evaluate import Condition, RowMap
-from sql.plan.nodes import LookupJoin, LookupTable, Map, Node, Output, StaticJoin, Window
-from sql.plan.nodes import Scan as ScanNode
+from sql.plan.nodes import LookupJoin, LookupTable, Map, Node, Output, Scan, StaticJoin, Window
 from sql.plan.properties import changes
 from sql.plan.upserts import fused_key
 from sql.transforms.static_join import default_of
@@ -36,7 +34,7 @@ def lookup_flow(plan: Output) -> LookupFlow:
 class _Compiler:
     """``transforms`` are those after the last of ``stages``, or after the scan."""
 
-    scan: Scan | None = None
+    scan: TopicScan | None = None
     input: Node | None = None
     stages: list[LookupStage] = field(default_factory=list)
     transforms: list[Transform] = field(default_factory=list)
@@ -60,7 +58,7 @@ class _Compiler:
 
     def _rows(self, node: Node) -> None:
         match node:
-            case ScanNode():
+            case Scan():
                 self.scan = scan_stage(node, (), _SCANNED)
                 self.transforms.append(scan_transform(node))
             case Map():
@@ -99,8 +97,8 @@ def _read_as(node: Node) -> tuple[Ingest, tuple[str, ...]]:
     return port.ingest, fused_key(node) or port.identity or tuple(node.schema.names)
 
 
-def _join(node: LookupJoin) -> Join:
-    return Join(
+def _join(node: LookupJoin) -> LookupJoinSpec:
+    return LookupJoinSpec(
         kind=node.kind,
         access=_access(node),
         keys=tuple(left for left, _ in node.keys),
@@ -125,7 +123,7 @@ def _access(node: LookupJoin) -> Access:
 
 def _asks_time(table: LookupTable) -> bool:
     """``_tp_time`` of a stream is kept where it is asked for; of a dictionary it is a column like any other."""
-    return table.target != Target.STREAM or any(name == TIME for _, name in table.columns)
+    return table.target != LookupTarget.STREAM or any(name == TIME for _, name in table.columns)
 
 
 def _padding(node: LookupJoin, given: Mapping[str, Any]) -> list[Any]:

@@ -6,10 +6,19 @@ from dataclasses import replace
 
 from changelog.errors import InternalError
 from changelog.schema import SEQUENCE, TIME, Kind
-from joins.dataflow.graph import Aggregate as AggregateOperator
-from joins.dataflow.graph import Asof as AsofOperator
-from joins.dataflow.graph import AsofOnce, Band, Bidirectional, Enrichment, LatestOnce, Operator, Range, Temporal
-from joins.dataflow.graph import Keyed as KeyedOperator
+from joins.dataflow.graph import (
+    AggregateSpec,
+    AsofOnceSpec,
+    AsofSpec,
+    Band,
+    BidirectionalSpec,
+    EnrichmentSpec,
+    KeyedSpec,
+    LatestSpec,
+    OperatorSpec,
+    RangeSpec,
+    TemporalSpec,
+)
 from joins.dataflow.ports import Ingest, Port
 from sql.expressions.evaluate import Condition
 from sql.plan.explain import line
@@ -26,10 +35,10 @@ _INGEST = {
 }
 
 
-def operator_of(source: Keyed | Join | Aggregate) -> Operator:
+def operator_of(source: Keyed | Join | Aggregate) -> OperatorSpec:
     if isinstance(source, Keyed):
         port = port_of(source.input, source.primary_key)
-        return KeyedOperator(replace(port, ties_by_arrival=source.by_arrival))
+        return KeyedSpec(replace(port, ties_by_arrival=source.by_arrival))
     if isinstance(source, Aggregate):
         return _aggregate(source)
     left = port_of(source.left, tuple(left for left, _ in source.keys))
@@ -46,13 +55,13 @@ def operator_of(source: Keyed | Join | Aggregate) -> Operator:
             return _range(source, source.band, left, right, residual)
         case Strategy.LATEST:
             limit = source.max_buffered_bytes
-            return LatestOnce(source.kind, left, right, source.pad, limit, source.alignment)
+            return LatestSpec(source.kind, left, right, source.pad, limit, source.alignment)
         case Strategy.BIDIRECTIONAL:
-            return Bidirectional(
+            return BidirectionalSpec(
                 source.kind, left, right, source.null_safe, residual, source.pad, source.max_buffered_bytes
             )
         case Strategy.ENRICHMENT:
-            return Enrichment(
+            return EnrichmentSpec(
                 source.kind,
                 left,
                 right,
@@ -65,8 +74,8 @@ def operator_of(source: Keyed | Join | Aggregate) -> Operator:
     raise InternalError(f"no operator for {line(source)}")
 
 
-def _asof_once(join: Join, asof: Asof, left: Port, right: Port, residual: Condition | None) -> AsofOnce:
-    return AsofOnce(
+def _asof_once(join: Join, asof: Asof, left: Port, right: Port, residual: Condition | None) -> AsofOnceSpec:
+    return AsofOnceSpec(
         kind=join.kind,
         left=left,
         right=right,
@@ -81,8 +90,8 @@ def _asof_once(join: Join, asof: Asof, left: Port, right: Port, residual: Condit
     )
 
 
-def _asof(join: Join, asof: Asof, left: Port, right: Port) -> AsofOperator:
-    return AsofOperator(
+def _asof(join: Join, asof: Asof, left: Port, right: Port) -> AsofSpec:
+    return AsofSpec(
         kind=join.kind,
         left=left,
         right=right,
@@ -97,8 +106,8 @@ def _asof(join: Join, asof: Asof, left: Port, right: Port) -> AsofOperator:
     )
 
 
-def _temporal(join: Join, version: Version, left: Port, right: Port, residual: Condition | None) -> Temporal:
-    return Temporal(
+def _temporal(join: Join, version: Version, left: Port, right: Port, residual: Condition | None) -> TemporalSpec:
+    return TemporalSpec(
         kind=join.kind,
         left=left,
         right=right,
@@ -112,8 +121,8 @@ def _temporal(join: Join, version: Version, left: Port, right: Port, residual: C
     )
 
 
-def _range(join: Join, band: Band, left: Port, right: Port, residual: Condition | None) -> Range:
-    return Range(
+def _range(join: Join, band: Band, left: Port, right: Port, residual: Condition | None) -> RangeSpec:
+    return RangeSpec(
         kind=join.kind,
         left=left,
         right=right,
@@ -127,8 +136,8 @@ def _range(join: Join, band: Band, left: Port, right: Port, residual: Condition 
     )
 
 
-def _aggregate(node: Aggregate) -> AggregateOperator:
-    return AggregateOperator(
+def _aggregate(node: Aggregate) -> AggregateSpec:
+    return AggregateSpec(
         port=port_of(node.input, node.by),
         aggregations=node.aggregations,
         insertions=not changes(node.input),

@@ -24,29 +24,29 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: 
 
 
 @dataclass(frozen=True)
-class Sum:
+class LinearSum:
     """``terms``: expression -> its coefficient, never 0; the expressions are instants, dates or whole numbers."""
 
     terms: Mapping[str, Fraction] = field(default_factory=dict)
     constant: Fraction = Fraction(0)
 
-    def plus(self, other: Sum, sign: int = 1) -> Sum:
+    def plus(self, other: LinearSum, sign: int = 1) -> LinearSum:
         added = dict(self.terms)
         for name, coefficient in other.terms.items():
             added[name] = added.get(name, Fraction(0)) + sign * coefficient
         kept = {name: coefficient for name, coefficient in added.items() if coefficient}
-        return Sum(kept, self.constant + sign * other.constant)
+        return LinearSum(kept, self.constant + sign * other.constant)
 
-    def times(self, factor: Fraction) -> Sum:
+    def times(self, factor: Fraction) -> LinearSum:
         scaled = {name: coefficient * factor for name, coefficient in self.terms.items() if factor}
-        return Sum(scaled, self.constant * factor)
+        return LinearSum(scaled, self.constant * factor)
 
 
 @dataclass(frozen=True)
 class Inequality:
     """``sum <operator> 0``; the operator is >, >=, <, <= or =."""
 
-    sum: Sum
+    sum: LinearSum
     operator: str
 
 
@@ -60,7 +60,7 @@ def inequality(term: str, schema: pa.Schema) -> Inequality | None:
     return None if left is None or right is None else Inequality(left.plus(right, -1), operator)
 
 
-def summed(node: exp.Expr, schema: pa.Schema) -> Sum | None:
+def summed(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
     """The expression over columns of ``schema`` as a sum; None if it is none."""
     match node:
         case exp.Paren():
@@ -76,7 +76,7 @@ def summed(node: exp.Expr, schema: pa.Schema) -> Sum | None:
             return _scaled(summed(node.this, schema), 1 / divisor) if divisor else None
         case exp.Literal():
             number = _number(node)
-            return None if number is None else Sum(constant=number)
+            return None if number is None else LinearSum(constant=number)
         case exp.Interval():
             return _length(milliseconds(node))
         case exp.Cast():
@@ -84,25 +84,25 @@ def summed(node: exp.Expr, schema: pa.Schema) -> Sum | None:
     return _call(node, schema) or _whole(node, schema)
 
 
-def _scaled(found: Sum | None, factor: Fraction) -> Sum | None:
+def _scaled(found: LinearSum | None, factor: Fraction) -> LinearSum | None:
     return None if found is None else found.times(factor)
 
 
-def _added(node: exp.Binary, schema: pa.Schema) -> Sum | None:
+def _added(node: exp.Binary, schema: pa.Schema) -> LinearSum | None:
     left, right = summed(node.left, schema), summed(node.right, schema)
     if left is None or right is None:
         return None
     return left.plus(right, -1 if isinstance(node, exp.Sub) else 1)
 
 
-def _product(node: exp.Binary, schema: pa.Schema) -> Sum | None:
+def _product(node: exp.Binary, schema: pa.Schema) -> LinearSum | None:
     left, right = _number(node.left), _number(node.right)
     if left is not None:
         return _scaled(summed(node.right, schema), left)
     return _scaled(summed(node.left, schema), right) if right is not None else None
 
 
-def _call(node: exp.Expr, schema: pa.Schema) -> Sum | None:
+def _call(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
     """``epoch_us(t)`` is the instant itself; ``to_seconds(5)`` a length of time."""
     name = function_name(node)
     if name == "epoch_us":
@@ -110,11 +110,11 @@ def _call(node: exp.Expr, schema: pa.Schema) -> Sum | None:
     if name.startswith("to_") and isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
         count, scale = _number(node.expressions[0]), unit_ms(name.removeprefix("to_"))
         if count is not None and scale is not None:
-            return Sum(constant=count * Fraction(scale) * 1000)
+            return LinearSum(constant=count * Fraction(scale) * 1000)
     return None
 
 
-def _cast(node: exp.Cast, schema: pa.Schema) -> Sum | None:
+def _cast(node: exp.Cast, schema: pa.Schema) -> LinearSum | None:
     """An instant stays what it is as another kind of timestamp."""
     kinds = (_type_of(text(node), schema), _type_of(text(node.this), schema))
     if all(kind is not None and pa.types.is_timestamp(kind) for kind in kinds):
@@ -122,20 +122,20 @@ def _cast(node: exp.Cast, schema: pa.Schema) -> Sum | None:
     return _whole(node, schema)
 
 
-def _instant(node: exp.Expr, schema: pa.Schema) -> Sum | None:
+def _instant(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
     """A date counts here, and only here: beside a whole number, of days, it would be counted in another unit."""
     kind = _type_of(text(node), schema)
     if kind is not None and pa.types.is_date(kind):
-        return Sum({text(node): Fraction(1)})
+        return LinearSum({text(node): Fraction(1)})
     return summed(node, schema)
 
 
-def _whole(node: exp.Expr, schema: pa.Schema) -> Sum | None:
+def _whole(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
     """An expression that is an instant or a whole number, taken as it is."""
     kind = _type_of(text(node), schema)
     if kind is None or not (pa.types.is_timestamp(kind) or _fits(kind)):
         return None
-    return Sum({text(node): Fraction(1)})
+    return LinearSum({text(node): Fraction(1)})
 
 
 def _fits(kind: pa.DataType) -> bool:
@@ -151,8 +151,8 @@ def _type_of(sql: str, schema: pa.Schema) -> pa.DataType | None:
     return kind
 
 
-def _length(ms: object) -> Sum | None:
-    return None if ms is None else Sum(constant=Fraction(str(ms)) * 1000)
+def _length(ms: object) -> LinearSum | None:
+    return None if ms is None else LinearSum(constant=Fraction(str(ms)) * 1000)
 
 
 def _number(node: exp.Expr) -> Fraction | None:

@@ -23,7 +23,7 @@ _MS = 1_000
 
 
 @dataclass(frozen=True)
-class Origin:
+class EventTimeOrigin:
     """A column that follows ``column`` of ``scan``, which has this declared name.
 
     shift  the column is not less than its origin and this, in microseconds, or the number itself
@@ -50,7 +50,7 @@ class Origin:
 
 @dataclass(frozen=True)
 class Passage:
-    """A column that follows ``column`` of an operator whose rows leave in time; ``shift`` as in ``Origin``."""
+    """A column that follows ``column`` of an operator whose rows leave in time; ``shift`` as in ``EventTimeOrigin``."""
 
     node: Aggregate | Join
     column: str
@@ -69,13 +69,13 @@ class Passage:
         return int(self.shift // (1 if whole else _MS))
 
 
-def origin_of(node: Node, sql: str) -> Origin | None:
+def origin_of(node: Node, sql: str) -> EventTimeOrigin | None:
     """Where the values of an expression over ``node`` come from; None if not from one column of a scan, plus or minus
     a constant. ``window_start`` is later than the time of its row less the size of the window, ``window_end`` later
     than that time; both in whole milliseconds.
     """
     found = _followed(node, sql)
-    return found if isinstance(found, Origin) else None
+    return found if isinstance(found, EventTimeOrigin) else None
 
 
 def passage_of(node: Node, sql: str) -> Passage | None:
@@ -84,16 +84,16 @@ def passage_of(node: Node, sql: str) -> Passage | None:
     return found if isinstance(found, Passage) else None
 
 
-def _followed(node: Node, sql: str) -> Origin | Passage | None:
+def _followed(node: Node, sql: str) -> EventTimeOrigin | Passage | None:
     found = _column_of(sql, node)
     if found is None:
         return None
     name, shift = found
-    below: Origin | Passage | None = None
+    below: EventTimeOrigin | Passage | None = None
     match node:
         case Scan():
             declared = next((declared for internal, declared in node.columns if internal == name), None)
-            return None if declared is None else Origin(node, declared, shift)
+            return None if declared is None else EventTimeOrigin(node, declared, shift)
         case Map():
             by_column = {column: expr.sql for column, expr in node.columns}
             below = _followed(node.input, substituted(quoted(name), by_column))

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from changelog.schema import Kind
 from joins.dataflow.graph import Fold
-from joins.dataflow.lookup import Target
+from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import Pad
 from sql.expressions.evaluate import readable
 from sql.plan.nodes import (
@@ -132,7 +132,11 @@ def _scan(node: Scan) -> str:
 
 
 def _lookup_table(node: LookupTable) -> str:
-    kinds = {Target.DICTIONARY: "dictionary", Target.EXTERNAL: "external table", Target.STREAM: "rows of"}
+    kinds = {
+        LookupTarget.DICTIONARY: "dictionary",
+        LookupTarget.EXTERNAL: "external table",
+        LookupTarget.STREAM: "rows of",
+    }
     parts = [f"{kinds[node.target]} {node.name}" + (f" as {node.alias}" if node.alias != node.name else "")]
     parts += [node.kept] if node.kept else []
     parts += [f"key={','.join(node.primary_key)}"] if node.primary_key else []

@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, StreamSchema
 from joins.dataflow.graph import Aggregation, Alignment, Band, Closing
-from joins.dataflow.lookup import Target
+from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import JoinKind, Pad, Watermark
 from sql.expressions.evaluate import columns_of, plain_column, quoted
 from sql.plan.ordered import Asof, Version
@@ -330,7 +330,7 @@ class LookupTable:
     """
 
     alias: str
-    target: Target
+    target: LookupTarget
     name: str
     cover: Cover
     columns: tuple[tuple[str, str], ...]

@@ -22,7 +22,7 @@ from sql.plan.nodes import Expr, Join, Strategy
 from sql.plan.ordered import Asof
 from sql.plan.state_bounds import per_unit
 from sql.plan.unique_keys import unique_keys
-from sql.rules.sides import Comparison, Side, comparison
+from sql.rules.sides import Comparison, JoinSide, comparison
 from sql.syntax.types import LOCAL
 
 _FORM = "ON l.key = r.key AND l.time >= r.time"
@@ -46,7 +46,7 @@ class _Inequality:
         return self.near is not None and (self.near.left, self.near.right) == (near.left, near.right)
 
 
-def with_inequality(join: Join, left: Side, right: Side, terms: Sequence[str], numbers: Iterator[int]) -> Join:
+def with_inequality(join: Join, left: JoinSide, right: JoinSide, terms: Sequence[str], numbers: Iterator[int]) -> Join:
     """``join`` with its inequality, whose columns are computed where they are none, and with its residual condition.
 
     terms  what is in ON beside the equalities
@@ -68,7 +68,7 @@ def with_inequality(join: Join, left: Side, right: Side, terms: Sequence[str], n
     return replace(join, asof=replace(made, ties=ties, tolerance=distance), residual=None)
 
 
-def _chosen(join: Join, left: Side, right: Side, terms: Sequence[str]) -> _Inequality:
+def _chosen(join: Join, left: JoinSide, right: JoinSide, terms: Sequence[str]) -> _Inequality:
     """The inequality: the only one, or of several the only one that compares the columns as they are."""
     found = _inequalities(left, right, terms)
     if len(found) > 1:
@@ -79,7 +79,7 @@ def _chosen(join: Join, left: Side, right: Side, terms: Sequence[str]) -> _Inequ
     return found[0]
 
 
-def _inequalities(left: Side, right: Side, terms: Sequence[str]) -> list[_Inequality]:
+def _inequalities(left: JoinSide, right: JoinSide, terms: Sequence[str]) -> list[_Inequality]:
     found = []
     for term in terms:
         written = comparison(term, left.names, right.names)
@@ -88,11 +88,13 @@ def _inequalities(left: Side, right: Side, terms: Sequence[str]) -> list[_Inequa
     return found
 
 
-def _near(terms: Sequence[str], left: Side, right: Side) -> list[Nearness]:
+def _near(terms: Sequence[str], left: JoinSide, right: JoinSide) -> list[Nearness]:
     return nearnesses(terms, left.node.schema, right.node.schema)
 
 
-def _columns(join: Join, left: Side, right: Side, chosen: _Inequality, measured: bool, numbers: Iterator[int]) -> Asof:
+def _columns(
+    join: Join, left: JoinSide, right: JoinSide, chosen: _Inequality, measured: bool, numbers: Iterator[int]
+) -> Asof:
     """The inequality between columns of one type; ``measured``: their distance counts too, so dates become instants."""
     written = chosen.written
     (left_type,) = types_of(left.node.schema, [written.left])
@@ -150,7 +152,7 @@ def _are(count: int) -> str:
     return {0: "is none", 1: "is one"}.get(count, f"are {count}")
 
 
-def _condition(join: Join, left: Side, right: Side, term: str) -> Unsupported:
+def _condition(join: Join, left: JoinSide, right: JoinSide, term: str) -> Unsupported:
     """Whether the row is chosen among those that fulfil it, or has to fulfil it, would be anybody's guess."""
     read = set(columns_of(term))
     one_sided = read <= left.names or read <= right.names

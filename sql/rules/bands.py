@@ -30,13 +30,13 @@ from joins.dataflow.ports import JoinKind, Watermark
 from sql.expressions.evaluate import common_type, family, quoted, types_of
 from sql.expressions.nearness import Nearness, nearnesses, rest
 from sql.expressions.predicates import conjunction, split
-from sql.plan.event_times import Origin, origin_of, passage_of, with_watermark
+from sql.plan.event_times import EventTimeOrigin, origin_of, passage_of, with_watermark
 from sql.plan.nodes import HIDDEN, ONE_SHOT, Aggregate, Expr, Join, LookupJoin, Map, Node, StaticJoin, Strategy, Window
 from sql.plan.properties import changes, range_state, rules_of, walk
 from sql.plan.state_bounds import length_text, per_unit
 from sql.query_settings import QuerySettings
 from sql.rules.closing import closing
-from sql.rules.sides import Side
+from sql.rules.sides import JoinSide
 from sql.rules.strategy import answered_anew
 from sql.rules.window_keys import window_keys, window_of
 from sql.syntax.types import INSTANT, LOCAL, Rules
@@ -123,7 +123,7 @@ class _Rule:
             return None
         lower, upper = near.bounds(per_unit(wanted))
         width = None if lower is None or upper is None else _in_watermarks(max(upper - lower, 0), wanted)
-        sides = [Side.of(join.left), Side.of(join.right)]
+        sides = [JoinSide.of(join.left), JoinSide.of(join.right)]
         left = sides[0].column(Expr(near.left, left_type), wanted, self.numbers)
         right = sides[1].column(Expr(near.right, right_type), wanted, self.numbers)
         timed = self._timed(join, Band(left, right, lower, upper), near.left, near.right, width)
@@ -159,7 +159,7 @@ class _Rule:
             return node, None
         return with_watermark(node, watermark), origin.shift_units
 
-    def _given(self, origin: Origin, width: int | None) -> Watermark | None:
+    def _given(self, origin: EventTimeOrigin, width: int | None) -> Watermark | None:
         """The watermark that a stream without one gets by the join."""
         scan = origin.scan
         if scan.rules != Rules.TIMEPLUS or scan.stream.kind != Kind.APPEND or scan.records is not None:

@@ -16,7 +16,7 @@ from changelog.schema import Kind
 from joins.dataflow.graph import Closing
 from joins.dataflow.ports import Watermark
 from sql.expressions.evaluate import quoted
-from sql.plan.event_times import Origin, origin_of, passage_of, with_watermark
+from sql.plan.event_times import EventTimeOrigin, origin_of, passage_of, with_watermark
 from sql.plan.nodes import Aggregate, Node
 from sql.plan.properties import changes, source_of, watermark_at
 from sql.query_settings import QuerySettings
@@ -67,7 +67,7 @@ def _closed_by(node: Node, key: str, settings: QuerySettings, once: bool) -> tup
     return with_watermark(node, watermark), origin.shift_units
 
 
-def _given(node: Node, key: str, origin: Origin, settings: QuerySettings) -> Watermark | None:
+def _given(node: Node, key: str, origin: EventTimeOrigin, settings: QuerySettings) -> Watermark | None:
     """The watermark that a stream without one gets by its groups."""
     scan = origin.scan
     if scan.rules != Rules.TIMEPLUS or scan.stream.kind != Kind.APPEND:

@@ -31,7 +31,7 @@ from sql.plan.nodes import (
 from sql.rules.asof import with_inequality
 from sql.rules.lookup_keys import lookup_keys
 from sql.rules.push_down import identity
-from sql.rules.sides import Comparison, Side, comparison
+from sql.rules.sides import Comparison, JoinSide, comparison
 
 
 def join_keys(node: Node) -> Node:
@@ -61,7 +61,7 @@ def _with_keys_below(node: Map, below: Node) -> Map:
     return replace(node, input=below, columns=(*node.columns, *hidden))
 
 
-def _paired(left: Side, right: Side, found: Comparison, numbers: Iterator[int], place: str) -> tuple[str, str]:
+def _paired(left: JoinSide, right: JoinSide, found: Comparison, numbers: Iterator[int], place: str) -> tuple[str, str]:
     """The columns, of one type, that hold both sides of a comparison."""
     (left_type,) = types_of(left.node.schema, [found.left])
     (right_type,) = types_of(right.node.schema, [found.right])
@@ -73,7 +73,7 @@ def _paired(left: Side, right: Side, found: Comparison, numbers: Iterator[int], 
 
 
 def _of_join(join: Join, numbers: Iterator[int]) -> Join:
-    left, right = Side.of(join.left), Side.of(join.right)
+    left, right = JoinSide.of(join.left), JoinSide.of(join.right)
     keys: list[tuple[str, str]] = []
     safe: list[bool] = []
     rest: list[str] = []
@@ -102,7 +102,7 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
     return replace(made, left=left.with_hidden(), right=right.with_hidden())
 
 
-def _ordered(join: Join, left: Side, right: Side, rest: list[str], numbers: Iterator[int]) -> Join:
+def _ordered(join: Join, left: JoinSide, right: JoinSide, rest: list[str], numbers: Iterator[int]) -> Join:
     """What the join takes beside its keys: by strategy a residual condition, an inequality, times."""
     if join.null_safe and join.strategy in (Strategy.ASOF, Strategy.LATEST):
         raise Unsupported(
@@ -179,7 +179,7 @@ def _no_equality(join: Join) -> Unsupported:
 
 def _of_static(join: StaticJoin, numbers: Iterator[int]) -> StaticJoin:
     """The static side takes no hidden columns: keys that are not bare columns of one type are left in the residual."""
-    left = Side.of(join.input)
+    left = JoinSide.of(join.input)
     static = set(join.static.schema.names)
     keys: list[tuple[str, str]] = []
     safe: list[bool] = []

@@ -18,7 +18,7 @@ from sql.expressions.evaluate import common_type, plain_column, types_of
 from sql.expressions.functions import duckdb_type
 from sql.expressions.predicates import conjunction, parsed, text
 from sql.plan.nodes import Cover, Expr, LookupJoin, LookupTable
-from sql.rules.sides import Side, comparison
+from sql.rules.sides import JoinSide, comparison
 
 PRIMARY_KEY = "primary key"
 PREFIX = "primary key prefix"
@@ -30,7 +30,7 @@ Way = tuple[tuple[str, ...], str]
 
 
 def lookup_keys(join: LookupJoin, numbers: Iterator[int]) -> LookupJoin:
-    left = Side.of(join.input)
+    left = JoinSide.of(join.input)
     equal, rest = _equalities(join)
     way = _way(join.table, equal)
     if way is None:
@@ -70,7 +70,7 @@ def _equality(term: str, left: set[str], declared: Mapping[str, str]) -> tuple[s
     return None
 
 
-def _left_key(join: LookupJoin, left: Side, sql: str, name: str, numbers: Iterator[int]) -> str:
+def _left_key(join: LookupJoin, left: JoinSide, sql: str, name: str, numbers: Iterator[int]) -> str:
     """The column of the left that holds the key in the type of the column ``name``."""
     wanted = join.table.type_of(name)
     (kind,) = types_of(left.node.schema, [sql])

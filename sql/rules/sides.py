@@ -24,15 +24,15 @@ _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 
 @dataclass
-class Side:
+class JoinSide:
     """One side of a join, with the hidden columns that its keys need."""
 
     node: Node
     hidden: list[tuple[str, Expr]]
 
     @staticmethod
-    def of(node: Node) -> Side:
-        return Side(node, [])
+    def of(node: Node) -> JoinSide:
+        return JoinSide(node, [])
 
     @property
     def names(self) -> set[str]:

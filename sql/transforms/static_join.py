@@ -17,7 +17,7 @@ from sql.expressions.trailing_columns import with_columns
 
 
 @dataclass(frozen=True)
-class StaticJoin:
+class StaticJoinStep:
     """A stream joined with a table that does not change: each row meets the matching rows of ``sql``, read once.
 
     A row without a match is lost (INNER) or padded at once (LEFT; ``padding`` gives the columns' values). ``delta``

@@ -16,7 +16,7 @@ from sql.expressions.trailing_columns import with_columns
 
 
 @dataclass(frozen=True)
-class Versions:
+class VersionStep:
     """Every record an insertion, a version of its key; ``deletes`` is true of those that ended a row.
 
     The record of a delete holds its key alone, and so no ``time``: the version begins at ``record_time``.

@@ -14,7 +14,7 @@ from sql.plan.state_bounds import per_unit
 
 
 @dataclass(frozen=True)
-class Windows:
+class WindowStep:
     """Each row once for every window that holds its ``time``, with the columns ``start`` and ``end`` of that window.
 
     Windows begin at multiples of ``slide_ms`` since the epoch, are ``size_ms`` long, hold their start and not their

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker import topics as topic_admin
-from broker.offset_ranges import Range, read, shares
+from broker.offset_ranges import OffsetRange, read, shares
 from changelog.errors import RecordsGone
 from tests.spark.kafka import send, trim
 
@@ -20,7 +20,7 @@ lengths = st.lists(st.integers(1, 1000), max_size=12)
 
 @given(lengths, st.integers(1, 4))
 def test_every_range_is_dealt_out_once_and_evenly(found: list[int], count: int) -> None:
-    ranges = [Range("t", partition, 5, 5 + length) for partition, length in enumerate(found)]
+    ranges = [OffsetRange("t", partition, 5, 5 + length) for partition, length in enumerate(found)]
 
     dealt = shares(ranges, count)
 
@@ -30,7 +30,7 @@ def test_every_range_is_dealt_out_once_and_evenly(found: list[int], count: int) 
     assert not totals or max(totals) - min(totals) <= max(found)
 
 
-def offsets(brokers: str, ranges: list[Range]) -> dict[tuple[str, int], list[int]]:
+def offsets(brokers: str, ranges: list[OffsetRange]) -> dict[tuple[str, int], list[int]]:
     found: dict[tuple[str, int], list[int]] = defaultdict(list)
     for topic, partition, records in read(brokers, ranges):
         assert set(records.column("partition").to_pylist()) == {partition}
@@ -44,7 +44,7 @@ def test_ranges_of_several_topics_are_read_exactly(broker: str, topics: Callable
     for topic in (first, second):
         send(broker, topic, [{"n": n} for n in range(100)], keys=[b"%d" % n for n in range(100)])
     ends = topic_admin.end_offsets(topic_admin.admin(broker), [first])[first]
-    wanted = [Range(first, 0, 3, ends[0] - 5), Range(first, 1, 0, ends[1]), Range(second, 0, 40, 41)]
+    wanted = [OffsetRange(first, 0, 3, ends[0] - 5), OffsetRange(first, 1, 0, ends[1]), OffsetRange(second, 0, 40, 41)]
 
     found = offsets(broker, wanted)
 
@@ -65,8 +65,8 @@ def test_what_a_transaction_took_back_is_not_read_and_its_marks_end_a_range(
         (producer.commit_transaction if commit else producer.abort_transaction)()
 
     # Each transaction is a record and its mark: 0 1, 2 3 (aborted), 4 5.
-    assert offsets(broker, [Range(topic, 0, 0, 6)]) == {(topic, 0): [0, 4]}
-    assert offsets(broker, [Range(topic, 0, 2, 4)]) == {}
+    assert offsets(broker, [OffsetRange(topic, 0, 0, 6)]) == {(topic, 0): [0, 4]}
+    assert offsets(broker, [OffsetRange(topic, 0, 2, 4)]) == {}
 
 
 @pytest.mark.services
@@ -76,4 +76,4 @@ def test_records_that_are_gone_are_an_error_and_not_a_gap(broker: str, topics: C
     trim(broker, topic, 6)
 
     with pytest.raises(RecordsGone, match="are gone"):
-        offsets(broker, [Range(topic, 0, 2, 10)])
+        offsets(broker, [OffsetRange(topic, 0, 2, 10)])

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException, Producer
 
 from broker import transactional_writer as sink
 from broker.producer_queue import Outgoing
-from broker.transactional_writer import Target, Writer, fence, is_fenced, write_once
+from broker.transactional_writer import TransactionalWriter, WriteTarget, fence, is_fenced, write_once
 from changelog.errors import ServiceUnavailable
 from tests.spark.kafka import messages
 
@@ -20,8 +20,8 @@ _identities = itertools.count()
 
 
 @pytest.fixture
-def target(broker: str, topics: Callable[..., str]) -> Target:
-    return Target(broker, f"sink-test-{next(_identities)}", topics("marks", partitions=4), 60.0, 30.0)
+def target(broker: str, topics: Callable[..., str]) -> WriteTarget:
+    return WriteTarget(broker, f"sink-test-{next(_identities)}", topics("marks", partitions=4), 60.0, 30.0)
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def read(broker: str, output: str) -> list[bytes | None]:
     return [message.value() for message in messages(broker, output)]
 
 
-def test_a_batch_that_was_written_is_skipped(broker: str, target: Target, output: str) -> None:
+def test_a_batch_that_was_written_is_skipped(broker: str, target: WriteTarget, output: str) -> None:
     assert write_once(target, 0, 0, lambda: batch(output, "a"))
     assert not write_once(target, 0, 0, lambda: batch(output, "a"))
     assert write_once(target, 0, 1, lambda: batch(output, "b"))
@@ -45,7 +45,7 @@ def test_a_batch_that_was_written_is_skipped(broker: str, target: Target, output
     assert read(broker, output) == [b"a", b"b"]
 
 
-def test_the_mark_outlives_the_process(broker: str, target: Target, output: str) -> None:
+def test_the_mark_outlives_the_process(broker: str, target: WriteTarget, output: str) -> None:
     write_once(target, 0, 6, lambda: batch(output, "a"))
     sink.writers.clear()
 
@@ -53,7 +53,7 @@ def test_the_mark_outlives_the_process(broker: str, target: Target, output: str)
     assert read(broker, output) == [b"a"]
 
 
-def test_half_a_batch_is_completed_by_the_replay(broker: str, target: Target, output: str) -> None:
+def test_half_a_batch_is_completed_by_the_replay(broker: str, target: WriteTarget, output: str) -> None:
     """Partition 0 committed batch 7; partition 1 was killed with its records sent and its transaction open."""
     write_once(target, 0, 7, lambda: batch(output, "p0"))
     _sent_and_killed(target, 1, output, b"p1")
@@ -64,7 +64,7 @@ def test_half_a_batch_is_completed_by_the_replay(broker: str, target: Target, ou
     assert read(broker, output) == [b"p0", b"p1"]
 
 
-def test_a_start_aborts_what_a_dead_process_left_open(broker: str, target: Target, output: str) -> None:
+def test_a_start_aborts_what_a_dead_process_left_open(broker: str, target: WriteTarget, output: str) -> None:
     """Until then, read_committed readers of the topic would wait."""
     _sent_and_killed(target, 0, output, b"never committed")
     write_once(target, 1, 0, lambda: batch(output, "committed"))
@@ -74,10 +74,10 @@ def test_a_start_aborts_what_a_dead_process_left_open(broker: str, target: Targe
     assert read(broker, output) == [b"committed"]
 
 
-def test_a_fenced_writer_reads_the_mark_again(broker: str, target: Target, output: str) -> None:
+def test_a_fenced_writer_reads_the_mark_again(broker: str, target: WriteTarget, output: str) -> None:
     """The worker of batch 0 gets the partition back at batch 2; another one had it in between."""
     write_once(target, 0, 0, lambda: batch(output, "zero"))
-    elsewhere = Writer(target, 0)
+    elsewhere = TransactionalWriter(target, 0)
     elsewhere.write(1, batch(output, "one"))
 
     assert not write_once(target, 0, 1, lambda: batch(output, "one"))
@@ -89,9 +89,9 @@ def test_a_fenced_writer_reads_the_mark_again(broker: str, target: Target, outpu
     assert read(broker, output) == [b"zero", b"one", b"two"]
 
 
-def test_a_fenced_writer_has_sent_nothing(broker: str, target: Target, output: str) -> None:
-    before = Writer(target, 0)
-    Writer(target, 0)
+def test_a_fenced_writer_has_sent_nothing(broker: str, target: WriteTarget, output: str) -> None:
+    before = TransactionalWriter(target, 0)
+    TransactionalWriter(target, 0)
     asked: list[str] = []
 
     def outgoing() -> list[Outgoing]:
@@ -104,7 +104,7 @@ def test_a_fenced_writer_has_sent_nothing(broker: str, target: Target, output: s
     assert read(broker, output) == [b"a"]
 
 
-def test_a_lost_broker_is_waited_for_and_then_named(target: Target, output: str) -> None:
+def test_a_lost_broker_is_waited_for_and_then_named(target: WriteTarget, output: str) -> None:
     nobody = replace(target, brokers="127.0.0.1:1", broker_wait_s=0.5)
 
     with pytest.raises(ServiceUnavailable, match=r"within 0.5 s.*\n.*127.0.0.1:1"):
@@ -112,14 +112,16 @@ def test_a_lost_broker_is_waited_for_and_then_named(target: Target, output: str)
 
 
 @pytest.mark.parametrize("with_headers", [False, True])
-def test_a_record_too_large_is_refused_at_once(target: Target, output: str, with_headers: bool) -> None:
+def test_a_record_too_large_is_refused_at_once(target: WriteTarget, output: str, with_headers: bool) -> None:
     huge = [Outgoing(output, [{"key": b"k", "value": bytes(size)} for size in (1, 3_000_000, 1)], with_headers)]
 
     with pytest.raises(ServiceUnavailable, match="refuses"):
         write_once(target, 0, 0, lambda: huge)
 
 
-def test_equal_keys_meet_the_records_of_a_java_client(broker: str, target: Target, topics: Callable[..., str]) -> None:
+def test_equal_keys_meet_the_records_of_a_java_client(
+    broker: str, target: WriteTarget, topics: Callable[..., str]
+) -> None:
     spread = topics("spread", partitions=5)
     java = Producer({"bootstrap.servers": broker, "partitioner": "murmur2_random"})
     for key in range(20):
@@ -136,7 +138,7 @@ def test_equal_keys_meet_the_records_of_a_java_client(broker: str, target: Targe
     assert all(len(partitions) == 1 for partitions in places.values())
 
 
-def _sent_and_killed(target: Target, partition: int, output: str, value: bytes) -> None:
+def _sent_and_killed(target: WriteTarget, partition: int, output: str, value: bytes) -> None:
     """A process that dies between sending and committing: its records are in the log, its transaction is open."""
     producer = Producer(sink.producer_settings(target, partition))
     producer.init_transactions(30)

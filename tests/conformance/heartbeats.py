@@ -10,9 +10,18 @@ import pyarrow as pa
 
 from changelog.decode import Decoder
 from changelog.event_times import greatest_ms
-from joins.dataflow.graph import Aggregate, AsofOnce, Dataflow, Enrichment, LatestOnce, Operator, Range, Scan
+from joins.dataflow.graph import (
+    AggregateSpec,
+    AsofOnceSpec,
+    Dataflow,
+    EnrichmentSpec,
+    LatestSpec,
+    OperatorSpec,
+    RangeSpec,
+    TopicScan,
+)
 from sql.plan.nodes import declared_type
-from sql.transforms.windows import Windows
+from sql.transforms.windows import WindowStep
 from tests.conformance.records import Record
 from tests.conformance.topics import as_batch
 
@@ -42,21 +51,21 @@ def reach(dataflows: Iterable[Dataflow]) -> Numbers:
                 total[_is_whole(kind)] += distance
         parts = [*(scan.transforms for scan in dataflow.scans), *(node.transforms for node in dataflow.nodes)]
         steps = itertools.chain.from_iterable(parts)
-        total[False] += sum(step.size_ms for step in steps if isinstance(step, Windows))
+        total[False] += sum(step.size_ms for step in steps if isinstance(step, WindowStep))
     return total
 
 
-def _distances(operator: Operator) -> Iterator[tuple[pa.DataType, int]]:
+def _distances(operator: OperatorSpec) -> Iterator[tuple[pa.DataType, int]]:
     """By the type of the event time, in the unit of watermarks."""
     match operator:
-        case Range():
+        case RangeSpec():
             band = operator.band
             kind = operator.left.schema.field(band.left).type
             yield from ((kind, _units(abs(bound), kind)) for bound in (band.lower, band.upper) if bound is not None)
             yield from ((kind, abs(shift)) for shift in (band.left_shift, band.right_shift) if shift is not None)
-        case Enrichment() | AsofOnce() | LatestOnce() if operator.alignment is not None:
+        case EnrichmentSpec() | AsofOnceSpec() | LatestSpec() if operator.alignment is not None:
             yield operator.left.schema.field(operator.alignment.left_time).type, operator.alignment.lag_ms
-        case Aggregate() if operator.closing is not None:
+        case AggregateSpec() if operator.closing is not None:
             yield operator.port.schema.field(operator.closing.column).type, abs(operator.closing.shift)
 
 
@@ -69,11 +78,11 @@ def heartbeats(dataflow: Dataflow, until: Numbers) -> dict[str, int]:
     return dict(wanted)
 
 
-def _timed(dataflow: Dataflow) -> list[Scan]:
+def _timed(dataflow: Dataflow) -> list[TopicScan]:
     return [scan for scan in dataflow.scans if scan.watermark is not None]
 
 
-def _whole(scan: Scan) -> bool:
+def _whole(scan: TopicScan) -> bool:
     assert scan.watermark is not None
     return _is_whole(declared_type(scan.stream, scan.watermark.column))
 
@@ -83,7 +92,7 @@ def _is_whole(kind: pa.DataType) -> bool:
     return whole
 
 
-def _shown(scan: Scan, records: Sequence[Record]) -> int | None:
+def _shown(scan: TopicScan, records: Sequence[Record]) -> int | None:
     assert scan.watermark is not None
     column = scan.watermark.column
     return greatest_ms(Decoder(scan.stream, (column,)).decode(as_batch(records)).rows.column(column))

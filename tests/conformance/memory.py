@@ -20,7 +20,7 @@ from changelog.encode import encode
 from changelog.errors import InternalError
 from changelog.event_times import unusable
 from changelog.schema import Kind
-from joins.dataflow.graph import Scan, Sink
+from joins.dataflow.graph import Sink, TopicScan
 from joins.host.in_memory import LocalQuery
 from joins.inputs.watermarks import Mark
 from sql.catalog import Catalog
@@ -150,7 +150,7 @@ class MemoryHost:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _decoded(decoder: Decoder, records: pa.Table, scan: Scan) -> tuple[pa.Table, int | None]:
+def _decoded(decoder: Decoder, records: pa.Table, scan: TopicScan) -> tuple[pa.Table, int | None]:
     """The rows, and the greatest time of a heartbeat. No record of a case is to be rejected."""
     batch, heartbeats = parted(records)
     decoded = decoder.decode(batch)

@@ -19,7 +19,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
 from broker import topics
-from broker.topic_shapes import Topics
+from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from services.jars import jar_paths
@@ -243,7 +243,7 @@ class _SparkQuery:
         ends = topics.end_offsets(topics.admin(self._cluster.brokers), self._dataflow.topics)
         self._query.await_drained(ends, timeout_s=DRAIN_S)
         # A commit is answered before its records can be read.
-        Topics(self._cluster.brokers, DRAIN_S).settled_ends(self._own(self._launch.topic))
+        TopicAdmin(self._cluster.brokers, DRAIN_S).settled_ends(self._own(self._launch.topic))
         if rejected := self._query.progress().counts[counts.REJECTED_RECORDS]:
             raise InternalError(f"{rejected} records of the case were rejected", where=self._launch.name)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from joins.dataflow.graph import Scan
+from joins.dataflow.graph import TopicScan
 from tests.conformance.records import Record
 
 RECORDS = pa.schema(
@@ -36,7 +36,7 @@ class Topic:
     def append(self, records: Iterable[Record]) -> None:
         self.records.extend(records)
 
-    def start_of(self, scan: Scan) -> int:
+    def start_of(self, scan: TopicScan) -> int:
         """The offset of the first record that a fresh start of ``scan`` reads."""
         wish = scan.start_offsets or ("latest" if scan.starts_latest else "earliest")
         if wish in ("earliest", "latest"):

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker import topics
-from broker.topic_shapes import Topics
+from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable, SqlError
-from services.session.drained import Reading
+from services.session.drained import InputProgress
 from services.settings import read_settings
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.syntax.parse import parse_one
@@ -123,9 +123,9 @@ class WorkerQuery:
 
     def settle(self) -> None:
         ends = topics.end_offsets(topics.admin(self._environment.brokers), [self._topic])
-        self._await(lambda query: Reading.of(query).includes(ends), _DRAIN_S, "answered its input")
+        self._await(lambda query: InputProgress.of(query).includes(ends), _DRAIN_S, "answered its input")
         # A commit is answered before its records can be read.
-        Topics(self._environment.brokers, _DRAIN_S).settled_ends(self._query.topic)
+        TopicAdmin(self._environment.brokers, _DRAIN_S).settled_ends(self._query.topic)
         counts = self._catalog.query(self._query.name).progress.get("counts", {})
         if rejected := counts.get("rejected", 0):
             raise InternalError(f"{rejected} records of the case were rejected", where=self._query.name)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dictionaries.cache.cold.codec import Codec
+from dictionaries.cache.cold.codec import EntryCodec
 from dictionaries.cache.invalidation import Invalidation, decode_message, encode_message
 from dictionaries.cache.json_values import tagged, untagged
 from dictionaries.cache.key_text import entry_names, key_text, text_in_name
@@ -44,7 +44,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), max_size=6)
 
 @given(st.lists(st.lists(st.tuples(TEXTS, VALUES), max_size=3).map(tuple), max_size=4))
 def test_what_is_encoded_is_decoded_to_the_same_values(answers: list[tuple[tuple[str, object], ...]]) -> None:
-    codec = Codec([pa.string(), pa.binary()])
+    codec = EntryCodec([pa.string(), pa.binary()])
     encoded = codec.encode(answers, 5, 9)
     decoded = codec.decode([*encoded, None])
     assert decoded.pop() is None
@@ -61,7 +61,7 @@ def test_tags_keep_every_value(value: object) -> None:
 
 
 def test_nan_and_infinity_survive() -> None:
-    codec = Codec([pa.float64()])
+    codec = EntryCodec([pa.float64()])
     [value] = codec.encode([((math.nan,), (math.inf,), (1.5,))], 0, 1)
     [entry] = codec.decode([value])
     assert entry is not None
@@ -70,7 +70,7 @@ def test_nan_and_infinity_survive() -> None:
 
 @pytest.mark.parametrize("garbage", [b"", b"x", b"[1", b"[1,2],[3", b"{}", b"7", b"[1]", b"[1,2,3]", b'[1,2,["a"]]'])
 def test_bytes_of_others_are_no_entry_and_hurt_no_other(garbage: bytes) -> None:
-    codec = Codec([pa.string(), pa.int64()])
+    codec = EntryCodec([pa.string(), pa.int64()])
     [good] = codec.encode([(("a", 1),)], 0, 1)
     first, second = codec.decode([garbage, good])
     assert first is None or garbage == b'[1,2,["a"]]'
@@ -79,11 +79,11 @@ def test_bytes_of_others_are_no_entry_and_hurt_no_other(garbage: bytes) -> None:
 
 
 def test_a_value_without_a_form_in_json_is_not_encoded_and_the_others_are() -> None:
-    codec = Codec([pa.string()])
+    codec = EntryCodec([pa.string()])
     encoded = codec.encode([(("a\n",),), (("\ud800",),), ()], 0, 1)
     assert encoded[1] is None
     assert [entry and entry.rows for entry in codec.decode(encoded)] == [(("a\n",),), None, ()]
-    assert Codec([pa.binary()]).encode([((object(),),)], 0, 1) == [None]
+    assert EntryCodec([pa.binary()]).encode([((object(),),)], 0, 1) == [None]
 
 
 @given(st.lists(st.tuples(TEXTS, TEXTS), unique=True, max_size=8))

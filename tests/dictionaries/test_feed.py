@@ -15,7 +15,16 @@ from changelog.schema import Column
 from dictionaries.check import define
 from dictionaries.contracts import Key, Rows
 from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
-from dictionaries.feed.feed import LONGEST_CATCH_UP, Change, Changes, Feed, FeedDecoder, FeedFormat, feed_of, resumed
+from dictionaries.feed.feed import (
+    LONGEST_CATCH_UP,
+    Change,
+    Feed,
+    FeedDecoder,
+    FeedFormat,
+    SourceChanges,
+    feed_of,
+    resumed,
+)
 from dictionaries.layouts.hybrid import Hybrid
 from dictionaries.layouts.loaded import Loaded
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
@@ -284,11 +293,11 @@ def test_reading_goes_on_where_nothing_is_missed(held: dict[int, int], first: in
 # -- in the caches
 
 
-def changed(*keys: Key, start: int = 0, **rows: str) -> Changes:
+def changed(*keys: Key, start: int = 0, **rows: str) -> SourceChanges:
     """One record for each key, to be forgotten or (``rows``) with its name."""
     words: dict[Key, Rows | None] = dict.fromkeys(keys) | {key: ((key, name),) for key, name in rows.items()}
     by_key = {key: Change(start + at, found) for at, (key, found) in enumerate(words.items())}
-    return Changes(start, start + len(words), len(words), by_key)
+    return SourceChanges(start, start + len(words), len(words), by_key)
 
 
 def test_a_process_without_redis_keeps_its_hot_tier_fresh() -> None:
@@ -324,7 +333,7 @@ def test_a_table_that_was_emptied_is_forgotten() -> None:
     hybrid = Hybrid(definition(), source, None)
     hybrid.lookup(["a"], NOW_MS)
     source.rows.clear()
-    hybrid.apply_feed("t", 0, Changes(0, 1, 1, is_whole=True), NOW_MS)
+    hybrid.apply_feed("t", 0, SourceChanges(0, 1, 1, is_whole=True), NOW_MS)
     assert hybrid.lookup(["a"], NOW_MS) == [()]
     hybrid.close()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from dictionaries.feed.feed import Change, Changes
+from dictionaries.feed.feed import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
 from services.stack import temporary_stack
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
@@ -94,7 +94,7 @@ def test_a_worker_that_is_behind_puts_no_older_row_in(worker: Worker) -> None:
     for worker_ in (ahead, behind):
         assert names(worker_.lookup(["a", "b"], NOW_MS)) == ["second", "first"]
     # The part that nobody has done is done.
-    behind.apply_feed(FEED, 0, Changes(1, 4, 3, {"a": Change(2, None), "c": Change(3, (("c", "hat"),))}), NOW_MS)
+    behind.apply_feed(FEED, 0, SourceChanges(1, 4, 3, {"a": Change(2, None), "c": Change(3, (("c", "hat"),))}), NOW_MS)
     assert names(ahead.lookup(["c", "a"], NOW_MS)) == ["hat", "second"]
 
 
@@ -103,7 +103,7 @@ def test_many_changes_go_in_pieces(worker: Worker) -> None:
     one.begin_feed(FEED, {0: 0})
     keys = [f"k{number}" for number in range(1_750)]
     by_key = {key: Change(at, ((key, key.upper()),)) for at, key in enumerate(keys)}
-    one.apply_feed(FEED, 0, Changes(0, len(keys), len(keys), by_key), NOW_MS)
+    one.apply_feed(FEED, 0, SourceChanges(0, len(keys), len(keys), by_key), NOW_MS)
     assert names(one.lookup(keys, NOW_MS)) == [key.upper() for key in keys]
     assert one.feed_positions(FEED) == {0: 1_750}
 

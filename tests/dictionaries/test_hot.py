@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dictionaries.cache.entry import Entry
+from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.hot.scan_resistant_fifo import ScanResistantFifo
 from dictionaries.cache.hot.tier import ENTRY_BYTES, HotTier
 
@@ -23,8 +23,8 @@ STEPS = st.lists(
 )
 
 
-def entry(key: object, fetched_ms: int = 0, expires_ms: int = 1000, size: int = 10) -> Entry:
-    return Entry(((key, fetched_ms),), fetched_ms, expires_ms, size)
+def entry(key: object, fetched_ms: int = 0, expires_ms: int = 1000, size: int = 10) -> CacheEntry:
+    return CacheEntry(((key, fetched_ms),), fetched_ms, expires_ms, size)
 
 
 @given(STEPS, st.integers(1, 20), st.sampled_from([0, 5]), st.sampled_from([0, 3]))
@@ -33,7 +33,7 @@ def test_it_answers_like_a_dict_that_may_forget(
     steps: list[tuple[str, list[int], int]], room: int, keep_ms: int, ahead_ms: int
 ) -> None:
     hot = HotTier(room, 10**9, keep_ms, ahead_ms)
-    model: dict[int, Entry] = {}
+    model: dict[int, CacheEntry] = {}
     now_ms = 0
     for action, keys, number in steps:
         if action == "store":
@@ -85,7 +85,7 @@ def test_an_entry_is_served_until_its_moment_and_not_in_it() -> None:
 
 def test_known_to_be_absent_is_an_answer() -> None:
     hot = HotTier(10, 10**9)
-    hot.store({"a": Entry((), 0, 100, 10)})
+    hot.store({"a": CacheEntry((), 0, 100, 10)})
     assert hot.lookup(["a", "b"], 1) == [(), None]
 
 

@@ -15,11 +15,11 @@ import pyarrow as pa
 from changelog.changes import DELTA
 from changelog.encode import Encoded
 from changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME, Column, Kind, StreamSchema
-from enrichment.enrichment import Enricher, Step
+from enrichment.enrichment import AnsweredBatch, Enricher
 from enrichment.memo import Memo, MemoStore
 from enrichment.rows_store import RowsStore, StoreLookup
-from joins.dataflow.graph import Scan, Sink
-from joins.dataflow.lookup import Access, Key, Lookup, LookupFlow, LookupJoin, LookupStage, Rows, Target
+from joins.dataflow.graph import Sink, TopicScan
+from joins.dataflow.lookup import Access, Key, Lookup, LookupFlow, LookupJoinSpec, LookupStage, LookupTarget, Rows
 from joins.dataflow.ports import Ingest, JoinKind, Predicate
 from joins.reference.rows import Record, Row
 from sql.expressions.evaluate import RowMap
@@ -72,14 +72,14 @@ def stream(name: str, kind: Kind) -> StreamSchema:
 
 
 def access(table: str, by: tuple[str, ...]) -> Access:
-    return Access(Target.STREAM, table, by, COLUMNS, _TYPES)
+    return Access(LookupTarget.STREAM, table, by, COLUMNS, _TYPES)
 
 
 def stage(number: int, by: tuple[str, ...], kind: JoinKind, condition: Predicate | None = None) -> LookupStage:
     """Joins by the left columns of the same names."""
     names = [f"r{number}.{name}" for name in COLUMNS]
     return LookupStage(
-        LookupJoin(
+        LookupJoinSpec(
             kind=kind,
             access=access(f"r{number}", by),
             keys=tuple(f"l.{name}" for name in by),
@@ -99,7 +99,7 @@ def flow(ingest: Ingest, stages: Sequence[LookupStage], output_format: str = "ch
     identity = ("l.k", "l.id") if keyed else () if ingest is Ingest.APPEND else tuple(left.names)
     key = ("l.k", "l.id") if keyed else ()
     return LookupFlow(
-        scan=Scan(stream("l", KINDS[ingest]), "l", COLUMNS, (renamed,), 0),
+        scan=TopicScan(stream("l", KINDS[ingest]), "l", COLUMNS, (renamed,), 0),
         stages=tuple(stages),
         sink=Sink(1, output, key, ("k", "id") if keyed else (), ingest is not Ingest.APPEND, False, output_format),
         ingest=ingest,
@@ -207,10 +207,10 @@ class Host:
         self.right_offsets[table] += len(rows)
         self.stores[table].apply(stored(rows, first), {0: first + len(rows)} if first + len(rows) else {})
 
-    def left(self, rows: Sequence[Record]) -> Step:
+    def left(self, rows: Sequence[Record]) -> AnsweredBatch:
         """One step, not committed."""
         return self.enricher.step(records(rows, self.offset, KINDS[self.flow.ingest]), 0)
 
-    def commit(self, rows: Sequence[Record], step: Step) -> None:
+    def commit(self, rows: Sequence[Record], step: AnsweredBatch) -> None:
         self.offset += len(rows)
         self.enricher.confirm(step.updates, self.offset)

@@ -17,7 +17,7 @@ from changelog.errors import InternalError
 from changelog.schema import TIME, Column, Kind, StreamSchema
 from changelog.topic_content import content
 from enrichment.rows_store import RowsStore, StoreLookup
-from joins.dataflow.lookup import Access, Row, Target
+from joins.dataflow.lookup import Access, LookupTarget, Row
 from joins.reference.rows import Record
 from sql.syntax.statements import Index
 from tests.enrichment.flows import COLUMNS, records, stored, stream
@@ -88,7 +88,7 @@ def test_keys_are_matched_by_value(facts: RowsStore) -> None:
 
 
 def test_the_lookup_of_an_access_answers_every_key(facts: RowsStore) -> None:
-    access = Access(Target.STREAM, "facts", ("k1",), ("k2",), (pa.string(),), "primary key prefix")
+    access = Access(LookupTarget.STREAM, "facts", ("k1",), ("k2",), (pa.string(),), "primary key prefix")
     assert StoreLookup(facts, access).lookup([9, 1], 0) == [(), (("a",), ("b",))]
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.rows import where
 from changelog.schema import ARRIVAL
-from joins.dataflow.graph import Operator
+from joins.dataflow.graph import OperatorSpec
 from joins.operators.registry import Timed, ports, started
 from joins.reference.rows import Record, Row
 from joins.state.durable_copy import DurableCopy
@@ -24,7 +24,7 @@ from tests.joins.harness import decoded, net
 class Alone:
     """``spec`` at work on the records of its ports; arrivals are counted over all batches."""
 
-    spec: Operator
+    spec: OperatorSpec
     arrived: int = 0
     durable: DurableCopy = field(default_factory=DurableCopy)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.schema import StreamSchema
-from joins.dataflow.graph import Dataflow, Edge, Node, Operator, Scan, Sink
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, OperatorSpec, Sink, TopicScan
 from joins.host.in_memory import LocalQuery
 from joins.operators.registry import ports
 from joins.reference.rows import Record, Row
@@ -23,7 +23,7 @@ _BUCKETS = 3
 class Hosted:
     """``spec`` at work on the records of LEFT and RIGHT; arrivals are counted over all batches."""
 
-    spec: Operator
+    spec: OperatorSpec
     arrived: int = 0
 
     def __post_init__(self) -> None:
@@ -42,15 +42,15 @@ class Hosted:
         self.query.restart()
 
 
-def _dataflow(operator: Operator) -> Dataflow:
+def _dataflow(operator: OperatorSpec) -> Dataflow:
     """Two scans into ``operator``, its output to a sink that is not exchanged."""
     scans = tuple(
-        Scan(StreamSchema(name, ()), name, (), (), edge, port.watermark)
+        TopicScan(StreamSchema(name, ()), name, (), (), edge, port.watermark)
         for edge, (name, port) in enumerate(zip("lr", ports(operator), strict=True))
     )
     return Dataflow(
         scans=scans,
-        nodes=(Node(1, operator, (0, 1), (), 2),),
+        nodes=(OperatorNode(1, operator, (0, 1), (), 2),),
         edges=(Edge(0, 1, (LEFT.names[0],)), Edge(1, 1, (RIGHT.names[0],)), Edge(2, 2, ())),
         sink=Sink(2, (*LEFT.names, *RIGHT.names), (), (), True, False),
     )

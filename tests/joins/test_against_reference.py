@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import AsofOnce, Bidirectional, Enrichment
+from joins.dataflow.graph import AsofOnceSpec, BidirectionalSpec, EnrichmentSpec
 from joins.dataflow.ports import Ingest, JoinKind
 from joins.reference.asof_once import ReferenceAsof
 from joins.reference.bidirectional import ReferenceJoin
@@ -46,7 +46,7 @@ def test_bidirectional(
 ) -> None:
     left, right = kinds
     condition = LeftBelowRight() if residual else None
-    hosted = Hosted(Bidirectional(kind, port(LEFT, left), port(RIGHT, right), (null_safe,), condition))
+    hosted = Hosted(BidirectionalSpec(kind, port(LEFT, left), port(RIGHT, right), (null_safe,), condition))
     reference = ReferenceJoin(kind, side(left), side(right), (3, 3), (null_safe,))
     if residual:
         reference.condition = left_below_right
@@ -57,7 +57,7 @@ def test_bidirectional(
 @given(kind=INNER_OR_LEFT, right=st.sampled_from(INPUTS), residual=st.booleans(), data=st.data())
 def test_enrichment(kind: JoinKind, right: Ingest, residual: bool, data: st.DataObject) -> None:
     condition = LeftBelowRight() if residual else None
-    hosted = Hosted(Enrichment(kind, port(LEFT, Ingest.APPEND), port(RIGHT, right), (), condition))
+    hosted = Hosted(EnrichmentSpec(kind, port(LEFT, Ingest.APPEND), port(RIGHT, right), (), condition))
     reference = ReferenceEnrichment(kind, (0,), side(right), 3)
     if residual:
         reference.condition = left_below_right
@@ -74,7 +74,7 @@ timed: st.SearchStrategy[list[Record]] = st.lists(
 def test_asof(kind: JoinKind, comparison: str, keep: int, drawn: list[Step]) -> None:
     """The reference has its rows as (key, time, id)."""
     hosted = Hosted(
-        AsofOnce(kind, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND), "l.v", "r.w", comparison, keep)
+        AsofOnceSpec(kind, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND), "l.v", "r.w", comparison, keep)
     )
     reference = ReferenceAsof(kind, comparison, keep)
     for left, right, restart in drawn:

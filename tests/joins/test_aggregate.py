@@ -21,7 +21,17 @@ from changelog.changes import DELTA, Changes
 from changelog.schema import StreamSchema
 from joins.aggregates.aggregate import AggregateOperator
 from joins.aggregates.group_values import best, is_ordered, ordinals
-from joins.dataflow.graph import Aggregate, Aggregation, Closing, Dataflow, Edge, Fold, Node, Scan, Sink
+from joins.dataflow.graph import (
+    AggregateSpec,
+    Aggregation,
+    Closing,
+    Dataflow,
+    Edge,
+    Fold,
+    OperatorNode,
+    Sink,
+    TopicScan,
+)
 from joins.dataflow.ports import Ingest, Port
 from joins.host.in_memory import LocalQuery
 from joins.reference.aggregate import ReferenceAggregate
@@ -60,11 +70,11 @@ def aggregation(fold: Fold, argument: str, distinct: bool, schema: pa.Schema = R
     return Aggregation(f"{fold.value}({'distinct ' * distinct}{argument or '*'})", fold, argument, kind, distinct)
 
 
-def dataflow(operator: Aggregate) -> Dataflow:
+def dataflow(operator: AggregateSpec) -> Dataflow:
     keys = operator.port.keys
     return Dataflow(
-        scans=(Scan(StreamSchema("t", ()), "t", (), (), 0),),
-        nodes=(Node(1, operator, (0,), (), 1),),
+        scans=(TopicScan(StreamSchema("t", ()), "t", (), (), 0),),
+        nodes=(OperatorNode(1, operator, (0,), (), 1),),
         edges=(Edge(0, 1, keys), Edge(1, 2, keys)),
         sink=Sink(1, (), keys, keys, True, False),
     )
@@ -89,7 +99,7 @@ def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
 def test_groups(keys: tuple[str, ...], ingest: Ingest, data: st.DataObject) -> None:
     primary_key = ("k", "id") if ingest in KEYED else ()
     chosen = data.draw(st.lists(st.sampled_from(FOLDS), unique=True, min_size=0 if keys else 1))
-    operator = Aggregate(
+    operator = AggregateSpec(
         Port(ROWS, keys, ingest, primary_key),
         tuple(aggregation(*fold) for fold in chosen),
         insertions=ingest is Ingest.APPEND,
@@ -116,7 +126,7 @@ def test_groups(keys: tuple[str, ...], ingest: Ingest, data: st.DataObject) -> N
 def operator_of(
     aggregations: Sequence[Aggregation], schema: pa.Schema = ROWS, store: RunStore | None = None
 ) -> AggregateOperator:
-    spec = Aggregate(Port(schema, ("k",), Ingest.CHANGES), tuple(aggregations))
+    spec = AggregateSpec(Port(schema, ("k",), Ingest.CHANGES), tuple(aggregations))
     return AggregateOperator(spec, store if store is not None else RunStore(), "0")
 
 
@@ -280,7 +290,7 @@ def windowed(rows: Sequence[tuple[int, int, int]]) -> list[Row]:
 def closing(store: RunStore, *, closed: bool) -> AggregateOperator:
     shift = 1 - SIZE_S * 1000
     folds = ((Fold.SUM, "v", False), (Fold.COUNT, "v", True), (Fold.MAX, "v", False))
-    spec = Aggregate(
+    spec = AggregateSpec(
         Port(WINDOWS, ("w", "k"), Ingest.CHANGES),
         tuple(aggregation(*fold, schema=WINDOWS) for fold in folds),
         closing=Closing("w", shift),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import Asof
+from joins.dataflow.graph import AsofSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port
 from joins.reference.arrival import Arrived
 from joins.reference.asof import ReferenceAsofUpdating
@@ -62,7 +62,7 @@ def test_it_is_the_reference(
 ) -> None:
     left, right = inputs
     ties = ("r.id", "r.k") if by_id else ()
-    spec = Asof(
+    spec = AsofSpec(
         kind, port(LEFT, left), port(RIGHT, right), "l.v", "r.w", comparison, ties, tolerance, (null_safe,) * null_safe
     )
     alone = Alone(spec)
@@ -88,7 +88,7 @@ def test_changes_of_an_operator_have_no_arrival(
     kind: JoinKind, comparison: str, left: list[list[Record]], data: st.DataObject
 ) -> None:
     """They are numbered as they come; their retractions are of rows that are there."""
-    spec = Asof(kind, port(LEFT, Ingest.CHANGES), port(RIGHT, Ingest.CHANGES), "l.v", "r.w", comparison)
+    spec = AsofSpec(kind, port(LEFT, Ingest.CHANGES), port(RIGHT, Ingest.CHANGES), "l.v", "r.w", comparison)
     alone = Alone(spec)
     sides = Arrived(Ingest.CHANGES, (0,)), Arrived(Ingest.CHANGES, (0,))
     reference = ReferenceAsofUpdating(kind, *sides, (3, 3), (2, 2), comparison)
@@ -116,7 +116,7 @@ def test_cleaning_changes_no_output(
 ) -> None:
     ties = ("r.id",) if by_id else ()
     left, right = (watched(port(schema, Ingest.APPEND)) for schema in (LEFT, RIGHT))
-    alone = Alone(Asof(kind, left, right, "l.v", "r.w", comparison, ties, tolerance))
+    alone = Alone(AsofSpec(kind, left, right, "l.v", "r.w", comparison, ties, tolerance))
     reference = ReferenceAsofUpdating(
         kind,
         Arrived(Ingest.APPEND, (0,)),
@@ -153,7 +153,9 @@ def test_after_all_batches_it_is_the_join_of_duckdb(comparison: str, data: st.Da
     rows = st.lists(st.tuples(st.integers(0, 2), st.sampled_from("abc"), st.integers(0, 30)), max_size=25)
     left = data.draw(rows)
     right = data.draw(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30)), unique=True, max_size=25))
-    alone = Alone(Asof(JoinKind.LEFT, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND), "l.v", "r.w", comparison))
+    alone = Alone(
+        AsofSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND), "l.v", "r.w", comparison)
+    )
     standing: Counter[Row] = Counter()
     for first in range(0, 25, 6):
         standing.update(
@@ -179,7 +181,7 @@ def test_equal_hashes_are_never_taken_for_equal_keys(comparison: str, drawn: lis
     reference = ReferenceAsofUpdating(JoinKind.LEFT, *sides, (3, 3), (2, 2), comparison, (1,))
     left, right = port(LEFT, Ingest.UPSERT), port(RIGHT, Ingest.UPSERT)
     with poor_hashes():
-        agree(Alone(Asof(JoinKind.LEFT, left, right, "l.v", "r.w", comparison, ("r.id",))), reference, drawn)
+        agree(Alone(AsofSpec(JoinKind.LEFT, left, right, "l.v", "r.w", comparison, ("r.id",))), reference, drawn)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ def test_equal_hashes_are_never_taken_for_equal_keys(comparison: str, drawn: lis
 def test_any_column_that_has_an_order_does(kind: pa.DataType, values: list[object], comparison: str) -> None:
     left, right = (pa.schema([(f"{side}.k", pa.int64()), (f"{side}.v", kind)]) for side in "lr")
     alone = Alone(
-        Asof(
+        AsofSpec(
             JoinKind.LEFT,
             Port(left, ("l.k",), Ingest.APPEND),
             Port(right, ("r.k",), Ingest.APPEND),
@@ -215,7 +217,7 @@ def test_many_rows_of_one_key_and_time_are_no_product() -> None:
     """20,000 left rows whose nearest time has 20,000 right rows: each is looked at once, not for each left row."""
     many = 20_000
     ties = ("r.id",)
-    spec = Asof(JoinKind.INNER, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND), "l.v", "r.w", ">=", ties)
+    spec = AsofSpec(JoinKind.INNER, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND), "l.v", "r.w", ">=", ties)
     alone = Alone(spec)
     alone.on_batch([((1, "x", 10 + n), 1) for n in range(many)], [])
     joined = alone.on_batch([], [((1, f"{n:05}", 10), 1) for n in range(many)])
@@ -225,7 +227,7 @@ def test_many_rows_of_one_key_and_time_are_no_product() -> None:
 
 
 def test_only_the_rows_up_to_the_next_right_time_are_matched_anew() -> None:
-    alone = Alone(Asof(JoinKind.LEFT, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND), "l.v", "r.w", ">="))
+    alone = Alone(AsofSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND), "l.v", "r.w", ">="))
     lefts = [((1, str(at), at), 1) for at in range(10)]
     alone.on_batch(lefts, [((1, "a", 2), 1), ((1, "c", 8), 1)])
     changes = alone.on_batch([], [((1, "b", 5), 1)])
@@ -235,7 +237,7 @@ def test_only_the_rows_up_to_the_next_right_time_are_matched_anew() -> None:
 
 def test_what_is_final_goes_when_the_watermarks_pass_it() -> None:
     left, right = (watched(port(schema, Ingest.APPEND)) for schema in (LEFT, RIGHT))
-    alone = Alone(Asof(JoinKind.LEFT, left, right, "l.v", "r.w", ">="))
+    alone = Alone(AsofSpec(JoinKind.LEFT, left, right, "l.v", "r.w", ">="))
     rows = [((1, "", at), 1) for at in range(100)]
     alone.on_batch(rows, rows)
     alone.on_watermark(50, 70)
@@ -248,7 +250,7 @@ def test_what_is_final_goes_when_the_watermarks_pass_it() -> None:
 
 def test_looking_forward_a_left_row_stays_until_a_right_row_that_it_found_has_been_passed() -> None:
     left, right = (watched(port(schema, Ingest.APPEND)) for schema in (LEFT, RIGHT))
-    alone = Alone(Asof(JoinKind.LEFT, left, right, "l.v", "r.w", "<="))
+    alone = Alone(AsofSpec(JoinKind.LEFT, left, right, "l.v", "r.w", "<="))
     alone.on_batch([((1, "x", 5), 1), ((2, "y", 6), 1)], [((1, "a", 7), 1)])
     alone.on_watermark(20, 20)
     assert (alone.held("0.left"), alone.held("0.left.open"), alone.held("0.right")) == (0, 1, 0)
@@ -262,7 +264,7 @@ def test_looking_forward_a_left_row_stays_until_a_right_row_that_it_found_has_be
 
 def test_updating_inputs_keep_everything() -> None:
     left, right = watched(port(LEFT, Ingest.UPSERT)), watched(port(RIGHT, Ingest.APPEND))
-    alone = Alone(Asof(JoinKind.INNER, left, right, "l.v", "r.w", ">="))
+    alone = Alone(AsofSpec(JoinKind.INNER, left, right, "l.v", "r.w", ">="))
     alone.on_batch([((1, "x", 5), 1)], [((1, "a", 3), 1), ((1, "b", 4), 1)])
     alone.on_watermark(100, 100)
     assert alone.on_batch([((1, "x", 3), 1)], []) == Counter({(1, "x", 5, 1, "b", 4): -1, (1, "x", 3, 1, "a", 3): 1})

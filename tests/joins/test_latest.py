@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import Alignment, LatestOnce
+from joins.dataflow.graph import Alignment, LatestSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port
 from joins.reference.arrival import Arrived
 from joins.reference.latest import ReferenceLatest
@@ -35,7 +35,7 @@ def keyed_by(one: Port, columns: int) -> Port:
 def test_it_is_the_reference(kind: JoinKind, right: Ingest, columns: int, data: st.DataObject) -> None:
     """CHANGES come from an operator: they have no arrival, and their retractions are of rows that are there."""
     left = data.draw(st.sampled_from(list(Ingest))) if kind is JoinKind.FULL else Ingest.APPEND
-    spec = LatestOnce(kind, keyed_by(port(LEFT, left), columns), keyed_by(port(RIGHT, right), columns))
+    spec = LatestSpec(kind, keyed_by(port(LEFT, left), columns), keyed_by(port(RIGHT, right), columns))
     alone = Alone(spec)
     key = tuple(range(columns))
     reference = ReferenceLatest(kind, Arrived(left, (0,), key), Arrived(right, (0,), key), (3, 3))
@@ -43,7 +43,7 @@ def test_it_is_the_reference(kind: JoinKind, right: Ingest, columns: int, data: 
 
 
 def test_of_rows_that_stay_only_the_last_of_each_key_is_kept() -> None:
-    alone = Alone(LatestOnce(JoinKind.LEFT, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)))
+    alone = Alone(LatestSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)))
     for n in range(20):
         alone.on_batch([], [((key, "a", n), 1) for key in (0, 1, None) for _ in range(3)])
     assert alone.held() == 2
@@ -52,7 +52,7 @@ def test_of_rows_that_stay_only_the_last_of_each_key_is_kept() -> None:
 
 def test_when_the_last_row_goes_the_one_before_it_counts() -> None:
     right = port(RIGHT, Ingest.UPSERT)
-    alone = Alone(LatestOnce(JoinKind.LEFT, port(LEFT, Ingest.APPEND), right))
+    alone = Alone(LatestSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), right))
     asked = ((1, "x", 0), 1)
 
     def answer(*right_records: Record) -> object:
@@ -70,7 +70,7 @@ def test_when_the_last_row_goes_the_one_before_it_counts() -> None:
 
 def test_a_later_batch_comes_last_whatever_its_partition() -> None:
     """Arrival is a place in a partition; two partitions are compared by the batches that brought them."""
-    alone = Alone(LatestOnce(JoinKind.INNER, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.UPSERT)), arrived=1 << 44)
+    alone = Alone(LatestSpec(JoinKind.INNER, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.UPSERT)), arrived=1 << 44)
     alone.on_batch([], [((1, "a", 0), 1)])
     alone.arrived = 0
     alone.on_batch([], [((1, "b", 0), 1)])
@@ -80,7 +80,7 @@ def test_a_later_batch_comes_last_whatever_its_partition() -> None:
 @pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.FULL])
 def test_aligned_left_rows_wait_for_the_right_side(kind: JoinKind) -> None:
     left, right = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)
-    alone = Alone(LatestOnce(kind, left, right, alignment=Alignment("l.v", 2)))
+    alone = Alone(LatestSpec(kind, left, right, alignment=Alignment("l.v", 2)))
     assert alone.on_batch([((1, "x", 5), 1), ((1, "y", 3), 1)], []) == Counter()
     assert alone.on_watermark(None, None) == Counter()
     assert alone.on_watermark(None, 4) == Counter()
@@ -94,7 +94,7 @@ def test_aligned_left_rows_wait_for_the_right_side(kind: JoinKind) -> None:
 
 def test_of_aligned_left_rows_that_leave_together_the_last_in_time_is_the_last() -> None:
     left, right = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)
-    alone = Alone(LatestOnce(JoinKind.FULL, left, right, alignment=Alignment("l.v", 1)))
+    alone = Alone(LatestSpec(JoinKind.FULL, left, right, alignment=Alignment("l.v", 1)))
     alone.on_batch([((1, "late", 5), 1), ((1, "early", 3), 1)], [])
     alone.on_watermark(None, 9)
     assert alone.on_batch([], [((1, "a", 9), 1)]) == Counter({(1, "late", 5, 1, "a", 9): 1})

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changelog.changes import DELTA
-from joins.dataflow.graph import Bidirectional
+from joins.dataflow.graph import BidirectionalSpec
 from joins.dataflow.ports import Ingest, JoinKind
 from joins.reference.bidirectional import ReferenceJoin
 from joins.reference.rows import Record, Row, difference
@@ -23,7 +23,7 @@ INGESTS = st.sampled_from([Ingest.APPEND, Ingest.UPSERT])
 
 
 def bidirectional(kind: JoinKind, ingest: Ingest) -> Hosted:
-    return Hosted(Bidirectional(kind, port(LEFT, ingest), port(RIGHT, ingest)))
+    return Hosted(BidirectionalSpec(kind, port(LEFT, ingest), port(RIGHT, ingest)))
 
 
 def total(hosted: Hosted, left: list[Record], right: list[Record], cuts: list[int]) -> Counter[Row]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import Alignment, AsofOnce, Enrichment
+from joins.dataflow.graph import Alignment, AsofOnceSpec, EnrichmentSpec
 from joins.dataflow.ports import Ingest, JoinKind
 from joins.reference.arrival import Arrived, always
 from joins.reference.asof_aligned import ReferenceAsofAligned
@@ -45,7 +45,7 @@ def up_to(latest: int) -> st.SearchStrategy[int | None]:
 )
 def test_semi_and_anti_give_left_rows_alone(kind: JoinKind, right: Ingest, residual: bool, data: st.DataObject) -> None:
     condition = LeftBelowRight() if residual else None
-    alone = Alone(Enrichment(kind, port(LEFT, Ingest.APPEND), port(RIGHT, right), (), condition))
+    alone = Alone(EnrichmentSpec(kind, port(LEFT, Ingest.APPEND), port(RIGHT, right), (), condition))
     reference = ReferenceEnrichment(kind, (0,), side(right), 3)
     if residual:
         reference.condition = left_below_right
@@ -54,7 +54,7 @@ def test_semi_and_anti_give_left_rows_alone(kind: JoinKind, right: Ingest, resid
 
 def test_a_left_row_without_a_key_matches_nothing() -> None:
     for kind, given_row in [(JoinKind.SEMI, 0), (JoinKind.ANTI, 1)]:
-        alone = Alone(Enrichment(kind, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)))
+        alone = Alone(EnrichmentSpec(kind, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)))
         changes = alone.on_batch([((None, "x", 1), 1)], [((None, "a", 1), 1)])
         assert sum(changes.values()) == given_row
 
@@ -72,7 +72,7 @@ def test_aligned_asof_is_the_reference(
     kind: JoinKind, comparison: str, keep: int, lag: int, residual: bool, data: st.DataObject
 ) -> None:
     alone = Alone(
-        AsofOnce(
+        AsofOnceSpec(
             kind,
             port(LEFT, Ingest.APPEND),
             port(RIGHT, Ingest.APPEND),
@@ -103,7 +103,7 @@ def test_aligned_asof_is_the_reference(
 @pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.ANTI])
 def test_an_aligned_left_row_is_answered_from_what_is_held_then(kind: JoinKind) -> None:
     left, right = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.UPSERT)
-    alone = Alone(Enrichment(kind, left, right, alignment=Alignment("l.v", 2)))
+    alone = Alone(EnrichmentSpec(kind, left, right, alignment=Alignment("l.v", 2)))
     alone.on_batch([((1, "x", 5), 1), ((1, "y", 6), 1)], [])
     assert alone.on_watermark(None, 6) == Counter()
     assert alone.on_watermark(None, 7) == Counter({(1, "x", 5, *((None,) * 3 if kind is JoinKind.LEFT else ())): 1})
@@ -115,7 +115,7 @@ def test_an_aligned_left_row_is_answered_from_what_is_held_then(kind: JoinKind) 
 
 def test_versions_that_a_waiting_row_asks_for_stay_until_it_is_answered() -> None:
     left, right = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)
-    alone = Alone(AsofOnce(JoinKind.LEFT, left, right, "l.v", "r.w", ">=", 1, alignment=Alignment("l.v", 1)))
+    alone = Alone(AsofOnceSpec(JoinKind.LEFT, left, right, "l.v", "r.w", ">=", 1, alignment=Alignment("l.v", 1)))
     alone.on_batch([((1, "x", 5), 1)], [((1, "a", at), 1) for at in range(20)])
     assert alone.held("0.right") == 15, "those from 5 on; 5 itself is the newest that is not after the left row"
     assert alone.on_watermark(None, 10) == Counter({(1, "x", 5, 1, "a", 5): 1})
@@ -124,7 +124,7 @@ def test_versions_that_a_waiting_row_asks_for_stay_until_it_is_answered() -> Non
 
 def test_a_row_that_waits_by_another_time_than_it_asks_by_keeps_all_versions() -> None:
     left, right = port(LEFT.append(pa.field("l.at", pa.int64())), Ingest.APPEND), port(RIGHT, Ingest.APPEND)
-    alone = Alone(AsofOnce(JoinKind.LEFT, left, right, "l.v", "r.w", ">=", 1, alignment=Alignment("l.at", 1)))
+    alone = Alone(AsofOnceSpec(JoinKind.LEFT, left, right, "l.v", "r.w", ">=", 1, alignment=Alignment("l.at", 1)))
     alone.on_batch([((1, "x", 2, 50), 1)], [((1, "a", at), 1) for at in range(20)])
     assert alone.on_watermark(None, 51) == Counter({(1, "x", 2, 50, 1, "a", 2): 1})
     assert alone.held("0.right") == 1

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changelog.changes import Changes
-from joins.dataflow.graph import Band, Range
+from joins.dataflow.graph import Band, RangeSpec
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from joins.operators.range import RangeOperator
 from joins.reference.range import ReferenceRange
@@ -83,12 +83,12 @@ class Stream:
 
 def specification(
     kind: JoinKind, ingests: tuple[Ingest, Ingest], band: Band, null_safe: bool = False, residual: bool = False
-) -> Range:
+) -> RangeSpec:
     left, right = watched(port(LEFT, ingests[0])), watched(port(RIGHT, ingests[1]))
-    return Range(kind, left, right, band, (null_safe,), Unordered() if residual else None)
+    return RangeSpec(kind, left, right, band, (null_safe,), Unordered() if residual else None)
 
 
-def reference_of(spec: Range) -> ReferenceRange:
+def reference_of(spec: RangeSpec) -> ReferenceRange:
     reference = ReferenceRange(
         spec.kind,
         side(spec.left.ingest),
@@ -161,7 +161,7 @@ def test_append_output_against_the_reference(
     compared(spec, left, right, data)
 
 
-def compared(spec: Range, left: Stream, right: Stream, data: st.DataObject) -> None:
+def compared(spec: RangeSpec, left: Stream, right: Stream, data: st.DataObject) -> None:
     alone, reference = Alone(spec), reference_of(spec)
     batch = reference_of(replace(spec, append=False, closed=False))
     standing: Counter[Row] = Counter()
@@ -197,7 +197,7 @@ def forgotten(store: RunStore) -> bool:
     return True
 
 
-def append_only(kind: JoinKind, lower: int | None, upper: int | None) -> Range:
+def append_only(kind: JoinKind, lower: int | None, upper: int | None) -> RangeSpec:
     return specification(kind, (Ingest.APPEND, Ingest.APPEND), Band("l.v", "r.w", lower, upper))
 
 
@@ -286,7 +286,7 @@ def test_a_one_sided_band_forgets_one_side() -> None:
 
 def test_a_band_needs_no_key() -> None:
     left, right = (replace(port(schema, Ingest.APPEND), keys=()) for schema in (LEFT, RIGHT))
-    alone = Alone(Range(JoinKind.LEFT, left, right, Band("l.v", "r.w", -1, 1)))
+    alone = Alone(RangeSpec(JoinKind.LEFT, left, right, Band("l.v", "r.w", -1, 1)))
     found = alone.on_batch([row(1, key=7), row(5, key=8)], [row(2, key=9)])
     assert found == {(7, "a", 1, 9, "a", 2): 1, (8, "a", 5, None, None, None): 1}
     alone.restart()
@@ -304,7 +304,7 @@ def test_a_watermark_is_exact_at_the_precision_of_the_column(unit: str, per_ms: 
     kind, second = pa.timestamp(unit), int(1000 * per_ms)
     schemas = [pa.schema([(f"{side}.k", pa.int64()), (f"{side}.t", kind)]) for side in "lr"]
     left, right = (Port(schema, (schema.names[0],), Ingest.APPEND) for schema in schemas)
-    spec = Range(JoinKind.ANTI, left, right, Band("l.t", "r.t", -second, second), append=True)
+    spec = RangeSpec(JoinKind.ANTI, left, right, Band("l.t", "r.t", -second, second), append=True)
     operator = RangeOperator(spec, RunStore(), "0")
     times = pa.array([4 * second], pa.int64()).cast(kind)
     rows = Changes.of(pa.Table.from_arrays([pa.array([1], pa.int64()), times], schema=schemas[0])).table
@@ -316,7 +316,7 @@ def test_a_watermark_is_exact_at_the_precision_of_the_column(unit: str, per_ms: 
 def test_in_a_query_state_goes_for_keys_that_never_return() -> None:
     """Late rows are left out, and counted; the watermark of a side is its greatest time less the delay."""
     left, right = (watched(port(schema, Ingest.APPEND), delay_ms=2) for schema in (LEFT, RIGHT))
-    hosted = Hosted(Range(JoinKind.LEFT, left, right, Band("l.v", "r.w", -3, 3), append=True))
+    hosted = Hosted(RangeSpec(JoinKind.LEFT, left, right, Band("l.v", "r.w", -3, 3), append=True))
     padded = {n: (n, "a", n, None, None, None) for n in range(100)}
     first = hosted.on_batch([row(n, key=n) for n in range(100)], [row(50, key=50)])
     assert first == {(50, "a", 50, 50, "a", 50): 1} | {padded[n]: 1 for n in range(48 - 3)}

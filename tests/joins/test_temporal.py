@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import Temporal
+from joins.dataflow.graph import TemporalSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port
 from joins.reference.arrival import Arrived
 from joins.reference.rows import Row
@@ -45,7 +45,7 @@ moves = st.tuples(st.sampled_from([None, 0, 1, 3]), st.sampled_from([None, 0, 1,
 def test_it_is_the_reference(kind: JoinKind, left: Ingest, deletes: bool, residual: bool, data: st.DataObject) -> None:
     """Insertions come no earlier than the watermarks; retractions may, of rows that were answered or were not."""
     condition = OddVersion() if residual else None
-    spec = Temporal(kind, port(LEFT, left), RIGHT, "l.v", "r.t", "r.gone" if deletes else "", (), condition)
+    spec = TemporalSpec(kind, port(LEFT, left), RIGHT, "l.v", "r.t", "r.gone" if deletes else "", (), condition)
     alone = Alone(spec)
     sides = Arrived(left, (0,), (0, 1)), Arrived(Ingest.APPEND, (0,))
     reference = ReferenceTemporal(kind, *sides, (3, 4), (2, 3), 2 if deletes else None)
@@ -76,7 +76,7 @@ def test_it_is_the_reference(kind: JoinKind, left: Ingest, deletes: bool, residu
 
 
 def test_a_left_row_waits_until_no_version_of_its_time_can_come() -> None:
-    alone = Alone(Temporal(JoinKind.LEFT, port(LEFT, Ingest.APPEND), RIGHT, "l.v", "r.t"))
+    alone = Alone(TemporalSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), RIGHT, "l.v", "r.t"))
     assert alone.on_batch([((1, "x", 5), 1)], [((1, 10, None, 3), 1)]) == Counter()
     assert alone.on_watermark(9, 5) == Counter()
     assert alone.on_batch([], [((1, 11, None, 5), 1)]) == Counter()
@@ -85,7 +85,7 @@ def test_a_left_row_waits_until_no_version_of_its_time_can_come() -> None:
 
 
 def test_only_the_version_of_the_time_is_tried() -> None:
-    spec = Temporal(JoinKind.LEFT, port(LEFT, Ingest.APPEND), RIGHT, "l.v", "r.t", "r.gone", (), OddVersion())
+    spec = TemporalSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), RIGHT, "l.v", "r.t", "r.gone", (), OddVersion())
     alone = Alone(spec)
     alone.on_batch(
         [((1, "odd", 1), 1), ((1, "even", 2), 1), ((2, "deleted", 2), 1), ((2, "again", 3), 1)],
@@ -103,7 +103,7 @@ def test_only_the_version_of_the_time_is_tried() -> None:
 
 
 def test_a_retraction_takes_back_what_was_answered() -> None:
-    alone = Alone(Temporal(JoinKind.LEFT, port(LEFT, Ingest.UPSERT), RIGHT, "l.v", "r.t"))
+    alone = Alone(TemporalSpec(JoinKind.LEFT, port(LEFT, Ingest.UPSERT), RIGHT, "l.v", "r.t"))
     alone.on_batch([((1, "x", 2), 1), ((1, "y", 20), 1)], [((1, 10, None, 1), 1)])
     answer = (1, "x", 2, 1, 10, None, 1)
     assert alone.on_watermark(9, 9) == Counter({answer: 1})
@@ -115,7 +115,7 @@ def test_a_retraction_takes_back_what_was_answered() -> None:
 
 
 def test_what_nobody_can_ask_for_goes() -> None:
-    alone = Alone(Temporal(JoinKind.LEFT, port(LEFT, Ingest.APPEND), RIGHT, "l.v", "r.t", "r.gone"))
+    alone = Alone(TemporalSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), RIGHT, "l.v", "r.t", "r.gone"))
     rows = [((1, "", at), 1) for at in range(100)]
     alone.on_batch(rows, [((key, at, key == 2 and at == 49, at), 1) for at in range(100) for key in (1, 2)])
     alone.on_watermark(60, 50)
@@ -127,7 +127,7 @@ def test_what_nobody_can_ask_for_goes() -> None:
 
 def test_a_version_that_is_retracted_holds_no_more() -> None:
     right = Port(VERSIONS, ("r.k",), Ingest.CHANGES)
-    alone = Alone(Temporal(JoinKind.LEFT, port(LEFT, Ingest.APPEND), right, "l.v", "r.t"))
+    alone = Alone(TemporalSpec(JoinKind.LEFT, port(LEFT, Ingest.APPEND), right, "l.v", "r.t"))
     first, second = (1, 10, None, 1), (1, 11, None, 2)
     alone.on_batch([((1, "x", 5), 1)], [(first, 1), (second, 1)])
     alone.on_batch([], [(second, -1)])

@@ -8,7 +8,18 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from changelog.schema import Column, Kind, StreamSchema
-from joins.dataflow.graph import Band, Bidirectional, Dataflow, Edge, Enrichment, Keyed, Node, Range, Scan, Sink
+from joins.dataflow.graph import (
+    Band,
+    BidirectionalSpec,
+    Dataflow,
+    Edge,
+    EnrichmentSpec,
+    KeyedSpec,
+    OperatorNode,
+    RangeSpec,
+    Sink,
+    TopicScan,
+)
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 
 ORDERS = StreamSchema("orders", (Column("k", pa.int64()), Column("a", pa.string())))
@@ -57,15 +68,17 @@ class Greeted:
         return Greeted(snapshots["greetings"].column("word")[0].as_py())
 
 
-def scan(stream: StreamSchema, topic: str, alias: str, columns: tuple[str, ...], edge: int, **options: object) -> Scan:
-    return Scan(stream, topic, columns, (Prefixed(alias, columns),), edge, alias=alias, **options)  # type: ignore[arg-type]
+def scan(
+    stream: StreamSchema, topic: str, alias: str, columns: tuple[str, ...], edge: int, **options: object
+) -> TopicScan:
+    return TopicScan(stream, topic, columns, (Prefixed(alias, columns),), edge, alias=alias, **options)  # type: ignore[arg-type]
 
 
 def orders_clicks(
     left: str, right: str, kind: JoinKind = JoinKind.INNER, exchanged: bool = False, limit: int | None = None
 ) -> Dataflow:
     """``SELECT l.k, l.a, r.b FROM left AS l JOIN right AS r ON l.k = r.k``, both append."""
-    operator = Bidirectional(
+    operator = BidirectionalSpec(
         kind,
         Port(_LEFT, ("l.k",), Ingest.APPEND),
         Port(_RIGHT, ("r.k",), Ingest.APPEND),
@@ -73,7 +86,7 @@ def orders_clicks(
     )
     return Dataflow(
         scans=(scan(ORDERS, left, "l", ("k", "a"), 0), scan(CLICKS, right, "r", ("k", "b"), 1)),
-        nodes=(Node(1, operator, (0, 1), (), 2),),
+        nodes=(OperatorNode(1, operator, (0, 1), (), 2),),
         edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ("l.k",))),
         sink=Sink(2, ("l.k", "l.a", "r.b"), ("l.k",), ("k",), kind is not JoinKind.INNER, exchanged),
     )
@@ -87,13 +100,13 @@ def orders_near_clicks(left: str, right: str, idle_ms: int | None = None, exchan
     watermark = Watermark("at", 0, idle_ms)
     left_port = Port(_TIMED_LEFT, ("l.k",), Ingest.APPEND, watermark=replace(watermark, column="l.at"))
     right_port = Port(_TIMED_RIGHT, ("r.k",), Ingest.APPEND, watermark=replace(watermark, column="r.at"))
-    operator = Range(JoinKind.LEFT, left_port, right_port, Band("l.at", "r.at", -10_000, 10_000), append=True)
+    operator = RangeSpec(JoinKind.LEFT, left_port, right_port, Band("l.at", "r.at", -10_000, 10_000), append=True)
     return Dataflow(
         scans=(
             scan(TIMED_ORDERS, left, "l", ("k", "at"), 0, watermark=watermark),
             scan(TIMED_CLICKS, right, "r", ("k", "at"), 1, watermark=watermark),
         ),
-        nodes=(Node(1, operator, (0, 1), (), 2),),
+        nodes=(OperatorNode(1, operator, (0, 1), (), 2),),
         edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ("l.k",))),
         sink=Sink(2, ("l.k", "l.at", "r.at"), ("l.k",), ("k",), False, exchanged),
     )
@@ -102,12 +115,14 @@ def orders_near_clicks(left: str, right: str, idle_ms: int | None = None, exchan
 def orders_users(orders: str, users: str) -> Dataflow:
     """Two levels: users by their primary key ``id``, then the join by ``k``; a user that moves to another ``k`` moves
     its rows to another bucket, so the output is exchanged."""
-    join = Bidirectional(JoinKind.INNER, Port(_LEFT, ("l.k",), Ingest.APPEND), Port(_USER, ("u.k",), Ingest.CHANGES))
+    join = BidirectionalSpec(
+        JoinKind.INNER, Port(_LEFT, ("l.k",), Ingest.APPEND), Port(_USER, ("u.k",), Ingest.CHANGES)
+    )
     return Dataflow(
         scans=(scan(ORDERS, orders, "l", ("k", "a"), 0), scan(USERS, users, "u", ("id", "k", "name"), 1)),
         nodes=(
-            Node(1, Keyed(Port(_USER, ("u.id",), Ingest.UPSERT, ("u.id",))), (1,), (), 2),
-            Node(2, join, (0, 2), (), 3),
+            OperatorNode(1, KeyedSpec(Port(_USER, ("u.id",), Ingest.UPSERT, ("u.id",))), (1,), (), 2),
+            OperatorNode(2, join, (0, 2), (), 3),
         ),
         edges=(Edge(0, 2, ("l.k",)), Edge(1, 1, ("u.id",)), Edge(2, 2, ("u.k",)), Edge(3, 3, ("u.id",))),
         sink=Sink(3, ("l.a", "u.name"), ("u.id",), ("id",), True, True),
@@ -123,8 +138,8 @@ def enriched_orders(orders: str, users: str) -> Dataflow:
             scan(USERS, users, "u", ("id", "k", "name"), 1),
         ),
         nodes=(
-            Node(1, Keyed(Port(_USER, ("u.id",), Ingest.UPSERT, ("u.id",))), (1,), (), 2),
-            Node(2, Enrichment(JoinKind.LEFT, Port(_LEFT, ("l.k",), Ingest.APPEND), right), (0, 2), (), 3),
+            OperatorNode(1, KeyedSpec(Port(_USER, ("u.id",), Ingest.UPSERT, ("u.id",))), (1,), (), 2),
+            OperatorNode(2, EnrichmentSpec(JoinKind.LEFT, Port(_LEFT, ("l.k",), Ingest.APPEND), right), (0, 2), (), 3),
         ),
         edges=(Edge(0, 2, ("l.k",)), Edge(1, 1, ("u.id",)), Edge(2, 2, ("u.k",)), Edge(3, 3, ("l.k",))),
         sink=Sink(3, ("l.k", "l.a", "u.name"), ("l.k",), ("k",), False, False),
@@ -135,7 +150,7 @@ def greeted_orders(orders: str) -> Dataflow:
     """No state at all: ``SELECT greeting, k, a`` with the greeting out of a static table."""
     columns = ("k", "a")
     return Dataflow(
-        scans=(Scan(ORDERS, orders, columns, (Prefixed("l", columns), Greeted()), 0),),
+        scans=(TopicScan(ORDERS, orders, columns, (Prefixed("l", columns), Greeted()), 0),),
         nodes=(),
         edges=(Edge(0, 1, ("l.k",)),),
         sink=Sink(0, ("greeting", "l.k", "l.a"), ("l.k",), ("k",), False, False),

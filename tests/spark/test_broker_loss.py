@@ -9,7 +9,7 @@ import pytest
 
 from broker import topics
 from broker.producer_queue import Outgoing
-from broker.transactional_writer import Target, write_once
+from broker.transactional_writer import WriteTarget, write_once
 from services.stack import Stack, temporary_stack
 from services.stack.processes import ProcessIdentity, kill
 from tests.spark.kafka import values
@@ -33,7 +33,7 @@ def kill_broker(stack: Stack) -> None:
 def test_a_writer_goes_on_when_the_broker_comes_back(own_stack: Stack) -> None:
     broker = own_stack.endpoint("kafka")
     topics.ensure(topics.admin(broker), {"out": 1, "marks": 1})
-    target = Target(broker, "query", "marks", transaction_timeout_s=60, broker_wait_s=60)
+    target = WriteTarget(broker, "query", "marks", transaction_timeout_s=60, broker_wait_s=60)
 
     assert write_once(target, 0, 0, lambda: [Outgoing("out", [{"key": None, "value": b'{"n":0}'}])])
     kill_broker(own_stack)

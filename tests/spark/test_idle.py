@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.offset_ranges import Range
-from broker.transactional_writer import Target
+from broker.offset_ranges import OffsetRange
+from broker.transactional_writer import WriteTarget
 from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import Watermark
 from spark_jobs.exchange.parcel import MARKS, from_batch
@@ -104,7 +104,7 @@ def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that
         dataflow=timed(9, 5, ("t", "t")),
         output_topic="q",
         dead_letter_topic="q.dead_letter",
-        target=Target("nowhere", "q", "marks", 1.0, 1.0),
+        target=WriteTarget("nowhere", "q", "marks", 1.0, 1.0),
         bucket_keys=(40, 41),
         scan_starts=({}, {}),
         snapshots=Path(),
@@ -121,5 +121,5 @@ def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that
     first, second = reader.partitions(at(3), at(3, 4, p0=9))
     assert isinstance(first, Share)
     assert isinstance(second, Share)
-    assert first.ranges == (Range("t", 1, 0, 4),)
+    assert first.ranges == (OffsetRange("t", 1, 0, 4),)
     assert second == Share((), (Silence("t", 0, 9),))

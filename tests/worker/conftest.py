@@ -17,10 +17,10 @@ import pytest
 from confluent_kafka import Producer
 
 from broker import topics as topic_admin
-from broker.topic_shapes import Topics
+from broker.topic_shapes import TopicAdmin
 from changelog.errors import StackError
 from services.session import Session
-from services.session.drained import Reading
+from services.session.drained import InputProgress
 from services.settings import Settings
 from services.stack.temporary import temporary_settings
 from services.worker.supervisor.process import Child
@@ -47,7 +47,7 @@ class World:
         self.settings: Settings = temporary_settings(folder, **(patience | {"brokers": broker} | changed))
         self.catalog = Catalog.open(self.settings.catalog_address)
         self.session = Session(self.settings, self.catalog, broker)
-        self.topics = Topics(broker, 10.0)
+        self.topics = TopicAdmin(broker, 10.0)
         self.database = folder / "source.db"
         self._children: list[Child] = []
 
@@ -154,7 +154,7 @@ class World:
             now = self.catalog.query(query)
             if now.actual is Actual.FAILED:
                 raise StackError(now.error)
-            return Reading.of(now).includes(ends)
+            return InputProgress.of(now).includes(ends)
 
         self.until(reached)
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 import orjson
 import pyarrow as pa
 
-from broker.group_member import NOBODY, Member
-from broker.transactional_writer import Target
+from broker.group_member import NOBODY, GroupMember
+from broker.transactional_writer import WriteTarget
 from changelog.decode import REJECTED
 from changelog.encode import Encoded
-from enrichment.enrichment import Step
+from enrichment.enrichment import AnsweredBatch
 from enrichment.memo_store import Update
-from services.worker.lane.lane import Lane, LaneSettings, Topics
-from services.worker.lane.runs import Run
+from services.worker.lane.fetches import Fetch
+from services.worker.lane.lane import Lane, LaneSettings, LaneTopics
 from services.worker.lane.transactions import Place
 
 
@@ -31,10 +31,10 @@ class Given:
     timestamp: int = 0
 
 
-def run(start: int, count: int, partition: int = 0) -> Run:
+def run(start: int, count: int, partition: int = 0) -> Fetch:
     """Records n = start, start + 1, .."""
     records = [Given(offset, orjson.dumps({"n": offset})) for offset in range(start, start + count)]
-    return Run(partition, start, start + count, records)
+    return Fetch(partition, start, start + count, records)
 
 
 @dataclass
@@ -47,13 +47,13 @@ class Echo:
     def restore(self) -> None:
         pass
 
-    def step(self, records: pa.RecordBatch, now_ms: int) -> Step:
+    def step(self, records: pa.RecordBatch, now_ms: int) -> AnsweredBatch:
         values = records.column("value").to_pylist()
         numbers = [orjson.loads(value)["n"] for value in values]
         self.before(numbers)
         self.steps.append(numbers)
         counts = Counter({"rows_in": len(values), "rows_out": len(values)})
-        return Step(Encoded([None] * len(values), values), [], REJECTED.empty_table(), counts)
+        return AnsweredBatch(Encoded([None] * len(values), values), [], REJECTED.empty_table(), counts)
 
     def confirm(self, updates: Sequence[Update], memo_end: int | None) -> None:
         pass
@@ -78,15 +78,15 @@ class Bench:
     opened: list[Lane] = field(default_factory=list)
 
     @property
-    def target(self) -> Target:
-        return Target(self.broker, self.identity, "", 60.0, 20.0)
+    def target(self) -> WriteTarget:
+        return WriteTarget(self.broker, self.identity, "", 60.0, 20.0)
 
-    def lane(self, answering: Echo, settings: LaneSettings | None = None, member: Member | None = None) -> Lane:
+    def lane(self, answering: Echo, settings: LaneSettings | None = None, member: GroupMember | None = None) -> Lane:
         lane = Lane(
             Place(self.target, self.input, 0, 0),
             # A group without members takes offsets from anybody.
-            member or Member(self.identity, NOBODY, ""),
-            Topics(self.output, self.letters),
+            member or GroupMember(self.identity, NOBODY, ""),
+            LaneTopics(self.output, self.letters),
             "q",
             answering,
             settings or LaneSettings(),

@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka import Producer
 
 from broker import group_member as group
-from broker.group_member import Member
+from broker.group_member import GroupMember
 from broker.transactional_writer import producer_settings
 from changelog.errors import InternalError, RecordsGone, ServiceUnavailable
+from services.worker.lane.fetches import Fetch
 from services.worker.lane.lane import LaneSettings
-from services.worker.lane.runs import Run
 from tests.spark.kafka import messages, send, trim, values
 from tests.worker.lanes import Bench, Echo, Given, run, until
 
@@ -59,7 +59,7 @@ def test_a_run_that_was_lost_is_asked_for_again(bench: Bench) -> None:
 def test_a_run_without_records_moves_on(bench: Bench) -> None:
     lane = bench.lane(Echo())
     lane.open()
-    lane.offer(Run(0, 0, 3, []))
+    lane.offer(Fetch(0, 0, 3, []))
     until(lambda: lane.reached == 3)
     lane.offer(run(3, 2))
     until(lambda: lane.reached == 5)
@@ -201,7 +201,7 @@ def test_half_a_transaction_is_taken_back(bench: Bench) -> None:
 
 
 def test_who_is_no_member_commits_nothing(bench: Bench) -> None:
-    zombie = bench.lane(Echo(), member=Member(bench.identity, 7, "somebody"))
+    zombie = bench.lane(Echo(), member=GroupMember(bench.identity, 7, "somebody"))
     zombie.open()
     zombie.offer(run(0, 5))
     until(lambda: not zombie.has_room)
@@ -215,7 +215,7 @@ def test_an_answer_that_is_too_large_is_a_dead_letter(bench: Bench) -> None:
     lane.open()
     given = run(0, 3)
     large = Given(1, b'{"n":1,"x":"%s"}' % (b"x" * 1_000_000))
-    lane.offer(Run(0, 0, 3, [given.records[0], large, given.records[2]]))
+    lane.offer(Fetch(0, 0, 3, [given.records[0], large, given.records[2]]))
     until(lambda: lane.reached == 3)
     assert numbers(bench) == [0, 2]
     [letter] = messages(bench.broker, bench.letters)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from services.worker.lane.runs import Run, as_batch
+from services.worker.lane.fetches import Fetch, as_batch
 from services.worker.query.progress import Report, merged
 from services.worker.supervisor.supervisor import claimed_folder, joined
 from tests.worker.lanes import Given, run
@@ -22,7 +22,7 @@ def test_a_run_becomes_what_a_decoder_takes() -> None:
     assert batch.to_pylist()[0]["value"] == b"v"
     assert batch.column("partition").to_pylist() == [3]
     assert batch.column("offset").to_pylist() == [7]
-    assert as_batch(0, Run(0, 0, 1, []).records).num_rows == 0
+    assert as_batch(0, Fetch(0, 0, 1, []).records).num_rows == 0
 
 
 def test_reports_of_several_workers_are_merged() -> None:

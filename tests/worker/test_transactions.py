@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.group_member import NOBODY, Member
+from broker.group_member import NOBODY, GroupMember
 from broker.reader import TopicReader
-from broker.transactional_writer import Target
+from broker.transactional_writer import WriteTarget
 from services.worker.lane.transactions import Place, opened
 
 pytestmark = pytest.mark.services
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.services
 
 def test_the_memo_of_a_partition_stands_in_the_partition_of_its_number(broker: str, topics: Callable[..., str]) -> None:
     identity, source, memo = topics("identity"), topics("input", partitions=4), topics("memo", partitions=4)
-    target = Target(broker, identity, "", 60.0, 20.0)
-    transactions = opened(Place(target, source, 2, 0), Member(identity, NOBODY, "").metadata, lambda: False)
+    target = WriteTarget(broker, identity, "", 60.0, 20.0)
+    transactions = opened(Place(target, source, 2, 0), GroupMember(identity, NOBODY, "").metadata, lambda: False)
     updates = [(f"key {number}".encode(), b"v") for number in range(30)]
     transactions.begin()
     transactions.remember(memo, updates)

@@ -12,14 +12,14 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from dictionaries.cache.entry import Entry
+from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.json_values import TAG, are_finite, is_plain, tagged, untagged
 from dictionaries.contracts import Row, Rows
 
 _BREAK = orjson.Fragment(b"\n")
 
 
-class Codec:
+class EntryCodec:
     """Reads and writes the entries of one dictionary; ``types`` are those of its columns."""
 
     def __init__(self, types: Sequence[pa.DataType]) -> None:
@@ -54,14 +54,14 @@ class Codec:
         columns = list(zip(*chain.from_iterable(answers), strict=True))
         return not columns or all(are_finite(columns[at]) for at in self._tagged)
 
-    def decode(self, values: Sequence[bytes | None]) -> list[Entry | None]:
+    def decode(self, values: Sequence[bytes | None]) -> list[CacheEntry | None]:
         """The entries; None for None, and for bytes that ``encode`` did not write."""
         try:
             return self._decode(values)
         except (ValueError, TypeError, LookupError):
             return [self._decode_alone(value) for value in values]
 
-    def _decode(self, values: Sequence[bytes | None]) -> list[Entry | None]:
+    def _decode(self, values: Sequence[bytes | None]) -> list[CacheEntry | None]:
         # One document for the whole batch: a call of the parser costs more than a short entry.
         document = b"[" + b",".join([value or b"null" for value in values]) + b"]"
         parsed = orjson.loads(document)
@@ -72,12 +72,14 @@ class Codec:
         entries = [
             None
             if value is None or raw is None
-            else new(Entry, ((tuple(value[2]),) if len(value) == 3 else _several(value), value[1], value[0], len(raw)))
+            else new(
+                CacheEntry, ((tuple(value[2]),) if len(value) == 3 else _several(value), value[1], value[0], len(raw))
+            )
             for value, raw in zip(parsed, values, strict=True)
         ]
         return self._untag(entries) if self._tagged and TAG in document else entries
 
-    def _decode_alone(self, value: bytes | None) -> Entry | None:
+    def _decode_alone(self, value: bytes | None) -> CacheEntry | None:
         try:
             [entry] = self._decode([value])
         except (ValueError, TypeError, LookupError):
@@ -92,7 +94,7 @@ class Codec:
             values[at] = tagged(values[at])
         return values
 
-    def _untag(self, entries: list[Entry | None]) -> list[Entry | None]:
+    def _untag(self, entries: list[CacheEntry | None]) -> list[CacheEntry | None]:
         return [
             None if entry is None else entry._replace(rows=tuple([self._untag_row(row) for row in entry.rows]))
             for entry in entries

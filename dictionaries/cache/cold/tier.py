@@ -26,10 +26,10 @@ import redis
 
 from changelog.errors import ServiceUnavailable
 from dictionaries.cache.breaker import Breaker
-from dictionaries.cache.cold.codec import Codec
+from dictionaries.cache.cold.codec import EntryCodec
 from dictionaries.cache.cold.redis_client import open_redis
 from dictionaries.cache.cold.scripts import BEGIN_FEED, CLAIM, EXTEND, FEED, FORGET, PUT, RENEW, STORE
-from dictionaries.cache.entry import Entry
+from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.flights.leases import LOCK_MS, Lease, LeaseKeeper
 from dictionaries.cache.invalidation import Invalidation, encode_message
 from dictionaries.cache.key_text import entry_names, fingerprint, text_in_name
@@ -54,7 +54,7 @@ class Claim:
     """
 
     lease: Lease
-    entries: dict[Key, Entry] = field(default_factory=dict)
+    entries: dict[Key, CacheEntry] = field(default_factory=dict)
     mine: list[Key] = field(default_factory=list)
     busy: list[Key] = field(default_factory=list)
 
@@ -90,7 +90,7 @@ class ColdTier:
         url: str,
         definition: Definition,
         settings: CacheSettings,
-        codec: Codec,
+        codec: EntryCodec,
         statistics: Statistics,
         outdated: Callable[[], None],
         elapsed_s: Callable[[], float] = time.monotonic,
@@ -112,7 +112,7 @@ class ColdTier:
         self._pending_lock = Lock()
         self._keeper = LeaseKeeper(self._extend)
 
-    def read(self, keys: Sequence[Key]) -> dict[Key, Entry]:
+    def read(self, keys: Sequence[Key]) -> dict[Key, CacheEntry]:
         """The entries held, expired ones as well."""
         return self._ask(lambda: self._read(keys))
 
@@ -195,7 +195,7 @@ class ColdTier:
     def _where(self) -> str:
         return f'dictionary "{self._name}", cold tier'
 
-    def _read(self, keys: Sequence[Key]) -> dict[Key, Entry]:
+    def _read(self, keys: Sequence[Key]) -> dict[Key, CacheEntry]:
         decoded = self._codec.decode(self._mget(keys))
         return {key: entry for key, entry in zip(keys, decoded, strict=True) if entry is not None}
 

@@ -6,8 +6,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dictionaries.cache.cold.codec import Codec
-from dictionaries.cache.entry import Entry
+from dictionaries.cache.cold.codec import EntryCodec
+from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.settings import CacheSettings
 from dictionaries.cache.statistics import Statistics
 from dictionaries.contracts import Key, Rows
@@ -20,14 +20,14 @@ Values = dict[Key, tuple[bytes, int]]
 class Written:
     """What the tiers store: ``entries`` the hot one, ``values`` the cold one."""
 
-    entries: dict[Key, Entry] = field(default_factory=dict)
+    entries: dict[Key, CacheEntry] = field(default_factory=dict)
     values: Values = field(default_factory=dict)
 
 
-class Writer:
+class EntryWriter:
     """Makes entries of what the source gave at a moment."""
 
-    def __init__(self, codec: Codec, settings: CacheSettings, statistics: Statistics) -> None:
+    def __init__(self, codec: EntryCodec, settings: CacheSettings, statistics: Statistics) -> None:
         self._codec = codec
         self._settings = settings
         self._statistics = statistics
@@ -58,6 +58,6 @@ class Writer:
                 written.values[key] = (b"", 0)
                 continue
             written.values[key] = (value, kept_ms)
-            written.entries[key] = Entry(answer, now_ms, expires_ms, len(value))
+            written.entries[key] = CacheEntry(answer, now_ms, expires_ms, len(value))
         if oversize:
             self._statistics.count(oversize=oversize)

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from changelog.errors import ServiceUnavailable
 from dictionaries.cache.cold.tier import Claim, ColdTier
-from dictionaries.cache.entry import Entry
-from dictionaries.cache.filling.entry_writer import Writer
+from dictionaries.cache.entry import CacheEntry
+from dictionaries.cache.filling.entry_writer import EntryWriter
 from dictionaries.cache.filling.fetcher import Fetcher
 from dictionaries.cache.filling.on_error import Unanswered, substitutes
 from dictionaries.cache.flights.flights import Flight
@@ -43,7 +43,7 @@ class Misses:
         guarded: GuardedHot,
         cold: ColdTier | None,
         fetcher: Fetcher,
-        writer: Writer,
+        writer: EntryWriter,
         settings: CacheSettings,
         statistics: Statistics,
         is_heard: Callable[[], bool],
@@ -99,9 +99,9 @@ class Misses:
                 if unanswered is not None:
                     raise unanswered.error
 
-    def _from_redis(self, flight: Flight, now_ms: int) -> dict[Key, Entry]:
+    def _from_redis(self, flight: Flight, now_ms: int) -> dict[Key, CacheEntry]:
         """Takes what Redis holds; the entries that have expired, there or here."""
-        nothing: dict[Key, Entry] = {}
+        nothing: dict[Key, CacheEntry] = {}
         cold = self._tolerant(lambda tier: tier.read(flight.keys), nothing)
         expired = {key: entry for key, entry in cold.items() if entry.expires_ms <= now_ms}
         fresh = {key: entry for key, entry in cold.items() if key not in expired} if expired else cold
@@ -109,7 +109,7 @@ class Misses:
         self._statistics.count(cold=len(fresh), misses=len(flight.keys) - len(fresh))
         return (self._guarded.hot.kept(flight.keys) if self._settings.keep_ms else {}) | expired
 
-    def _fill(self, flight: Flight, kept: Mapping[Key, Entry], now_ms: int) -> None:
+    def _fill(self, flight: Flight, kept: Mapping[Key, CacheEntry], now_ms: int) -> None:
         """Answers the keys that the flight leads."""
         missing = self._not_in_memory(flight, now_ms)
         unanswered = self._from_source(flight, missing, now_ms) if missing else None
@@ -123,7 +123,7 @@ class Misses:
         return _unanswered(flight, flight.led)
 
     def _serve_expired(
-        self, flight: Flight, missing: Sequence[Key], kept: Mapping[Key, Entry], now_ms: int
+        self, flight: Flight, missing: Sequence[Key], kept: Mapping[Key, CacheEntry], now_ms: int
     ) -> list[Key]:
         """Answers with entries that have expired not long ago, and has them renewed; the keys without one."""
         oldest_ms = now_ms - self._settings.revalidate_ms
@@ -183,7 +183,7 @@ class Misses:
         """Without Redis there is nobody to share with: all keys are ours, and go to the hot tier only."""
         return self._tolerant(lambda tier: tier.claim(keys, fresh_after_ms), Claim(_NO_LEASE, mine=list(keys)))
 
-    def _take(self, flight: Flight, entries: Mapping[Key, Entry], now_ms: int) -> None:
+    def _take(self, flight: Flight, entries: Mapping[Key, CacheEntry], now_ms: int) -> None:
         if entries:
             flight.answers.update({key: entry.rows for key, entry in entries.items()})
             self._guarded.store(flight, entries, self._until(now_ms))

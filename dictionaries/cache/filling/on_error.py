@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from changelog.errors import Domain, DovetailError, RecordRejected
-from dictionaries.cache.entry import Entry
+from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.settings import CacheSettings, OnError
 from dictionaries.cache.statistics import Statistics
 from dictionaries.contracts import Key, Rows
@@ -30,7 +30,7 @@ def substitutes(
     settings: CacheSettings,
     statistics: Statistics,
     unanswered: Unanswered,
-    kept: Mapping[Key, Entry],
+    kept: Mapping[Key, CacheEntry],
     now_ms: int,
 ) -> dict[Key, Rows]:
     """The answers that ``on_error`` gives instead; ``kept``: entries that may have expired.
@@ -52,5 +52,5 @@ def substitutes(
     raise unanswered.error
 
 
-def _young(entry: Entry | None, now_ms: int, settings: CacheSettings) -> bool:
+def _young(entry: CacheEntry | None, now_ms: int, settings: CacheSettings) -> bool:
     return entry is not None and now_ms < entry.expires_ms + settings.max_stale_ms

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import Lock
 
-from dictionaries.cache.entry import Entry
+from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.flights.flights import Flight, Flights
 from dictionaries.cache.hot.tier import HotTier
 from dictionaries.cache.invalidation import Invalidation
@@ -37,7 +37,7 @@ class GuardedHot:
     def flying(self, flight: Flight) -> AbstractContextManager[None]:
         return self._flights.flying(flight)
 
-    def store(self, flight: Flight, entries: Mapping[Key, Entry], until_ms: float = math.inf) -> None:
+    def store(self, flight: Flight, entries: Mapping[Key, CacheEntry], until_ms: float = math.inf) -> None:
         with self._lock:
             if flight.spoiled:
                 entries = {key: entry for key, entry in entries.items() if key not in flight.spoiled}
@@ -49,7 +49,7 @@ class GuardedHot:
             self._flights.spoil(invalidation.concerned)
             return self.hot.drop(invalidation.keys, invalidation.prefix)
 
-    def replace(self, entries: Mapping[Key, Entry]) -> None:
+    def replace(self, entries: Mapping[Key, CacheEntry]) -> None:
         """Stores entries that are newer than anything a flight brings."""
         with self._lock:
             self._flights.spoil(Invalidation(tuple(entries)).concerned)

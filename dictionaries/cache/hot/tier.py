@@ -8,14 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 from threading import Lock
 
-from dictionaries.cache.entry import Entry
+from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.hot.scan_resistant_fifo import ScanResistantFifo
 from dictionaries.cache.hot.timers import Timers
 from dictionaries.cache.key_text import key_text
 from dictionaries.contracts import Key, Rows
 
 ENTRY_BYTES = 600
-"""What an entry is taken to cost besides ``Entry.size``: dict slots, tuples, headers of objects. Three columns,
+"""What an entry is taken to cost besides ``CacheEntry.size``: dict slots, tuples, headers of objects. Three columns,
 66 bytes in Redis: 570 were measured in all (tracemalloc), without the key's own text.
 """
 
@@ -36,7 +36,7 @@ class HotTier:
         self._keep_ms = keep_ms
         self._ahead_ms = ahead_ms
         self._fresh: dict[Key, Rows] = {}
-        self._entries: dict[Key, Entry] = {}
+        self._entries: dict[Key, CacheEntry] = {}
         self._soon: set[Key] = set()
         self._fifo = ScanResistantFifo(max_keys)
         self._timers = Timers()
@@ -67,12 +67,12 @@ class HotTier:
         self._soon.difference_update(near)
         return list(near)
 
-    def kept(self, keys: Sequence[Key]) -> dict[Key, Entry]:
+    def kept(self, keys: Sequence[Key]) -> dict[Key, CacheEntry]:
         """The entries of the keys, expired ones as well."""
         entries = self._entries
         return {key: entry for key in keys if (entry := entries.get(key)) is not None}
 
-    def store(self, entries: Mapping[Key, Entry], until_ms: float = math.inf) -> None:
+    def store(self, entries: Mapping[Key, CacheEntry], until_ms: float = math.inf) -> None:
         """Holds the entries, none of them longer than ``until_ms``."""
         if math.isfinite(until_ms):
             limit = int(until_ms)
@@ -90,7 +90,7 @@ class HotTier:
                 gone += [key for key in self._entries if key_text(key).startswith(prefix)]
             return self._forget(gone)
 
-    def _store(self, entries: Mapping[Key, Entry]) -> None:
+    def _store(self, entries: Mapping[Key, CacheEntry]) -> None:
         held = self._entries
         entered, left = self._fifo.admit([key for key in entries if key not in held])
         self._release_counted(left)
@@ -109,7 +109,7 @@ class HotTier:
             self._timers.clear()
             self._arm(held)
 
-    def _arm(self, entries: Mapping[Key, Entry]) -> None:
+    def _arm(self, entries: Mapping[Key, CacheEntry]) -> None:
         by_moment: defaultdict[int, list[Key]] = defaultdict(list)
         for key, entry in entries.items():
             by_moment[entry.expires_ms].append(key)

@@ -17,11 +17,11 @@ from collections.abc import Mapping
 
 from changelog.errors import ServiceUnavailable
 from dictionaries.cache.cold.tier import FEED_KEYS, LOST, ColdTier, FeedPiece
-from dictionaries.cache.filling.entry_writer import Values, Writer
+from dictionaries.cache.filling.entry_writer import EntryWriter, Values
 from dictionaries.cache.hot.guarded import GuardedHot
 from dictionaries.cache.invalidation import Invalidation
 from dictionaries.cache.statistics import Statistics
-from dictionaries.feed.feed import Changes
+from dictionaries.feed.feed import SourceChanges
 
 
 class Feeding:
@@ -29,7 +29,7 @@ class Feeding:
     could not be told is kept by ``ColdTier.invalidate``, and done before anything is read there.
     """
 
-    def __init__(self, guarded: GuardedHot, cold: ColdTier | None, writer: Writer, statistics: Statistics) -> None:
+    def __init__(self, guarded: GuardedHot, cold: ColdTier | None, writer: EntryWriter, statistics: Statistics) -> None:
         self._guarded = guarded
         self._cold = cold
         self._writer = writer
@@ -55,7 +55,7 @@ class Feeding:
                 self._later(Invalidation())
         self._guarded.drop(Invalidation())
 
-    def apply(self, feed: str, partition: int, changes: Changes, now_ms: int) -> None:
+    def apply(self, feed: str, partition: int, changes: SourceChanges, now_ms: int) -> None:
         stored = {key: rows for key, (_, rows) in changes.by_key.items() if rows is not None}
         self._statistics.count(
             feed_records=changes.records,
@@ -75,7 +75,7 @@ class Feeding:
         if self._cold is None:
             self._guarded.replace(written.entries)
 
-    def _into_redis(self, cold: ColdTier, feed: str, partition: int, changes: Changes, values: Values) -> None:
+    def _into_redis(self, cold: ColdTier, feed: str, partition: int, changes: SourceChanges, values: Values) -> None:
         offsets = [(key, change.offset) for key, change in changes.by_key.items()]
         start = changes.start
         try:

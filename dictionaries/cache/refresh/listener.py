@@ -9,7 +9,7 @@ from threading import Event, Thread
 import redis
 import structlog
 
-from dictionaries.cache.invalidation import Message, decode_message
+from dictionaries.cache.invalidation import InvalidationMessage, decode_message
 
 _WAIT_S = 0.2
 _SILENCE_S = 0.8
@@ -29,7 +29,11 @@ class Listener:
     """
 
     def __init__(
-        self, client: redis.Redis, channel: str, heard: Callable[[Message], None], deafened: Callable[[], None]
+        self,
+        client: redis.Redis,
+        channel: str,
+        heard: Callable[[InvalidationMessage], None],
+        deafened: Callable[[], None],
     ) -> None:
         self._client = client
         self._channel = channel

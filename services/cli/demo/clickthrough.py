@@ -12,10 +12,10 @@ import pyarrow as pa
 from broker.reader import TopicReader
 from changelog.encode import records_of
 from changelog.row_reader import WIRE_DELTA
-from services.cli.demo.events import Step, steps
+from services.cli.demo.events import DemoStep, steps
 from services.cli.show import Screen
 from services.session import Rows, Session
-from services.session.drained import Draining, Reading, reading
+from services.session.drained import Draining, InputProgress, reading
 from services.session.select import TopicRows
 from sql.planner import Plan, plan_query, stream_of
 from sql.syntax.parse import parse_one
@@ -37,10 +37,10 @@ _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
-class Run:
+class DemoRun:
     """What went through the query: all of it, and what came after the first step, which warms the engine up."""
 
-    reading: Reading
+    reading: InputProgress
     warm_rows: int
     warm_s: float
 
@@ -71,7 +71,7 @@ def run(session: Session, screen: Screen, events: int) -> bool:
     return screen.verdict(verified.holds, f"verified: {verified.found:,} rows, as a batch over all events gives them")
 
 
-def _pumped(session: Session, screen: Screen, events: int) -> Run:
+def _pumped(session: Session, screen: Screen, events: int) -> DemoRun:
     """Produce all events while the query runs, and wait until it has answered them."""
     plan = plan_query("clickthrough", _definition(), session.context.catalog)
     with screen.progress("events", events) as shown:
@@ -83,7 +83,7 @@ def _pumped(session: Session, screen: Screen, events: int) -> Run:
             _produce(session, step)
             shown(reading(session.context, plan.name).rows_in)
         after = answered(session, plan, shown)
-    return Run(after, after.rows_in - before.rows_in, time.monotonic() - started)
+    return DemoRun(after, after.rows_in - before.rows_in, time.monotonic() - started)
 
 
 def _definition() -> CreateView:
@@ -92,13 +92,13 @@ def _definition() -> CreateView:
     return definition
 
 
-def _produce(session: Session, step: Step) -> None:
+def _produce(session: Session, step: DemoStep) -> None:
     for name, rows in (("impressions", step.impressions), ("clicks", step.clicks)):
         stream = stream_of(session.context.catalog, name)
         session.context.writer.write(stream.topic, records_of(stream.schema, rows))
 
 
-def answered(session: Session, plan: Plan, shown: Callable[[int], None]) -> Reading:
+def answered(session: Session, plan: Plan, shown: Callable[[int], None]) -> InputProgress:
     """Wait until all that was produced is answered."""
     draining = Draining(session.context, plan)
     while not draining.drained():

@@ -19,14 +19,14 @@ _INSTANT = pa.timestamp("ms", tz="UTC")
 
 
 @dataclass(frozen=True)
-class Step:
+class DemoStep:
     """Some impressions, and clicks on these and on earlier ones; tables with ``delta`` last."""
 
     impressions: pa.Table
     clicks: pa.Table
 
 
-def steps(events: int, per_step: int = 20_000) -> Iterator[Step]:
+def steps(events: int, per_step: int = 20_000) -> Iterator[DemoStep]:
     """About ``events`` events: five impressions for each click. A click comes up to one step after its impression."""
     rng = np.random.default_rng(_SEED)
     impressions = max(1, round(events / (1 + _CLICKS_PER_IMPRESSION)))
@@ -40,7 +40,7 @@ def steps(events: int, per_step: int = 20_000) -> Iterator[Step]:
         last = first + per_step >= impressions
         clicks = np.concatenate([waiting, clicked if last else clicked[now]])
         waiting = clicked[~now]
-        yield Step(_impressions(rng, ids, campaigns), _clicks(rng, clicks))
+        yield DemoStep(_impressions(rng, ids, campaigns), _clicks(rng, clicks))
 
 
 def _impressions(rng: np.random.Generator, ids: np.ndarray, campaigns: np.ndarray) -> pa.Table:

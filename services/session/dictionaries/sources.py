@@ -34,7 +34,7 @@ def resources(context: Context) -> Resources:
     return Resources(
         url.get_secret_value() if url is not None else None,
         context.settings.data_dir,
-        lambda name: TopicContent(context, name),
+        lambda name: StreamContent(context, name),
     )
 
 
@@ -50,7 +50,7 @@ def used_streams(definition: Definition) -> list[str]:
 
 
 @dataclass(frozen=True)
-class TopicContent:
+class StreamContent:
     """The current rows of a stream, read from its topic whenever they are asked for: for a look now and then."""
 
     context: Context

@@ -16,8 +16,8 @@ from dictionaries.definition.definition import Definition
 from dictionaries.open import open_layout
 from enrichment.definitions import definition_of
 from services.commands import Command
+from services.session.commander import CommandAnswers
 from services.session.context import Context
-from services.session.dictionaries.commander import Answers
 from services.session.dictionaries.sources import check_source, columns_of, resources, used_streams
 from services.session.result import Done
 from sql.catalog import What
@@ -81,7 +81,9 @@ def reload(context: Context, statement: System) -> Done:
     return Done(f"reloaded {', '.join(names)}; {_workers(max(workers))} answered")
 
 
-def refresh(context: Context, name: str, keys: Sequence[Any] | None = None, prefix: str | None = None) -> Answers:
+def refresh(
+    context: Context, name: str, keys: Sequence[Any] | None = None, prefix: str | None = None
+) -> CommandAnswers:
     """Every worker forgets some keys, those that begin with ``prefix``, or all; the next lookup asks the source.
 
     Raises ServiceUnavailable where a worker did not answer or could not do it; it is safe to run again.
@@ -103,7 +105,7 @@ def _forget_shared(context: Context, definition: Definition, command: Command) -
             layout.invalidate(command.keys, command.prefix, token=command.id)
 
 
-def _unfinished(context: Context, name: str, answers: Answers) -> ServiceUnavailable:
+def _unfinished(context: Context, name: str, answers: CommandAnswers) -> ServiceUnavailable:
     said = [f"{answer.worker}: {answer.error}" for answer in answers.failed]
     if answers.silent:
         said.append(f"no answer within {context.settings.command_timeout_s:g} s: {', '.join(answers.silent)}")

@@ -11,7 +11,7 @@ import pyarrow as pa
 from broker import topics
 from broker.names import memo_topic
 from broker.reader import TopicReader
-from enrichment.enrichment import Enricher, Step
+from enrichment.enrichment import AnsweredBatch, Enricher
 from enrichment.memo import Memo
 from enrichment.memo_store import MemoStore, Update
 from joins.dataflow.lookup import Access, Lookup, LookupFlow
@@ -65,7 +65,7 @@ class PartitionAnswers:
             self._store.apply([(key, value) for key, value in updates if key is not None])
         self._store.apply((), max(start, end))
 
-    def step(self, records: pa.RecordBatch, now_ms: int) -> Step:
+    def step(self, records: pa.RecordBatch, now_ms: int) -> AnsweredBatch:
         self._answers.catch_up()
         return self._enricher.step(records, now_ms)
 

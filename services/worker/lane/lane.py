@@ -29,14 +29,14 @@ from typing import Protocol
 import pyarrow as pa
 from confluent_kafka import KafkaException
 
-from broker.group_member import Member
-from broker.transactional_writer import Waiting, is_fenced
+from broker.group_member import GroupMember
+from broker.transactional_writer import Backoff, is_fenced
 from changelog.dead_letter import dead_letters
 from changelog.decode import REJECTED
 from changelog.errors import Domain, DovetailError, InternalError, RecordRejected, RecordsGone, ServiceUnavailable
-from enrichment.enrichment import REJECTED_RECORDS, ROWS_IN, Step
+from enrichment.enrichment import REJECTED_RECORDS, ROWS_IN, AnsweredBatch
 from enrichment.memo_store import Update
-from services.worker.lane.runs import Record, Run, as_batch
+from services.worker.lane.fetches import Fetch, Record, as_batch
 from services.worker.lane.transactions import NotAMember, Place, Transactions, opened
 
 _LOG = logging.getLogger("dovetail.worker")
@@ -56,7 +56,7 @@ class Answering(Protocol):
         """Bring what is remembered up to what was committed, by whomever. Blocking."""
         ...
 
-    def step(self, records: pa.RecordBatch, now_ms: int) -> Step: ...
+    def step(self, records: pa.RecordBatch, now_ms: int) -> AnsweredBatch: ...
 
     def confirm(self, updates: Sequence[Update], memo_end: int | None) -> None:
         """All steps since the last call of this or ``discard`` are durable; the memo's topic holds theirs before
@@ -85,7 +85,7 @@ class LaneSettings:
 
 
 @dataclass(frozen=True)
-class Topics:
+class LaneTopics:
     """Where a lane writes; ``memo`` is "" where nothing is remembered."""
 
     output: str
@@ -93,7 +93,7 @@ class Topics:
     memo: str = ""
 
 
-class Closing(Exception):
+class LaneClosed(Exception):
     """The lane is to end, in the midst of waiting."""
 
 
@@ -103,8 +103,8 @@ class Lane:
     def __init__(
         self,
         place: Place,
-        member: Member,
-        topics: Topics,
+        member: GroupMember,
+        topics: LaneTopics,
         query: str,
         answering: Answering,
         settings: LaneSettings,
@@ -117,17 +117,17 @@ class Lane:
         self._answering = answering
         self._settings = settings
         self._failed = failed
-        self._queue: queue.SimpleQueue[Run] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Fetch] = queue.SimpleQueue()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._work, name=f"lane-{place.partition}", daemon=True)
         self._transactions: Transactions | None = None
         self._expected = 0
-        self._pending: deque[Run] = deque()
+        self._pending: deque[Fetch] = deque()
         self._written = 0
         self._records_written = 0
         self._committed_s = 0.0
         self._base = 0
-        self._waited: Waiting | None = None
+        self._waited: Backoff | None = None
         self._uncommitted: Counter[str] = Counter()
         self._failed_on_end = 0
         self._updates: list[Update] = []
@@ -153,7 +153,7 @@ class Lane:
     def has_room(self) -> bool:
         return self._queue.qsize() < self._settings.queued_runs and not self._closing.is_set()
 
-    def offer(self, run: Run) -> int | None:
+    def offer(self, run: Fetch) -> int | None:
         """Take a run; if it is not the next one, where the next one starts."""
         if run.start != self._expected:
             return self._expected
@@ -178,7 +178,7 @@ class Lane:
             while not self._closing.is_set():
                 self._turn(self._waiting())
             self._finish()
-        except (NotAMember, Closing) as reason:
+        except (NotAMember, LaneClosed) as reason:
             _LOG.info("%s: let go, %s", self._name, reason)
         except BaseException as failure:  # noqa: BLE001 - reported, and ends the query or the process
             self._failed(failure)
@@ -195,9 +195,9 @@ class Lane:
         self._transactions = None
         self._answering.close()
 
-    def _waiting(self) -> list[Run]:
+    def _waiting(self) -> list[Fetch]:
         """The runs that came, once there is one. Answered as one batch, they cost little more than one of them."""
-        runs: list[Run] = []
+        runs: list[Fetch] = []
         with suppress(queue.Empty):
             runs.append(self._queue.get(timeout=self._patience_s()))
             while sum(len(run.records) for run in runs) < self._settings.commit_records:
@@ -213,7 +213,7 @@ class Lane:
         """An answer after a pause is committed at once, those of a steady stream together."""
         return self._committed_s + self._settings.commit_interval_s
 
-    def _turn(self, runs: Iterable[Run]) -> None:
+    def _turn(self, runs: Iterable[Fetch]) -> None:
         self._pending.extend(run.after(self._base) for run in runs if run.end > self._base)
         try:
             self._write_pending()
@@ -229,7 +229,7 @@ class Lane:
             self._write_pending()
             self._commit()
         except KafkaException as failure:
-            raise Closing(f"uncommitted answers are left to the next owner: {failure.args[0].str()}") from failure
+            raise LaneClosed(f"uncommitted answers are left to the next owner: {failure.args[0].str()}") from failure
 
     # -- writing
 
@@ -258,7 +258,7 @@ class Lane:
             self._answer(records[:middle], whole=False)
             self._answer(records[middle:], whole=False)
 
-    def _attempts(self, records: Sequence[Record], whole: bool) -> tuple[Step | None, Exception | None]:
+    def _attempts(self, records: Sequence[Record], whole: bool) -> tuple[AnsweredBatch | None, Exception | None]:
         """The answer, or what is wrong with it. Waits for services; raises what ends the query."""
         batch = as_batch(self._place.partition, records)
         pause_s, started_s, left = _FIRST_PAUSE_S, time.monotonic(), _ATTEMPTS if whole else 1
@@ -276,10 +276,10 @@ class Lane:
             if whole:
                 self._commit_written()
             if self._closing.wait(pause_s):
-                raise Closing("it waited for a service")
+                raise LaneClosed("it waited for a service")
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
-    def _write_step(self, step: Step) -> None:
+    def _write_step(self, step: AnsweredBatch) -> None:
         transactions = self._begun()
         transactions.write(self._topics.output, step.messages.keys, step.messages.values)
         if step.updates:
@@ -347,10 +347,10 @@ class Lane:
     def _recover(self, failure: KafkaException) -> None:
         """Go on with a new producer, from the last commit: what the broker says it was."""
         _LOG.warning("%s: the transaction is begun again: %s", self._name, failure.args[0].str())
-        self._waited = self._waited or Waiting(self._place.target)
+        self._waited = self._waited or Backoff(self._place.target)
         self._waited.after(failure)
         if is_fenced(failure.args[0]) and self._closing.wait(_FIRST_PAUSE_S):
-            raise Closing("somebody else writes")
+            raise LaneClosed("somebody else writes")
         self._transactions = None
         self._answering.discard()
         self._updates = []
@@ -367,7 +367,7 @@ class Lane:
         return f'query "{self._query}", {self._place.topic}[{self._place.partition}]'
 
 
-def _checked(step: Step) -> Step:
+def _checked(step: AnsweredBatch) -> AnsweredBatch:
     largest = max(map(len, filter(None, step.messages.values)), default=0)
     if largest > _LARGEST_MESSAGE:
         raise RecordRejected(f"an answer to it takes {largest} bytes, and a message has at most {_LARGEST_MESSAGE}")

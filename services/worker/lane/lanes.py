@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from broker.group_member import Member
+from broker.group_member import GroupMember
+from services.worker.lane.fetches import Fetch
 from services.worker.lane.lane import Lane
-from services.worker.lane.runs import Run
 
 _OPENING = 16
 
@@ -17,7 +17,7 @@ _OPENING = 16
 class Lanes:
     """Open from an assignment to the next revocation. ``open`` and ``close`` block; they take turns."""
 
-    def __init__(self, lane: Callable[[int, Member], Lane]) -> None:
+    def __init__(self, lane: Callable[[int, GroupMember], Lane]) -> None:
         self._lane = lane
         self._lanes: dict[int, Lane] = {}
         self._turn = threading.Lock()
@@ -27,7 +27,7 @@ class Lanes:
         self._past: Counter[str] = Counter()
         self._reached: dict[int, int] = {}
 
-    def open(self, partitions: Collection[int], member: Member) -> Mapping[int, int]:
+    def open(self, partitions: Collection[int], member: GroupMember) -> Mapping[int, int]:
         """Lanes for ``partitions``; where each is to be read from. Lanes that were open are closed first."""
         with self._turn:
             self._close()
@@ -65,7 +65,7 @@ class Lanes:
         lane = self._lanes.get(partition)
         return lane is not None and lane.has_room
 
-    def offer(self, run: Run) -> int | None:
+    def offer(self, run: Fetch) -> int | None:
         """Give a run to its lane. Where its partition must be read from instead, if the run is not the next one."""
         lane = self._lanes.get(run.partition)
         return None if lane is None else lane.offer(run)

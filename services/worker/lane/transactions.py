@@ -15,8 +15,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
-from broker.producer_queue import Outbox, Outgoing
-from broker.transactional_writer import Target, Waiting, is_fenced, producer_settings
+from broker.producer_queue import Outgoing, ProducerQueue
+from broker.transactional_writer import Backoff, WriteTarget, is_fenced, producer_settings
 from changelog.errors import RecordsGone
 
 _FENCED_PAUSE_S = 0.05
@@ -31,7 +31,7 @@ class NotAMember(Exception):
 class Place:
     """An input partition of a query, and where a query without a committed offset starts in it."""
 
-    target: Target
+    target: WriteTarget
     topic: str
     partition: int
     start: int
@@ -53,7 +53,7 @@ class Transactions:
         self._remembered = False
         self._memo_end: int | None = None
         self._producer = Producer(producer_settings(place.target, place.partition))
-        self._outbox = Outbox(self._producer, self._call_s)
+        self._outbox = ProducerQueue(self._producer, self._call_s)
         self._producer.init_transactions(self._call_s)
         self.position = self._committed()
 
@@ -152,7 +152,7 @@ def opened(place: Place, metadata: bytes, given_up: Callable[[], bool]) -> Trans
 
     Raises ServiceUnavailable after the time, NotAMember once ``given_up``.
     """
-    waited = Waiting(place.target)
+    waited = Backoff(place.target)
     while True:
         if given_up():
             raise NotAMember("the partition was given up meanwhile")

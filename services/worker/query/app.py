@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import faust
 
+from services.worker.lane.fetches import FetchSchema
 from services.worker.lane.lanes import Lanes
-from services.worker.lane.runs import RunSchema
 from services.worker.query.transport import RunConsumer, RunTransport
 
 _QUEUED_RUNS = 8
@@ -51,7 +51,7 @@ def lookup_app(identity: str, brokers: str, topic: str, lanes: Lanes, data_dir: 
         stream_wait_empty=False,
     )
     app.transport = RunTransport(app.conf.broker_consumer, app, lanes)
-    runs = app.topic(topic, schema=RunSchema(), acks=False)
+    runs = app.topic(topic, schema=FetchSchema(), acks=False)
     # The argument of the same name is accepted and ignored.
     runs.maxsize = _QUEUED_RUNS
 

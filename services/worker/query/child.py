@@ -33,16 +33,15 @@ from broker import group_member as group
 from broker import topics
 from broker.names import memo_topic
 from broker.reader import read_topic
-from broker.topic_shapes import Topics as TopicAdmin
-from broker.topic_shapes import TopicShape, config_for
-from broker.transactional_writer import Target
+from broker.topic_shapes import TopicAdmin, TopicShape, config_for
+from broker.transactional_writer import WriteTarget
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from changelog.schema import Kind
 from joins.dataflow.ports import Ingest
 from services.settings import read_settings
 from services.worker.lane.answering import Answers
-from services.worker.lane.lane import Lane, Topics
+from services.worker.lane.lane import Lane, LaneTopics
 from services.worker.lane.lanes import Lanes
 from services.worker.lane.transactions import Place
 from services.worker.logs import configure_logs
@@ -106,8 +105,8 @@ class LookupQuery:
             identity=self.origin.identity,
             folder=folder,
         )
-        self._topics = Topics(self.query.topic, topic_of(name), memo_topic(name) if self._remembers else "")
-        self._target = Target(
+        self._topics = LaneTopics(self.query.topic, topic_of(name), memo_topic(name) if self._remembers else "")
+        self._target = WriteTarget(
             settings.brokers, self.origin.identity, "", settings.transaction_timeout_s, settings.broker_wait_s
         )
 
@@ -136,7 +135,7 @@ class LookupQuery:
         stream = stream_of(self.catalog, table)
         return read_topic(self._settings.brokers, stream.schema, stream.topic, self.origin.snapshots[table]).rows
 
-    def _lane(self, partition: int, member: group.Member) -> Lane:
+    def _lane(self, partition: int, member: group.GroupMember) -> Lane:
         place = Place(self._target, self.flow.scan.topic, partition, self.origin.starts.get(partition, 0))
         return Lane(
             place, member, self._topics, self.query.name, self._answers.of(partition), self._settings.lane, self.fail

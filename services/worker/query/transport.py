@@ -1,6 +1,6 @@
 """Faust's transport, changed in four ways.
 
-- What a fetch gives for a partition goes on as one event (``Run``), not as one per record.
+- What a fetch gives for a partition goes on as one event (``Fetch``), not as one per record.
 - Where a partition is read from is what its lane says, and a lane is open as long as the partition is assigned.
 - Records stay as aiokafka's parser gives them.
 - Faust commits no offset: lanes do, in the transactions that also hold the answers. So nothing is acknowledged either.
@@ -21,8 +21,8 @@ from aiokafka.errors import IllegalStateError  # type: ignore[import-untyped]
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
-from broker.group_member import Member
-from services.worker.lane.runs import Run
+from broker.group_member import GroupMember
+from services.worker.lane.fetches import Fetch
 
 _FETCH_WAIT_MS = 20
 """One long poll for a partition without records holds up all others of its broker."""
@@ -35,7 +35,7 @@ _PAUSE_S = 0.005
 class RunTaker(Protocol):
     """What stands behind the consumer: the lanes. ``open`` and ``close`` block."""
 
-    def open(self, partitions: Collection[int], member: Member) -> Mapping[int, int]:
+    def open(self, partitions: Collection[int], member: GroupMember) -> Mapping[int, int]:
         """Take these partitions on; where each is to be read from."""
         ...
 
@@ -81,7 +81,7 @@ class RunConsumer(driver.Consumer):
 
     # -- reading
 
-    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[TP, list[Run]]:
+    async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> Mapping[TP, list[Fetch]]:
         assigned = set(active_partitions or ()) & self._next.keys()
         wanted = {tp for tp in assigned if self._lanes.has_room(tp.partition)}
         if not wanted or self.app.rebalancing:
@@ -97,7 +97,7 @@ class RunConsumer(driver.Consumer):
         runs = ((tp, self._run(tp, fetched.get(tp, ()))) for tp in wanted)
         return {tp: [run] for tp, run in runs if run is not None}
 
-    def _run(self, tp: TP, records: Any) -> Run | None:
+    def _run(self, tp: TP, records: Any) -> Fetch | None:
         """What a fetch gave; None if it did not get any further."""
         start = self._next[tp]
         end = self._position(tp)
@@ -106,7 +106,7 @@ class RunConsumer(driver.Consumer):
         if end == start:
             return None
         self._next[tp] = end
-        return Run(tp.partition, start, end, records)
+        return Fetch(tp.partition, start, end, records)
 
     def _position(self, tp: TP) -> int | None:
         """Where the next fetch begins: behind marks of transactions, which are no records."""
@@ -114,7 +114,7 @@ class RunConsumer(driver.Consumer):
         state = assignment.state_value(tp) if assignment is not None else None
         return state.position if state is not None and state.has_valid_position else None
 
-    def _to_message(self, tp: TP, record: Run) -> ConsumerMessage:
+    def _to_message(self, tp: TP, record: Fetch) -> ConsumerMessage:
         last = record.records[-1] if record.records else None
         return ConsumerMessage(
             tp.topic,
@@ -157,7 +157,7 @@ class RunConsumer(driver.Consumer):
         assigned = {tp.partition: tp for tp in self.assignment()}
         self._next = {}
         coordinator = self._thread._ensure_consumer()._coordinator  # noqa: SLF001
-        member = Member(self.app.conf.id, coordinator.generation, coordinator.member_id)
+        member = GroupMember(self.app.conf.id, coordinator.generation, coordinator.member_id)
         loop = asyncio.get_running_loop()
         positions = await loop.run_in_executor(None, self._lanes.open, tuple(assigned), member)
         found = {assigned[partition]: offset for partition, offset in positions.items()}
@@ -168,7 +168,7 @@ class RunConsumer(driver.Consumer):
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
         await super().on_partitions_assigned(assigned, generation_id)
         if not assigned:
-            self._lanes.open((), Member(self.app.conf.id, generation_id, ""))
+            self._lanes.open((), GroupMember(self.app.conf.id, generation_id, ""))
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         self._next = {}

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from broker.topic_shapes import Topics, TopicShape
+from broker.topic_shapes import TopicAdmin, TopicShape
 from services.commands import COMMANDS, RESULTS
 
 _LOG = logging.getLogger("dovetail.worker")
@@ -29,7 +29,7 @@ class CommandReader:
     ) -> None:
         self._worker = worker
         self._execute = execute
-        topics = Topics(brokers, timeout_s)
+        topics = TopicAdmin(brokers, timeout_s)
         for topic in (COMMANDS, RESULTS):
             topics.create(topic, _SHAPE)
         self._consumer = Consumer(

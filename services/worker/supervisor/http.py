@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from services.stack.ports import choose_ports
 from services.worker.supervisor.process import Child
-from services.worker.supervisor.supervisor import Supervisor
+from services.worker.supervisor.supervisor import WorkerSupervisor
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ChildrenFigures(Collector):
 class HealthServer:
     """``/healthz``: the worker looks after its queries. ``/readyz``: and each has its partitions. ``/metrics``."""
 
-    def __init__(self, supervisor: Supervisor, healthy: Callable[[], bool], bind: str, port: int) -> None:
+    def __init__(self, supervisor: WorkerSupervisor, healthy: Callable[[], bool], bind: str, port: int) -> None:
         self._supervisor = supervisor
         self._healthy = healthy
         self._bind = bind

@@ -50,7 +50,7 @@ class Trouble:
     next_s: float
 
 
-class Supervisor:
+class WorkerSupervisor:
     """``look`` brings what runs nearer to what is wanted; to be called again and again."""
 
     def __init__(

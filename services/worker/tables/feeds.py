@@ -15,7 +15,7 @@ from broker import topics
 from broker.following import following
 from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
 from dictionaries.definition.definition import Definition
-from dictionaries.feed.feed import Changes, Fed, Feed, FeedDecoder, resumed
+from dictionaries.feed.feed import Fed, Feed, FeedDecoder, SourceChanges, resumed
 
 _LOG = logging.getLogger("dovetail.worker")
 _BATCH = 5_000
@@ -211,7 +211,7 @@ class _Complaints:
         self._reason = ""
         self._told_s = float("-inf")
 
-    def add(self, changes: Changes) -> None:
+    def add(self, changes: SourceChanges) -> None:
         self._count += changes.rejected
         self._reason = self._reason or changes.reason
 

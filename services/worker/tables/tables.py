@@ -17,7 +17,7 @@ from dictionaries.open import open_layout, open_source
 from dictionaries.resources import Resources
 from enrichment.definitions import definition_of
 from enrichment.rows_store import StoreLookup
-from joins.dataflow.lookup import Access, Key, Lookup, Rows, Target
+from joins.dataflow.lookup import Access, Key, Lookup, LookupTarget, Rows
 from services.worker.tables.feeds import FeedReader
 from services.worker.tables.followers import Followers
 from sql.catalog import Catalog
@@ -62,11 +62,11 @@ class Tables:
 
     def _lookup(self, access: Access) -> Lookup:
         match access.target:
-            case Target.STREAM:
+            case LookupTarget.STREAM:
                 return StoreLookup(self.followers.follower(access.table).store, access)
-            case Target.EXTERNAL:
+            case LookupTarget.EXTERNAL:
                 return self._external(access)
-            case Target.DICTIONARY:
+            case LookupTarget.DICTIONARY:
                 return self._dictionary(access)
 
     def _dictionary(self, access: Access) -> Lookup:

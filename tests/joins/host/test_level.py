@@ -13,7 +13,7 @@ import pytest
 import joins.host.level
 from changelog.changes import DELTA, Changes
 from changelog.schema import StreamSchema
-from joins.dataflow.graph import Bidirectional, Dataflow, Edge, Keyed, Node, Scan, Sink
+from joins.dataflow.graph import BidirectionalSpec, Dataflow, Edge, KeyedSpec, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.host.in_memory import LocalQuery
 from joins.inputs.watermarks import Mark
@@ -63,7 +63,7 @@ def dataflow(**options: bool) -> Dataflow:
     """Two append inputs with watermarks of 2 ms of delay into a join."""
     watermarks = [Watermark(name, 2, **options) for name in ("l.t", "r.t")]
     scans = tuple(
-        Scan(StreamSchema(name, ()), name, (), (), edge, watermarks[edge])
+        TopicScan(StreamSchema(name, ()), name, (), (), edge, watermarks[edge])
         for edge, name in enumerate(["left", "right"])
     )
     ports = [
@@ -72,7 +72,7 @@ def dataflow(**options: bool) -> Dataflow:
     ]
     return Dataflow(
         scans=scans,
-        nodes=(Node(1, Bidirectional(JoinKind.INNER, ports[0], ports[1]), (0, 1), (), 2),),
+        nodes=(OperatorNode(1, BidirectionalSpec(JoinKind.INNER, ports[0], ports[1]), (0, 1), (), 2),),
         edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ())),
         sink=Sink(2, tuple(BOTH.names), (), (), True, False),
     )
@@ -159,9 +159,9 @@ def test_marks_reach_operators_beyond_a_keyed_one(waiting: Waiting) -> None:
     """Users by their key, then the join: the watermark of the scan is that of both."""
     flat = dataflow()
     join = flat.nodes[0].operator
-    assert isinstance(join, Bidirectional)
+    assert isinstance(join, BidirectionalSpec)
     upserts = replace(join.right, ingest=Ingest.UPSERT, primary_key=("r.k",))
-    keyed = Node(1, Keyed(upserts), (1,), (), 3)
+    keyed = OperatorNode(1, KeyedSpec(upserts), (1,), (), 3)
     deep = replace(
         flat,
         nodes=(keyed, replace(flat.nodes[0], level=2, inputs=(0, 3))),

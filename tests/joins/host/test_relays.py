@@ -5,7 +5,19 @@ from __future__ import annotations
 import pyarrow as pa
 
 from changelog.schema import StreamSchema
-from joins.dataflow.graph import Aggregate, Aggregation, Band, Closing, Dataflow, Edge, Fold, Node, Range, Scan, Sink
+from joins.dataflow.graph import (
+    AggregateSpec,
+    Aggregation,
+    Band,
+    Closing,
+    Dataflow,
+    Edge,
+    Fold,
+    OperatorNode,
+    RangeSpec,
+    Sink,
+    TopicScan,
+)
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
 
@@ -44,16 +56,16 @@ def test_one_relay_feeds_the_next() -> None:
 
 def test_marks_are_told_to_the_levels_beyond_a_clock() -> None:
     """scans ─▶ join (1) ─▶ groups (2) ─▶ groups (3) ─▶ sink"""
-    join = Range(JoinKind.INNER, port(), port(), Band("t", "t", 0, 10))
+    join = RangeSpec(JoinKind.INNER, port(), port(), Band("t", "t", 0, 10))
     count = Aggregation("n", Fold.COUNT, "", pa.int64())
-    groups = Aggregate(port(), (count,), insertions=True, closing=Closing("t", 0), closed=True)
+    groups = AggregateSpec(port(), (count,), insertions=True, closing=Closing("t", 0), closed=True)
     levels = {LEFT: 1, RIGHT: 1, JOINED: 2, GROUPED: 3, LAST: 4}
     flow = Dataflow(
-        scans=tuple(Scan(StreamSchema("s", ()), "s", (), (), edge) for edge in (LEFT, RIGHT)),
+        scans=tuple(TopicScan(StreamSchema("s", ()), "s", (), (), edge) for edge in (LEFT, RIGHT)),
         nodes=(
-            Node(1, join, (LEFT, RIGHT), (), JOINED, clock=(0, -10)),
-            Node(2, groups, (JOINED,), (), GROUPED),
-            Node(3, groups, (GROUPED,), (), LAST),
+            OperatorNode(1, join, (LEFT, RIGHT), (), JOINED, clock=(0, -10)),
+            OperatorNode(2, groups, (JOINED,), (), GROUPED),
+            OperatorNode(3, groups, (GROUPED,), (), LAST),
         ),
         edges=tuple(Edge(edge, level, ("k",)) for edge, level in levels.items()),
         sink=Sink(LAST, ("k",), ("k",), ("k",), False, False),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import Keyed
+from joins.dataflow.graph import KeyedSpec
 from joins.dataflow.ports import Ingest, Port
 from joins.reference.rows import Record, Row, difference
 from tests.joins.alone import Alone
@@ -27,7 +27,7 @@ upserts = st.lists(
 
 
 def alone(first_stays: bool) -> Alone:
-    return Alone(Keyed(Port(SCHEMA, ("k",), Ingest.UPSERT, ("k",), version="rev", first_stays=first_stays)))
+    return Alone(KeyedSpec(Port(SCHEMA, ("k",), Ingest.UPSERT, ("k",), version="rev", first_stays=first_stays)))
 
 
 def taken(held: dict[object, Row], records: list[Record], first_stays: bool) -> None:

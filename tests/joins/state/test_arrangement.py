@@ -9,7 +9,7 @@ import pytest
 from changelog.changes import Changes
 from changelog.errors import StateLimitExceeded
 from changelog.hashing import row_hashes
-from joins.dataflow.graph import Bidirectional
+from joins.dataflow.graph import BidirectionalSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port
 from joins.host.exchange import cut
 from joins.state.arrangement import Arrangement
@@ -118,14 +118,14 @@ def test_an_exchange_loses_nothing_and_keeps_keys_together() -> None:
 
 def test_a_limit_on_buffered_bytes_aborts() -> None:
     sides = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)
-    hosted = Hosted(Bidirectional(JoinKind.INNER, *sides, max_buffered_bytes=4))
+    hosted = Hosted(BidirectionalSpec(JoinKind.INNER, *sides, max_buffered_bytes=4))
     with pytest.raises(StateLimitExceeded, match="join_max_buffered_bytes"):
         hosted.on_batch([((1, "a", 1), 1)], [])
 
 
 def test_unfounded_retractions_are_counted_and_left_out() -> None:
     sides = port(LEFT, Ingest.CHANGELOG), port(RIGHT, Ingest.CHANGELOG)
-    hosted = Hosted(Bidirectional(JoinKind.LEFT, *sides))
+    hosted = Hosted(BidirectionalSpec(JoinKind.LEFT, *sides))
     assert not hosted.on_batch([((1, "a", 1), -1)], [])
     assert hosted.query.counters["unfounded"] == 1
 
@@ -133,7 +133,7 @@ def test_unfounded_retractions_are_counted_and_left_out() -> None:
 def test_a_retraction_takes_a_row_that_differs_only_in_its_time() -> None:
     """The time (here ``v``) of a retraction is its own; the row held longest goes first."""
     left = Port(LEFT, ("l.k",), Ingest.CHANGELOG, identity=("l.k", "l.id"))
-    hosted = Hosted(Bidirectional(JoinKind.LEFT, left, port(RIGHT, Ingest.APPEND)))
+    hosted = Hosted(BidirectionalSpec(JoinKind.LEFT, left, port(RIGHT, Ingest.APPEND)))
     assert hosted.on_batch([((1, "a", 10), 1), ((1, "a", 11), 1)], [])
     gone = hosted.on_batch([((1, "a", 99), -1)], [])
     assert gone == {(1, "a", 10, None, None, None): -1}

@@ -11,7 +11,7 @@ from changelog.changes import Changes
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
 from spark_jobs.state import local_copy
-from spark_jobs.state.local_copy import LocalCopy, Version
+from spark_jobs.state.local_copy import LocalCopy, StateVersion
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.string())])
 
@@ -41,7 +41,7 @@ def store() -> RunStore:
     return store
 
 
-FIRST, SECOND, THIRD = (Version(number, f"token{number}") for number in (1, 2, 3))
+FIRST, SECOND, THIRD = (StateVersion(number, f"token{number}") for number in (1, 2, 3))
 
 
 def test_a_store_comes_back_as_it_was(tmp_path: Path, copy: LocalCopy, store: RunStore) -> None:
@@ -60,7 +60,7 @@ def test_a_store_comes_back_as_it_was(tmp_path: Path, copy: LocalCopy, store: Ru
 def test_another_attempt_at_the_same_version_is_a_miss(copy: LocalCopy, store: RunStore) -> None:
     copy.save(store, FIRST)
 
-    assert copy.load(Version(1, "another")) is None
+    assert copy.load(StateVersion(1, "another")) is None
 
 
 def test_a_run_is_written_once(tmp_path: Path, copy: LocalCopy) -> None:

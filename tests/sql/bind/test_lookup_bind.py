@@ -11,7 +11,7 @@ import pytest
 
 from changelog.changes import DELTA
 from changelog.errors import SqlError, UnknownName
-from joins.dataflow.lookup import LookupFlow, LookupStage, Target
+from joins.dataflow.lookup import LookupFlow, LookupStage, LookupTarget
 from joins.dataflow.ports import Ingest, JoinKind
 from sql.system_tables import DICTIONARIES
 from tests.sql.lookup_world import DDL, TEMPORAL
@@ -70,7 +70,7 @@ def stage_of(planner: Planner, query: str) -> LookupStage:
 )  # fmt: skip
 def test_what_serves(planner: Planner, query: str, target: str, by: tuple[str, ...], index: str) -> None:
     access = stage_of(planner, query).join.access
-    assert (access.target, access.by, access.index) == (Target(target), by, index)
+    assert (access.target, access.by, access.index) == (LookupTarget(target), by, index)
 
 
 def test_a_row_of_an_access_holds_the_declared_columns_in_order(planner: Planner) -> None:

@@ -8,7 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from changelog.errors import SqlError
-from joins.dataflow.graph import Asof, AsofOnce, Enrichment, Keyed, LatestOnce, Operator, Temporal
+from joins.dataflow.graph import (
+    AsofOnceSpec,
+    AsofSpec,
+    EnrichmentSpec,
+    KeyedSpec,
+    LatestSpec,
+    OperatorSpec,
+    TemporalSpec,
+)
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from sql.query_settings import Value
 from tests.sql.planner import Planner
@@ -39,7 +47,7 @@ def planner() -> Planner:
     return Planner.of(*DDL)
 
 
-def operators(planner: Planner, query: str, **settings: Value) -> list[Operator]:
+def operators(planner: Planner, query: str, **settings: Value) -> list[OperatorSpec]:
     flow = planner.plan(query, **settings).dataflow
     assert pickle.loads(pickle.dumps(flow)).edges == flow.edges
     return [node.operator for node in flow.nodes]
@@ -48,33 +56,37 @@ def operators(planner: Planner, query: str, **settings: Value) -> list[Operator]
 @pytest.mark.parametrize(
     ("query", "kind", "updating"),
     [
-        ("SELECT v, w FROM l ASOF JOIN r ON l.k = r.k AND l.at >= r.at", AsofOnce, False),
-        ("SELECT v, x FROM l ASOF JOIN m ON l.k = m.k AND l.v >= m.x", AsofOnce, False),
-        ("SELECT v, x FROM l ASOF JOIN log ON l.k = log.k AND l.v >= log.x", AsofOnce, False),
-        ("SELECT v, x FROM l ASOF JOIN (SELECT k, x FROM m WHERE x > 1) AS f ON l.k = f.k AND v >= x", AsofOnce, False),
-        ("SELECT v, w FROM l RIGHT ASOF JOIN r ON l.k = r.k AND l.at >= r.at", AsofOnce, False),
-        ("SELECT x, v FROM m ASOF JOIN l ON l.k = m.k AND m.x >= l.v", Asof, True),
-        ("SELECT y, z FROM t ASOF LEFT JOIN u ON t.k = u.k AND t.y > u.z", Asof, True),
-        ("SELECT v, y FROM l ASOF JOIN t ON t.k = l.k AND t.y > l.v", Asof, True),
-        ("SELECT b.p FROM bids AS b ASOF JOIN asks AS a ON a.s = b.s AND a.ts < b.ts", Asof, True),
-        ("SELECT v, w FROM l LATEST JOIN r USING (k)", LatestOnce, False),
-        ("SELECT v, w FROM l RIGHT LATEST JOIN r USING (k)", LatestOnce, False),
-        ("SELECT v, x FROM m FULL LATEST JOIN l USING (k)", LatestOnce, False),
-        ("SELECT v, y FROM l ASOF LATEST JOIN t USING (k)", LatestOnce, False),
-        ("SELECT v FROM l LEFT SEMI JOIN m USING (k)", Enrichment, False),
-        ("SELECT v FROM l LEFT ANTI JOIN r USING (k)", Enrichment, False),
-        ("SELECT w FROM l RIGHT ANTI JOIN r USING (k)", Enrichment, False),
+        ("SELECT v, w FROM l ASOF JOIN r ON l.k = r.k AND l.at >= r.at", AsofOnceSpec, False),
+        ("SELECT v, x FROM l ASOF JOIN m ON l.k = m.k AND l.v >= m.x", AsofOnceSpec, False),
+        ("SELECT v, x FROM l ASOF JOIN log ON l.k = log.k AND l.v >= log.x", AsofOnceSpec, False),
+        (
+            "SELECT v, x FROM l ASOF JOIN (SELECT k, x FROM m WHERE x > 1) AS f ON l.k = f.k AND v >= x",
+            AsofOnceSpec,
+            False,
+        ),
+        ("SELECT v, w FROM l RIGHT ASOF JOIN r ON l.k = r.k AND l.at >= r.at", AsofOnceSpec, False),
+        ("SELECT x, v FROM m ASOF JOIN l ON l.k = m.k AND m.x >= l.v", AsofSpec, True),
+        ("SELECT y, z FROM t ASOF LEFT JOIN u ON t.k = u.k AND t.y > u.z", AsofSpec, True),
+        ("SELECT v, y FROM l ASOF JOIN t ON t.k = l.k AND t.y > l.v", AsofSpec, True),
+        ("SELECT b.p FROM bids AS b ASOF JOIN asks AS a ON a.s = b.s AND a.ts < b.ts", AsofSpec, True),
+        ("SELECT v, w FROM l LATEST JOIN r USING (k)", LatestSpec, False),
+        ("SELECT v, w FROM l RIGHT LATEST JOIN r USING (k)", LatestSpec, False),
+        ("SELECT v, x FROM m FULL LATEST JOIN l USING (k)", LatestSpec, False),
+        ("SELECT v, y FROM l ASOF LATEST JOIN t USING (k)", LatestSpec, False),
+        ("SELECT v FROM l LEFT SEMI JOIN m USING (k)", EnrichmentSpec, False),
+        ("SELECT v FROM l LEFT ANTI JOIN r USING (k)", EnrichmentSpec, False),
+        ("SELECT w FROM l RIGHT ANTI JOIN r USING (k)", EnrichmentSpec, False),
         (
             (
                 "SELECT b.p, r.rate FROM bids AS b JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r ON r.cur = 'EUR' "
                 "AND cast(b.s AS varchar) = r.cur AND b.p = r.per"
             ),
-            Temporal,
+            TemporalSpec,
             False,
         ),
     ],
 )
-def test_the_operator(planner: Planner, query: str, kind: type[Operator], updating: bool) -> None:
+def test_the_operator(planner: Planner, query: str, kind: type[OperatorSpec], updating: bool) -> None:
     plan = planner.plan(query)
     assert isinstance(operators(planner, query)[-1], kind)
     assert plan.updating == updating
@@ -82,7 +94,7 @@ def test_the_operator(planner: Planner, query: str, kind: type[Operator], updati
 
 def test_right_is_left_with_the_sides_turned(planner: Planner) -> None:
     (operator,) = operators(planner, "SELECT v, w FROM l RIGHT ASOF JOIN r ON l.k = r.k AND l.at >= r.at")
-    assert isinstance(operator, AsofOnce)
+    assert isinstance(operator, AsofOnceSpec)
     assert (operator.kind, operator.left_time, operator.comparison, operator.right_time) == (
         JoinKind.LEFT,
         "r.at",
@@ -94,7 +106,7 @@ def test_right_is_left_with_the_sides_turned(planner: Planner) -> None:
 def test_a_keyed_right_side_of_a_one_shot_asof_join_gives_versions(planner: Planner) -> None:
     plan = planner.plan("SELECT v, x FROM l ASOF JOIN m ON l.k = m.k AND l.v >= m.x SETTINGS keep_versions = 7")
     (node,) = plan.dataflow.nodes
-    assert isinstance(node.operator, AsofOnce)
+    assert isinstance(node.operator, AsofOnceSpec)
     assert (node.operator.keep_versions, node.operator.right.ingest) == (7, Ingest.APPEND)
     assert plan.dataflow.scans[1].stream.primary_key == ("k",)
 
@@ -102,7 +114,7 @@ def test_a_keyed_right_side_of_a_one_shot_asof_join_gives_versions(planner: Plan
 def test_ties_of_the_updating_asof_join_go_by_the_key_of_the_right_side(planner: Planner) -> None:
     def ties(query: str) -> tuple[tuple[str, ...], bool]:
         operator = operators(planner, query)[-1]
-        assert isinstance(operator, Asof)
+        assert isinstance(operator, AsofSpec)
         return operator.ties, operator.right.ties_by_arrival
 
     assert ties("SELECT u.z FROM u ASOF JOIN t ON t.g = u.k AND t.y > u.z") == (("t.k",), False)
@@ -132,13 +144,13 @@ def test_the_left_key_is_the_key_of_the_answers(planner: Planner) -> None:
 def test_a_range_beside_the_inequality_is_a_tolerance(planner: Planner, condition: str, tolerance: int | None) -> None:
     query = f"SELECT b.p FROM bids AS b ASOF JOIN asks AS a ON a.s = b.s AND {condition}"
     operator = operators(planner, query)[-1]
-    assert isinstance(operator, Asof)
+    assert isinstance(operator, AsofSpec)
     assert operator.tolerance == tolerance
 
 
 def test_watermarks_reach_the_ports_of_append_only_tables(planner: Planner) -> None:
     (operator,) = operators(planner, "SELECT b.p FROM bids AS b ASOF JOIN asks AS a ON a.s = b.s AND a.ts < b.ts")
-    assert isinstance(operator, Asof)
+    assert isinstance(operator, AsofSpec)
     assert (_delay(operator.left), _delay(operator.right)) == (1_000, 2_000)
 
 
@@ -153,8 +165,8 @@ def test_a_temporal_join_waits_for_the_watermarks_of_both_sides(planner: Planner
     )
     flow = planner.plan(query).dataflow
     keyed, temporal = (node.operator for node in flow.nodes)
-    assert isinstance(keyed, Keyed)
-    assert isinstance(temporal, Temporal)
+    assert isinstance(keyed, KeyedSpec)
+    assert isinstance(temporal, TemporalSpec)
     assert keyed.port.watermark == Watermark("d.at", 5_000)
     assert temporal.left.watermark == Watermark("d.at", 5_000, drops_late=False)
     assert temporal.right.watermark == Watermark("r.since", 10_000)
@@ -171,8 +183,8 @@ def test_a_temporal_join_waits_for_the_watermarks_of_both_sides(planner: Planner
 def test_lag_behind_gives_the_right_side_a_watermark_that_drops_nothing(planner: Planner) -> None:
     query = "SELECT v, x FROM l LEFT JOIN m ON l.k = m.g AND lag_behind(20ms, l.at, m._tp_time)"
     keyed, enrichment = operators(planner, query)
-    assert isinstance(keyed, Keyed)
-    assert isinstance(enrichment, Enrichment)
+    assert isinstance(keyed, KeyedSpec)
+    assert isinstance(enrichment, EnrichmentSpec)
     assert enrichment.alignment is not None
     assert (enrichment.alignment.left_time, enrichment.alignment.lag_ms) == ("l.at", 20)
     assert enrichment.left.watermark is None
@@ -182,29 +194,29 @@ def test_lag_behind_gives_the_right_side_a_watermark_that_drops_nothing(planner:
 def test_a_silent_right_side_stands_where_the_left_one_does(planner: Planner) -> None:
     query = "SELECT v, w FROM l LATEST JOIN r ON l.k = r.k AND lag_behind(2s, r.at, l.at)"
     (operator,) = operators(planner, query, join_quiesce_threshold_ms=500)
-    assert isinstance(operator, LatestOnce)
+    assert isinstance(operator, LatestSpec)
     assert operator.left.watermark == Watermark("l.at", -2_000, drops_late=False)
     assert operator.right.watermark == Watermark("r.at", 0, 500, drops_late=False)
 
 
 def test_changes_of_a_keyed_level_tell_latest_when_they_came(planner: Planner) -> None:
     keyed, latest = operators(planner, "SELECT v, x FROM l LATEST JOIN m ON l.k = m.g")
-    assert isinstance(keyed, Keyed)
+    assert isinstance(keyed, KeyedSpec)
     assert keyed.port.ties_by_arrival
-    assert isinstance(latest, LatestOnce)
+    assert isinstance(latest, LatestSpec)
     assert latest.right.ingest == Ingest.CHANGES
 
 
 def test_a_version_column_decides_before_any_condition(planner: Planner) -> None:
     (keyed,) = operators(planner, "SELECT g FROM versioned WHERE g > 1")
-    assert isinstance(keyed, Keyed)
+    assert isinstance(keyed, KeyedSpec)
     assert (keyed.port.version, keyed.port.first_stays) == ("versioned.rev", False)
     (fused,) = operators(planner, "SELECT v, g FROM l JOIN versioned AS s ON l.k = s.k")
-    assert isinstance(fused, Enrichment)
+    assert isinstance(fused, EnrichmentSpec)
     assert (fused.right.ingest, fused.right.version) == (Ingest.UPSERT, "s.rev")
     (looked_up,) = operators(planner, "SELECT v, g FROM l JOIN versioned AS s ON l.k = s.k "
                                       "SETTINGS join_algorithm = 'direct, hash'")  # fmt: skip
-    assert isinstance(looked_up, Enrichment)
+    assert isinstance(looked_up, EnrichmentSpec)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 
 from changelog.changes import DELTA
 from changelog.errors import SqlError, UnknownName, Unsupported
-from joins.dataflow.graph import Band, Range
+from joins.dataflow.graph import Band, RangeSpec
 from sql.plan.nodes import Join, Window
 from sql.plan.properties import walk
-from sql.transforms.windows import Windows
+from sql.transforms.windows import WindowStep
 from tests.sql.world import World
 
 DDL = (
@@ -58,7 +58,7 @@ def the_join(world: World, query: str, **settings: str) -> Join:
 @pytest.mark.parametrize("unit", ["ms", "us"])
 def test_the_windows_of_a_time(size: int, slide: int, time: int | None, starts: list[int], unit: str) -> None:
     kind = pa.timestamp(unit, "UTC")
-    windows = pickle.loads(pickle.dumps(Windows("t", size, slide, "s", "e")))
+    windows = pickle.loads(pickle.dumps(WindowStep("t", size, slide, "s", "e")))
     per_ms = {"ms": 1, "us": 1_000}[unit]
     times = pa.array([None if time is None else time * per_ms], kind)
     rows = windows(pa.table({"t": times, "n": [7], DELTA: pa.array([-1], pa.int32())}))
@@ -161,7 +161,7 @@ def test_windows_of_streams(world: World) -> None:
     same = "x.k = y.k AND x.window_start = y.window_start"
     query = f"SELECT x.k FROM tumble(l, 10s) AS x JOIN tumble(r, t, 10s) AS y ON {same}"
     (node,) = world.plan(query).dataflow.nodes
-    assert isinstance(node.operator, Range)
+    assert isinstance(node.operator, RangeSpec)
     assert [port.watermark is not None for port in (node.operator.left, node.operator.right)] == [True, True]
     delays = [scan.watermark.delay_ms for scan in world.plan(query).dataflow.scans if scan.watermark is not None]
     assert delays == [10_000, 10_000]

@@ -10,7 +10,7 @@ from sqlalchemy.schema import CreateTable
 
 from changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
 from sql.catalog import Actual, Catalog, Desired, Query, What
-from sql.catalog.records import Definition
+from sql.catalog.records import RelationDefinition
 from sql.catalog.tables import METADATA
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream, Drop
@@ -23,9 +23,9 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
     opened.close()
 
 
-def definition(text: str) -> Definition:
+def definition(text: str) -> RelationDefinition:
     statement = parse_one(text)
-    assert isinstance(statement, Definition)
+    assert isinstance(statement, RelationDefinition)
     return statement
 
 

@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from joins.dataflow.graph import AsofOnce, Bidirectional, Enrichment, Keyed
+from joins.dataflow.graph import AsofOnceSpec, BidirectionalSpec, EnrichmentSpec, KeyedSpec
 from joins.dataflow.ports import Ingest
 from tests.sql.world import Row, World
 
@@ -120,9 +120,9 @@ def test_a_dataflow_pickles() -> None:
 def test_an_upsert_stream_is_fused_where_its_primary_key_holds_the_join_key() -> None:
     flow = World.of(*DDL).plan("SELECT v, w FROM a JOIN b ON a.k = b.k").dataflow
     kinds = [(type(node.operator), node.level) for node in flow.nodes]
-    assert kinds == [(Keyed, 1), (Bidirectional, 2)]
+    assert kinds == [(KeyedSpec, 1), (BidirectionalSpec, 2)]
     join = flow.nodes[1].operator
-    assert isinstance(join, Bidirectional)
+    assert isinstance(join, BidirectionalSpec)
     assert (join.left.ingest, join.left.primary_key) == (Ingest.UPSERT, ("a.k", "a.m"))
     assert join.right.ingest == Ingest.CHANGES
 
@@ -131,14 +131,14 @@ def test_append_with_keyed_is_an_enrichment_whichever_side_is_written_first() ->
     world = World.of(*DDL)
     for query in ("SELECT n, v FROM s LEFT JOIN a ON s.m = a.m", "SELECT n, v FROM a RIGHT JOIN s ON s.m = a.m"):
         (node,) = world.plan(query).dataflow.nodes
-        assert isinstance(node.operator, Enrichment)
+        assert isinstance(node.operator, EnrichmentSpec)
         assert node.operator.left.keys == ("s.m",)
 
 
 def test_asof_keeps_versions_and_breaks_ties_by_arrival() -> None:
     query = "SELECT s.n, b.w FROM s ASOF JOIN b ON s.k = b.k AND s.n >= b.m SETTINGS keep_versions = 5"
     (node,) = World.of(*DDL).plan(query).dataflow.nodes
-    assert isinstance(node.operator, AsofOnce)
+    assert isinstance(node.operator, AsofOnceSpec)
     assert (node.operator.left_time, node.operator.comparison, node.operator.right_time) == ("s.n", ">=", "b.m")
     assert node.operator.keep_versions == 5
     assert node.operator.right.ties_by_arrival
@@ -157,7 +157,7 @@ def test_a_watermark_goes_with_the_append_port_that_it_is_declared_for() -> None
         "CREATE TABLE r (id int, w int) APPEND ONLY",
     )
     (node,) = world.plan("SELECT l.id, w FROM l JOIN r ON l.id = r.id").dataflow.nodes
-    assert isinstance(node.operator, Bidirectional)
+    assert isinstance(node.operator, BidirectionalSpec)
     assert node.operator.left.watermark is not None
     assert (node.operator.left.watermark.column, node.operator.left.watermark.delay_ms) == ("l.ts", 5000)
     assert node.operator.right.watermark is None

@@ -12,7 +12,7 @@ import pytest
 from changelog.changes import DELTA
 from changelog.decode import Decoder
 from changelog.schema import ARRIVAL
-from joins.dataflow.graph import Scan
+from joins.dataflow.graph import TopicScan
 from joins.host.in_memory import LocalQuery
 from joins.inputs.watermarks import Mark
 from tests.conformance.case import Wait
@@ -243,6 +243,6 @@ def test_a_silent_right_side_holds_nothing_back() -> None:
     assert found.select(["n", "x"]).to_pylist() == [{"n": 1, "x": None}]
 
 
-def _decoded(scan: Scan, row: dict[str, object]) -> pa.Table:
+def _decoded(scan: TopicScan, row: dict[str, object]) -> pa.Table:
     schema = Decoder(scan.stream, scan.columns).decode(RECORDS.empty_table()).rows.schema
     return pa.Table.from_pylist([{**row, ARRIVAL: 0, DELTA: 1}], schema=schema)

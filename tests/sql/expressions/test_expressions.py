@@ -16,7 +16,7 @@ from sql.expressions.evaluate import Condition, RowMap, columns_of, common_type,
 from sql.expressions.functions import to_duckdb
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import Select
-from sql.transforms.static_join import StaticJoin, default_of
+from sql.transforms.static_join import StaticJoinStep, default_of
 from tests.sql.world import World
 
 ROWS = pa.table(
@@ -66,8 +66,8 @@ def test_a_condition_takes_null_for_false_and_pickles() -> None:
     assert condition(ROWS).tolist() == [False, True, False, True]
 
 
-def _static(**changes: Any) -> StaticJoin:
-    step = StaticJoin(
+def _static(**changes: Any) -> StaticJoinStep:
+    step = StaticJoinStep(
         relations=("d",),
         sql='SELECT "a" AS "d.a", "v" AS "d.v" FROM "d"',
         schema=pa.schema([("d.a", pa.int64()), ("d.v", pa.string())]),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from changelog.errors import SqlError, Unsupported
-from joins.dataflow.graph import Band, Range
+from joins.dataflow.graph import Band, RangeSpec
 from joins.dataflow.ports import Watermark
 from sql.plan.explain import line
 from sql.plan.nodes import Join, Scan
@@ -71,7 +71,7 @@ def test_ranges_of_streams(world: World, condition: str, band: Band, delay_ms: i
     """Whole numbers need not grow: without ``watermark_delay`` there is no watermark over them."""
     plan = world.plan(streams(condition))
     (node,) = plan.dataflow.nodes
-    assert isinstance(node.operator, Range)
+    assert isinstance(node.operator, RangeSpec)
     assert node.operator.band == band
     assert node.operator.condition is None
     for scan, port in zip(plan.dataflow.scans, (node.operator.left, node.operator.right), strict=True):
@@ -124,7 +124,7 @@ def test_the_rows_of_a_view_come_in_no_order_of_time(world: World) -> None:
     told = world.plan(query, watermark_delay="1m").dataflow
     assert [scan.watermark is None for scan in told.scans] == [False, False]
     (node,) = told.nodes
-    assert isinstance(node.operator, Range)
+    assert isinstance(node.operator, RangeSpec)
     assert node.operator.left.watermark is not None
 
 
@@ -162,7 +162,7 @@ def test_a_constant_on_the_way_shifts_the_watermark(world: World) -> None:
     )
     assert the_join(world, query).band == Band("x.late", "b.ts", 0, 60 * SECOND, left_shift=3_000)
     (node,) = world.plan(query).dataflow.nodes
-    assert isinstance(node.operator, Range)
+    assert isinstance(node.operator, RangeSpec)
     assert node.operator.left.watermark is not None
     assert node.operator.left.watermark.column == "a.ts"
 

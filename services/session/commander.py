@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer, TopicPartition
 
-from broker.topic_shapes import Topics, TopicShape
+from broker.topic_shapes import TopicAdmin, TopicShape
 from broker.topic_writer import TopicWriter
 from services.commands import COMMANDS, RESULTS, Answer, Command
 
@@ -20,7 +20,7 @@ _POLL_S = 0.1
 
 
 @dataclass(frozen=True)
-class Answers:
+class CommandAnswers:
     """All answers to a command, and the workers that were expected to answer and did not in time."""
 
     given: tuple[Answer, ...]
@@ -34,13 +34,13 @@ class Answers:
 class Commander:
     """Gives commands and waits for the answers."""
 
-    def __init__(self, brokers: str, topics: Topics, writer: TopicWriter, timeout_s: float) -> None:
+    def __init__(self, brokers: str, topics: TopicAdmin, writer: TopicWriter, timeout_s: float) -> None:
         self._brokers = brokers
         self._topics = topics
         self._writer = writer
         self._timeout_s = timeout_s
 
-    def give(self, command: Command, workers: Callable[[], Collection[str]]) -> Answers:
+    def give(self, command: Command, workers: Callable[[], Collection[str]]) -> CommandAnswers:
         """Send ``command``; return when every one of ``workers`` has answered, or after the time.
 
         ``workers`` is asked again while it waits: one that has gone meanwhile is not waited for. Raises
@@ -57,7 +57,7 @@ class Commander:
                 for answer in results(command.id):
                     given[answer.worker] = answer
                 expected &= {*workers(), *given}
-        return Answers(tuple(given[name] for name in sorted(given)), tuple(sorted(expected - given.keys())))
+        return CommandAnswers(tuple(given[name] for name in sorted(given)), tuple(sorted(expected - given.keys())))
 
     @contextmanager
     def _results(self) -> Iterator[Callable[[str], list[Answer]]]:

@@ -37,7 +37,7 @@ class Record(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Fetch:
     """The records of ``partition`` from ``start`` up to ``end``, where the next run starts.
 
     There may be fewer records than offsets, even none: the others are marks of transactions, or were taken back.
@@ -48,11 +48,11 @@ class Run:
     end: int
     records: Sequence[Record]
 
-    def after(self, offset: int) -> Run:
+    def after(self, offset: int) -> Fetch:
         """What of it is not before ``offset``."""
         if offset <= self.start:
             return self
-        return Run(self.partition, offset, self.end, [record for record in self.records if record.offset >= offset])
+        return Fetch(self.partition, offset, self.end, [record for record in self.records if record.offset >= offset])
 
 
 def as_batch(partition: int, records: Sequence[Record]) -> pa.RecordBatch:
@@ -67,7 +67,7 @@ def as_batch(partition: int, records: Sequence[Record]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
 
 
-class RunSchema(faust.Schema[Any, Any]):
+class FetchSchema(faust.Schema[Any, Any]):
     """Gives a run on as it is: records are decoded in the lane, all at once."""
 
     def compile(
