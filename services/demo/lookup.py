@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
-from services.cli.dictionary import upright
+from services.cli.dictionary_commands import upright
 from services.cli.show import Screen
 from services.demo.clickthrough import answered
 from services.session import Rows, Session
