@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 # The name of the stamp changes with what it stands for, so a new lock is a new set-up.
 STAMP := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml services/jars.lock | cksum | cut -d' ' -f1)
 CASES ?= tests/cases
+# Most of a test with services is waiting. A file stays in one process, and each process has a broker and a Spark of its own.
+PROCESSES ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help setup up down demo test unit lint check format conformance bench-bounded bench-join bench-lookup golden lock clean
@@ -34,11 +37,11 @@ down: setup ## stop what `make up` started
 demo: setup ## two examples through real Kafka and Spark, start to end; leaves nothing running
 	@$(BIN)/dovetail demo
 
-test: setup ## all tests, those with Kafka and Spark included
-	@$(BIN)/python -m pytest
+test: setup ## all tests, those with Kafka and Spark included; PROCESSES=4 on four cores
+	@$(PYTEST)
 
 unit: setup ## the tests that start no service
-	@$(BIN)/python -m pytest -m "not services"
+	@$(PYTEST) -m "not services"
 
 lint: setup ## lint, formatting and types
 	@$(BIN)/ruff check .

@@ -269,9 +269,8 @@ def memory(made: World) -> None:
 
 def resident(query: str) -> int:
     """The resident bytes of the child that runs ``query``."""
-    for process in psutil.process_iter(["cmdline", "memory_info"]):
-        command = process.info["cmdline"] or []
-        if "services.worker.query.child" in command and query in command:
+    for process in psutil.process_iter(["name", "memory_info"]):
+        if process.info["name"] == query:
             return int(process.info["memory_info"].rss)
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -15,9 +16,18 @@ from services.stack import Stack, temporary_stack
 from spark_jobs.runner.spark_session import start_session
 from tests.paths import GOLDEN
 
+TAKE_MINUTES = ("test_services.py", "test_kill.py")
+# The optimising compiler of Java takes more from runs of minutes than it gives back. Java reads this variable.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="rewrite the golden files instead of comparing with them")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take minutes come first: of several processes, none is left alone with one of them at the end."""
+    items.sort(key=lambda item: item.path.name not in TAKE_MINUTES)
 
 
 @pytest.fixture

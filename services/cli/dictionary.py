@@ -1,26 +1,14 @@
 """``dovetail dictionary``: what dictionaries there are, how they do, and their refresh."""
 
+# ruff: noqa: PLC0415 - a command imports what it needs when it is run
+
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Annotated
 
-import pyarrow as pa
 import typer
 
-from changelog.errors import SqlError
-from enrichment.definitions import definition_of
-from services.cli.cells import texts
-from services.cli.failures import told
-from services.cli.run import show_result
-from services.cli.show import Format, Screen
-from services.session import Session
-from services.session.dictionaries.sources import check_source
-from services.session.dictionaries.statements import dictionary, keys_of, refresh
-from services.session.dictionaries.statistics import statistics
-from services.settings import read_settings
-from sql.syntax.statements import Describe, Drop, Show, ShowCreate
+from services.cli.row_format import Format
 
 app = typer.Typer(
     help="Dictionaries: tables elsewhere, looked up by key.",
@@ -33,30 +21,20 @@ Name = Annotated[str, typer.Argument(help="A dictionary.")]
 Output = Annotated[Format, typer.Option("--output", "-o", help="How rows are written.")]
 
 
-@contextmanager
-def _session(screen: Screen) -> Iterator[Session]:
-    with told(screen), Session.open(read_settings(), say=screen.note) as session:
-        yield session
-
-
 @app.command("list", epilog="Example: `dovetail dictionary list`")
 def list_dictionaries(output: Output = Format.TABLE) -> None:
     """List the dictionaries."""
-    screen = Screen(output)
-    with _session(screen) as session:
-        show_result(screen, session.execute(Show("dictionaries")))
+    from services.cli import dictionary_commands
+
+    dictionary_commands.list_dictionaries(output)
 
 
 @app.command(epilog="Example: `dovetail dictionary show products`")
 def show(name: Name, output: Output = Format.TABLE) -> None:
     """Show the definition, without passwords, and the columns; ask the source whether it answers."""
-    screen = Screen(output)
-    with _session(screen) as session:
-        definition = dictionary(session.context, name)
-        show_result(screen, session.execute(ShowCreate(name)))
-        show_result(screen, session.execute(Describe(name)))
-        check_source(session.context, definition_of(definition))
-        screen.note("the source answers, and has the columns", style="green")
+    from services.cli import dictionary_commands
+
+    dictionary_commands.show(name, output)
 
 
 @app.command(epilog="Examples: `dovetail dictionary stats`, `dovetail dictionary stats products -o json`")
@@ -65,12 +43,9 @@ def stats(
     output: Output = Format.TABLE,
 ) -> None:
     """Show the figures of all workers together: hits of each tier, load times, errors."""
-    screen = Screen(output)
-    with _session(screen) as session:
-        if name is not None:
-            dictionary(session.context, name)
-        rows = statistics(session.context, name)
-        screen.rows(upright(rows) if output is Format.TABLE and rows.num_rows else rows)
+    from services.cli import dictionary_commands
+
+    dictionary_commands.stats(name, output)
 
 
 @app.command(
@@ -88,16 +63,9 @@ def refresh_rows(
     everything: Annotated[bool, typer.Option("--all", help="All keys; the same as no option.")] = False,
 ) -> None:
     """Let every worker ask the source again. Exit code 1 if a worker does not answer; it is safe to repeat."""
-    screen = Screen()
-    with _session(screen) as session:
-        if sum((bool(key), prefix is not None, everything)) > 1:
-            raise SqlError("a refresh is of keys, of a prefix or of all", fix="give --key, --prefix or --all alone")
-        definition = definition_of(dictionary(session.context, name))
-        keys = keys_of(definition, key) if key else None
-        answers = refresh(session.context, name, keys, prefix)
-        for answer in answers.given:
-            screen.note(f"{answer.worker}: {figures(answer.detail)}")
-        screen.note(f"refreshed {name}, {len(answers.given)} workers answered", style="green")
+    from services.cli import dictionary_commands
+
+    dictionary_commands.refresh_rows(name, key or (), prefix, everything=everything)
 
 
 @app.command(epilog="Example: `dovetail dictionary drop products`")
@@ -106,18 +74,6 @@ def drop(
     cascade: Annotated[bool, typer.Option(help="Drop the views that use it, too.")] = False,
 ) -> None:
     """Drop a dictionary. Its source is not touched."""
-    screen = Screen()
-    with _session(screen) as session:
-        show_result(screen, session.execute(Drop("dictionary", name, cascade=cascade)))
+    from services.cli import dictionary_commands
 
-
-def figures(detail: Mapping[str, object]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in detail.items()) or "done"
-
-
-def upright(rows: pa.Table) -> pa.Table:
-    """A row as a column: what is too wide for a screen is read from top to bottom."""
-    lines = texts(rows)
-    names = [line[0] for line in lines]
-    columns = [pa.array(rows.column_names[1:]), *(pa.array(line[1:], pa.string()) for line in lines)]
-    return pa.table(columns, names=["figure", *names])
+    dictionary_commands.drop(name, cascade=cascade)

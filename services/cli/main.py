@@ -1,27 +1,20 @@
-"""``dovetail``: the stack, the console, scripts, topics and views, from the command line."""
+"""``dovetail``: the stack, the console, scripts, topics and views, from the command line.
+
+What a command needs is imported when it is run: ``--help``, completion and a typing error wait for nothing but this.
+"""
+
+# ruff: noqa: PLC0415 - a command imports what it needs when it is run
 
 from __future__ import annotations
 
-import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from services.cli import dictionary
-from services.cli.console import Console
-from services.cli.demo import demonstration
-from services.cli.failures import FAILED, told
-from services.cli.run import run_script
-from services.cli.show import Format, Screen, rows_text
-from services.cli.tail import tail_rows
-from services.cli.worker import work
-from services.session import Session
-from services.settings import Settings, read_settings
-from services.stack import Stack
-from services.stack.components import COMPONENT_NAMES, component
-from services.stack.state import Phase
+from services.cli.demo import EVENTS
+from services.cli.row_format import Format
 
 app = typer.Typer(
     name="dovetail",
@@ -37,49 +30,30 @@ Output = Annotated[Format, typer.Option("--output", "-o", help="How rows are wri
 UntilIdle = Annotated[bool, typer.Option("--until-idle", help="End a streaming SELECT when its input is answered.")]
 
 
-def _settings() -> Settings:
-    return read_settings()
-
-
-def _session(screen: Screen) -> Session:
-    return Session.open(_settings(), say=screen.note)
-
-
 @app.command(epilog="Examples: `dovetail up`, `dovetail up --without redis`")
 def up(
     without: Annotated[list[str] | None, typer.Option(help="A component to leave out; may be given again.")] = None,
 ) -> None:
     """Start the local stack: Kafka, Redis, the Spark runner and a lookup worker. What runs already is left alone."""
-    screen = Screen()
-    with told(screen):
-        stack = Stack(_settings())
-        left_out = {component(name).name for name in without or ()}
-        stack.up([name for name in COMPONENT_NAMES if name not in left_out], on_progress=screen.note)
-        brokers = stack.connected_settings().brokers
-        screen.note(f"the stack is up{f': Kafka at {brokers}; next: dovetail sql' if brokers else ''}", style="green")
+    from services.cli import stack_commands
+
+    stack_commands.up(without or ())
 
 
 @app.command(epilog="Example: `dovetail down`")
 def down() -> None:
     """Stop what `dovetail up` has started, and nothing else. Topics, views and checkpoints stay on disk."""
-    screen = Screen()
-    with told(screen):
-        ended = Stack(_settings()).down(screen.note)
-        screen.note(f"stopped {', '.join(ended)}" if ended else "nothing was running", style="green")
+    from services.cli import stack_commands
+
+    stack_commands.down()
 
 
 @app.command(epilog="Example: `dovetail status`")
 def status(output: Output = Format.TABLE) -> None:
     """Show what runs: every component, its address and its log. Exit code 1 if one has failed."""
-    screen = Screen(output)
-    with told(screen):
-        lines = Stack(_settings()).status()
-        screen.components(lines)
-        failed = [line for line in lines if line.phase is Phase.EXITED]
-        for line in failed:
-            screen.note(f"{line.name} {line.reason}; the end of its log:\n{line.log_tail}", style="red")
-        if failed:
-            raise typer.Exit(FAILED)
+    from services.cli import stack_commands
+
+    stack_commands.status(output)
 
 
 @app.command(epilog="Examples: `dovetail logs`, `dovetail logs spark -f`")
@@ -89,10 +63,9 @@ def logs(
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="So many lines of the past.")] = 100,
 ) -> None:
     """Show the log of a component."""
-    screen = Screen()
-    with told(screen):
-        for line in Stack(_settings()).logs(component, follow=follow, lines=lines):
-            screen.raw(line)
+    from services.cli import stack_commands
+
+    stack_commands.logs(component, follow=follow, lines=lines)
 
 
 @app.command(epilog='Examples: `dovetail sql`, `dovetail sql -c "SHOW STREAMS"`, `dovetail sql < setup.sql`')
@@ -104,14 +77,9 @@ def sql(
     output: Output = Format.TABLE,
 ) -> None:
     """Open the SQL console; with -c or a pipe, run statements and end."""
-    screen = Screen(output)
-    with told(screen), _session(screen) as session:
-        if command is not None:
-            run_script(session, screen, command, until_idle=until_idle, echo=False)
-        elif sys.stdin.isatty():
-            Console(session, screen).run()
-        else:
-            run_script(session, screen, sys.stdin.read(), until_idle=until_idle, echo=True)
+    from services.cli import session_commands
+
+    session_commands.sql(command, until_idle=until_idle, output=output)
 
 
 @app.command(epilog="Example: `dovetail run examples/clickthrough.sql --until-idle`")
@@ -121,9 +89,9 @@ def run(
     output: Output = Format.TABLE,
 ) -> None:
     """Run the statements of a file, in order, up to the first that fails."""
-    screen = Screen(output)
-    with told(screen), _session(screen) as session:
-        run_script(session, screen, file.read_text(), until_idle=until_idle, echo=True)
+    from services.cli import session_commands
+
+    session_commands.run(file, until_idle=until_idle, output=output)
 
 
 @app.command(epilog="Examples: `dovetail tail orders_priced --from-beginning`, `dovetail tail orders -n 10 -o json`")
@@ -136,9 +104,9 @@ def tail(
     output: Output = Format.TABLE,
 ) -> None:
     """Follow a topic: its rows as they come, retractions in red. Ctrl-C ends it."""
-    screen = Screen(output)
-    with told(screen), _session(screen) as session:
-        tail_rows(session, screen, name, from_beginning=from_beginning, limit=limit)
+    from services.cli import session_commands
+
+    session_commands.tail(name, from_beginning=from_beginning, limit=limit, output=output)
 
 
 @app.command(epilog="Example: `dovetail verify orders_priced`")
@@ -147,42 +115,48 @@ def verify(
     output: Output = Format.TABLE,
 ) -> None:
     """Compute a view again from its inputs, and compare with its topic. Exit code 1 if they differ."""
-    screen = Screen(output)
-    with told(screen), _session(screen) as session:
-        found = session.verify(view)
-        if not found.holds:
-            screen.rows(found.difference)
-            counts = f"{rows_text(found.expected)} expected, {found.found:,} found"
-            screen.note(f"{view} differs: {counts}", style="bold red")
-            raise typer.Exit(FAILED)
-        screen.note(f"{view} holds: {rows_text(found.found)}, as a batch over its inputs gives them", style="green")
+    from services.cli import session_commands
+
+    session_commands.verify(view, output)
 
 
 @app.command(epilog="Example: `dovetail demo`")
 def demo(
-    events: Annotated[int, typer.Option(min=1, help="Events of the click-through pipeline.")] = demonstration.EVENTS,
+    events: Annotated[int, typer.Option(min=1, help="Events of the click-through pipeline.")] = EVENTS,
 ) -> None:
     """Run three examples through a stack of their own, start to end. A running stack is not touched."""
+    from services.cli.demo import demonstration
+    from services.cli.failures import told
+    from services.cli.show import Screen
+    from services.settings import read_settings
+
     screen = Screen()
     with told(screen):
-        raise typer.Exit(demonstration.run(_settings(), screen, events))
+        raise typer.Exit(demonstration.run(read_settings(), screen, events))
 
 
 @app.command(epilog="Example: `dovetail worker`")
 def worker() -> None:
     """Run a lookup worker until Ctrl-C. The partitions of lookup queries spread over all workers that run."""
+    from services.cli.failures import told
+    from services.cli.show import Screen
+    from services.cli.worker import work
+    from services.settings import read_settings
+
     with told(Screen()):
-        work(_settings())
+        work(read_settings())
 
 
 @app.command("version", epilog="Example: `dovetail version`")
 def show_version() -> None:
     """Show the version."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         installed = version("dovetail")
     except PackageNotFoundError:
         installed = "from a checkout"
-    Screen().line(f"dovetail {installed}")
+    typer.echo(f"dovetail {installed}")
 
 
 if __name__ == "__main__":

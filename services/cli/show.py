@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from typing import TextIO
 
 import pyarrow as pa
@@ -19,6 +18,7 @@ from rich.text import Text
 from changelog.formats import json_text
 from changelog.row_reader import WIRE_DELTA
 from services.cli.cells import NULL, texts, to_the_right
+from services.cli.row_format import Format
 from services.stack import ComponentStatus
 
 _SHOWN_ON_TERMINAL = 1_000
@@ -33,13 +33,6 @@ _COMPONENTS = pa.schema(
     ]
 )
 _STYLES = {"1": "green", "-1": "red"}
-
-
-class Format(StrEnum):
-    """How rows are written."""
-
-    TABLE = "table"
-    JSON = "json"
 
 
 class Screen:

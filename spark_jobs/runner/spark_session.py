@@ -5,15 +5,28 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from spark_jobs.forked import ForkServer
 from spark_jobs.source.kafka_source import KafkaSource
 
 _ROOT = Path(__file__).resolve().parent.parent
 _WORKER_PYTHON = Path(__file__).with_name("worker-python")
+FORK_SERVER = "DOVETAIL_FORK_SERVER"
+PRELOADED = (
+    "spark_jobs.daemon",
+    "pyspark.sql.streaming.python_streaming_source_runner",
+    "pyspark.sql.streaming.transform_with_state_driver_worker",
+    "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.plan_data_source_read",
+    "pyspark.worker",
+)
+"""What Spark runs, five processes for a query, and what these import. Each would take the better part of a second."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -64,11 +77,14 @@ def start_session(
     # Workers must import the same modules with the same interpreter as the driver.
     local = master.startswith("local")
     interpreter = str(_WORKER_PYTHON) if local and os.access(_WORKER_PYTHON, os.X_OK) else sys.executable
+    os.environ.pop(FORK_SERVER, None)
     os.environ["DOVETAIL_WORKER_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYSPARK_PYTHON"] = interpreter
     # No worker multiplies matrices; the threads for it would only be started and stopped.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+    if interpreter != sys.executable:
+        os.environ[FORK_SERVER] = _fork_server().address
     builder = (
         SparkSession.builder.appName(name)
         .master(master)
@@ -87,6 +103,12 @@ def start_session(
     session.sparkContext.setLogLevel("ERROR")
     session.dataSource.register(KafkaSource)
     return session
+
+
+@cache
+def _fork_server() -> ForkServer:
+    """Where the Python processes of local Spark come from, which it asks for by way of ``worker-python``."""
+    return ForkServer(PRELOADED, os.environ)
 
 
 def warm_up(session: SparkSession) -> None:

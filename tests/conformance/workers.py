@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,10 +15,12 @@ from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable, SqlError
 from services.session.drained import InputProgress
 from services.settings import read_settings
+from spark_jobs.forked import Forked, Request
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Statement
 from sql.syntax.types import Rules
+from tests.children import children
 from tests.conformance.engine import NotRunnable
 from tests.conformance.host import Launch
 from tests.paths import ROOT
@@ -105,18 +106,12 @@ class WorkerQuery:
         made = catalog.add_query(query, now_ms=_now_ms())
         return WorkerQuery(environment, catalog, made, own(fragment.lookup_flow.scan.topic))
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> Forked:
         self._catalog.report(self._query.id, now_ms=_now_ms(), actual=Actual.PENDING)
         variables = self._environment.variables(self._folder)
-        with self._log.open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "services.worker.query.child", self._query.name],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=ROOT,
-                env=variables,
-            )
+        request = Request("services.worker.query.child", (self._query.name,), str(ROOT), variables)
+        with self._log.open("ab") as log, Path(os.devnull).open() as nothing:
+            process = children().fork(request, (nothing.fileno(), log.fileno(), log.fileno()))
         self._process = process
         self._await(lambda query: query.actual is Actual.RUNNING, _START_S, "started")
         return process
@@ -161,11 +156,9 @@ class WorkerQuery:
         self._catalog.want(self._query.name, Desired.DROPPED, now_ms=_now_ms())
 
     def _end(self) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+        self._process.send_signal(signal.SIGTERM)
+        if self._process.wait(_STOP_S) is None:
+            self._process.send_signal(signal.SIGKILL)
             self._process.wait()
 
 

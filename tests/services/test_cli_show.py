@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from services.cli.cells import text
-from services.cli.show import Format, Screen
+from services.cli.row_format import Format
+from services.cli.show import Screen
 
 CHANGES = pa.table({"id": [1, 1], "name": ["a", None], "_tp_delta": pa.array([1, -1], pa.int32())})
 

@@ -29,6 +29,7 @@ from sql.catalog.entries import queries_of
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView
+from tests.children import children
 from tests.spark.kafka import messages
 
 _WAIT_S = 60.0
@@ -115,7 +116,7 @@ class World:
 
     def start(self, query: str, worker: str = "w1") -> Child:
         files = self.folder / "workers" / worker
-        child = Child(query, worker, files, self.settings.as_environment())
+        child = Child(query, worker, files, self.settings.as_environment(), children())
         self._children.append(child)
         return child
 

@@ -60,7 +60,9 @@ def is_now(world: World, query: str, actual: Actual) -> bool:
 
 
 def child_of(worker: Worker) -> psutil.Process:
-    [child] = psutil.Process(worker.pid).children()
+    """The process of the only query, forked by the only child of the worker itself."""
+    [fork_server] = psutil.Process(worker.pid).children()
+    [child] = fork_server.children()
     return child
 
 

@@ -16,7 +16,6 @@ from services.settings import Settings
 from services.stack import Stack
 from services.stack.temporary import temporary_settings
 
-EVENTS = 240_000
 _COMPONENTS = ("kafka", "redis", "spark", "worker")
 
 

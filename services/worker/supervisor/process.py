@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
@@ -13,49 +12,69 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import httpx
 
+from changelog.errors import InternalError
+from spark_jobs.forked import Forked, ForkServer, Request
+
+_MODULE = "services.worker.query.child"
+PRELOADED = (_MODULE,)
+_LISTENER = 100
+"""The number of the listening socket in the child, out of the way of those that the child opens."""
 _ROOT = Path(__file__).resolve().parents[2]
 _LINES = 20
 _ASK_S = 5.0
 
 
+def fork_server(environment: Mapping[str, str]) -> ForkServer:
+    """Where children come from: it imports once what each of them needs, which takes them seconds otherwise."""
+    return ForkServer(PRELOADED, os.environ | dict(environment))
+
+
 class Child:
     """The process of one query. It answers on a port that is bound here, so the worker knows it from the start."""
 
-    def __init__(self, name: str, worker: str, files: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, name: str, worker: str, files: Path, environment: Mapping[str, str], server: ForkServer) -> None:
         self.name = name
         self.started_s = time.monotonic()
         self._last: deque[str] = deque(maxlen=_LINES)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            self._address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-            options = ["--worker", worker, "--files", str(files), "--listen", str(listener.fileno())]
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "services.worker.query.child", name, *options],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                pass_fds=[listener.fileno()],
-                cwd=_ROOT,
-                env=os.environ | dict(environment),
-                text=True,
-                errors="replace",
-            )
-        self._reader = threading.Thread(target=self._forward, name=f"log-{name}", daemon=True)
+        self._process, lines = self._forked(worker, files, environment, server)
+        self._reader = threading.Thread(target=self._forward, args=(lines,), name=f"log-{name}", daemon=True)
         self._reader.start()
         self._stopping = False
         self._stop_before_s = 0.0
+
+    def _forked(
+        self, worker: str, files: Path, environment: Mapping[str, str], server: ForkServer
+    ) -> tuple[Forked, TextIO]:
+        """The process, and what it writes."""
+        options = ("--worker", worker, "--files", str(files), "--listen", str(_LISTENER))
+        request = Request(
+            _MODULE, (self.name, *options), str(_ROOT), os.environ | dict(environment), (0, 1, 2, _LISTENER)
+        )
+        read, write = os.pipe()
+        lines = os.fdopen(read, errors="replace")
+        try:
+            with Path(os.devnull).open() as nothing, socket.create_server(("127.0.0.1", 0)) as listener:
+                self._address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+                return server.fork(request, (nothing.fileno(), write, write, listener.fileno())), lines
+        except OSError as failure:
+            lines.close()
+            raise InternalError(
+                f"the fork server does not answer: {failure}", where=f'query "{self.name}"'
+            ) from failure
+        finally:
+            os.close(write)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def _forward(self) -> None:
+    def _forward(self, lines: TextIO) -> None:
         """Its log lines into the worker's log."""
-        assert self._process.stdout is not None
-        with self._process.stdout as lines:
+        with lines:
             for line in lines:
                 self._last.append(line)
                 sys.stderr.write(line)
@@ -78,10 +97,9 @@ class Child:
         if not self._stopping:
             self._stopping = True
             self._stop_before_s = time.monotonic() + timeout_s
-            with suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGTERM)
+            self._process.send_signal(signal.SIGTERM)
         if self.ended() is None and time.monotonic() > self._stop_before_s:
-            self._process.kill()
+            self._process.send_signal(signal.SIGKILL)
             self._process.wait()
         return self.ended() is not None
 

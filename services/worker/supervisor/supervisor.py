@@ -25,7 +25,7 @@ from changelog.errors import ServiceUnavailable
 from services.worker.query.child import FAILED, WAITS
 from services.worker.query.origin import Origin
 from services.worker.query.worker_settings import WorkerSettings
-from services.worker.supervisor.process import Child
+from services.worker.supervisor.process import Child, fork_server
 from sql.catalog import Actual, Catalog, Desired, Query, Worker
 from sql.fragments import Engine
 from sql.syntax.redact import redacted
@@ -66,6 +66,7 @@ class WorkerSupervisor:
         self._stop_timeout_s = stop_timeout_s
         self._catalog = catalog
         self._environment = environment
+        self._fork_server = fork_server(environment)
         self._children: dict[int, Child] = {}
         self._troubles: dict[int, Trouble] = {}
         self._seen_s = 0.0
@@ -104,7 +105,7 @@ class WorkerSupervisor:
 
     def _start(self, query: Query) -> None:
         _LOG.info('query "%s": starting', query.name)
-        self._children[query.id] = Child(query.name, self._worker.id, self.files, self._environment)
+        self._children[query.id] = Child(query.name, self._worker.id, self.files, self._environment, self._fork_server)
         self._be_seen(now=True)
 
     def _may_start(self, query: Query) -> bool:
@@ -188,6 +189,7 @@ class WorkerSupervisor:
         for query in self._catalog.queries():
             if query.id in ended and query.actual is Actual.RUNNING and not self._elsewhere(query):
                 self._report(query, Actual.STOPPED)
+        self._fork_server.close()
         self._slot.close()
 
     # -- the worker itself

@@ -1,0 +1,61 @@
+"""The commands on what is in Kafka: sql, run, tail, verify."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import typer
+
+from services.cli.console import Console
+from services.cli.failures import FAILED, told
+from services.cli.row_format import Format
+from services.cli.run import run_script
+from services.cli.show import Screen, rows_text
+from services.cli.tail import tail_rows
+from services.session import Session
+from services.settings import read_settings
+
+
+@contextmanager
+def opened(screen: Screen) -> Iterator[Session]:
+    """A session; what goes wrong in it is told on the screen."""
+    with told(screen), Session.open(read_settings(), say=screen.note) as session:
+        yield session
+
+
+def sql(command: str | None, *, until_idle: bool, output: Format) -> None:
+    screen = Screen(output)
+    with opened(screen) as session:
+        if command is not None:
+            run_script(session, screen, command, until_idle=until_idle, echo=False)
+        elif sys.stdin.isatty():
+            Console(session, screen).run()
+        else:
+            run_script(session, screen, sys.stdin.read(), until_idle=until_idle, echo=True)
+
+
+def run(file: Path, *, until_idle: bool, output: Format) -> None:
+    screen = Screen(output)
+    with opened(screen) as session:
+        run_script(session, screen, file.read_text(), until_idle=until_idle, echo=True)
+
+
+def tail(name: str, *, from_beginning: bool, limit: int | None, output: Format) -> None:
+    screen = Screen(output)
+    with opened(screen) as session:
+        tail_rows(session, screen, name, from_beginning=from_beginning, limit=limit)
+
+
+def verify(view: str, output: Format) -> None:
+    screen = Screen(output)
+    with opened(screen) as session:
+        found = session.verify(view)
+        if not found.holds:
+            screen.rows(found.difference)
+            counts = f"{rows_text(found.expected)} expected, {found.found:,} found"
+            screen.note(f"{view} differs: {counts}", style="bold red")
+            raise typer.Exit(FAILED)
+        screen.note(f"{view} holds: {rows_text(found.found)}, as a batch over its inputs gives them", style="green")

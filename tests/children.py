@@ -1,0 +1,14 @@
+"""Where the processes of lookup queries come from in tests, one place for all tests of a run."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from services.worker.supervisor.process import fork_server
+from spark_jobs.forked import ForkServer
+
+
+@cache
+def children() -> ForkServer:
+    """Started by the first test that asks for it; it ends with the process of the tests."""
+    return fork_server({})
