@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.source.kafka_source import KafkaSource
 
-_ROOT = Path(__file__).resolve().parent.parent
-_WORKER_PYTHON = Path(__file__).with_name("worker-python")
+_ROOT = Path(__file__).resolve().parents[2]
+WORKER_PYTHON = Path(__file__).with_name("worker-python")
+"""The interpreter of Spark's Python processes on this machine. Without it they start too, each a second later."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -63,7 +64,7 @@ def start_session(
     """``polling_delay_ms``: between two looks at the inputs while they are silent."""
     # Workers must import the same modules with the same interpreter as the driver.
     local = master.startswith("local")
-    interpreter = str(_WORKER_PYTHON) if local and os.access(_WORKER_PYTHON, os.X_OK) else sys.executable
+    interpreter = str(WORKER_PYTHON) if local and os.access(WORKER_PYTHON, os.X_OK) else sys.executable
     os.environ["DOVETAIL_WORKER_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYSPARK_PYTHON"] = interpreter
     # No worker multiplies matrices; the threads for it would only be started and stopped.

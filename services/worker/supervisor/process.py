@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[3]
 _LINES = 20
 _ASK_S = 5.0
 
