@@ -11,6 +11,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from benchmarks.load import committed_rows
+from broker.address import BrokerAddress
 from services.settings import Settings
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
@@ -38,7 +39,7 @@ def start(
         plan.dataflow,
         name=statement.name,
         output_topic=statement.name,
-        brokers=brokers,
+        brokers=BrokerAddress(brokers),
         checkpoint_dir=folder / "checkpoint",
         fingerprint=plan.fingerprint,
         plan=plan.explain(),

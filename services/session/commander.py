@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer, TopicPartition
 
+from broker import clients
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin, TopicShape
 from broker.topic_writer import TopicWriter
 from services.commands import COMMANDS, RESULTS, Answer, Command
@@ -34,7 +36,7 @@ class CommandAnswers:
 class Commander:
     """Gives commands and waits for the answers."""
 
-    def __init__(self, brokers: str, topics: TopicAdmin, writer: TopicWriter, timeout_s: float) -> None:
+    def __init__(self, brokers: BrokerAddress, topics: TopicAdmin, writer: TopicWriter, timeout_s: float) -> None:
         self._brokers = brokers
         self._topics = topics
         self._writer = writer
@@ -62,15 +64,7 @@ class Commander:
     @contextmanager
     def _results(self) -> Iterator[Callable[[str], list[Answer]]]:
         """The answers to a command that are written from now on."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._brokers,
-                "group.id": "dovetail.commands",
-                "enable.auto.commit": False,
-                "fetch.wait.max.ms": 20,
-                "log_level": 0,
-            }
-        )
+        consumer = clients.consumer(self._brokers, "dovetail.commands", {"fetch.wait.max.ms": 20})
         ends = self._topics.ends(RESULTS)
         consumer.assign([TopicPartition(RESULTS, partition, offset) for partition, offset in ends.items()])
         try:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
 from services.session.commander import Commander
@@ -42,7 +43,7 @@ class Context:
 
     settings: Settings
     catalog: Catalog
-    brokers: str
+    brokers: BrokerAddress
     runner_fault: RunnerFault = no_fault
     say: Say = silent
 

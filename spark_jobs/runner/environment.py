@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from broker.address import BrokerAddress
 from changelog.errors import StackError
 from spark_jobs.runner.job_settings import JobSettings
 
@@ -26,7 +27,7 @@ class RunnerSettings:
     broker_timeout_s       longest wait for Kafka at the start
     """
 
-    brokers: str
+    brokers: BrokerAddress
     catalog_url: str
     jars: Path
     ready_file: Path | None
@@ -45,7 +46,7 @@ class RunnerSettings:
         data_dir = read("DATA_DIR", Path, Path(".dovetail"))
         default = JobSettings()
         return RunnerSettings(
-            brokers=read("BROKERS", str, None),
+            brokers=read("BROKERS", BrokerAddress, None),
             # The address may hold a password, so it never shows in a message.
             catalog_url=read("CATALOG_URL", str, f"sqlite:///{data_dir.absolute() / 'catalog.db'}"),
             jars=read("SPARK_JARS", Path, data_dir / "jars" / "spark"),

@@ -112,9 +112,9 @@ def answering(session: Session, worker: str, ok: bool = True) -> Iterator[list[d
     context = session.context
     context.commander.give(Command("stats"), tuple)  # makes the topics
     context.catalog.worker_seen(Worker(worker, "host", 1), context.now_ms)
-    consumer = Consumer({"bootstrap.servers": context.brokers, "group.id": worker, "log_level": 0})
+    consumer = Consumer({"bootstrap.servers": context.brokers.servers, "group.id": worker, "log_level": 0})
     consumer.assign([TopicPartition(COMMANDS, 0, context.topics.ends(COMMANDS)[0])])
-    producer = Producer({"bootstrap.servers": context.brokers, "linger.ms": 0, "log_level": 0})
+    producer = Producer({"bootstrap.servers": context.brokers.servers, "linger.ms": 0, "log_level": 0})
     got: list[dict[str, object]] = []
     stopped = threading.Event()
 

@@ -16,7 +16,9 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
+from broker import clients
 from broker import topics as topic_admin
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from changelog.errors import StackError
 from services.session import Session
@@ -46,8 +48,8 @@ class World:
         patience = {"worker_session_timeout_s": 6.0, "worker_run_records": 500, "source_wait_s": 20.0}
         self.settings: Settings = temporary_settings(folder, **(patience | {"brokers": broker} | changed))
         self.catalog = Catalog.open(self.settings.catalog_address)
-        self.session = Session(self.settings, self.catalog, broker)
-        self.topics = TopicAdmin(broker, 10.0)
+        self.session = Session(self.settings, self.catalog, BrokerAddress(broker))
+        self.topics = TopicAdmin(BrokerAddress(broker), 10.0)
         self.database = folder / "source.db"
         self._children: list[Child] = []
 
@@ -68,7 +70,7 @@ class World:
         assert isinstance(statement, CreateView)
         plan = plan_query(statement.name, statement, self.catalog)
         *upstream, query = queries_of(plan, text)
-        topic_admin.ensure(topic_admin.admin(self.broker), {made.topic: 1 for made in (*upstream, query)})
+        topic_admin.ensure(clients.admin(BrokerAddress(self.broker)), {made.topic: 1 for made in (*upstream, query)})
         _, made = self.catalog.create(statement, now_ms=0, uses=plan.reads, query=query, upstream=upstream)
         assert made is not None
         return made

@@ -29,8 +29,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import NewPartitions
 from prometheus_client import CollectorRegistry, generate_latest
 
+from broker import clients, topics
 from broker import group_member as group
-from broker import topics
 from broker.names import memo_topic
 from broker.reader import read_topic
 from broker.topic_shapes import TopicAdmin, TopicShape, config_for
@@ -84,7 +84,7 @@ class LookupQuery:
         settings, name = self._settings, self.query.name
         fragment = fragment_of(self.query, self.catalog)
         self.flow = fragment.lookup_flow
-        client = topics.admin(settings.brokers)
+        client = clients.admin(settings.brokers)
         static = {table: stream_of(self.catalog, table) for table in self.flow.snapshots}
         self.origin = origin_of(
             self.query, fragment, self.catalog, client, {table: stream.topic for table, stream in static.items()}
@@ -255,7 +255,7 @@ def ensure_memo(settings: WorkerSettings, topic: str, partitions: int) -> None:
     admin = TopicAdmin(settings.brokers, settings.broker_timeout_s)
     if admin.create(topic, TopicShape(partitions, config=config_for(Kind.UPSERT))):
         return
-    client = topics.admin(settings.brokers)
+    client = clients.admin(settings.brokers)
     if len(topics.partitions(client, topic)) < partitions:
         for made in client.create_partitions([NewPartitions(topic, partitions)]).values():
             made.result()

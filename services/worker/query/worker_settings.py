@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from broker.address import BrokerAddress
 from changelog.errors import StackError
 from services.settings import Settings
 from services.worker.lane.lane import LaneSettings
@@ -15,7 +16,7 @@ from services.worker.query.app import AppSettings
 class WorkerSettings:
     """files   folder of this worker: what it keeps of each query, which it could read from Kafka again"""
 
-    brokers: str
+    brokers: BrokerAddress
     catalog_url: str
     redis_url: str | None
     data_dir: Path
@@ -29,12 +30,13 @@ class WorkerSettings:
     @staticmethod
     def of(settings: Settings) -> WorkerSettings:
         """Raises StackError where the brokers are not known."""
-        if settings.brokers is None:
+        address = settings.broker_address
+        if address is None:
             raise StackError(
                 "DOVETAIL_BROKERS is not set", where="the lookup worker", fix="start the worker by: dovetail up"
             )
         return WorkerSettings(
-            brokers=settings.brokers,
+            brokers=address,
             catalog_url=settings.catalog_address,
             redis_url=None if settings.redis_url is None else settings.redis_url.get_secret_value(),
             data_dir=settings.data_dir,

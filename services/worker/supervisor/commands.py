@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import TopicPartition
 
+from broker import clients
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin, TopicShape
 from services.commands import COMMANDS, RESULTS
 
@@ -25,25 +27,21 @@ class CommandReader:
     """Executes commands on a thread of its own, one after the other."""
 
     def __init__(
-        self, brokers: str, timeout_s: float, worker: str, execute: Callable[[Mapping[str, Any]], dict[str, Any]]
+        self,
+        brokers: BrokerAddress,
+        timeout_s: float,
+        worker: str,
+        execute: Callable[[Mapping[str, Any]], dict[str, Any]],
     ) -> None:
         self._worker = worker
         self._execute = execute
         topics = TopicAdmin(brokers, timeout_s)
         for topic in (COMMANDS, RESULTS):
             topics.create(topic, _SHAPE)
-        self._consumer = Consumer(
-            {
-                "bootstrap.servers": brokers,
-                "group.id": "dovetail.commands",
-                "enable.auto.commit": False,
-                "fetch.wait.max.ms": 100,
-                "log_level": 0,
-            }
-        )
+        self._consumer = clients.consumer(brokers, "dovetail.commands", {"fetch.wait.max.ms": 100})
         ends = topics.ends(COMMANDS)
         self._consumer.assign([TopicPartition(COMMANDS, partition, offset) for partition, offset in ends.items()])
-        self._producer = Producer({"bootstrap.servers": brokers, "linger.ms": 1, "log_level": 0})
+        self._producer = clients.producer(brokers, {"linger.ms": 1})
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._read, name="commands", daemon=True)
         self._thread.start()

@@ -19,7 +19,7 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from broker import topics
+from broker import clients, topics
 from broker.names import memo_topic
 from changelog.errors import ServiceUnavailable
 from services.worker.query.child import FAILED, WAITS
@@ -151,7 +151,7 @@ class WorkerSupervisor:
 
     def _forget(self, query: Query) -> None:
         """What the broker holds of a dropped query, besides its output."""
-        client = topics.admin(self._settings.brokers)
+        client = clients.admin(self._settings.brokers)
         topics.forget_group(client, Origin.read(query.checkpoint).identity)
         for deleted in client.delete_topics([memo_topic(query.name)]).values():
             try:
