@@ -19,8 +19,8 @@ from services.session import Session
 from services.session.dictionaries.sources import check_source
 from services.session.dictionaries.statements import dictionary, keys_of, refresh
 from services.session.dictionaries.statistics import statistics
-from services.settings import read_settings
 from sql.syntax.statements import Describe, Drop, Show, ShowCreate
+from startup.settings import read_settings
 
 app = typer.Typer(
     help="Dictionaries: tables elsewhere, looked up by key.",

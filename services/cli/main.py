@@ -18,10 +18,10 @@ from services.cli.show import Format, Screen, rows_text
 from services.cli.tail import tail_rows
 from services.cli.worker import work
 from services.session import Session
-from services.settings import Settings, read_settings
 from services.stack import Stack
 from services.stack.components import COMPONENT_NAMES, component
 from services.stack.state import Phase
+from startup.settings import Settings, read_settings
 
 app = typer.Typer(
     name="dovetail",

@@ -11,8 +11,8 @@ from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
 from services.session.commander import Commander
-from services.settings import Settings
 from sql.catalog import Catalog
+from startup.settings import Settings
 
 WORKER_LIVES_MS = 10_000
 """A worker that has not said for so long that it lives is taken to be dead."""

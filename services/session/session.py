@@ -11,7 +11,6 @@ from services.session.result import Done, Result
 from services.session.select import select
 from services.session.streams import create_index, create_stream
 from services.session.verify import Verification, verify
-from services.settings import Settings
 from services.stack import Stack
 from services.stack.state import Phase
 from sql.catalog import Catalog
@@ -37,6 +36,7 @@ from sql.syntax.statements import (
     Terminate,
     Update,
 )
+from startup.settings import Settings
 
 
 class Session:

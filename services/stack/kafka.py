@@ -15,9 +15,9 @@ from broker.address import BrokerAddress
 from changelog.errors import StackError
 from services.jars import jar_folder
 from services.java import find_java
-from services.settings import Settings
 from services.stack.component import Launch
 from services.stack.ports import LOOPBACK, choose_ports, port_of
+from startup.settings import Settings
 
 _ANSWER_TIMEOUT_S = 2.0
 

@@ -11,15 +11,15 @@ import time
 from dataclasses import replace
 
 from changelog.errors import DovetailError, ServiceUnavailable
-from services.settings import Settings, read_settings
 from services.stack.kafka import broker_answers
-from services.worker.logs import configure_logs
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.supervisor.commands import CommandReader
 from services.worker.supervisor.http import HealthServer
 from services.worker.supervisor.supervisor import WorkerSupervisor, discard_orphans
-from spark_jobs.signals import told_to_stop
 from sql.catalog import Catalog, Worker
+from startup.logs import configure_logs
+from startup.settings import Settings, read_settings
+from startup.signals import told_to_stop
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2

@@ -24,9 +24,9 @@ from broker import clients
 from broker.address import BrokerAddress
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
-from spark_jobs.runner.environment import RunnerSettings
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery, discard
+from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import start_session, warm_up
 from spark_jobs.runner.static_tables import table_of
 from sql.catalog import Actual, Catalog, Desired, Query

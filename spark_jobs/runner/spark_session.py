@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from spark_jobs.source.kafka_source import KafkaSource
+from startup.packages import PACKAGE_ROOT
 
-_ROOT = Path(__file__).resolve().parents[2]
 WORKER_PYTHON = Path(__file__).with_name("worker-python")
 """The interpreter of Spark's Python processes on this machine. Without it they start too, each a second later."""
 _SETTINGS = {
@@ -69,7 +69,7 @@ def start_session(
     os.environ["PYSPARK_PYTHON"] = interpreter
     # No worker multiplies matrices; the threads for it would only be started and stopped.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE_ROOT), os.environ.get("PYTHONPATH", "")]))
     builder = (
         SparkSession.builder.appName(name)
         .master(master)

@@ -24,7 +24,6 @@ from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from services.jars import jar_paths
-from services.settings import Settings, read_settings
 from services.stack import temporary_stack
 from spark_jobs.exchange import counts
 from spark_jobs.runner.job_settings import JobSettings
@@ -33,6 +32,7 @@ from spark_jobs.runner.spark_session import start_session
 from sql.catalog import Catalog
 from sql.fragments import Engine
 from sql.syntax.statements import System
+from startup.settings import Settings, read_settings
 from tests.conformance.case import Case
 from tests.conformance.engine import NotRunnable
 from tests.conformance.external import Database

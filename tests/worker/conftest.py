@@ -23,7 +23,6 @@ from broker.topic_shapes import TopicAdmin
 from changelog.errors import StackError
 from services.session import Session
 from services.session.drained import InputProgress
-from services.settings import Settings
 from services.stack.temporary import temporary_settings
 from services.worker.supervisor.process import Child
 from sql.catalog import Actual, Catalog, Query
@@ -31,6 +30,7 @@ from sql.catalog.entries import queries_of
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView
+from startup.settings import Settings
 from tests.spark.kafka import messages
 
 _WAIT_S = 60.0

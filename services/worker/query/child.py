@@ -39,12 +39,10 @@ from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from changelog.schema import Kind
 from joins.dataflow.ports import Ingest
-from services.settings import read_settings
 from services.worker.lane.answering import Answers
 from services.worker.lane.lane import Lane, LaneTopics
 from services.worker.lane.lanes import Lanes
 from services.worker.lane.transactions import Place
-from services.worker.logs import configure_logs
 from services.worker.query.app import lookup_app
 from services.worker.query.commanded import executed
 from services.worker.query.metrics import QueryFigures
@@ -58,6 +56,8 @@ from sql.planner import plan_query, stream_of
 from sql.syntax.parse import parse_one
 from sql.syntax.redact import redacted
 from sql.syntax.statements import CreateView, Select
+from startup.logs import configure_logs
+from startup.settings import read_settings
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker.address import BrokerAddress
-from changelog.errors import StackError
-from services.settings import Settings
 from services.worker.lane.lane import LaneSettings
 from services.worker.query.app import AppSettings
+from startup.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,8 @@ class WorkerSettings:
     @staticmethod
     def of(settings: Settings) -> WorkerSettings:
         """Raises StackError where the brokers are not known."""
-        address = settings.broker_address
-        if address is None:
-            raise StackError(
-                "DOVETAIL_BROKERS is not set", where="the lookup worker", fix="start the worker by: dovetail up"
-            )
         return WorkerSettings(
-            brokers=address,
+            brokers=settings.expect_brokers("the lookup worker"),
             catalog_url=settings.catalog_address,
             redis_url=None if settings.redis_url is None else settings.redis_url.get_secret_value(),
             data_dir=settings.data_dir,

@@ -17,7 +17,8 @@ from typing import Any
 
 import httpx
 
-_ROOT = Path(__file__).resolve().parents[3]
+from startup.packages import PACKAGE_ROOT
+
 _LINES = 20
 _ASK_S = 5.0
 
@@ -38,7 +39,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=[listener.fileno()],
-                cwd=_ROOT,
+                cwd=PACKAGE_ROOT,
                 env=os.environ | dict(environment),
                 text=True,
                 errors="replace",

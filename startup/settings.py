@@ -114,6 +114,12 @@ class Settings(BaseSettings):
         """Of the brokers that are named, or run in the local stack."""
         return None if self.brokers is None else BrokerAddress(self.brokers)
 
+    def expect_brokers(self, process: str) -> BrokerAddress:
+        """Raises StackError where they are not known to a ``process`` that cannot do without."""
+        if self.broker_address is None:
+            raise StackError("DOVETAIL_BROKERS is not set", where=process, fix="start it by: dovetail up")
+        return self.broker_address
+
     @property
     def jars(self) -> Path:
         return self.jar_dir or self.data_dir / "jars"
