@@ -10,7 +10,7 @@ from functools import cached_property
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
-from services.session.commander import Commander
+from services.commands.commander import Commander
 from sql.catalog import Catalog
 from startup.settings import Settings
 

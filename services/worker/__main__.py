@@ -11,9 +11,9 @@ import time
 from dataclasses import replace
 
 from changelog.errors import DovetailError, ServiceUnavailable
+from services.commands.command_reader import CommandReader
 from services.stack.kafka import broker_answers
 from services.worker.query.worker_settings import WorkerSettings
-from services.worker.supervisor.commands import CommandReader
 from services.worker.supervisor.http import HealthServer
 from services.worker.supervisor.supervisor import WorkerSupervisor, discard_orphans
 from sql.catalog import Catalog, Worker
@@ -39,7 +39,7 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     )
     supervisor.introduce(replace(worker, address=server.address))
     discard_orphans(supervisor.files, catalog)
-    commands = CommandReader(of_worker.brokers, of_worker.broker_timeout_s, worker.id, supervisor.command)
+    commands = CommandReader(of_worker.brokers, of_worker.broker_timeout_s, worker.id, supervisor)
     _LOG.info("worker %s takes up lookup queries, brokers %s, %s", worker.id, of_worker.brokers, server.address)
     while not stopped.wait(_LOOK_S):
         try:

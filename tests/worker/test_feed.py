@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from broker import clients, topics
 from broker.address import BrokerAddress
+from services.commands.codec import Stats
 from services.worker.supervisor.process import Child
 from tests.servers.redis_server import redis_server
 from tests.worker.conftest import World
@@ -80,7 +81,7 @@ class Shop:
         return [found[n] for n in wanted]
 
     def figures(self, child: Child) -> dict[str, Any]:
-        [figures] = child.command({"command": "stats"})["detail"]["dictionaries"]
+        [figures] = child.execute(Stats()).detail["dictionaries"]
         assert isinstance(figures, dict)
         return figures
 

@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import fcntl
 import gc
-import json
 import logging
 import os
 import signal
@@ -21,7 +20,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from aiohttp import web
@@ -39,12 +37,13 @@ from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from changelog.schema import Kind
 from joins.dataflow.ports import Ingest
+from services.commands.codec import command_of, outcome_bytes
 from services.worker.lane.answering import Answers
 from services.worker.lane.lane import Lane, LaneTopics
 from services.worker.lane.lanes import Lanes
 from services.worker.lane.transactions import Place
 from services.worker.query.app import lookup_app
-from services.worker.query.commanded import executed
+from services.worker.query.dictionary_commands import DictionaryCommands
 from services.worker.query.metrics import QueryFigures
 from services.worker.query.origin import origin_of
 from services.worker.query.progress import Report, merged
@@ -229,8 +228,11 @@ class LookupQuery:
             return await healthy(request) if self.lanes.opened else web.json_response({"ready": False}, status=503)
 
         async def command(request: web.Request) -> web.Response:
-            asked = await request.json()
-            return web.json_response(await asyncio.to_thread(executed, asked, self.tables.layouts), dumps=_dumps)
+            asked = command_of(await request.read())
+            if asked is None:
+                return web.Response(status=400)
+            outcome = await asyncio.to_thread(DictionaryCommands(self.tables.layouts).execute, asked)
+            return web.Response(body=outcome_bytes(outcome), content_type="application/json")
 
         app = web.Application()
         app.router.add_get("/metrics", metrics)
@@ -259,10 +261,6 @@ def ensure_memo(settings: WorkerSettings, topic: str, partitions: int) -> None:
     if len(topics.partitions(client, topic)) < partitions:
         for made in client.create_partitions([NewPartitions(topic, partitions)]).values():
             made.result()
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, default=str)
 
 
 def _now_ms() -> int:

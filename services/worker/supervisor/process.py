@@ -13,10 +13,10 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 
+from services.commands.codec import Command, Outcome, command_bytes, outcome_of
 from startup.packages import PACKAGE_ROOT
 
 _LINES = 20
@@ -99,10 +99,10 @@ class Child:
             return httpx.get(f"{self._address}/metrics", timeout=_ASK_S).text
         return ""
 
-    def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        """Its answer, or why there is none."""
+    def execute(self, command: Command) -> Outcome:
+        """What came of it there, or why there is no answer."""
         try:
-            answer: dict[str, Any] = httpx.post(f"{self._address}/commands", json=command, timeout=_ASK_S).json()
+            asked = httpx.post(f"{self._address}/commands", content=command_bytes(command), timeout=_ASK_S)
+            return outcome_of(asked.content)
         except (httpx.HTTPError, ValueError) as failure:
-            return {"ok": False, "detail": {"error": f'query "{self.name}" does not answer: {failure}'}}
-        return answer
+            return Outcome.failed(f'query "{self.name}" does not answer: {failure}')
