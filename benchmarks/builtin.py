@@ -18,8 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from services.jars import jar_paths
-from services.settings import read_settings
 from spark_jobs.runner.spark_session import start_session, warm_up
+from startup.settings import read_settings
 
 SCHEMAS = {
     "orders": "k long, name string, price double, ts long",

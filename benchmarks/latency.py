@@ -14,8 +14,8 @@ from benchmarks.delays import received
 from benchmarks.load import create_topics, now_ms
 from benchmarks.running import start
 from services.jars import jar_paths
-from services.settings import read_settings
 from spark_jobs.runner.spark_session import start_session
+from startup.settings import read_settings
 
 RATE = 1000
 WARM_UP_S = 60

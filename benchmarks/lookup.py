@@ -61,7 +61,7 @@ class World:
 
     @property
     def brokers(self) -> str:
-        return self.session.context.brokers
+        return self.session.context.brokers.servers
 
     def dictionary(self, name: str, hot: int) -> None:
         server = self.database

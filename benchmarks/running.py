@@ -11,13 +11,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from benchmarks.load import committed_rows
-from services.settings import Settings
+from broker.address import BrokerAddress
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 from sql import plan_query
 from sql.catalog import Catalog
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream, CreateView
+from startup.settings import Settings
 
 
 def start(
@@ -38,7 +39,7 @@ def start(
         plan.dataflow,
         name=statement.name,
         output_topic=statement.name,
-        brokers=brokers,
+        brokers=BrokerAddress(brokers),
         checkpoint_dir=folder / "checkpoint",
         fingerprint=plan.fingerprint,
         plan=plan.explain(),

@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer
-
+from broker import clients
+from broker.address import BrokerAddress
 from changelog.errors import InternalError
 
 
@@ -33,10 +33,10 @@ NOBODY = -1
 """The generation of a consumer that has joined no group."""
 
 
-def check(brokers: str) -> None:
+def check(brokers: BrokerAddress) -> None:
     """Raises InternalError if the library's own form is another."""
     group = "dovetail-check"
-    consumer = Consumer({"bootstrap.servers": brokers, "group.id": group, "log_level": 0})
+    consumer = clients.consumer(brokers, group, {})
     expected = consumer.consumer_group_metadata()
     consumer.close()
     if GroupMember(group, NOBODY, "").metadata != expected:

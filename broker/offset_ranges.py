@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from broker import clients
+from broker.address import BrokerAddress
 from broker.reader import as_records
 from changelog.errors import DovetailError, RecordsGone, ServiceUnavailable
 
-_LOG = logging.getLogger("librdkafka")
 _BATCH = 20_000
 _POLL_S = 0.02
 _SHORT_POLL_S = 0.002
@@ -49,7 +49,7 @@ def shares(ranges: Iterable[OffsetRange], count: int) -> list[tuple[OffsetRange,
     return [tuple(share) for share in dealt if share]
 
 
-def read(brokers: str, ranges: Sequence[OffsetRange]) -> Iterator[tuple[str, int, pa.Table]]:
+def read(brokers: BrokerAddress, ranges: Sequence[OffsetRange]) -> Iterator[tuple[str, int, pa.Table]]:
     """The committed records of some ranges, at most one of a partition: topic, partition, some of its records in order.
 
     Raises ServiceUnavailable where the broker falls silent, RecordsGone where records of a range are no longer there.
@@ -113,31 +113,25 @@ def _before(records: pa.Table, end: int) -> pa.Table:
 
 
 @lru_cache(maxsize=4)
-def _consumer(brokers: str) -> Consumer:
-    return Consumer(
-        {
-            "bootstrap.servers": brokers,
-            # Never joined: partitions are assigned by hand, and offsets stand in Spark's checkpoint.
-            "group.id": "dovetail-spark",
-            "enable.auto.commit": False,
-            # Records that are gone are an error; skipping them would lose them silently.
-            "auto.offset.reset": "error",
-            # An input may be the output of another query: what its transaction took back must not be read.
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "fetch.wait.max.ms": 10,
-            # What is fetched beyond a range is thrown away: little in advance, and no second's rest once that is there.
-            "fetch.message.max.bytes": 1 << 20,
-            "queued.min.messages": _BATCH,
-            "fetch.queue.backoff.ms": 5,
-            "metadata.recovery.strategy": "none",
-            "reconnect.backoff.max.ms": 1000,
-            "logger": _LOG,
-        }
-    )
+def _consumer(brokers: BrokerAddress) -> Consumer:
+    """Never joins its group: partitions are assigned by hand, and offsets stand in Spark's checkpoint."""
+    settings = {
+        # Records that are gone are an error; skipping them would lose them silently.
+        "auto.offset.reset": "error",
+        # An input may be the output of another query: what its transaction took back must not be read.
+        "isolation.level": "read_committed",
+        "enable.partition.eof": True,
+        "fetch.wait.max.ms": 10,
+        # What is fetched beyond a range is thrown away: little in advance, and no second's rest once that is there.
+        "fetch.message.max.bytes": 1 << 20,
+        "queued.min.messages": _BATCH,
+        "fetch.queue.backoff.ms": 5,
+        **clients.QUICK_RETURN,
+    }
+    return clients.consumer(brokers, "dovetail-spark", settings)
 
 
-def _silent(brokers: str, waiting: Iterable[tuple[str, int]]) -> ServiceUnavailable:
+def _silent(brokers: BrokerAddress, waiting: Iterable[tuple[str, int]]) -> ServiceUnavailable:
     return ServiceUnavailable(
         f"Kafka gave no record for {_SILENCE_S:g} s",
         where=f"brokers {brokers}, {', '.join(f'{topic}[{partition}]' for topic, partition in waiting)}",

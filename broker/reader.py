@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
+from broker import clients
+from broker.address import BrokerAddress
 from broker.topics import PartitionOffsets
 from changelog.decode import Decoder
 from changelog.errors import ServiceUnavailable
@@ -35,7 +37,7 @@ _SILENCE_S = 30.0
 class TopicReader:
     """The committed records of a topic, batch by batch; ``starts``: where partitions begin, if not at their first."""
 
-    brokers: str
+    brokers: BrokerAddress
     topic: str
     starts: PartitionOffsets = field(default_factory=dict)
 
@@ -62,19 +64,13 @@ class TopicReader:
                 yield as_records([message for message in messages if not _is_end(message, self.topic)])
 
     def _consumer(self, partitions: Iterable[int]) -> Consumer:
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.brokers,
-                "group.id": "dovetail-reader",
-                "enable.auto.commit": False,
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "enable.partition.eof": True,
-                "fetch.wait.max.ms": 20,
-                "log.connection.close": False,
-                "log_level": 0,
-            }
-        )
+        settings = {
+            "auto.offset.reset": "earliest",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 20,
+        }
+        consumer = clients.consumer(self.brokers, "dovetail-reader", settings)
         consumer.assign(
             [TopicPartition(self.topic, partition, self.starts.get(partition, 0)) for partition in partitions]
         )
@@ -144,7 +140,7 @@ class TopicContent:
 
 
 def read_topic(
-    brokers: str,
+    brokers: BrokerAddress,
     schema: StreamSchema,
     topic: str,
     ends: PartitionOffsets,

@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka.admin import NewTopic, OffsetSpec
 
+from broker import clients
+from broker.address import BrokerAddress
 from broker.topics import PartitionOffsets
 from changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from changelog.schema import Kind
@@ -49,11 +51,10 @@ _UNSETTLED = frozenset(
 class TopicAdmin:
     """The topics of one broker. Every call answers within ``timeout_s`` or raises ServiceUnavailable."""
 
-    def __init__(self, brokers: str, timeout_s: float) -> None:
+    def __init__(self, brokers: BrokerAddress, timeout_s: float) -> None:
         self.brokers = brokers
         self._timeout_s = timeout_s
-        # The client would log each refused connection; the error that is raised already says it.
-        self._admin = AdminClient({"bootstrap.servers": brokers, "log_level": 0, "log.connection.close": False})
+        self._admin = clients.admin(brokers)
 
     def partitions(self) -> dict[str, int]:
         """Every topic, and how many partitions it has."""
@@ -154,7 +155,9 @@ class TopicAdmin:
             raise broker_silent(self.brokers, self._timeout_s) from failure
 
 
-def broker_silent(brokers: str, timeout_s: float, reason: str = "no broker was reached") -> ServiceUnavailable:
+def broker_silent(
+    brokers: BrokerAddress, timeout_s: float, reason: str = "no broker was reached"
+) -> ServiceUnavailable:
     """The error for a broker that did not answer in time."""
     return ServiceUnavailable(
         f"Kafka does not answer within {timeout_s:g} s: {reason}",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from broker import clients
+from broker.address import BrokerAddress
 from broker.producer_queue import refusal
 from broker.topic_shapes import broker_silent
 from changelog.encode import Encoded
@@ -20,7 +21,7 @@ _CHUNK = 20_000
 class TopicWriter:
     """Writes records and waits until the broker has them all."""
 
-    brokers: str
+    brokers: BrokerAddress
     timeout_s: float
 
     def write(self, topic: str, records: Encoded) -> None:
@@ -58,18 +59,12 @@ class TopicWriter:
     @cached_property
     def _producer(self) -> Producer:
         """Made at the first write, which waits half a second for its identity at the broker; the next ones do not."""
-        return Producer(self._settings())
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "bootstrap.servers": self.brokers,
+        settings = {
             "enable.idempotence": True,
             "message.timeout.ms": int(self.timeout_s * 1000),
             "linger.ms": 2,
             "compression.type": "lz4",
-            # The partitioner of the Java client, so that keys meet those of other producers in their partitions.
-            "partitioner": "murmur2_random",
             "queue.buffering.max.messages": 2_000_000,
             "queue.buffering.max.kbytes": 1_048_576,
-            "log_level": 0,
         }
+        return clients.producer(self.brokers, settings)

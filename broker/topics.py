@@ -20,10 +20,6 @@ _CALL_S = 10.0
 _LOOK_S = 0.02
 
 
-def admin(brokers: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": brokers, "log.connection.close": False})
-
-
 def partitions(client: AdminClient, topic: str) -> list[int]:
     """The partitions of ``topic``; UnknownName if there is no such topic."""
     try:

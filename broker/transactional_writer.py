@@ -13,27 +13,18 @@ process, or a living worker that had the partition in an earlier batch and learn
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from broker import clients
+from broker.address import BrokerAddress
 from broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
 from changelog.errors import ServiceUnavailable
 
-_LOG = logging.getLogger("librdkafka")
-_LOG.addHandler(logging.NullHandler())
-_LOG.propagate = False
-"""What the library logs reaches us as errors too; being fenced, which it calls fatal, is a part of normal life here."""
-
-_RECOVERY = "none"
-"""The library's other strategy forgets the brokers when all are lost. Where one of them coordinates transactions, the
-next call then waits for ever, whatever its time-out, also when the broker is back.
-"""
 _CALL_S = 30.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
@@ -59,7 +50,7 @@ _HOPELESS = frozenset(
 class WriteTarget:
     """Where a query writes: ``identity`` names the query in transactional ids and as the group of its marks."""
 
-    brokers: str
+    brokers: BrokerAddress
     identity: str
     marks: str
     transaction_timeout_s: float
@@ -80,7 +71,7 @@ class TransactionalWriter:
     def __init__(self, target: WriteTarget, partition: int) -> None:
         self._place = TopicPartition(target.marks, partition)
         self._call_s = target.call_s
-        self._producer = Producer(producer_settings(target, partition))
+        self._producer = transactional_producer(target, partition)
         self._outbox = ProducerQueue(self._producer, self._call_s)
         # Aborts what a predecessor left open; only then is the mark final.
         self._producer.init_transactions(self._call_s)
@@ -105,17 +96,9 @@ writers: dict[str, TransactionalWriter] = {}
 
 
 @lru_cache(maxsize=16)
-def _marks_reader(brokers: str, group: str) -> Consumer:
+def _marks_reader(brokers: BrokerAddress, group: str) -> Consumer:
     """Reads marks; kept, since a partition that changes its worker back and forth asks in every batch."""
-    return Consumer(
-        {
-            "bootstrap.servers": brokers,
-            "group.id": group,
-            "enable.auto.commit": False,
-            "metadata.recovery.strategy": _RECOVERY,
-            "logger": _LOG,
-        }
-    )
+    return clients.consumer(brokers, group, clients.QUICK_RETURN)
 
 
 def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Callable[[], Iterable[Outgoing]]) -> bool:
@@ -189,10 +172,10 @@ def fence(target: WriteTarget, partitions: int) -> None:
                 waited.after(failure)
 
 
-def producer_settings(target: WriteTarget, partition: int) -> dict[str, Any]:
+def transactional_producer(target: WriteTarget, partition: int) -> Producer:
+    """The producer of one partition; its transactions are not initialised yet."""
     timeout_ms = int(target.transaction_timeout_s * 1000)
-    return {
-        "bootstrap.servers": target.brokers,
+    settings = {
         "transactional.id": target.transactional_id(partition),
         "transaction.timeout.ms": timeout_ms,
         "message.timeout.ms": timeout_ms,
@@ -200,11 +183,8 @@ def producer_settings(target: WriteTarget, partition: int) -> dict[str, Any]:
         # A transaction that follows at once finds the one before still completing.
         "retry.backoff.ms": 20,
         "compression.type": "lz4",
-        "metadata.recovery.strategy": _RECOVERY,
-        "reconnect.backoff.max.ms": 1000,
-        # The partitioner of the Java client, so that keys meet those of other producers in their partitions.
-        "partitioner": "murmur2_random",
         "queue.buffering.max.messages": 2 * QUEUE_BYTES // OVERHEAD_BYTES,
         "queue.buffering.max.kbytes": 2 * QUEUE_BYTES // 1024 - 1,
-        "logger": _LOG,
+        **clients.QUICK_RETURN,
     }
+    return clients.producer(target.brokers, settings)

@@ -28,7 +28,7 @@ from xml.sax.saxutils import quoteattr
 
 from changelog.errors import DovetailError, StackError
 from services.java import find_java
-from services.settings import Settings, read_settings
+from startup.settings import Settings, read_settings
 
 JarSet = Literal["broker", "spark"]
 LOCK_FILE = Path(__file__).with_name("jars.lock")

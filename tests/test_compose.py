@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from services.jars import locked_jars
-from services.settings import Settings
+from startup.settings import Settings
 from tests.paths import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

@@ -53,7 +53,7 @@ def refresh_rows(name: str, key: Sequence[str], prefix: str | None, *, everythin
         keys = keys_of(definition, key) if key else None
         answers = refresh(session.context, name, keys, prefix)
         for answer in answers.given:
-            screen.note(f"{answer.worker}: {figures(answer.detail)}")
+            screen.note(f"{answer.worker}: {figures(answer.outcome.detail)}")
         screen.note(f"refreshed {name}, {len(answers.given)} workers answered", style="green")
 
 

@@ -128,7 +128,7 @@ def demo(
     from services.cli.demo import demonstration
     from services.cli.failures import told
     from services.cli.show import Screen
-    from services.settings import read_settings
+    from startup.settings import read_settings
 
     screen = Screen()
     with told(screen):
@@ -141,7 +141,7 @@ def worker() -> None:
     from services.cli.failures import told
     from services.cli.show import Screen
     from services.cli.worker import work
-    from services.settings import read_settings
+    from startup.settings import read_settings
 
     with told(Screen()):
         work(read_settings())

@@ -16,7 +16,7 @@ from services.cli.run import run_script
 from services.cli.show import Screen, rows_text
 from services.cli.tail import tail_rows
 from services.session import Session
-from services.settings import read_settings
+from startup.settings import read_settings
 
 
 @contextmanager

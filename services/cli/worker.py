@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
-from services.settings import Settings
 from services.stack import Stack
 from services.worker.__main__ import run
-from services.worker.logs import configure_logs
-from spark_jobs.signals import told_to_stop
+from startup.logs import configure_logs
+from startup.settings import Settings
+from startup.signals import told_to_stop
 
 
 def work(settings: Settings) -> None:

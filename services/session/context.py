@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
-from services.session.commander import Commander
-from services.settings import Settings
+from services.commands.commander import Commander
 from sql.catalog import Catalog
+from startup.settings import Settings
 
 WORKER_LIVES_MS = 10_000
 """A worker that has not said for so long that it lives is taken to be dead."""
@@ -42,7 +43,7 @@ class Context:
 
     settings: Settings
     catalog: Catalog
-    brokers: str
+    brokers: BrokerAddress
     runner_fault: RunnerFault = no_fault
     say: Say = silent
 

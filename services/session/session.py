@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from broker.address import BrokerAddress
 from changelog.errors import StackError
 from services.session import listing, queries, rows
 from services.session.context import Context, RunnerFault, Say, no_fault, silent
@@ -10,7 +11,6 @@ from services.session.result import Done, Result
 from services.session.select import select
 from services.session.streams import create_index, create_stream
 from services.session.verify import Verification, verify
-from services.settings import Settings
 from services.stack import Stack
 from services.stack.state import Phase
 from sql.catalog import Catalog
@@ -36,6 +36,7 @@ from sql.syntax.statements import (
     Terminate,
     Update,
 )
+from startup.settings import Settings
 
 
 class Session:
@@ -45,7 +46,7 @@ class Session:
         self,
         settings: Settings,
         catalog: Catalog,
-        brokers: str,
+        brokers: BrokerAddress,
         *,
         runner_fault: RunnerFault = no_fault,
         say: Say = silent,
@@ -57,16 +58,15 @@ class Session:
         """A session of the local stack, or of what the settings name. Raises StackError where there is neither."""
         stack = Stack(settings)
         connected = stack.connected_settings()
-        if connected.brokers is None:
+        address = connected.broker_address
+        if address is None:
             raise StackError(
                 "no stack is running",
                 where=str(settings.data_dir),
                 fix="dovetail up; or name brokers in DOVETAIL_BROKERS",
             )
         catalog = Catalog.open(connected.catalog_address)
-        return Session(
-            connected, catalog, connected.brokers, runner_fault=lambda engine: _runner_fault(stack, engine), say=say
-        )
+        return Session(connected, catalog, address, runner_fault=lambda engine: _runner_fault(stack, engine), say=say)
 
     def close(self) -> None:
         self.context.catalog.close()

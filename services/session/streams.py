@@ -99,7 +99,7 @@ def _count(statement: CreateStream, setting: str) -> int:
 
 def _refuse_other_brokers(context: Context, statement: CreateStream) -> None:
     """All topics of a query are read from one cluster."""
-    if statement.brokers is not None and set(statement.brokers.split(",")).isdisjoint(context.brokers.split(",")):
+    if statement.brokers is not None and set(statement.brokers.split(",")).isdisjoint(context.brokers.each):
         raise SqlError(
             f'"{statement.name}" names the brokers {statement.brokers}, and this session works with {context.brokers}',
             where="SETTINGS brokers",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from services.settings import Settings
+from startup.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 
+from broker import clients
+from broker.address import BrokerAddress
 from changelog.errors import StackError
 from services.jars import jar_folder
 from services.java import find_java
-from services.settings import Settings
 from services.stack.component import Launch
 from services.stack.ports import LOOPBACK, choose_ports, port_of
+from startup.settings import Settings
 
 _ANSWER_TIMEOUT_S = 2.0
 
@@ -98,7 +99,7 @@ class KafkaBroker:
         )
 
     def answers(self, settings: Settings, endpoint: str, pid: int) -> bool:
-        return broker_answers(endpoint)
+        return broker_answers(BrokerAddress(endpoint))
 
     def provided(self, settings: Settings) -> bool:
         return settings.brokers is not None
@@ -107,12 +108,10 @@ class KafkaBroker:
         return settings.model_copy(update={"brokers": endpoint})
 
 
-def broker_answers(brokers: str, timeout_s: float = _ANSWER_TIMEOUT_S) -> bool:
+def broker_answers(brokers: BrokerAddress, timeout_s: float = _ANSWER_TIMEOUT_S) -> bool:
     """Whether the brokers list their topics within the time."""
-    # The client would log each refused connection; the answer already says it.
-    client = AdminClient({"bootstrap.servers": brokers, "log_level": 0}, logger=None)
     try:
-        client.list_topics(timeout=timeout_s)
+        clients.admin(brokers).list_topics(timeout=timeout_s)
     except KafkaException:
         return False
     return True

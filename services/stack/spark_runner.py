@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from services.jars import jar_folder
-from services.settings import Settings
 from services.stack.component import Launch
+from startup.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from changelog.errors import StackError
-from services.settings import Settings
 from services.stack.components import COMPONENT_NAMES, component, in_start_order
 from services.stack.files import StackFiles, locked, tail
 from services.stack.processes import end_group, kill, marked_processes
 from services.stack.state import ChildState, Phase, StackState, read_state
+from startup.packages import PACKAGE_ROOT
+from startup.settings import Settings
 
 _POLL_S = 0.1
-_PROJECT_ROOT = Path(__file__).resolve().parents[2]
 Progress = Callable[[str], None]
 
 
@@ -155,7 +155,7 @@ class Stack:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                cwd=_PROJECT_ROOT,
+                cwd=PACKAGE_ROOT,
                 env=os.environ | self.settings.as_environment(),
                 check=False,
             )

@@ -19,22 +19,21 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import structlog
 
 from changelog.errors import DovetailError
-from services.logs import configure_logs
-from services.settings import Settings, read_settings
 from services.stack.component import Component
 from services.stack.components import in_start_order
 from services.stack.files import StackFiles, locked
 from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes
 from services.stack.state import ChildState, Phase, StackState, write_state
+from startup.logs import configure_logs
+from startup.packages import PACKAGE_ROOT
+from startup.settings import Settings, read_settings
 
 log = structlog.get_logger(__name__)
 _TICK_S = 0.2
-_PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass
@@ -109,7 +108,7 @@ class Supervisor:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
-                    cwd=_PROJECT_ROOT,
+                    cwd=PACKAGE_ROOT,
                     env=os.environ | self.settings.as_environment() | dict(launch.environment) | self._mark,
                 )
         except (DovetailError, OSError) as error:
@@ -172,7 +171,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--owner", type=int, help="end the stack when this process is gone")
     owner_pid = parser.parse_args(arguments).owner
     settings = read_settings()
-    configure_logs(settings)
+    configure_logs(settings.log_level, settings.log_format)
     owner = None if owner_pid is None else ProcessIdentity.of(owner_pid)
     try:
         with locked(StackFiles(settings).lock("supervisor"), wait=False):

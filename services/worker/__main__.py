@@ -11,15 +11,15 @@ import time
 from dataclasses import replace
 
 from changelog.errors import DovetailError, ServiceUnavailable
-from services.settings import Settings, read_settings
+from services.commands.command_reader import CommandReader
 from services.stack.kafka import broker_answers
-from services.worker.logs import configure_logs
 from services.worker.query.worker_settings import WorkerSettings
-from services.worker.supervisor.commands import CommandReader
 from services.worker.supervisor.http import HealthServer
 from services.worker.supervisor.supervisor import WorkerSupervisor, discard_orphans
-from spark_jobs.signals import told_to_stop
 from sql.catalog import Catalog, Worker
+from startup.logs import configure_logs
+from startup.settings import Settings, read_settings
+from startup.signals import told_to_stop
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2
@@ -39,7 +39,7 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     )
     supervisor.introduce(replace(worker, address=server.address))
     discard_orphans(supervisor.files, catalog)
-    commands = CommandReader(of_worker.brokers, of_worker.broker_timeout_s, worker.id, supervisor.command)
+    commands = CommandReader(of_worker.brokers, of_worker.broker_timeout_s, worker.id, supervisor)
     _LOG.info("worker %s takes up lookup queries, brokers %s, %s", worker.id, of_worker.brokers, server.address)
     while not stopped.wait(_LOOK_S):
         try:

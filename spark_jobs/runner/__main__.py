@@ -6,19 +6,20 @@ import sys
 import threading
 
 from changelog.errors import DovetailError
-from spark_jobs.logs import configure_logs
-from spark_jobs.runner.environment import RunnerSettings
 from spark_jobs.runner.runner import run
-from spark_jobs.signals import told_to_stop
+from spark_jobs.runner.runner_settings import RunnerSettings
+from startup.logs import configure_logs
+from startup.settings import read_settings
+from startup.signals import told_to_stop
 
 
 def main() -> int:
     stopped = threading.Event()
     told_to_stop(stopped)
     try:
-        settings = RunnerSettings.read()
+        settings = read_settings()
         configure_logs(settings.log_level, settings.log_format)
-        run(settings, stopped)
+        run(RunnerSettings.of(settings), stopped)
     except DovetailError as error:
         print(error, file=sys.stderr)
         return 1

@@ -16,8 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
+from broker import clients, topics
 from broker import start_offsets as starts
-from broker import topics
+from broker.address import BrokerAddress
 from broker.transactional_writer import WriteTarget, fence
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
@@ -82,7 +83,7 @@ class RunningQuery:
         dataflow: Dataflow,
         name: str,
         output_topic: str,
-        brokers: str,
+        brokers: BrokerAddress,
         checkpoint_dir: Path,
         fingerprint: str,
         plan: str,
@@ -93,7 +94,7 @@ class RunningQuery:
 
         Raises CheckpointMismatch, UnknownName (a topic), ServiceUnavailable (the broker does not answer).
         """
-        client = topics.admin(brokers)
+        client = clients.admin(brokers)
         checkpoint = Checkpoint(checkpoint_dir)
         resumed = checkpoint.origin() is not None
         origin = checkpoint.open(
@@ -241,10 +242,10 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
     return rows.observe(counts.OBSERVATION, *counts.sums(late.counters(job.dataflow)))
 
 
-def discard(checkpoint_dir: Path, brokers: str, local_copy_dir: Path) -> None:
+def discard(checkpoint_dir: Path, brokers: BrokerAddress, local_copy_dir: Path) -> None:
     """Remove what a dropped query leaves: its checkpoint, the local copies of its state, its marks at the broker."""
     origin = Checkpoint(checkpoint_dir).origin()
     if origin is not None:
         shutil.rmtree(local_copy_dir.absolute() / origin.identity, ignore_errors=True)
-        topics.forget_group(topics.admin(brokers), origin.identity)
+        topics.forget_group(clients.admin(brokers), origin.identity)
     shutil.rmtree(checkpoint_dir, ignore_errors=True)

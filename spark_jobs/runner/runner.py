@@ -20,12 +20,13 @@ from confluent_kafka import KafkaException
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from broker import topics
+from broker import clients
+from broker.address import BrokerAddress
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
-from spark_jobs.runner.environment import RunnerSettings
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery, discard
+from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import start_session, warm_up
 from spark_jobs.runner.static_tables import table_of
 from sql.catalog import Actual, Catalog, Desired, Query
@@ -231,12 +232,12 @@ def _as_error(failure: Exception, query: Query) -> DovetailError:
     return InternalError(f"{type(failure).__name__}: {failure}", where=f'query "{query.name}", at its start')
 
 
-def await_broker(brokers: str, timeout_s: float) -> None:
+def await_broker(brokers: BrokerAddress, timeout_s: float) -> None:
     """Return once the broker answers; ServiceUnavailable after the time."""
     deadline = time.monotonic() + timeout_s
     while True:
         try:
-            topics.admin(brokers).list_topics(timeout=min(5.0, timeout_s))
+            clients.admin(brokers).list_topics(timeout=min(5.0, timeout_s))
             return
         except KafkaException as failure:
             if time.monotonic() > deadline:

@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 
 from spark_jobs.forked import ForkServer
 from spark_jobs.source.kafka_source import KafkaSource
+from startup.packages import PACKAGE_ROOT
 
-_ROOT = Path(__file__).resolve().parent.parent
-_WORKER_PYTHON = Path(__file__).with_name("worker-python")
+WORKER_PYTHON = Path(__file__).with_name("worker-python")
+"""The interpreter of Spark's Python processes on this machine. Without it they start too, each a second later."""
 FORK_SERVER = "DOVETAIL_FORK_SERVER"
 PRELOADED = (
     "spark_jobs.daemon",
@@ -76,13 +77,13 @@ def start_session(
     """``polling_delay_ms``: between two looks at the inputs while they are silent."""
     # Workers must import the same modules with the same interpreter as the driver.
     local = master.startswith("local")
-    interpreter = str(_WORKER_PYTHON) if local and os.access(_WORKER_PYTHON, os.X_OK) else sys.executable
+    interpreter = str(WORKER_PYTHON) if local and os.access(WORKER_PYTHON, os.X_OK) else sys.executable
     os.environ.pop(FORK_SERVER, None)
     os.environ["DOVETAIL_WORKER_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYSPARK_PYTHON"] = interpreter
     # No worker multiplies matrices; the threads for it would only be started and stopped.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE_ROOT), os.environ.get("PYTHONPATH", "")]))
     if interpreter != sys.executable:
         os.environ[FORK_SERVER] = _fork_server().address
     builder = (

@@ -26,7 +26,8 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from broker import topics
+from broker import clients, topics
+from broker.address import BrokerAddress
 from broker.offset_ranges import OffsetRange, read, shares
 from broker.start_offsets import Offsets, first_offsets
 from changelog.errors import RecordsGone, ServiceUnavailable
@@ -141,12 +142,12 @@ def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
 
 
 @lru_cache(maxsize=4)
-def _client(brokers: str) -> AdminClient:
-    return topics.admin(brokers)
+def _client(brokers: BrokerAddress) -> AdminClient:
+    return clients.admin(brokers)
 
 
 @lru_cache(maxsize=64)
-def _partitions(brokers: str, topic: str, _period: int) -> tuple[int, ...]:
+def _partitions(brokers: BrokerAddress, topic: str, _period: int) -> tuple[int, ...]:
     return tuple(topics.partitions(_client(brokers), topic))
 
 

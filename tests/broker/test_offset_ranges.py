@@ -10,7 +10,9 @@ from confluent_kafka import Producer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker import clients
 from broker import topics as topic_admin
+from broker.address import BrokerAddress
 from broker.offset_ranges import OffsetRange, read, shares
 from changelog.errors import RecordsGone
 from tests.spark.kafka import send, trim
@@ -32,7 +34,7 @@ def test_every_range_is_dealt_out_once_and_evenly(found: list[int], count: int) 
 
 def offsets(brokers: str, ranges: list[OffsetRange]) -> dict[tuple[str, int], list[int]]:
     found: dict[tuple[str, int], list[int]] = defaultdict(list)
-    for topic, partition, records in read(brokers, ranges):
+    for topic, partition, records in read(BrokerAddress(brokers), ranges):
         assert set(records.column("partition").to_pylist()) == {partition}
         found[topic, partition] += records.column("offset").to_pylist()
     return found
@@ -43,7 +45,7 @@ def test_ranges_of_several_topics_are_read_exactly(broker: str, topics: Callable
     first, second = topics("first", partitions=2), topics("second", partitions=1)
     for topic in (first, second):
         send(broker, topic, [{"n": n} for n in range(100)], keys=[b"%d" % n for n in range(100)])
-    ends = topic_admin.end_offsets(topic_admin.admin(broker), [first])[first]
+    ends = topic_admin.end_offsets(clients.admin(BrokerAddress(broker)), [first])[first]
     wanted = [OffsetRange(first, 0, 3, ends[0] - 5), OffsetRange(first, 1, 0, ends[1]), OffsetRange(second, 0, 40, 41)]
 
     found = offsets(broker, wanted)

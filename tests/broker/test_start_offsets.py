@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from broker import topics as topic_admin
+from broker import clients
+from broker.address import BrokerAddress
 from broker.start_offsets import first_offsets, least_starts, resolved_starts
 from changelog.errors import Unsupported
 from joins.dataflow.graph import Dataflow
@@ -26,7 +27,7 @@ def left(broker: str, topics: Callable[..., str]) -> str:
 
 def starts(broker: str, dataflow: Dataflow, seek: str, latest: bool = False) -> dict[int, int]:
     scan = replace(dataflow.scans[0], start_offsets=seek, starts_latest=latest)
-    return resolved_starts(topic_admin.admin(broker), [scan])[0]
+    return resolved_starts(clients.admin(BrokerAddress(broker)), [scan])[0]
 
 
 def test_the_beginning_the_end_offsets_and_times(broker: str, left: str) -> None:
@@ -62,7 +63,7 @@ def test_two_scans_of_a_topic_read_it_once_from_the_earlier_start() -> None:
 def test_a_first_record_that_is_gone_is_skipped(broker: str, topics: Callable[..., str]) -> None:
     topic = topics("trimmed", partitions=1)
     send(broker, topic, [{"k": n, "a": "x"} for n in range(5)])
-    client = topic_admin.admin(broker)
+    client = clients.admin(BrokerAddress(broker))
     trim(broker, topic, 3)
 
     assert first_offsets(client, orders_clicks(topic, topic).scans, [{0: 0}, {0: 4}]) == {topic: {0: 3}}

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 
 from broker import transactional_writer as sink
+from broker.address import BrokerAddress
 from broker.producer_queue import Outgoing
 from broker.transactional_writer import TransactionalWriter, WriteTarget, fence, is_fenced, write_once
 from changelog.errors import ServiceUnavailable
@@ -21,7 +22,9 @@ _identities = itertools.count()
 
 @pytest.fixture
 def target(broker: str, topics: Callable[..., str]) -> WriteTarget:
-    return WriteTarget(broker, f"sink-test-{next(_identities)}", topics("marks", partitions=4), 60.0, 30.0)
+    return WriteTarget(
+        BrokerAddress(broker), f"sink-test-{next(_identities)}", topics("marks", partitions=4), 60.0, 30.0
+    )
 
 
 @pytest.fixture
@@ -105,7 +108,7 @@ def test_a_fenced_writer_has_sent_nothing(broker: str, target: WriteTarget, outp
 
 
 def test_a_lost_broker_is_waited_for_and_then_named(target: WriteTarget, output: str) -> None:
-    nobody = replace(target, brokers="127.0.0.1:1", broker_wait_s=0.5)
+    nobody = replace(target, brokers=BrokerAddress("127.0.0.1:1"), broker_wait_s=0.5)
 
     with pytest.raises(ServiceUnavailable, match=r"within 0.5 s.*\n.*127.0.0.1:1"):
         write_once(nobody, 0, 0, lambda: batch(output, "a"))
@@ -140,7 +143,7 @@ def test_equal_keys_meet_the_records_of_a_java_client(
 
 def _sent_and_killed(target: WriteTarget, partition: int, output: str, value: bytes) -> None:
     """A process that dies between sending and committing: its records are in the log, its transaction is open."""
-    producer = Producer(sink.producer_settings(target, partition))
+    producer = sink.transactional_producer(target, partition)
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(output, key=b"k", value=value)

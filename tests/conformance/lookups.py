@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from broker.address import BrokerAddress
 from changelog.changes import Changes
 from changelog.decode import Decoder
 from changelog.encode import records_of
@@ -70,12 +71,15 @@ class Looking:
         self.enricher.discard()
 
 
+NO_BROKERS = BrokerAddress("")
+
+
 class Lookups(Tables):
     """What the queries of a case look up, opened as a worker opens it, but that the topics are in this process."""
 
     def __init__(self, topics: Mapping[str, Topic], catalog: Catalog, folder: Path) -> None:
         self._topics = topics
-        super().__init__(catalog, "", None, folder, folder)
+        super().__init__(catalog, NO_BROKERS, None, folder, folder)
 
     def __post_init__(self) -> None:
         self.followers = TopicFollowers(self._stream, self.folder, self._topics)
@@ -137,7 +141,7 @@ class TopicFollowers(Followers):
         folder: Path,
         topics: Mapping[str, Topic],
     ) -> None:
-        super().__init__(stream_of, folder, "")
+        super().__init__(stream_of, folder, NO_BROKERS)
         self._topics = topics
 
     def follower(self, name: str) -> Follower:

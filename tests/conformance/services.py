@@ -18,12 +18,12 @@ from typing import Protocol
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from pyspark.sql import SparkSession
 
-from broker import topics
+from broker import clients, topics
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from services.jars import jar_paths
-from services.settings import Settings, read_settings
 from services.stack import temporary_stack
 from spark_jobs.exchange import counts
 from spark_jobs.runner.job_settings import JobSettings
@@ -32,6 +32,7 @@ from spark_jobs.runner.spark_session import start_session
 from sql.catalog import Catalog
 from sql.fragments import Engine
 from sql.syntax.statements import System
+from startup.settings import Settings, read_settings
 from tests.conformance.case import Case
 from tests.conformance.engine import NotRunnable
 from tests.conformance.external import Database
@@ -127,7 +128,7 @@ class ServicesHost:
     def __init__(self, cluster: Cluster, prefix: str) -> None:
         self._cluster = cluster
         self._prefix = prefix
-        self._admin = topics.admin(cluster.brokers)
+        self._admin = clients.admin(BrokerAddress(cluster.brokers))
         # A step goes out as one request, so that it is one batch: a row is never late against its own step.
         self._producer = Producer({"bootstrap.servers": cluster.brokers, "linger.ms": 100})
         self._running: dict[str, _Running] = {}
@@ -226,7 +227,7 @@ class _SparkQuery:
             self._dataflow,
             name,
             output_topic=self._own(self._launch.topic),
-            brokers=self._cluster.brokers,
+            brokers=BrokerAddress(self._cluster.brokers),
             checkpoint_dir=self._cluster.folder / "checkpoints" / name,
             fingerprint=fragment.fingerprint,
             plan=fragment.explain(),
@@ -240,10 +241,10 @@ class _SparkQuery:
         return replace(dataflow, scans=tuple(replace(scan, topic=self._own(scan.topic)) for scan in dataflow.scans))
 
     def settle(self) -> None:
-        ends = topics.end_offsets(topics.admin(self._cluster.brokers), self._dataflow.topics)
+        ends = topics.end_offsets(clients.admin(BrokerAddress(self._cluster.brokers)), self._dataflow.topics)
         self._query.await_drained(ends, timeout_s=DRAIN_S)
         # A commit is answered before its records can be read.
-        TopicAdmin(self._cluster.brokers, DRAIN_S).settled_ends(self._own(self._launch.topic))
+        TopicAdmin(BrokerAddress(self._cluster.brokers), DRAIN_S).settled_ends(self._own(self._launch.topic))
         if rejected := self._query.progress().counts[counts.REJECTED_RECORDS]:
             raise InternalError(f"{rejected} records of the case were rejected", where=self._launch.name)
 

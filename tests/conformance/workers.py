@@ -10,16 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from broker import topics
+from broker import clients, topics
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable, SqlError
 from services.session.drained import InputProgress
-from services.settings import read_settings
 from spark_jobs.forked import Forked, Request
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Statement
 from sql.syntax.types import Rules
+from startup.settings import read_settings
 from tests.children import children
 from tests.conformance.engine import NotRunnable
 from tests.conformance.host import Launch
@@ -117,10 +118,10 @@ class WorkerQuery:
         return process
 
     def settle(self) -> None:
-        ends = topics.end_offsets(topics.admin(self._environment.brokers), [self._topic])
+        ends = topics.end_offsets(clients.admin(BrokerAddress(self._environment.brokers)), [self._topic])
         self._await(lambda query: InputProgress.of(query).includes(ends), _DRAIN_S, "answered its input")
         # A commit is answered before its records can be read.
-        TopicAdmin(self._environment.brokers, _DRAIN_S).settled_ends(self._query.topic)
+        TopicAdmin(BrokerAddress(self._environment.brokers), _DRAIN_S).settled_ends(self._query.topic)
         counts = self._catalog.query(self._query.name).progress.get("counts", {})
         if rejected := counts.get("rejected", 0):
             raise InternalError(f"{rejected} records of the case were rejected", where=self._query.name)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.address import BrokerAddress
 from services.session import Rows, Session
 from services.stack import Stack
 from sql.catalog import Catalog
@@ -18,7 +19,7 @@ def session(stack: Stack, tmp_path: Path) -> Iterator[Session]:
     """A session with a catalog of its own; there is no runner. What the test creates is dropped after it."""
     catalog = Catalog.open(f"sqlite:///{tmp_path / 'catalog.db'}")
     with Session(
-        stack.settings, catalog, stack.endpoint("kafka"), runner_fault=lambda engine: "the test has none"
+        stack.settings, catalog, BrokerAddress(stack.endpoint("kafka")), runner_fault=lambda engine: "the test has none"
     ) as opened:
         yield opened
         for relation in reversed(catalog.relations()):

@@ -9,7 +9,7 @@ import pytest
 
 from changelog.errors import StackError
 from services.jars import ensure_jars, jar_folder, jar_paths, locked_jars
-from services.settings import Settings, read_settings
+from startup.settings import Settings, read_settings
 
 SOME_JAR = "kafka_2.13-4.3.0.jar"
 

@@ -14,7 +14,8 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from changelog.errors import DovetailError, ServiceUnavailable, SqlError, Unsupported
 from enrichment.definitions import definition_of
-from services.commands import COMMANDS, RESULTS, Command
+from services.commands.codec import Stats
+from services.commands.command_topics import COMMANDS, RESULTS
 from services.session import Done, Rows, Session, Text
 from services.session.dictionaries.statements import dictionary, keys_of, refresh
 from sql.catalog import Worker
@@ -110,11 +111,11 @@ def test_only_dictionaries_are_reloaded(session: Session) -> None:
 def answering(session: Session, worker: str, ok: bool = True) -> Iterator[list[dict[str, object]]]:
     """A worker that answers every command; the commands that it got."""
     context = session.context
-    context.commander.give(Command("stats"), tuple)  # makes the topics
+    context.commander.give(Stats(), tuple)  # makes the topics
     context.catalog.worker_seen(Worker(worker, "host", 1), context.now_ms)
-    consumer = Consumer({"bootstrap.servers": context.brokers, "group.id": worker, "log_level": 0})
+    consumer = Consumer({"bootstrap.servers": context.brokers.servers, "group.id": worker, "log_level": 0})
     consumer.assign([TopicPartition(COMMANDS, 0, context.topics.ends(COMMANDS)[0])])
-    producer = Producer({"bootstrap.servers": context.brokers, "linger.ms": 0, "log_level": 0})
+    producer = Producer({"bootstrap.servers": context.brokers.servers, "linger.ms": 0, "log_level": 0})
     got: list[dict[str, object]] = []
     stopped = threading.Event()
 

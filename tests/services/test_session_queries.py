@@ -97,7 +97,7 @@ def test_a_row_that_nobody_derived_is_found_by_verify(
 ) -> None:
     session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
     settle(session, "priced")
-    producer = Producer({"bootstrap.servers": session.context.brokers})
+    producer = Producer({"bootstrap.servers": session.context.brokers.servers})
     producer.produce("priced", b'{"id":10,"name":null,"amount":5,"_tp_delta":-1}', b'{"id":10}')
     producer.produce("priced", b'{"id":99,"name":"eve","amount":1,"_tp_delta":1}', b'{"id":99}')
     producer.flush()

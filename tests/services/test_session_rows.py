@@ -174,7 +174,7 @@ def test_joins_aggregates_and_duplicates_over_contents(session: Session, ask: As
 def test_records_of_other_producers_count_and_bad_ones_are_left_out(session: Session, ask: Ask) -> None:
     said: list[str] = []
     session.run("CREATE STREAM s (id int64)")
-    producer = Producer({"bootstrap.servers": session.context.brokers})
+    producer = Producer({"bootstrap.servers": session.context.brokers.servers})
     for value in (b'{"id": 1, "more": true}', b"not json", b'{"id": 2}'):
         producer.produce("s", value)
     producer.flush()
@@ -185,7 +185,7 @@ def test_records_of_other_producers_count_and_bad_ones_are_left_out(session: Ses
 
 def test_uncommitted_records_are_not_read(session: Session, ask: Ask) -> None:
     session.run("CREATE STREAM s (id int64) SETTINGS shards = 1")
-    producer = Producer({"bootstrap.servers": session.context.brokers, "transactional.id": "open-one"})
+    producer = Producer({"bootstrap.servers": session.context.brokers.servers, "transactional.id": "open-one"})
     producer.init_transactions()
     producer.begin_transaction()
     producer.produce("s", b'{"id": 1}')

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 
+from broker.address import BrokerAddress
 from changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, UnknownName
 from services.session import Done, Session, Text
 from services.stack import Stack
@@ -148,7 +149,7 @@ def test_unknown_names_come_with_a_suggestion(session: Session) -> None:
 
 def test_a_broker_that_is_down_is_told_within_the_wait(stack: Stack) -> None:
     settings = stack.settings.model_copy(update={"broker_timeout_s": 0.5})
-    with Session(settings, Catalog.open("sqlite://"), "127.0.0.1:1") as session:
+    with Session(settings, Catalog.open("sqlite://"), BrokerAddress("127.0.0.1:1")) as session:
         error = failure(session, "CREATE STREAM s (id int64)")
         assert isinstance(error, ServiceUnavailable)
         assert error.what.startswith("Kafka does not answer within 0.5 s")

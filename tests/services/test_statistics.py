@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from services.commands import Answer
+from services.commands.codec import Outcome
 from services.session.dictionaries.statistics import merged, reported, source_text
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateDictionary
@@ -56,8 +56,8 @@ def test_what_no_worker_has_open_is_not_loaded() -> None:
 
 
 def test_a_worker_that_failed_reports_nothing() -> None:
-    assert list(reported(Answer("w", False, {"error": "no"}))) == []
-    assert list(reported(Answer("w", True, {"dictionaries": [ONE]}))) == [ONE]
+    assert list(reported(Outcome.failed("no"))) == []
+    assert list(reported(Outcome(True, {"dictionaries": [ONE]}))) == [ONE]
 
 
 def test_the_source_is_shown_without_user_and_password() -> None:

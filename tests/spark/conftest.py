@@ -10,7 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from broker import clients
 from broker import topics as topic_admin
+from broker.address import BrokerAddress
 from joins.dataflow.graph import Dataflow
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
@@ -47,7 +49,7 @@ class Queries:
             dataflow,
             name,
             output_topic=name,
-            brokers=self._broker,
+            brokers=BrokerAddress(self._broker),
             checkpoint_dir=self._folder / name,
             fingerprint=str(hash(plan)),
             plan=plan,
@@ -66,7 +68,7 @@ class Queries:
 
     def drain(self, query: RunningQuery, dataflow: Dataflow) -> None:
         """Wait until ``query`` has taken in all that its inputs hold now; raise what ended it."""
-        ends = topic_admin.end_offsets(topic_admin.admin(self._broker), dataflow.topics)
+        ends = topic_admin.end_offsets(clients.admin(BrokerAddress(self._broker)), dataflow.topics)
         query.await_drained(ends, timeout_s=DRAIN_S)
 
     def stop_all(self) -> None:

@@ -6,13 +6,14 @@ import json
 import sys
 from pathlib import Path
 
-from broker import topics
+from broker import clients, topics
+from broker.address import BrokerAddress
 from joins.dataflow.ports import JoinKind
 from services.jars import jar_paths
-from services.settings import read_settings
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 from spark_jobs.runner.spark_session import start_session
+from startup.settings import read_settings
 from tests.spark.flows import orders_clicks
 
 
@@ -26,7 +27,7 @@ def main() -> None:
         dataflow,
         chosen["name"],
         output_topic=chosen["name"],
-        brokers=chosen["brokers"],
+        brokers=BrokerAddress(chosen["brokers"]),
         checkpoint_dir=folder / chosen["name"],
         fingerprint="1",
         plan="",
@@ -38,7 +39,9 @@ def main() -> None:
             local_copy_dir=folder / "copy",
         ),
     )
-    query.await_drained(topics.end_offsets(topics.admin(chosen["brokers"]), dataflow.topics), timeout_s=300)
+    query.await_drained(
+        topics.end_offsets(clients.admin(BrokerAddress(chosen["brokers"])), dataflow.topics), timeout_s=300
+    )
     query.stop()
     session.stop()
 

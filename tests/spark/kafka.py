@@ -9,7 +9,8 @@ import orjson
 import pyarrow as pa
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
-from broker import topics
+from broker import clients
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 
 Value = dict[str, object] | bytes | None
@@ -31,7 +32,7 @@ def _bytes(value: Value) -> bytes | None:
 
 def trim(brokers: str, topic: str, first: int) -> None:
     """Delete the records of partition 0 before the offset ``first``."""
-    client = topics.admin(brokers)
+    client = clients.admin(BrokerAddress(brokers))
     place = TopicPartition(topic, 0, first)
     client.delete_records([place])[place].result(30)
 
@@ -40,7 +41,7 @@ def messages(brokers: str, topic: str) -> list[Message]:
     """All of a topic, as a read_committed reader sees it now."""
     consumer = Consumer({"bootstrap.servers": brokers, "group.id": "reader", "enable.partition.eof": True})
     # A commit is answered before its records can be read; a transaction that stays open is not waited for.
-    ends = TopicAdmin(brokers, _OPEN_S).settled_ends(topic)
+    ends = TopicAdmin(BrokerAddress(brokers), _OPEN_S).settled_ends(topic)
     consumer.assign([TopicPartition(topic, partition, 0) for partition in ends])
     found: list[Message] = []
     open_partitions = {partition for partition, end in ends.items() if end}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from broker import topics
+from broker import clients, topics
+from broker.address import BrokerAddress
 from broker.producer_queue import Outgoing
 from broker.transactional_writer import WriteTarget, write_once
 from services.stack import Stack, temporary_stack
@@ -32,8 +33,8 @@ def kill_broker(stack: Stack) -> None:
 
 def test_a_writer_goes_on_when_the_broker_comes_back(own_stack: Stack) -> None:
     broker = own_stack.endpoint("kafka")
-    topics.ensure(topics.admin(broker), {"out": 1, "marks": 1})
-    target = WriteTarget(broker, "query", "marks", transaction_timeout_s=60, broker_wait_s=60)
+    topics.ensure(clients.admin(BrokerAddress(broker)), {"out": 1, "marks": 1})
+    target = WriteTarget(BrokerAddress(broker), "query", "marks", transaction_timeout_s=60, broker_wait_s=60)
 
     assert write_once(target, 0, 0, lambda: [Outgoing("out", [{"key": None, "value": b'{"n":0}'}])])
     kill_broker(own_stack)

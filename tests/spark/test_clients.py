@@ -15,7 +15,9 @@ import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, Producer
 
+from broker import clients
 from broker import topics as topic_admin
+from broker.address import BrokerAddress
 from broker.reader import read_topic
 from changelog.decode import Decoder
 from changelog.schema import Column, Kind, StreamSchema
@@ -68,8 +70,8 @@ class Page:
 
 
 def content(broker: str, schema: StreamSchema, topic: str) -> list[tuple[object, ...]]:
-    ends = topic_admin.end_offsets(topic_admin.admin(broker), [topic])[topic]
-    rows = read_topic(broker, schema, topic, ends).rows.to_pylist()
+    ends = topic_admin.end_offsets(clients.admin(BrokerAddress(broker)), [topic])[topic]
+    rows = read_topic(BrokerAddress(broker), schema, topic, ends).rows.to_pylist()
     names = [column.name for column in schema.columns if column.name != "at"]
     return [tuple(row[name] for name in names) for row in rows]
 

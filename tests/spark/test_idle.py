@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.address import BrokerAddress
 from broker.offset_ranges import OffsetRange
 from broker.transactional_writer import WriteTarget
 from joins.dataflow.graph import Dataflow
@@ -104,7 +105,7 @@ def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that
         dataflow=timed(9, 5, ("t", "t")),
         output_topic="q",
         dead_letter_topic="q.dead_letter",
-        target=WriteTarget("nowhere", "q", "marks", 1.0, 1.0),
+        target=WriteTarget(BrokerAddress("nowhere"), "q", "marks", 1.0, 1.0),
         bucket_keys=(40, 41),
         scan_starts=({}, {}),
         snapshots=Path(),

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
-from broker import topics as topic_admin
+from broker import clients
+from broker.address import BrokerAddress
 from joins.dataflow.graph import Dataflow
 from spark_jobs.runner.query import MARKS_TOPIC, RunningQuery
 from spark_jobs.state.checkpoint import Checkpoint
@@ -128,6 +129,6 @@ def _set_mark(broker: str, checkpoint: Path, partition: int, batch: int) -> None
     assert origin is not None
     mark = TopicPartition(MARKS_TOPIC, partition, batch + 1)
     request = ConsumerGroupTopicPartitions(origin.identity, [mark])
-    client = topic_admin.admin(broker)
+    client = clients.admin(BrokerAddress(broker))
     for altered in client.alter_consumer_group_offsets([request]).values():
         altered.result(30)

@@ -16,12 +16,13 @@ import orjson
 import pytest
 from confluent_kafka import Producer
 
+from broker import clients
 from broker import topics as topic_admin
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from changelog.errors import StackError
 from services.session import Session
 from services.session.drained import InputProgress
-from services.settings import Settings
 from services.stack.temporary import temporary_settings
 from services.worker.supervisor.process import Child
 from sql.catalog import Actual, Catalog, Query
@@ -29,6 +30,7 @@ from sql.catalog.entries import queries_of
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView
+from startup.settings import Settings
 from tests.children import children
 from tests.spark.kafka import messages
 
@@ -47,8 +49,8 @@ class World:
         patience = {"worker_session_timeout_s": 6.0, "worker_run_records": 500, "source_wait_s": 20.0}
         self.settings: Settings = temporary_settings(folder, **(patience | {"brokers": broker} | changed))
         self.catalog = Catalog.open(self.settings.catalog_address)
-        self.session = Session(self.settings, self.catalog, broker)
-        self.topics = TopicAdmin(broker, 10.0)
+        self.session = Session(self.settings, self.catalog, BrokerAddress(broker))
+        self.topics = TopicAdmin(BrokerAddress(broker), 10.0)
         self.database = folder / "source.db"
         self._children: list[Child] = []
 
@@ -69,7 +71,7 @@ class World:
         assert isinstance(statement, CreateView)
         plan = plan_query(statement.name, statement, self.catalog)
         *upstream, query = queries_of(plan, text)
-        topic_admin.ensure(topic_admin.admin(self.broker), {made.topic: 1 for made in (*upstream, query)})
+        topic_admin.ensure(clients.admin(BrokerAddress(self.broker)), {made.topic: 1 for made in (*upstream, query)})
         _, made = self.catalog.create(statement, now_ms=0, uses=plan.reads, query=query, upstream=upstream)
         assert made is not None
         return made

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import orjson
 import pyarrow as pa
 
+from broker.address import BrokerAddress
 from broker.group_member import NOBODY, GroupMember
 from broker.transactional_writer import WriteTarget
 from changelog.decode import REJECTED
@@ -79,7 +80,7 @@ class Bench:
 
     @property
     def target(self) -> WriteTarget:
-        return WriteTarget(self.broker, self.identity, "", 60.0, 20.0)
+        return WriteTarget(BrokerAddress(self.broker), self.identity, "", 60.0, 20.0)
 
     def lane(self, answering: Echo, settings: LaneSettings | None = None, member: GroupMember | None = None) -> Lane:
         lane = Lane(

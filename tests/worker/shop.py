@@ -12,6 +12,7 @@ import orjson
 import pymysql
 from confluent_kafka import Producer
 
+from services.commands.codec import Stats
 from services.worker.supervisor.process import Child
 from tests.servers import Proxy, Server, mariadb, proxy, redis_server
 from tests.worker.conftest import World
@@ -180,5 +181,5 @@ def holds_partitions(metrics: str, view: str, count: int) -> bool:
 
 def figure(child: Child, name: str) -> int:
     """A figure of the only dictionary of a process; 0 while it does not answer."""
-    answer = child.command({"command": "stats"})
-    return int(answer["detail"]["dictionaries"][0][name]) if answer["ok"] else 0
+    outcome = child.execute(Stats())
+    return int(outcome.detail["dictionaries"][0][name]) if outcome.ok else 0

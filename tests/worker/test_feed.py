@@ -11,7 +11,9 @@ import pytest
 from confluent_kafka import Producer
 from pydantic import SecretStr
 
-from broker import topics
+from broker import clients, topics
+from broker.address import BrokerAddress
+from services.commands.codec import Stats
 from services.worker.supervisor.process import Child
 from tests.servers.redis_server import redis_server
 from tests.worker.conftest import World
@@ -35,7 +37,7 @@ class Shop:
         self.orders, self.view = f"orders{world.number}", f"priced{world.number}"
         self.feed, self.products = f"shop.products{world.number}", f"products{world.number}"
         if has_feed:
-            topics.ensure(topics.admin(world.broker), {self.feed: 2})
+            topics.ensure(clients.admin(BrokerAddress(world.broker)), {self.feed: 2})
         self.fill(p1="pen", p2="ink")
         world.execute(f"CREATE STREAM {self.orders} (n int, k string)")
         world.execute(
@@ -79,7 +81,7 @@ class Shop:
         return [found[n] for n in wanted]
 
     def figures(self, child: Child) -> dict[str, Any]:
-        [figures] = child.command({"command": "stats"})["detail"]["dictionaries"]
+        [figures] = child.execute(Stats()).detail["dictionaries"]
         assert isinstance(figures, dict)
         return figures
 

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
-from confluent_kafka import Producer
 
 from broker import group_member as group
+from broker.address import BrokerAddress
 from broker.group_member import GroupMember
-from broker.transactional_writer import producer_settings
+from broker.transactional_writer import transactional_producer
 from changelog.errors import InternalError, RecordsGone, ServiceUnavailable
 from services.worker.lane.fetches import Fetch
 from services.worker.lane.lane import LaneSettings
@@ -32,7 +32,7 @@ def numbers(bench: Bench) -> list[object]:
 
 
 def test_the_form_of_group_metadata_is_that_of_the_library(broker: str) -> None:
-    group.check(broker)
+    group.check(BrokerAddress(broker))
 
 
 def test_runs_are_answered_in_order_and_committed(bench: Bench) -> None:
@@ -179,7 +179,7 @@ def test_a_fenced_lane_begins_again_where_the_broker_says(bench: Bench) -> None:
     lane.open()
     lane.offer(run(0, 5))
     until(lambda: lane.reached == 5)
-    rival = Producer(producer_settings(bench.target, 0))
+    rival = transactional_producer(bench.target, 0)
     rival.init_transactions(20)
     lane.offer(run(5, 5))
     until(lambda: lane.reached == 10)
@@ -188,7 +188,7 @@ def test_a_fenced_lane_begins_again_where_the_broker_says(bench: Bench) -> None:
 
 def test_half_a_transaction_is_taken_back(bench: Bench) -> None:
     """What a killed process has written, and not committed, is not read, and is written again."""
-    killed = Producer(producer_settings(bench.target, 0))
+    killed = transactional_producer(bench.target, 0)
     killed.init_transactions(20)
     killed.begin_transaction()
     killed.produce(bench.output, b'{"n":0}')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from services.commands.codec import Outcome
 from services.worker.lane.fetches import Fetch, as_batch
 from services.worker.query.progress import Report, merged
 from services.worker.supervisor.supervisor import claimed_folder, joined
@@ -35,12 +36,12 @@ def test_reports_of_several_workers_are_merged() -> None:
 
 
 def test_answers_of_several_processes_are_one() -> None:
-    one = {"ok": True, "detail": {"invalidated": 2, "dictionaries": [1]}}
-    other = {"ok": True, "detail": {"invalidated": 3, "dictionaries": [2]}}
-    assert joined([one, other]) == {"ok": True, "detail": {"invalidated": 5, "dictionaries": [1, 2]}}
-    refused = {"ok": False, "detail": {"error": "no"}}
+    one = Outcome(True, {"invalidated": 2, "dictionaries": [1]})
+    other = Outcome(True, {"invalidated": 3, "dictionaries": [2]})
+    assert joined([one, other]) == Outcome(True, {"invalidated": 5, "dictionaries": [1, 2]})
+    refused = Outcome.failed("no")
     assert joined([one, refused]) == refused
-    assert joined([]) == {"ok": True, "detail": {}}
+    assert joined([]) == Outcome(True, {})
 
 
 def test_workers_of_one_machine_have_folders_of_their_own(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from broker.address import BrokerAddress
 from broker.group_member import NOBODY, GroupMember
 from broker.reader import TopicReader
 from broker.transactional_writer import WriteTarget
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.services
 
 def test_the_memo_of_a_partition_stands_in_the_partition_of_its_number(broker: str, topics: Callable[..., str]) -> None:
     identity, source, memo = topics("identity"), topics("input", partitions=4), topics("memo", partitions=4)
-    target = WriteTarget(broker, identity, "", 60.0, 20.0)
+    target = WriteTarget(BrokerAddress(broker), identity, "", 60.0, 20.0)
     transactions = opened(Place(target, source, 2, 0), GroupMember(identity, NOBODY, "").metadata, lambda: False)
     updates = [(f"key {number}".encode(), b"v") for number in range(30)]
     transactions.begin()
@@ -26,6 +27,6 @@ def test_the_memo_of_a_partition_stands_in_the_partition_of_its_number(broker: s
     transactions.remember(memo, [(b"key 0", None)])
     # Behind the mark of the first commit.
     assert transactions.commit(2) == 32
-    found = [row for batch in TopicReader(broker, memo).until({2: 32}) for row in batch.to_pylist()]
+    found = [row for batch in TopicReader(BrokerAddress(broker), memo).until({2: 32}) for row in batch.to_pylist()]
     assert {row["partition"] for row in found} == {2}
     assert [(row["key"], row["value"]) for row in found] == [*updates, (b"key 0", None)]

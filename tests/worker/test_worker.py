@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from services.commands import Command
+from services.commands.codec import Refresh, Stats, UnknownCommand
 from sql.catalog import Actual, Desired, Worker
 from tests.paths import ROOT
 from tests.worker.conftest import World
@@ -127,13 +127,13 @@ def test_commands_are_answered_once_by_each_worker(world: World) -> None:
     with working(world) as worker:
         world.drained(view, orders)
         commander = world.session.context.commander
-        answers = commander.give(Command("stats"), lambda: [worker.id])
-        [figures] = answers.given[0].detail["dictionaries"]
+        answers = commander.give(Stats(), lambda: [worker.id])
+        [figures] = answers.given[0].outcome.detail["dictionaries"]
         assert figures["name"] == f"products{world.number}"
-        refreshed = commander.give(Command("refresh", f"products{world.number}"), lambda: [worker.id])
+        refreshed = commander.give(Refresh(f"products{world.number}"), lambda: [worker.id])
         assert (refreshed.silent, refreshed.failed) == ((), ())
-        [unknown] = commander.give(Command("dance"), lambda: [worker.id]).given
-        assert "dance" in unknown.error
+        [unknown] = commander.give(UnknownCommand("dance"), lambda: [worker.id]).given
+        assert "dance" in unknown.outcome.error
 
 
 def test_a_row_of_a_looked_up_stream_is_seen_by_what_comes_after_it(world: World) -> None:

@@ -12,9 +12,9 @@ from services.cli.demo import clickthrough, lookup, worked_example
 from services.cli.show import Screen
 from services.jars import ensure_jars
 from services.session import Session
-from services.settings import Settings
 from services.stack import Stack
 from services.stack.temporary import temporary_settings
+from startup.settings import Settings
 
 _COMPONENTS = ("kafka", "redis", "spark", "worker")
 

@@ -15,8 +15,8 @@ from changelog.schema import Column
 from dictionaries.definition.definition import Definition
 from dictionaries.open import open_layout
 from enrichment.definitions import definition_of
-from services.commands import Command
-from services.session.commander import CommandAnswers
+from services.commands.codec import Refresh
+from services.commands.commander import CommandAnswers
 from services.session.context import Context
 from services.session.dictionaries.sources import check_source, columns_of, resources, used_streams
 from services.session.result import Done
@@ -89,7 +89,7 @@ def refresh(
     Raises ServiceUnavailable where a worker did not answer or could not do it; it is safe to run again.
     """
     definition = definition_of(dictionary(context, name))
-    command = Command("refresh", name, keys, prefix)
+    command = Refresh(name, keys, prefix)
     answers = context.commander.give(command, context.live_workers)
     _forget_shared(context, definition, command)
     if answers.silent or answers.failed:
@@ -97,7 +97,7 @@ def refresh(
     return answers
 
 
-def _forget_shared(context: Context, definition: Definition, command: Command) -> None:
+def _forget_shared(context: Context, definition: Definition, command: Refresh) -> None:
     """What Redis holds goes even if no worker runs: one that starts later finds nothing outdated."""
     shared = resources(context)
     if definition.layout.kind in _SHARED_LAYOUTS and shared.redis_url is not None:
@@ -106,7 +106,7 @@ def _forget_shared(context: Context, definition: Definition, command: Command) -
 
 
 def _unfinished(context: Context, name: str, answers: CommandAnswers) -> ServiceUnavailable:
-    said = [f"{answer.worker}: {answer.error}" for answer in answers.failed]
+    said = [f"{answer.worker}: {answer.outcome.error}" for answer in answers.failed]
     if answers.silent:
         said.append(f"no answer within {context.settings.command_timeout_s:g} s: {', '.join(answers.silent)}")
     return ServiceUnavailable(

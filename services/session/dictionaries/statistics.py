@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from services.commands import Answer, Command
+from services.commands.codec import Outcome, Stats
 from services.session.context import Context
 from sql.catalog import What
 from sql.syntax.statements import CreateDictionary
@@ -38,19 +38,19 @@ def _reports(context: Context) -> Mapping[str, Sequence[Figures]]:
     workers = context.live_workers()
     if not workers:
         return {}
-    answers = context.commander.give(Command("stats"), context.live_workers)
+    answers = context.commander.give(Stats(), context.live_workers)
     for worker in answers.silent:
         context.say(f"the worker {worker} did not answer within {context.settings.command_timeout_s:g} s: left out")
     found: dict[str, list[Figures]] = {}
     for answer in answers.given:
-        for figures in reported(answer):
+        for figures in reported(answer.outcome):
             found.setdefault(str(figures["name"]), []).append(figures)
     return found
 
 
-def reported(answer: Answer) -> Iterable[Figures]:
-    """The dictionaries in an answer to ``stats``."""
-    return answer.detail.get("dictionaries", ()) if answer.ok else ()
+def reported(outcome: Outcome) -> Iterable[Figures]:
+    """The dictionaries in an answer to ``Stats``."""
+    return outcome.detail.get("dictionaries", ()) if outcome.ok else ()
 
 
 def _line(made: CreateDictionary, reports: Sequence[Figures]) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from broker import topics
+from broker import clients, topics
+from broker.address import BrokerAddress
 from broker.names import memo_topic
 from broker.reader import TopicReader
 from enrichment.enrichment import AnsweredBatch, Enricher
@@ -26,7 +27,7 @@ class Answers:
     lookups: Mapping[Access, Lookup]
     snapshots: Mapping[str, pa.Table]
     catch_up: Callable[[], None]
-    brokers: str
+    brokers: BrokerAddress
     query: str
     identity: str
     folder: Path
@@ -54,7 +55,7 @@ class PartitionAnswers:
         if self._store is None:
             return
         topic, partition = memo_topic(self._answers.query), self._partition
-        end = topics.ends(topics.admin(self._answers.brokers), {topic: [partition]})[topic][partition]
+        end = topics.ends(clients.admin(self._answers.brokers), {topic: [partition]})[topic][partition]
         start = self._store.offset
         if start > end:
             # The topic was made anew.

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from broker import clients
+from broker.address import BrokerAddress
 from broker.producer_queue import Outgoing, ProducerQueue
-from broker.transactional_writer import Backoff, WriteTarget, is_fenced, producer_settings
+from broker.transactional_writer import Backoff, WriteTarget, is_fenced, transactional_producer
 from changelog.errors import RecordsGone
 
 _FENCED_PAUSE_S = 0.05
@@ -52,7 +54,7 @@ class Transactions:
         self._open = False
         self._remembered = False
         self._memo_end: int | None = None
-        self._producer = Producer(producer_settings(place.target, place.partition))
+        self._producer = transactional_producer(place.target, place.partition)
         self._outbox = ProducerQueue(self._producer, self._call_s)
         self._producer.init_transactions(self._call_s)
         self.position = self._committed()
@@ -134,17 +136,9 @@ class Transactions:
 
 
 @lru_cache(maxsize=4)
-def _offsets_reader(brokers: str, group: str) -> Consumer:
+def _offsets_reader(brokers: BrokerAddress, group: str) -> Consumer:
     """Reads the offsets of a group, only final ones: it waits for transactions that are being committed."""
-    return Consumer(
-        {
-            "bootstrap.servers": brokers,
-            "group.id": group,
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed",
-            "log_level": 0,
-        }
-    )
+    return clients.consumer(brokers, group, {"isolation.level": "read_committed"})
 
 
 def opened(place: Place, metadata: bytes, given_up: Callable[[], bool]) -> Transactions:

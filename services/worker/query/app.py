@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import faust
 
+from broker.address import BrokerAddress
+from broker.clients import faust_settings
 from services.worker.lane.fetches import FetchSchema
 from services.worker.lane.lanes import Lanes
 from services.worker.query.transport import RunConsumer, RunTransport
@@ -28,11 +30,13 @@ class AppSettings:
     session_timeout_s: float = 10.0
 
 
-def lookup_app(identity: str, brokers: str, topic: str, lanes: Lanes, data_dir: Path, settings: AppSettings) -> Any:
+def lookup_app(
+    identity: str, brokers: BrokerAddress, topic: str, lanes: Lanes, data_dir: Path, settings: AppSettings
+) -> Any:
     """The app ``identity``, which is also the name of the consumer group."""
     app = faust.App(
         identity,
-        broker=[f"kafka://{broker}" for broker in brokers.split(",")],
+        **faust_settings(brokers),
         store="memory://",
         datadir=str(data_dir),
         web_enabled=False,

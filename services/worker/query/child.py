@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import fcntl
 import gc
-import json
 import logging
 import os
 import signal
@@ -21,7 +20,6 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from aiohttp import web
@@ -29,8 +27,8 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import NewPartitions
 from prometheus_client import CollectorRegistry, generate_latest
 
+from broker import clients, topics
 from broker import group_member as group
-from broker import topics
 from broker.names import memo_topic
 from broker.reader import read_topic
 from broker.topic_shapes import TopicAdmin, TopicShape, config_for
@@ -39,14 +37,13 @@ from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from changelog.schema import Kind
 from joins.dataflow.ports import Ingest
-from services.settings import read_settings
+from services.commands.codec import command_of, outcome_bytes
 from services.worker.lane.answering import Answers
 from services.worker.lane.lane import Lane, LaneTopics
 from services.worker.lane.lanes import Lanes
 from services.worker.lane.transactions import Place
-from services.worker.logs import configure_logs
 from services.worker.query.app import lookup_app
-from services.worker.query.commanded import executed
+from services.worker.query.dictionary_commands import DictionaryCommands
 from services.worker.query.metrics import QueryFigures
 from services.worker.query.origin import origin_of
 from services.worker.query.progress import Report, merged
@@ -58,6 +55,8 @@ from sql.planner import plan_query, stream_of
 from sql.syntax.parse import parse_one
 from sql.syntax.redact import redacted
 from sql.syntax.statements import CreateView, Select
+from startup.logs import configure_logs
+from startup.settings import read_settings
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2
@@ -84,7 +83,7 @@ class LookupQuery:
         settings, name = self._settings, self.query.name
         fragment = fragment_of(self.query, self.catalog)
         self.flow = fragment.lookup_flow
-        client = topics.admin(settings.brokers)
+        client = clients.admin(settings.brokers)
         static = {table: stream_of(self.catalog, table) for table in self.flow.snapshots}
         self.origin = origin_of(
             self.query, fragment, self.catalog, client, {table: stream.topic for table, stream in static.items()}
@@ -229,8 +228,11 @@ class LookupQuery:
             return await healthy(request) if self.lanes.opened else web.json_response({"ready": False}, status=503)
 
         async def command(request: web.Request) -> web.Response:
-            asked = await request.json()
-            return web.json_response(await asyncio.to_thread(executed, asked, self.tables.layouts), dumps=_dumps)
+            asked = command_of(await request.read())
+            if asked is None:
+                return web.Response(status=400)
+            outcome = await asyncio.to_thread(DictionaryCommands(self.tables.layouts).execute, asked)
+            return web.Response(body=outcome_bytes(outcome), content_type="application/json")
 
         app = web.Application()
         app.router.add_get("/metrics", metrics)
@@ -255,14 +257,10 @@ def ensure_memo(settings: WorkerSettings, topic: str, partitions: int) -> None:
     admin = TopicAdmin(settings.brokers, settings.broker_timeout_s)
     if admin.create(topic, TopicShape(partitions, config=config_for(Kind.UPSERT))):
         return
-    client = topics.admin(settings.brokers)
+    client = clients.admin(settings.brokers)
     if len(topics.partitions(client, topic)) < partitions:
         for made in client.create_partitions([NewPartitions(topic, partitions)]).values():
             made.result()
-
-
-def _dumps(value: Any) -> str:
-    return json.dumps(value, default=str)
 
 
 def _now_ms() -> int:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from changelog.errors import StackError
-from services.settings import Settings
+from broker.address import BrokerAddress
 from services.worker.lane.lane import LaneSettings
 from services.worker.query.app import AppSettings
+from startup.settings import Settings
 
 
 @dataclass(frozen=True)
 class WorkerSettings:
     """files   folder of this worker: what it keeps of each query, which it could read from Kafka again"""
 
-    brokers: str
+    brokers: BrokerAddress
     catalog_url: str
     redis_url: str | None
     data_dir: Path
@@ -29,12 +29,8 @@ class WorkerSettings:
     @staticmethod
     def of(settings: Settings) -> WorkerSettings:
         """Raises StackError where the brokers are not known."""
-        if settings.brokers is None:
-            raise StackError(
-                "DOVETAIL_BROKERS is not set", where="the lookup worker", fix="start the worker by: dovetail up"
-            )
         return WorkerSettings(
-            brokers=settings.brokers,
+            brokers=settings.expect_brokers("the lookup worker"),
             catalog_url=settings.catalog_address,
             redis_url=None if settings.redis_url is None else settings.redis_url.get_secret_value(),
             data_dir=settings.data_dir,

@@ -12,18 +12,19 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import httpx
 
 from changelog.errors import InternalError
+from services.commands.codec import Command, Outcome, command_bytes, outcome_of
 from spark_jobs.forked import Forked, ForkServer, Request
+from startup.packages import PACKAGE_ROOT
 
 _MODULE = "services.worker.query.child"
 PRELOADED = (_MODULE,)
 _LISTENER = 100
 """The number of the listening socket in the child, out of the way of those that the child opens."""
-_ROOT = Path(__file__).resolve().parents[2]
 _LINES = 20
 _ASK_S = 5.0
 
@@ -52,7 +53,7 @@ class Child:
         """The process, and what it writes."""
         options = ("--worker", worker, "--files", str(files), "--listen", str(_LISTENER))
         request = Request(
-            _MODULE, (self.name, *options), str(_ROOT), os.environ | dict(environment), (0, 1, 2, _LISTENER)
+            _MODULE, (self.name, *options), str(PACKAGE_ROOT), os.environ | dict(environment), (0, 1, 2, _LISTENER)
         )
         read, write = os.pipe()
         lines = os.fdopen(read, errors="replace")
@@ -116,10 +117,10 @@ class Child:
             return httpx.get(f"{self._address}/metrics", timeout=_ASK_S).text
         return ""
 
-    def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        """Its answer, or why there is none."""
+    def execute(self, command: Command) -> Outcome:
+        """What came of it there, or why there is no answer."""
         try:
-            answer: dict[str, Any] = httpx.post(f"{self._address}/commands", json=command, timeout=_ASK_S).json()
+            asked = httpx.post(f"{self._address}/commands", content=command_bytes(command), timeout=_ASK_S)
+            return outcome_of(asked.content)
         except (httpx.HTTPError, ValueError) as failure:
-            return {"ok": False, "detail": {"error": f'query "{self.name}" does not answer: {failure}'}}
-        return answer
+            return Outcome.failed(f'query "{self.name}" does not answer: {failure}')

@@ -19,9 +19,10 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
-from broker import topics
+from broker import clients, topics
 from broker.names import memo_topic
 from changelog.errors import ServiceUnavailable
+from services.commands.codec import Command, Outcome
 from services.worker.query.child import FAILED, WAITS
 from services.worker.query.origin import Origin
 from services.worker.query.worker_settings import WorkerSettings
@@ -152,7 +153,7 @@ class WorkerSupervisor:
 
     def _forget(self, query: Query) -> None:
         """What the broker holds of a dropped query, besides its output."""
-        client = topics.admin(self._settings.brokers)
+        client = clients.admin(self._settings.brokers)
         topics.forget_group(client, Origin.read(query.checkpoint).identity)
         for deleted in client.delete_topics([memo_topic(query.name)]).values():
             try:
@@ -209,25 +210,25 @@ class WorkerSupervisor:
     def children(self) -> list[Child]:
         return list(self._children.values())
 
-    def command(self, command: Mapping[str, Any]) -> dict[str, Any]:
-        """What all children say of a command, in one answer."""
-        return joined([child.command(command) for child in self.children if child.ended() is None])
+    def execute(self, command: Command) -> Outcome:
+        """What came of a command in all children."""
+        return joined([child.execute(command) for child in self.children if child.ended() is None])
 
 
-def joined(answers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """One answer: numbers added up, lists put together; not ok as soon as one is not."""
-    failed = [answer for answer in answers if not answer["ok"]]
+def joined(outcomes: Sequence[Outcome]) -> Outcome:
+    """One for all: numbers added up, lists put together; not ok as soon as one is not."""
+    failed = [outcome for outcome in outcomes if not outcome.ok]
     if failed:
-        return {"ok": False, "detail": failed[0]["detail"]}
+        return failed[0]
     numbers: Counter[str] = Counter()
     lists: dict[str, list[Any]] = {}
-    for answer in answers:
-        for name, value in answer["detail"].items():
+    for outcome in outcomes:
+        for name, value in outcome.detail.items():
             if isinstance(value, list):
                 lists.setdefault(name, []).extend(value)
             else:
                 numbers[name] += value
-    return {"ok": True, "detail": {**numbers, **lists}}
+    return Outcome(True, {**numbers, **lists})
 
 
 def claimed_folder(root: Path) -> tuple[Path, TextIOWrapper]:

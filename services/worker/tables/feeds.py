@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from broker import topics
+from broker import clients, topics
+from broker.address import BrokerAddress
 from broker.following import following
 from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
 from dictionaries.definition.definition import Definition
@@ -37,12 +38,12 @@ class FeedReader:
     Records that are gone before they are read: all is forgotten as well. Without a broker the TTL alone holds.
     """
 
-    def __init__(self, definition: Definition, feed: Feed, layout: Fed, brokers: str) -> None:
+    def __init__(self, definition: Definition, feed: Feed, layout: Fed, brokers: BrokerAddress) -> None:
         self._name = definition.name
         self._topic = feed.topic
         self._layout = layout
         self._brokers = brokers
-        self._admin: AdminClient = topics.admin(brokers)
+        self._admin: AdminClient = clients.admin(brokers)
         self._decoder = FeedDecoder(definition, feed)
         self._complaints = _Complaints(f'dictionary "{definition.name}": feed {feed.topic}')
         self._moved = threading.Condition()
@@ -107,7 +108,7 @@ class FeedReader:
 
     def _unavailable(self, why: str) -> ServiceUnavailable:
         return ServiceUnavailable(
-            f'"{self._topic}", the feed of dictionary "{self._name}", cannot be read: {why}', where=self._brokers
+            f'"{self._topic}", the feed of dictionary "{self._name}", cannot be read: {why}', where=str(self._brokers)
         )
 
     # -- on the thread

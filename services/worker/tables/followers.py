@@ -13,7 +13,8 @@ import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka.admin import AdminClient
 
-from broker import topics
+from broker import clients, topics
+from broker.address import BrokerAddress
 from broker.following import following
 from broker.reader import as_records
 from broker.topic_writer import TopicWriter
@@ -38,11 +39,11 @@ _WRITE_S = 30.0
 class Follower:
     """Reads committed records of a stream's topic into a store, on a thread; goes on from where the store ends."""
 
-    def __init__(self, stream: Stream, indexes: Sequence[Index], path: Path, brokers: str) -> None:
+    def __init__(self, stream: Stream, indexes: Sequence[Index], path: Path, brokers: BrokerAddress) -> None:
         self.store = RowsStore(path, stream.schema, indexes)
         self._topic = stream.topic
         self._brokers = brokers
-        self._admin: AdminClient = topics.admin(brokers)
+        self._admin: AdminClient = clients.admin(brokers)
         self._decoder = Decoder(stream.schema, self.store.columns)
         self._partitions = topics.partitions(self._admin, stream.topic)
         self._begin_anew_where_the_topic_was()
@@ -86,7 +87,9 @@ class Follower:
             raise self._unavailable("the broker does not answer") from failure
 
     def _unavailable(self, why: str) -> ServiceUnavailable:
-        return ServiceUnavailable(f'"{self._topic}", which is looked up, cannot be read: {why}', where=self._brokers)
+        return ServiceUnavailable(
+            f'"{self._topic}", which is looked up, cannot be read: {why}', where=str(self._brokers)
+        )
 
     # -- on the thread
 
@@ -149,7 +152,7 @@ class Follower:
 class FollowedRows:
     """The rows of a followed stream, as dictionaries ask for them and write them."""
 
-    def __init__(self, follower: Follower, stream: Stream, brokers: str) -> None:
+    def __init__(self, follower: Follower, stream: Stream, brokers: BrokerAddress) -> None:
         self._follower = follower
         self._stream = stream
         self._writer = TopicWriter(brokers, _WRITE_S)
@@ -175,7 +178,9 @@ class FollowedRows:
 class Followers:
     """One follower for each stream that is asked for, started when it is first asked for."""
 
-    def __init__(self, stream_of: Callable[[str], tuple[Stream, Sequence[Index]]], folder: Path, brokers: str) -> None:
+    def __init__(
+        self, stream_of: Callable[[str], tuple[Stream, Sequence[Index]]], folder: Path, brokers: BrokerAddress
+    ) -> None:
         self._stream_of = stream_of
         self._folder = folder
         self._brokers = brokers

@@ -8,6 +8,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from broker.address import BrokerAddress
 from changelog.errors import InternalError
 from changelog.schema import Column
 from dictionaries.contracts import Layout, Source
@@ -31,7 +32,7 @@ class Tables:
     """What a query looks up, opened once a process. ``folder`` is where it may keep files."""
 
     catalog: Catalog
-    brokers: str
+    brokers: BrokerAddress
     redis_url: str | None
     data_dir: Path
     folder: Path

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from broker.address import BrokerAddress
 from changelog.errors import StackError
 
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -107,6 +108,17 @@ class Settings(BaseSettings):
     source_wait_s: Seconds = Field(
         default=120, description="longest wait for a source that is away before a lookup query fails"
     )
+
+    @property
+    def broker_address(self) -> BrokerAddress | None:
+        """Of the brokers that are named, or run in the local stack."""
+        return None if self.brokers is None else BrokerAddress(self.brokers)
+
+    def expect_brokers(self, process: str) -> BrokerAddress:
+        """Raises StackError where they are not known to a ``process`` that cannot do without."""
+        if self.broker_address is None:
+            raise StackError("DOVETAIL_BROKERS is not set", where=process, fix="start it by: dovetail up")
+        return self.broker_address
 
     @property
     def jars(self) -> Path:

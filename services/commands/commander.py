@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer, TopicPartition
 
-from broker.topic_shapes import TopicAdmin, TopicShape
+from broker import clients
+from broker.address import BrokerAddress
+from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
-from services.commands import COMMANDS, RESULTS, Answer, Command
+from services.commands.codec import Answer, Command, answer_of, command_bytes
+from services.commands.command_topics import COMMANDS, GROUP, RESULTS, make_command_topics
 
-_DAY_MS = 24 * 3600 * 1000
-# One partition: commands are executed in the order in which they were given.
-_SHAPE = TopicShape(1, config={"cleanup.policy": "delete", "retention.ms": str(_DAY_MS)})
 _POLL_S = 0.1
 
 
@@ -28,13 +28,13 @@ class CommandAnswers:
 
     @property
     def failed(self) -> tuple[Answer, ...]:
-        return tuple(answer for answer in self.given if not answer.ok)
+        return tuple(answer for answer in self.given if not answer.outcome.ok)
 
 
 class Commander:
     """Gives commands and waits for the answers."""
 
-    def __init__(self, brokers: str, topics: TopicAdmin, writer: TopicWriter, timeout_s: float) -> None:
+    def __init__(self, brokers: BrokerAddress, topics: TopicAdmin, writer: TopicWriter, timeout_s: float) -> None:
         self._brokers = brokers
         self._topics = topics
         self._writer = writer
@@ -46,11 +46,10 @@ class Commander:
         ``workers`` is asked again while it waits: one that has gone meanwhile is not waited for. Raises
         ServiceUnavailable where the broker does not answer.
         """
-        for topic in (COMMANDS, RESULTS):
-            self._topics.create(topic, _SHAPE)
+        make_command_topics(self._topics)
         expected = set(workers())
         with self._results() as results:
-            self._writer.send(COMMANDS, None, command.value)
+            self._writer.send(COMMANDS, None, command_bytes(command))
             given: dict[str, Answer] = {}
             end = time.monotonic() + self._timeout_s
             while not expected <= given.keys() and time.monotonic() < end:
@@ -62,15 +61,7 @@ class Commander:
     @contextmanager
     def _results(self) -> Iterator[Callable[[str], list[Answer]]]:
         """The answers to a command that are written from now on."""
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self._brokers,
-                "group.id": "dovetail.commands",
-                "enable.auto.commit": False,
-                "fetch.wait.max.ms": 20,
-                "log_level": 0,
-            }
-        )
+        consumer = clients.consumer(self._brokers, GROUP, {"fetch.wait.max.ms": 20})
         ends = self._topics.ends(RESULTS)
         consumer.assign([TopicPartition(RESULTS, partition, offset) for partition, offset in ends.items()])
         try:
@@ -83,7 +74,7 @@ def _answers(consumer: Consumer, command_id: str) -> list[Answer]:
     found = []
     for message in consumer.consume(100, _POLL_S):
         value = message.value() if message.error() is None else None
-        answer = None if value is None else Answer.read(value, command_id)
-        if answer is not None:
+        answer = None if value is None else answer_of(value)
+        if answer is not None and answer.command_id == command_id:
             found.append(answer)
     return found

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from changelog.errors import StackError
-from services.settings import Settings, read_settings
+from startup.settings import Settings, read_settings
 from tests.paths import ROOT
 
 OPERATIONS = ROOT / "docs" / "operations.md"
@@ -55,3 +55,9 @@ def test_every_setting_is_on_the_operations_page(name: str) -> None:
     assert f"| `DOVETAIL_{name.upper()}` |" in OPERATIONS.read_text()
     assert help_text is not None
     assert help_text in OPERATIONS.read_text()
+
+
+def test_a_process_without_brokers_says_how_it_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOVETAIL_BROKERS", raising=False)
+    with pytest.raises(StackError, match="DOVETAIL_BROKERS is not set"):
+        read_settings().expect_brokers("the lookup worker")

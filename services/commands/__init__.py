@@ -1,0 +1,1 @@
+"""Commands to the lookup workers and their answers: what both ends write and read (docs/topics.md)."""

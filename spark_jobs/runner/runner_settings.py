@@ -1,0 +1,61 @@
+"""What the runner takes from Dovetail's settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from broker.address import BrokerAddress
+from spark_jobs.runner.job_settings import JobSettings
+from startup.settings import Settings
+
+_JARS = "DOVETAIL_SPARK_JARS"
+_READY_FILE = "DOVETAIL_READY_FILE"
+
+
+@dataclass(frozen=True)
+class RunnerSettings:
+    """brokers, catalog_url   where Kafka and the catalog answer
+    jars                   folder of the jars that go beside PySpark's own
+    ready_file             gets the pid of the runner once it takes up queries
+    checkpoints            folder of the queries' checkpoints
+    broker_timeout_s       longest wait for Kafka at the start
+    """
+
+    brokers: BrokerAddress
+    catalog_url: str
+    jars: Path
+    ready_file: Path | None
+    checkpoints: Path
+    spark_master: str
+    driver_memory: str
+    broker_timeout_s: float
+    job: JobSettings
+
+    @staticmethod
+    def of(settings: Settings, environment: Mapping[str, str] = os.environ) -> RunnerSettings:
+        """Raises StackError where the brokers are not known.
+
+        environment   where the stack, or an image, tells this process alone where its jars are, and its ready file
+        """
+        return RunnerSettings(
+            brokers=settings.expect_brokers("the Spark runner"),
+            catalog_url=settings.catalog_address,
+            jars=Path(environment.get(_JARS) or settings.jars / "spark"),
+            ready_file=Path(environment[_READY_FILE]) if _READY_FILE in environment else None,
+            checkpoints=settings.checkpoints,
+            spark_master=settings.spark_master,
+            driver_memory=f"{settings.driver_memory_gib}g",
+            broker_timeout_s=settings.broker_timeout_s,
+            job=JobSettings(
+                buckets=settings.buckets,
+                max_offsets_per_trigger=settings.max_offsets_per_trigger,
+                output_partitions=settings.output_partitions,
+                broker_wait_s=settings.broker_wait_s,
+                transaction_timeout_s=settings.transaction_timeout_s,
+                local_copy_dir=settings.local_copies,
+                local_copy_max_bytes=settings.local_copy_max_bytes,
+            ),
+        )

@@ -1,0 +1,65 @@
+"""Log lines: one each, to standard error, as text or as JSON, whichever library writes them.
+
+A JSON line has ``event``, ``level`` and ``timestamp``; ``logger``, where it has a name; ``exception``, where there is
+one. Times are in UTC there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+
+import structlog
+
+_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_LIBRARIES = ("faust", "mode", "aiokafka", "asyncio", "aiohttp", "services.worker.query.transport")
+"""They say much that is of no use to whoever runs a query; DEBUG shows it."""
+
+
+class JsonLines(logging.Formatter):
+    """The lines of ``logging`` in the form in which structlog writes its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "event": record.getMessage(),
+            "level": record.levelname.lower(),
+            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "logger": record.name,
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def configure_logs(level: str, form: str) -> None:
+    """Set the process's logging up once, at its start; ``form``: ``console`` or ``json``."""
+    lines = logging.StreamHandler()
+    lines.setFormatter(JsonLines() if form == "json" else logging.Formatter(_TEXT))
+    logging.basicConfig(level=level, handlers=[lines])
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    if level != "DEBUG":
+        for name in _LIBRARIES:
+            logging.getLogger(name).setLevel(logging.WARNING)
+        # It calls an error what it meets in every start: a group that has no coordinator yet.
+        logging.getLogger("aiokafka.consumer.group_coordinator").setLevel(logging.CRITICAL)
+    _configure_structlog(level, form)
+
+
+def _configure_structlog(level: str, form: str) -> None:
+    renderer: structlog.typing.Processor = (
+        structlog.processors.JSONRenderer()
+        if form == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,35 @@
+"""The runner reads the settings that every process reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.address import BrokerAddress
+from changelog.errors import StackError
+from spark_jobs.runner.runner_settings import RunnerSettings
+from startup.settings import Settings
+
+
+def settings(folder: Path, **given: object) -> Settings:
+    return Settings.model_validate({"data_dir": folder, **given})
+
+
+def test_what_is_not_set_lies_in_the_data_dir(tmp_path: Path) -> None:
+    read = RunnerSettings.of(settings(tmp_path, brokers="kafka:9092", driver_memory_gib=2, jar_dir=None), {})
+    assert read.brokers == BrokerAddress("kafka:9092")
+    assert (read.catalog_url, read.checkpoints) == (f"sqlite:///{tmp_path}/catalog.db", tmp_path / "checkpoints")
+    assert (read.jars, read.ready_file, read.driver_memory) == (tmp_path / "jars" / "spark", None, "2g")
+    assert read.job.local_copy_dir == tmp_path / "state-copy"
+
+
+def test_the_stack_says_where_its_jars_are_and_the_file_that_tells_that_it_is_ready(tmp_path: Path) -> None:
+    told = {"DOVETAIL_SPARK_JARS": "/jars", "DOVETAIL_READY_FILE": "/ready"}
+    read = RunnerSettings.of(settings(tmp_path, brokers="kafka:9092"), told)
+    assert (read.jars, read.ready_file) == (Path("/jars"), Path("/ready"))
+
+
+def test_it_needs_brokers(tmp_path: Path) -> None:
+    with pytest.raises(StackError, match="DOVETAIL_BROKERS is not set"):
+        RunnerSettings.of(settings(tmp_path, brokers=None), {})
