@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from spark_jobs.forked import Forked, Request
+from startup.forked import Forked, Request
 
 
 def forked(arguments: Sequence[str]) -> Forked | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from services.worker.supervisor.process import fork_server
-from spark_jobs.forked import ForkServer
+from startup.forked import ForkServer
 
 
 @cache

@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_jobs.forked import ForkServer
 from spark_jobs.source.kafka_source import KafkaSource
+from startup.forked import ForkServer
 from startup.packages import PACKAGE_ROOT
 
 WORKER_PYTHON = Path(__file__).with_name("worker-python")

@@ -12,8 +12,8 @@ import psutil
 import pytest
 
 from services.worker.supervisor.process import PRELOADED as OF_THE_WORKER
-from spark_jobs.forked import LOST, Forked, ForkServer, Request
 from spark_jobs.runner.spark_session import PRELOADED as OF_SPARK
+from startup.forked import LOST, Forked, ForkServer, Request
 
 _WAIT_S = 30.0
 

@@ -18,7 +18,7 @@ import httpx
 
 from changelog.errors import InternalError
 from services.commands.codec import Command, Outcome, command_bytes, outcome_of
-from spark_jobs.forked import Forked, ForkServer, Request
+from startup.forked import Forked, ForkServer, Request
 from startup.packages import PACKAGE_ROOT
 
 _MODULE = "services.worker.query.child"
