@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import orjson
 
+from changelog.lookup import Key
 from dictionaries.cache.key_text import key_of, key_text, key_value
-from dictionaries.contracts import Key
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
+from changelog.lookup import Key
 from dictionaries.cache.json_values import tagged, untagged
-from dictionaries.contracts import Key
 from dictionaries.definition.definition import Definition
 
 

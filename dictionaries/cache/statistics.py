@@ -7,7 +7,7 @@ from enum import StrEnum
 from threading import Lock
 from typing import Any
 
-from dictionaries.contracts import Rows
+from changelog.lookup import Rows
 from dictionaries.definition.definition import Definition
 
 

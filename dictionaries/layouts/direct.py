@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from changelog.lookup import Key, Rows
 from dictionaries.cache.filling.fetcher import Fetcher
 from dictionaries.cache.filling.on_error import substitutes
 from dictionaries.cache.settings import read_settings
 from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Rows, Source
+from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 
 

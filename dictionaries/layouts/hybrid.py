@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from changelog.errors import ServiceUnavailable
+from changelog.lookup import Key, Rows
 from dictionaries.cache.cold.codec import EntryCodec
 from dictionaries.cache.cold.redis_client import open_redis
 from dictionaries.cache.cold.tier import ColdTier
@@ -25,7 +26,7 @@ from dictionaries.cache.refresh.feeding import Feeding
 from dictionaries.cache.refresh.listener import Listener
 from dictionaries.cache.settings import read_settings
 from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Rows, Source
+from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.feed import SourceChanges
 

@@ -12,13 +12,14 @@ from typing import Any, Protocol, runtime_checkable
 import structlog
 
 from changelog.errors import DovetailError
+from changelog.lookup import Key, Row, Rows
 from dictionaries.cache.filling.fetcher import even_parts
 from dictionaries.cache.filling.on_error import LookupRejected
 from dictionaries.cache.key_text import key_text
 from dictionaries.cache.refresh.executed import Executed
 from dictionaries.cache.settings import OnError, read_settings
 from dictionaries.cache.statistics import Statistics, Status
-from dictionaries.contracts import KEYS_PER_STATEMENT, Key, Row, Rows, Source
+from dictionaries.contracts import KEYS_PER_STATEMENT, Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.feed import SourceChanges
 from dictionaries.layouts.hybrid import wall_clock_ms

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from changelog.lookup import Key, Row, Rows
 from dictionaries.cache.filling.fetcher import Fetcher
 from dictionaries.cache.filling.on_error import substitutes
 from dictionaries.cache.flights.flights import Flight, Flights
@@ -12,7 +13,7 @@ from dictionaries.cache.key_text import key_text
 from dictionaries.cache.refresh.executed import Executed
 from dictionaries.cache.settings import read_settings
 from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Row, Rows, Source
+from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 from dictionaries.resources import StreamRows
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from changelog.errors import ServiceUnavailable
+from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
-from dictionaries.contracts import Key, Row, Rows
 from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
 
 NOW_MS = 1_700_000_000_000

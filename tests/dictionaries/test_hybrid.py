@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from changelog.errors import RecordRejected, ServiceUnavailable, SqlError
+from changelog.lookup import Key
 from dictionaries.cache.filling.on_error import LookupRejected
 from dictionaries.cache.settings import FOR_EVER_MS, read_settings
-from dictionaries.contracts import Key
 from dictionaries.layouts.cache import Cache
 from dictionaries.layouts.hybrid import Hybrid
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 import redis
 
+from changelog.lookup import Key
 from dictionaries.cache.flights.leases import LOCK_MS
 from dictionaries.cache.forget import forget
-from dictionaries.contracts import Key
 from dictionaries.layouts.hybrid import Hybrid
 from services.stack import Stack, temporary_stack
 from services.stack.redis_server import RedisServer

@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 import redis
 
 from changelog.errors import ServiceUnavailable
+from changelog.lookup import Key
 from dictionaries.cache.breaker import Breaker
 from dictionaries.cache.cold.codec import EntryCodec
 from dictionaries.cache.cold.redis_client import open_redis
@@ -35,7 +36,6 @@ from dictionaries.cache.invalidation import Invalidation, encode_message
 from dictionaries.cache.key_text import entry_names, fingerprint, text_in_name
 from dictionaries.cache.settings import CacheSettings
 from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key
 from dictionaries.definition.definition import Definition
 
 T = TypeVar("T")

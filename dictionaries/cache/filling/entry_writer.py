@@ -6,11 +6,11 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from changelog.lookup import Key, Rows
 from dictionaries.cache.cold.codec import EntryCodec
 from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.settings import CacheSettings
 from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Rows
 
 Values = dict[Key, tuple[bytes, int]]
 """Encoded entries, and for how many ms Redis keeps them; ``b''``: it keeps nothing."""

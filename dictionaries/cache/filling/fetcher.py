@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 from changelog.errors import DovetailError
+from changelog.lookup import Key, Rows
 from dictionaries.cache.breaker import Breaker
 from dictionaries.cache.filling.on_error import Unanswered
 from dictionaries.cache.settings import CacheSettings
 from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import KEYS_PER_STATEMENT, Key, Rows, Source
+from dictionaries.contracts import KEYS_PER_STATEMENT, Source
 from dictionaries.definition.definition import Definition
 
 _FIRST_PAUSE_S = 0.02

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from changelog.errors import ServiceUnavailable
+from changelog.lookup import Key, Rows
 from dictionaries.cache.cold.tier import Claim, ColdTier
 from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.filling.entry_writer import EntryWriter
@@ -19,7 +20,6 @@ from dictionaries.cache.flights.leases import Lease
 from dictionaries.cache.hot.guarded import GuardedHot
 from dictionaries.cache.settings import CacheSettings
 from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Rows
 
 T = TypeVar("T")
 UNHEARD_MS = 1_000

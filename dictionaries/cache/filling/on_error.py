@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from changelog.errors import Domain, DovetailError, RecordRejected
+from changelog.lookup import Key, Rows
 from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.settings import CacheSettings, OnError
 from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Rows
 
 
 class LookupRejected(RecordRejected):

@@ -8,7 +8,7 @@ from threading import Condition, Thread
 import structlog
 
 from changelog.errors import DovetailError
-from dictionaries.contracts import Key
+from changelog.lookup import Key
 
 _MOST_WAITING = 100_000
 

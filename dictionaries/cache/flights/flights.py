@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Event, Lock
 
-from dictionaries.contracts import Key, Rows
+from changelog.lookup import Key, Rows
 
 
 class Flight:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from threading import Event, Lock, Thread
 
 from changelog.errors import ServiceUnavailable
-from dictionaries.contracts import Key
+from changelog.lookup import Key
 
 LOCK_MS = 3_000
 """A worker that dies while it asks holds the others up for so long."""

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import Lock
 
+from changelog.lookup import Key
 from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.flights.flights import Flight, Flights
 from dictionaries.cache.hot.tier import HotTier
 from dictionaries.cache.invalidation import Invalidation
-from dictionaries.contracts import Key
 
 
 class GuardedHot:

@@ -11,10 +11,11 @@ import pyarrow as pa
 from broker import topics
 from broker.names import memo_topic
 from broker.reader import TopicReader
+from changelog.lookup import Lookup
 from enrichment.enrichment import AnsweredBatch, Enricher
 from enrichment.memo import Memo
 from enrichment.memo_store import MemoStore, Update
-from joins.dataflow.lookup import Access, Lookup, LookupFlow
+from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import Ingest
 
 
