@@ -16,7 +16,6 @@ import redis
 
 from changelog.lookup import Key
 from dictionaries.cache.flights.leases import LOCK_MS
-from dictionaries.cache.forget import forget
 from dictionaries.layouts.hybrid import Hybrid
 from services.stack import Stack, temporary_stack
 from services.stack.redis_server import RedisServer
@@ -278,17 +277,6 @@ def test_dictionaries_and_their_definitions_do_not_share_entries(
     changed.lookup(["a"], NOW_MS)
     changed.close()
     assert len(source.asked) == 2
-
-
-def test_a_new_dictionary_does_not_answer_with_the_rows_of_an_old_one(
-    worker: Worker, server: Stack, source: FakeSource
-) -> None:
-    one = worker()
-    one.lookup(["a"], NOW_MS)
-    source.put(a="quill")
-    forget(definition(), server.endpoint("redis"))
-    settle(lambda: names(one.lookup(["a"], NOW_MS)) == ["quill"])
-    assert names(worker().lookup(["a"], NOW_MS)) == ["quill"]
 
 
 def test_redis_is_killed_and_comes_back(tmp_path: Path, source: FakeSource) -> None:
