@@ -9,7 +9,7 @@ import pyarrow as pa
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Column
 from changelog.suggest import suggestion
-from dictionaries.cache.settings import CACHE_SETTINGS, read_settings
+from dictionaries.cache.cache_settings import CACHE_SETTINGS, read_settings
 from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
 from dictionaries.definition.kinds import (
     FORMATS,
