@@ -16,9 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
+from changelog.lookup import Rows
 from dictionaries.cache.entry import CacheEntry
-from dictionaries.cache.hot.tier import HotTier
-from dictionaries.contracts import Rows
+from dictionaries.cache.hot.hot_tier import HotTier
 
 KEYS, ROOM, BATCHES, BATCH_RECORDS, SCAN_EVERY = 200_000, 10_000, 200, 5_000, 4
 _EXPIRES_MS = 10**9

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Column
-from dictionaries.cache.settings import CACHE_SETTINGS, read_settings
+from changelog.suggest import suggestion
+from dictionaries.cache.cache_settings import CACHE_SETTINGS, read_settings
 from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
 from dictionaries.definition.kinds import (
     FORMATS,
@@ -20,7 +21,7 @@ from dictionaries.definition.kinds import (
     SPELLINGS,
     TABLE_OR_QUERY,
 )
-from dictionaries.definition.options import Option, Parameter, Parameters, read_options, suggestion
+from dictionaries.definition.options import Option, Parameter, Parameters, read_options
 from dictionaries.definition.secrets import FORMS
 from dictionaries.feed.feed import feed_of
 from dictionaries.sources.values import Unfit, value_reader

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-Key = Any
-"""A scalar for a key of one column, a tuple for several; without NULLs."""
-Row = tuple[Any, ...]
-"""The values of all columns of the dictionary, in order of declaration."""
-Rows = tuple[Row, ...]
-"""The rows under a key; ``()``: known to be absent."""
+from changelog.lookup import Key, Lookup, Row, Rows
 
 KEYS_PER_STATEMENT = 1000
 """So many keys a source is asked for at once. Measured with MariaDB: fewer cost more per key, and so do many more."""
@@ -33,10 +28,8 @@ class Source(Protocol):
     def close(self) -> None: ...
 
 
-class Layout(Protocol):
+class Layout(Lookup, Protocol):
     """How the rows of a dictionary are kept, and looked up."""
-
-    def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]: ...
 
     def invalidate(self, keys: Sequence[Key] | None = None, prefix: str | None = None, token: str = "") -> int:
         """Forget some keys, those of which the text begins with ``prefix``, or all; how many were held.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from dictionaries.contracts import Key, Row, Rows
+from changelog.lookup import Key, Row, Rows
 
 
 class StreamRows(Protocol):

@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from changelog.errors import InternalError, RecordRejected
-from joins.dataflow.lookup import LookupJoinSpec, Row
+from changelog.lookup import Row
+from joins.dataflow.lookup import LookupJoinSpec
 from joins.dataflow.ports import JoinKind
 
 

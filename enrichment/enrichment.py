@@ -15,6 +15,7 @@ from changelog.encode import Encoded, encode
 from changelog.errors import InternalError
 from changelog.formats import json_text
 from changelog.hashing import row_hashes
+from changelog.lookup import Lookup
 from changelog.rows import numpy_column
 from changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME
 from enrichment.flow import FlowOperator
@@ -22,7 +23,7 @@ from enrichment.memo import LeftRows, Memo
 from enrichment.memo_store import Update
 from enrichment.messages import Emitted
 from joins.dataflow.graph import Sink
-from joins.dataflow.lookup import Access, Lookup, LookupFlow
+from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import Ingest
 
 ROWS_IN = "rows_in"

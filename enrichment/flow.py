@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from changelog.errors import InternalError
+from changelog.lookup import Lookup
 from enrichment.stage import StageOperator
-from joins.dataflow.lookup import Access, Lookup, LookupFlow
+from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import transformed
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changelog.lookup import Key
 from changelog.rows import Positions
-from joins.dataflow.lookup import Key
 
 
 @dataclass(frozen=True, slots=True)

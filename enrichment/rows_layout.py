@@ -20,10 +20,10 @@ import pyarrow as pa
 
 from changelog.changes import DELTA
 from changelog.errors import InternalError
+from changelog.lookup import Key, Row
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Kind, StreamSchema
 from enrichment.sqlite_file import writing
 from enrichment.sqlite_values import SqliteCodec, Stored, codec
-from joins.dataflow.lookup import Key, Row
 from sql.syntax.statements import Index
 
 RESERVED = {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}

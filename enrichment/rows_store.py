@@ -18,11 +18,12 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import DELTA, DELTA_TYPE
+from changelog.lookup import Key, Row, Rows
 from changelog.rows import numpy_column
 from changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
 from enrichment.rows_layout import RESERVED, RowsLayout
 from enrichment.sqlite_file import connected, opened, writing
-from joins.dataflow.lookup import Access, Key, Row, Rows
+from joins.dataflow.lookup import Access
 from sql.syntax.statements import Index
 
 _ROWS_PER_PIECE = 1_000

@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from changelog.changes import DELTA
 from changelog.errors import InternalError
+from changelog.lookup import Lookup, Rows
 from changelog.rows import Positions, expand
 from changelog.schema import ARRIVAL
 from enrichment.added import AddedColumns
 from enrichment.keys import distinct_keys
-from joins.dataflow.lookup import Lookup, LookupStage, Rows
+from joins.dataflow.lookup import LookupStage
 from joins.dataflow.ports import JoinKind, Predicate, transformed
 
 

@@ -1,1 +1,1 @@
-"""The parts of the cached layouts: a hot tier in the process, a cold tier in Redis, and what keeps them honest."""
+"""What cached layouts are composed of: the hot tier, the cold tier, flights, the filling of both, and settings."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dictionaries.contracts import Rows
+from changelog.lookup import Rows
 
 
 class CacheEntry(NamedTuple):

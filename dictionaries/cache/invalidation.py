@@ -1,14 +1,15 @@
-"""What a refresh names, and its message to the other workers."""
+"""What a refresh makes the tiers forget, and which refreshes were executed already."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from threading import Lock
 
-import orjson
+from changelog.lookup import Key
+from dictionaries.cache.key_text import key_text
 
-from dictionaries.cache.key_text import key_of, key_text, key_value
-from dictionaries.contracts import Key
+_REMEMBERED = 1000
 
 
 @dataclass(frozen=True)
@@ -35,23 +36,26 @@ class Invalidation:
         return [key for key in keys if key in named or (prefix is not None and key_text(key).startswith(prefix))]
 
 
-@dataclass(frozen=True)
-class InvalidationMessage:
-    """An invalidation on its way; ``origin``: the layout that executed it, which needs not hear it."""
+class SeenRefreshes:
+    """The last 1,000 tokens of refreshes that this process has executed or heard of."""
 
-    invalidation: Invalidation
-    origin: str
+    def __init__(self) -> None:
+        self._tokens: dict[str, None] = {}
+        self._lock = Lock()
 
+    def is_new(self, token: str) -> bool:
+        """Whether it comes for the first time, and so is to be executed; ``''`` always is."""
+        if not token:
+            return True
+        with self._lock:
+            if token in self._tokens:
+                return False
+            self._tokens[token] = None
+            if len(self._tokens) > _REMEMBERED:
+                del self._tokens[next(iter(self._tokens))]
+            return True
 
-def encode_message(invalidation: Invalidation, origin: str) -> bytes:
-    keys: Sequence[object] | None = None
-    if invalidation.keys is not None:
-        keys = [key_value(key) for key in invalidation.keys]
-    return orjson.dumps({"origin": origin, "keys": keys, "prefix": invalidation.prefix, "token": invalidation.token})
-
-
-def decode_message(value: bytes) -> InvalidationMessage:
-    """Raises KeyError, TypeError or ValueError for anything that ``encode_message`` did not write."""
-    fields = orjson.loads(value)
-    keys = None if fields["keys"] is None else tuple(map(key_of, fields["keys"]))
-    return InvalidationMessage(Invalidation(keys, fields["prefix"], fields["token"]), fields["origin"])
+    def forget(self, token: str) -> None:
+        """It did not succeed, so it may come again."""
+        with self._lock:
+            self._tokens.pop(token, None)

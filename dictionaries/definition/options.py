@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from changelog.errors import SqlError, UnknownName
+from changelog.suggest import suggestion
 
 Parameter = str | int | float | bool
 Parameters = Mapping[str, Parameter]
@@ -49,13 +49,6 @@ def read_options(options: Sequence[Option], given: Parameters, where: str) -> di
                 f"{option.name.upper()} is missing", where=where, fix=f"give it: {option.name.upper()} {example}"
             )
     return read
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """``did you mean "x"?``, else all there are."""
-    candidates = sorted(known)
-    best = difflib.get_close_matches(name.casefold(), candidates, n=1)
-    return f'did you mean "{best[0]}"?' if best else f"there are: {', '.join(candidates)}"
 
 
 def _value(option: Option, value: Parameter, where: str) -> Parameter:

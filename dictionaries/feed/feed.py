@@ -25,10 +25,10 @@ import pyarrow as pa
 from changelog.errors import RecordRejected, SqlError, UnknownName, Unsupported
 from changelog.formats.json_record import holds_decimal
 from changelog.keys import as_object
+from changelog.lookup import Key, Row, Rows
 from changelog.row_reader import WIRE_DELTA
-from dictionaries.contracts import Key, Row, Rows
+from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
-from dictionaries.definition.options import suggestion
 from dictionaries.feed.value_readers import carried_reader
 from dictionaries.sources.rows import SourceRowReader
 from dictionaries.sources.values import Read, Unfit

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dictionaries.cache.filling.fetcher import Fetcher
-from dictionaries.cache.filling.on_error import substitutes
-from dictionaries.cache.settings import read_settings
-from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Rows, Source
+from changelog.lookup import Key, Rows
+from dictionaries.cache.cache_settings import read_settings
+from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
+from dictionaries.cache.filling.on_error import OnErrorLayer
+from dictionaries.cache.flights.flight import Flight
+from dictionaries.cache.layout_statistics import Statistics
+from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 
 
@@ -17,16 +19,16 @@ class Direct:
     """Nothing is kept, so there is nothing to invalidate. Failures of the source: as ``on_error`` says."""
 
     def __init__(self, definition: Definition, source: Source) -> None:
-        self._settings = read_settings(definition)
+        settings = read_settings(definition)
         self._statistics = Statistics(definition)
-        self._fetcher = Fetcher(definition, source, self._settings, self._statistics)
+        self._fetcher = Fetcher(definition, source, settings, self._statistics)
+        self._layers = OnErrorLayer(settings, self._statistics, SourceLayer(self._fetcher))
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
-        answers: dict[Key, Rows] = {}
-        unanswered = self._fetcher.fetch(keys, lambda _, found: answers.update(found), now_ms)
-        if unanswered is not None:
-            answers |= substitutes(self._settings, self._statistics, unanswered, {}, now_ms)
-        rows = [answers.get(key, ()) for key in keys]
+        flight = Flight(keys, now_ms, now_ms)
+        if keys:
+            self._layers.answer(flight, keys)
+        rows = [flight.answers[key] for key in keys]
         self._statistics.count(misses=len(keys))
         self._statistics.answered(rows)
         return rows

@@ -10,22 +10,29 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from changelog.errors import ServiceUnavailable
-from dictionaries.cache.cold.codec import EntryCodec
-from dictionaries.cache.cold.redis_client import open_redis
-from dictionaries.cache.cold.tier import ColdTier
+from changelog.lookup import Key, Lookup, Rows
+from dictionaries.cache.cache_settings import CacheSettings, read_settings
+from dictionaries.cache.cold.cold_tier import ColdTier
+from dictionaries.cache.cold.entry_codec import EntryCodec
+from dictionaries.cache.cold.listener import Listener
+from dictionaries.cache.cold.messages import InvalidationMessage
+from dictionaries.cache.cold.redis_space import RedisSpace, open_redis
+from dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
 from dictionaries.cache.filling.entry_writer import EntryWriter
-from dictionaries.cache.filling.fetcher import Fetcher
-from dictionaries.cache.filling.misses import Misses
-from dictionaries.cache.filling.refresh_ahead import Background
-from dictionaries.cache.hot.guarded import GuardedHot
-from dictionaries.cache.hot.tier import HotTier
-from dictionaries.cache.invalidation import Invalidation, InvalidationMessage
-from dictionaries.cache.refresh.executed import Executed
-from dictionaries.cache.refresh.feeding import Feeding
-from dictionaries.cache.refresh.listener import Listener
-from dictionaries.cache.settings import read_settings
-from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Rows, Source
+from dictionaries.cache.filling.feed_intake import FeedIntake
+from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
+from dictionaries.cache.filling.key_lock_layers import ClaimedKeys, KeyLockLayer, RenewalLayer
+from dictionaries.cache.filling.on_error import OnErrorLayer
+from dictionaries.cache.filling.renewal import BackgroundRenewal, Renewal
+from dictionaries.cache.filling.stale_layers import KeptLayer, StaleLayer
+from dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
+from dictionaries.cache.flights.flights import Flights
+from dictionaries.cache.hot.guarded_hot import GuardedHot
+from dictionaries.cache.hot.hot_layers import HotLayer, SecondLookLayer
+from dictionaries.cache.hot.hot_tier import HotTier
+from dictionaries.cache.invalidation import Invalidation, SeenRefreshes
+from dictionaries.cache.layout_statistics import MeteredLookup, Statistics
+from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.feed import SourceChanges
 
@@ -42,9 +49,9 @@ class Hybrid:
     An answer may be served until its TTL, counted from the moment it was fetched, by both tiers. Within that time a key
     is asked for once by all workers together, unless Redis evicts it, is gone, or does not take it for its size.
 
-    What was fetched before an invalidation is never stored after it: in Redis by locks (``cache/scripts.py``), in the
-    process by ``cache/guarded.py``. An invalidation reaches the other processes by a channel of Redis; one that may
-    have missed some, because its connection was lost, drops its whole hot tier.
+    What was fetched before an invalidation is never stored after it: in Redis by locks (``cache/cold/scripts.py``), in
+    the process by ``cache/hot/guarded_hot.py``. An invalidation reaches the other processes by a channel of Redis; one
+    that may have missed some, because its connection was lost, drops its whole hot tier.
 
     ``clock`` is for what happens behind the lookups: renewing entries near their expiry.
     """
@@ -59,91 +66,100 @@ class Hybrid:
         settings = read_settings(definition)
         statistics = Statistics(definition)
         codec = EntryCodec([column.type for column in definition.columns])
-        self._clock = clock
         self._statistics = statistics
+        self._flights = Flights()
         self._hot = HotTier(settings.hot_keys, settings.hot_bytes, settings.keep_ms, settings.ahead_ms)
-        self._guarded = GuardedHot(self._hot)
+        self._guarded = GuardedHot(self._hot, self._flights, self._hears)
         self._fetcher = Fetcher(definition, source, settings, statistics)
-        self._writer = EntryWriter(codec, settings, statistics)
-        self._executed = Executed()
-        self._background = Background(definition.name, self._renew)
-        self._cold: ColdTier | None = None
+        self._seen = SeenRefreshes()
         self._listener: Listener | None = None
+        self._cold: ColdTier | None = None
         if redis_url is not None:
-            self._cold = ColdTier(redis_url, definition, settings, codec, statistics, self._distrust)
-        self._misses = Misses(
-            self._guarded,
-            self._cold,
-            self._fetcher,
-            self._writer,
-            settings,
-            statistics,
-            is_heard=lambda: self._listener is not None and self._listener.is_listening,
-            renew=self._background.ask,
+            self._cold = ColdTier(RedisSpace(redis_url, definition, settings, statistics, self._distrust), codec)
+        writer = EntryWriter(codec, settings, statistics)
+        cold = TolerantColdTier(self._cold, statistics)
+        claimed = ClaimedKeys(cold, self._guarded, writer, SourceLayer(self._fetcher))
+        renewal = Renewal(
+            self._flights,
+            settings.ahead_ms,
+            clock,
+            SingleFlightLayer(self._flights, SecondLookLayer(self._hot, RenewalLayer(claimed, statistics))),
         )
-        self._feeding = Feeding(self._guarded, self._cold, self._writer, statistics)
+        self._renewal = BackgroundRenewal(definition.name, renewal.renew)
+        self._layers = self._layers_over(claimed, cold, settings)
+        self._feed = FeedIntake(self._guarded, self._cold, writer, statistics)
         if redis_url is not None and self._cold is not None:
             client = open_redis(redis_url, settings.redis_timeout_ms)
-            self._listener = Listener(client, self._cold.channel, self._heard, self._distrust)
+            self._listener = Listener(client, self._cold.space.channel, self._heard, self._distrust)
             self._listener.wait(_FIRST_SUBSCRIPTION_S)
+
+    def _layers_over(self, claimed: ClaimedKeys, cold: TolerantColdTier, settings: CacheSettings) -> Lookup:
+        statistics, hot, renew = self._statistics, self._hot, self._renewal.ask
+        return MeteredLookup(
+            statistics,
+            HotLayer(
+                hot,
+                statistics,
+                renew,
+                FlightLayer(
+                    self._flights,
+                    statistics,
+                    ColdLayer(
+                        cold,
+                        self._guarded,
+                        statistics,
+                        KeptLayer(
+                            hot,
+                            settings,
+                            StaleLayer(
+                                settings,
+                                statistics,
+                                renew,
+                                OnErrorLayer(
+                                    settings,
+                                    statistics,
+                                    SingleFlightLayer(
+                                        self._flights,
+                                        SecondLookLayer(hot, KeyLockLayer(claimed, settings, statistics)),
+                                    ),
+                                ),
+                            ),
+                        ),
+                    ),
+                ),
+            ),
+        )
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
         """The rows under distinct keys. Raises what ``on_error`` says if the source does not answer."""
-        found = self._hot.lookup(keys, now_ms)
-        missing = [key for key, rows in zip(keys, found, strict=True) if rows is None] if None in found else []
-        soon = self._hot.soon(keys)
-        if soon:
-            self._background.ask(soon)
-        self._statistics.count(hot=len(keys) - len(missing))
-        self._sample_age(keys, now_ms)
-        if missing:
-            others = self._misses.answer(missing, now_ms)
-            found = [others[key] if rows is None else rows for key, rows in zip(keys, found, strict=True)]
-        answers: list[Rows] = found  # type: ignore[assignment]  # no None is left in it
-        self._statistics.answered(answers)
-        return answers
+        return self._layers.lookup(keys, now_ms)
 
     def invalidate(self, keys: Sequence[Key] | None = None, prefix: str | None = None, token: str = "") -> int:
         """Forgets entries here, in Redis, and in every other worker that can be reached; how many were held.
 
         If Redis does not answer, this process forgets its own, and does the rest before it uses Redis again.
         """
-        if not self._executed.first(token):
+        if not self._seen.is_new(token):
             return 0
         invalidation = Invalidation(None if keys is None else tuple(keys), prefix, token)
         self._statistics.count(invalidations=1)
-        held = 0
+        gone = 0
         if self._cold is not None:
             try:
-                held = self._cold.invalidate(invalidation)
+                gone = self._cold.invalidations.execute(invalidation)
             except ServiceUnavailable as error:
                 self._statistics.failed(error)
         # After Redis, so that nothing old can come from there once the hot tier is clean.
-        return max(held, self._guarded.drop(invalidation))
-
-    def store(self, rows: Mapping[Key, Rows], now_ms: int) -> None:
-        """The newest rows of some keys, from a feed of changes, take the place of their entries everywhere."""
-        written = self._writer.write(list(rows), {key: found for key, found in rows.items() if found}, now_ms)
-        if self._cold is None:
-            self._guarded.drop(Invalidation(tuple(rows)))
-            self._guarded.replace(written.entries)
-            return
-        try:
-            self._cold.put(written.values)
-        except ServiceUnavailable:
-            self.invalidate(list(rows))
-        else:
-            # Not into the hot tier: between these two lines another worker may invalidate the same key.
-            self._guarded.drop(Invalidation(tuple(rows)))
+        return max(gone, self._guarded.drop(invalidation))
 
     def feed_positions(self, feed: str) -> Mapping[int, int]:
-        return self._feeding.positions(feed)
+        return self._feed.positions(feed)
 
     def begin_feed(self, feed: str, positions: Mapping[int, int]) -> None:
-        self._feeding.begin(feed, positions)
+        self._feed.begin(feed, positions)
 
     def apply_feed(self, feed: str, partition: int, changes: SourceChanges, now_ms: int) -> None:
-        self._feeding.apply(feed, partition, changes, now_ms)
+        self._feed.apply(feed, partition, changes, now_ms)
 
     def statistics(self) -> Mapping[str, Any]:
         """Of this process; ``element_count`` and the bytes are those of the hot tier."""
@@ -157,31 +173,27 @@ class Hybrid:
         )
 
     def close(self) -> None:
-        self._background.close()
+        self._renewal.close()
         if self._listener is not None:
             self._listener.close()
         if self._cold is not None:
             self._cold.close()
         self._fetcher.close()
 
-    def _renew(self, keys: Sequence[Key]) -> None:
-        self._misses.renewed(keys, self._clock())
+    def _hears(self) -> bool:
+        """Whether this process hears all invalidations of others."""
+        return self._cold is None or (self._listener is not None and self._listener.is_listening)
 
     def _heard(self, message: InvalidationMessage) -> None:
         """Another worker has executed an invalidation."""
-        if self._cold is None or message.origin == self._cold.origin:
+        if self._cold is None or message.origin == self._cold.space.origin:
             return
         if message.invalidation.is_whole:
-            self._cold.forget_version()
+            self._cold.space.forget_version()
         self._guarded.drop(message.invalidation)
-        self._executed.first(message.invalidation.token)
+        self._seen.is_new(message.invalidation.token)
 
     def _distrust(self) -> None:
         """Invalidations may have been missed: nothing that is held here can be trusted."""
         if self._guarded.drop(Invalidation()):
             self._statistics.count(dropped_untrusted=1)
-
-    def _sample_age(self, keys: Sequence[Key], now_ms: int) -> None:
-        for entry in self._hot.kept(keys[:1]).values():
-            if entry.expires_ms > now_ms:
-                self._statistics.served(now_ms - entry.fetched_ms)

@@ -12,13 +12,14 @@ from typing import Any, Protocol, runtime_checkable
 import structlog
 
 from changelog.errors import DovetailError
+from changelog.lookup import Key, Row, Rows
+from dictionaries.cache.cache_settings import OnError, read_settings
 from dictionaries.cache.filling.fetcher import even_parts
 from dictionaries.cache.filling.on_error import LookupRejected
+from dictionaries.cache.invalidation import SeenRefreshes
 from dictionaries.cache.key_text import key_text
-from dictionaries.cache.refresh.executed import Executed
-from dictionaries.cache.settings import OnError, read_settings
-from dictionaries.cache.statistics import Statistics, Status
-from dictionaries.contracts import KEYS_PER_STATEMENT, Key, Row, Rows, Source
+from dictionaries.cache.layout_statistics import Statistics, Status
+from dictionaries.contracts import KEYS_PER_STATEMENT, Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.feed import SourceChanges
 from dictionaries.layouts.hybrid import wall_clock_ms
@@ -59,7 +60,7 @@ class Loaded:
         self._has_increments = "update_field" in definition.source.parameters
         self._rows: dict[Key, Rows] | None = None
         self._loading = Lock()
-        self._executed = Executed()
+        self._seen = SeenRefreshes()
         self._loaded_since_ms = 0
         self._bytes = 0
         self._closing = Event()
@@ -84,13 +85,13 @@ class Loaded:
 
         Raises ServiceUnavailable if the source does not answer; the old rows go on answering.
         """
-        if not self._executed.first(token):
+        if not self._seen.is_new(token):
             return 0
         self._statistics.count(invalidations=1)
         try:
             return self._refresh(keys, prefix)
         except DovetailError:
-            self._executed.forget(token)
+            self._seen.forget(token)
             raise
 
     def feed_positions(self, feed: str) -> Mapping[int, int]:

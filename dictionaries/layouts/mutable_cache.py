@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dictionaries.cache.filling.fetcher import Fetcher
-from dictionaries.cache.filling.on_error import substitutes
-from dictionaries.cache.flights.flights import Flight, Flights
+from changelog.lookup import Key, Row, Rows
+from dictionaries.cache.cache_settings import read_settings
+from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
+from dictionaries.cache.filling.on_error import OnErrorLayer
+from dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
+from dictionaries.cache.flights.flights import Flights
+from dictionaries.cache.invalidation import SeenRefreshes
 from dictionaries.cache.key_text import key_text
-from dictionaries.cache.refresh.executed import Executed
-from dictionaries.cache.settings import read_settings
-from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Row, Rows, Source
+from dictionaries.cache.layout_statistics import Statistics
+from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 from dictionaries.resources import StreamRows
 
@@ -28,15 +30,24 @@ class MutableCache:
     """
 
     def __init__(self, definition: Definition, source: Source, stream_rows: StreamRows) -> None:
-        self._settings = read_settings(definition)
-        self._statistics = Statistics(definition)
-        self._fetcher = Fetcher(definition, source, self._settings, self._statistics)
+        settings = read_settings(definition)
+        statistics = self._statistics = Statistics(definition)
+        self._fetcher = Fetcher(definition, source, settings, statistics)
         self._by = definition.key
         self._places = [definition.names.index(name) for name in definition.key]
         self._stream = stream_rows
         self._stores = bool(definition.layout.parameters.get("update_from_source", False))
-        self._flights = Flights()
-        self._executed = Executed()
+        flights = Flights()
+        self._misses = FlightLayer(
+            flights,
+            statistics,
+            OnErrorLayer(
+                settings,
+                statistics,
+                SingleFlightLayer(flights, SourceLayer(self._fetcher, self._store_if_ours)),
+            ),
+        )
+        self._seen = SeenRefreshes()
         self._seen_ms = 0
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
@@ -45,22 +56,22 @@ class MutableCache:
         missing = [key for key in keys if not found.get(key)]
         self._statistics.count(cold=len(keys) - len(missing), misses=len(missing))
         if missing:
-            found = found | self._from_source(missing, now_ms)
+            found = found | self._misses.answers(missing, now_ms)
         rows = [found.get(key, ()) for key in keys]
         self._statistics.answered(rows)
         return rows
 
     def invalidate(self, keys: Sequence[Key] | None = None, prefix: str | None = None, token: str = "") -> int:
         """Fetches rows of the stream anew; of how many keys. Raises ServiceUnavailable without an answer."""
-        if not self._stores or not self._executed.first(token):
+        if not self._stores or not self._seen.is_new(token):
             return 0
         self._statistics.count(invalidations=1)
         wanted = list(keys or ())
         if keys is None or prefix is not None:
-            wanted += [key for key in self._held() if prefix is None or key_text(key).startswith(prefix)]
+            wanted += [key for key in self._stream_keys() if prefix is None or key_text(key).startswith(prefix)]
         unanswered = self._fetcher.fetch(wanted, lambda _, found: self._store(found), self._seen_ms)
         if unanswered is not None:
-            self._executed.forget(token)
+            self._seen.forget(token)
             raise unanswered.error
         return len(wanted)
 
@@ -70,32 +81,14 @@ class MutableCache:
     def close(self) -> None:
         self._fetcher.close()
 
-    def _from_source(self, keys: Sequence[Key], now_ms: int) -> dict[Key, Rows]:
-        flight = self._flights.open(keys)
-        with self._flights.flying(flight):
-            joined = self._flights.lead(flight, keys)
-            if flight.led:
-                self._fill(flight, now_ms)
-        self._statistics.count(coalesced=sum(map(len, joined.values())))
-        answers = flight.answers_with(joined)
-        # Whoever asked for them failed.
-        left = [key for key in keys if key not in answers]
-        return answers | self._from_source(left, now_ms) if left else answers
-
-    def _fill(self, flight: Flight, now_ms: int) -> None:
-        def arrived(chunk: Sequence[Key], found: dict[Key, Rows]) -> None:
-            if self._stores:
-                self._store(found)
-            flight.answers.update(dict.fromkeys(chunk, ()) | found)
-
-        unanswered = self._fetcher.fetch(flight.led, arrived, now_ms)
-        if unanswered is not None:
-            flight.answers.update(substitutes(self._settings, self._statistics, unanswered, {}, now_ms))
+    def _store_if_ours(self, _: Sequence[Key], found: Mapping[Key, Rows]) -> None:
+        if self._stores:
+            self._store(found)
 
     def _store(self, found: Mapping[Key, Rows]) -> None:
         self._stream.store([row for rows in found.values() for row in rows])
 
-    def _held(self) -> list[Key]:
+    def _stream_keys(self) -> list[Key]:
         return [self._key(row) for piece in self._stream.load() for row in piece]
 
     def _key(self, row: Row) -> Key:

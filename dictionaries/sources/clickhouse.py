@@ -18,10 +18,10 @@ from clickhouse_driver import Client
 from clickhouse_driver.errors import Error, ErrorCodes, ServerException
 
 from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
+from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
-from dictionaries.contracts import Key, Row, Rows
+from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
-from dictionaries.definition.options import suggestion
 from dictionaries.definition.secrets import password_of
 from dictionaries.sources.column_types import INSTANT, fits
 from dictionaries.sources.parameters import given

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 
 from changelog.errors import ServiceUnavailable, SourceRefused
-from dictionaries.contracts import Key, Row, Rows
+from changelog.lookup import Key, Row, Rows
 from dictionaries.definition.definition import Definition
 from dictionaries.sources.formats import format_of, parsed
 from dictionaries.sources.held import HeldRows

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Any
 
-from dictionaries.contracts import Key, Row, Rows
+from changelog.lookup import Key, Row, Rows
 from dictionaries.sources.rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
 Given = Sequence[Any]

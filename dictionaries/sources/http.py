@@ -10,7 +10,7 @@ import httpx
 import orjson
 
 from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused
-from dictionaries.contracts import Key, Row, Rows
+from changelog.lookup import Key, Row, Rows
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
 from dictionaries.sources.formats import parsed

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from changelog.errors import RecordRejected
-from dictionaries.contracts import KEYS_PER_STATEMENT, Key, Row, Rows
+from changelog.lookup import Key, Row, Rows
+from dictionaries.contracts import KEYS_PER_STATEMENT
 from dictionaries.definition.definition import Definition
 from dictionaries.sources.values import ReadColumn, Unfit, column_reader, value_reader
 

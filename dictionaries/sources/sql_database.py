@@ -21,10 +21,10 @@ from sqlalchemy.pool import NullPool
 from sqlalchemy.sql.elements import ColumnElement, quoted_name
 
 from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
+from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
-from dictionaries.contracts import Key, Row, Rows
+from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
-from dictionaries.definition.options import suggestion
 from dictionaries.definition.secrets import password_of
 from dictionaries.sources.column_types import arrow_type, fits
 from dictionaries.sources.parameters import given

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from changelog.errors import SourceRefused
-from dictionaries.contracts import Key, Row, Rows
+from changelog.lookup import Key, Row, Rows
 from dictionaries.definition.definition import Definition
 from dictionaries.resources import Resources, StreamRows
 

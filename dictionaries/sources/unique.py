@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from dictionaries.contracts import Key, Row, Rows, Source
+from changelog.lookup import Key, Row, Rows
+from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 
 

@@ -3,35 +3,19 @@
     scan ──▶ transforms ──▶ LookupStage ──▶ LookupStage ──▶ ... ──▶ sink
 
 A right change alone emits nothing and touches no earlier output. Everything here pickles, and nothing here knows where
-the looked-up rows live: a host hands over one ``Lookup`` for each ``Access``.
+the looked-up rows live: a host hands over one ``Lookup`` (``changelog/lookup.py``) for each ``Access``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
 from joins.dataflow.graph import Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Predicate, Transform
-
-Key = Any
-"""The value of a key: a scalar for one column, a tuple for several. Never NULL, nor with a NULL in it."""
-Row = tuple[Any, ...]
-"""The values of a looked-up row, in the order of ``Access.columns``."""
-Rows = tuple[Row, ...]
-"""The rows under a key; ``()``: known to be absent."""
-
-
-class Lookup(Protocol):
-    """The rows under each of some distinct keys, as they stand now."""
-
-    def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
-        """One entry for each key, in order. Blocking: hosts call it on a thread of their own."""
-        ...
 
 
 class LookupTarget(StrEnum):

@@ -14,8 +14,8 @@ from changelog.changes import Changes
 from changelog.decode import Decoder
 from changelog.encode import records_of
 from changelog.errors import InternalError
+from changelog.lookup import Row
 from changelog.schema import StreamSchema
-from dictionaries.contracts import Row
 from dictionaries.resources import Resources
 from enrichment.enrichment import Enricher
 from enrichment.memo import Memo, MemoStore

@@ -16,8 +16,8 @@ from typing import Any, ClassVar, Protocol
 
 import pyarrow as pa
 
+from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
-from dictionaries.contracts import Key, Row, Rows
 from dictionaries.definition.definition import SourceSpec
 from dictionaries.definition.options import Parameter
 from dictionaries.resources import Resources

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from changelog.errors import ServiceUnavailable
+from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
-from dictionaries.contracts import Key, Row, Rows
 from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
 
 NOW_MS = 1_700_000_000_000
@@ -86,3 +86,13 @@ def definition(
 def names(answers: Sequence[Rows]) -> list[str | None]:
     """The second column of the only row of each answer; None: absent."""
     return [rows[0][1] if rows else None for rows in answers]
+
+
+def settle(condition: Callable[[], bool]) -> None:
+    """Waits for something that happens behind the lookups."""
+    waiting = threading.Event()
+    for _ in range(1000):
+        if condition():
+            return
+        waiting.wait(0.005)
+    raise AssertionError("it did not happen")

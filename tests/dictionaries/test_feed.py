@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.lookup import Key, Rows
 from changelog.schema import Column
 from dictionaries.check import define
-from dictionaries.contracts import Key, Rows
 from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
 from dictionaries.feed.feed import (
     LONGEST_CATCH_UP,

@@ -10,9 +10,8 @@ import redis
 from dictionaries.feed.feed import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
 from services.stack import temporary_stack
-from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
+from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names, settle
 from tests.dictionaries.test_feed import changed
-from tests.dictionaries.test_hybrid import settle
 from tests.servers.proxy import proxy
 
 pytestmark = pytest.mark.services

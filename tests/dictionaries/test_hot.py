@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dictionaries.cache.entry import CacheEntry
+from dictionaries.cache.hot.hot_tier import ENTRY_BYTES, HotTier
 from dictionaries.cache.hot.scan_resistant_fifo import ScanResistantFifo
-from dictionaries.cache.hot.tier import ENTRY_BYTES, HotTier
 
 KEYS = st.lists(st.integers(0, 30), unique=True, max_size=12)
 STEPS = st.lists(

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from changelog.errors import RecordRejected, ServiceUnavailable, SqlError
+from changelog.lookup import Key
+from dictionaries.cache.cache_settings import FOR_EVER_MS, read_settings
 from dictionaries.cache.filling.on_error import LookupRejected
-from dictionaries.cache.settings import FOR_EVER_MS, read_settings
-from dictionaries.contracts import Key
+from dictionaries.feed.feed import Change, SourceChanges
 from dictionaries.layouts.cache import Cache
 from dictionaries.layouts.hybrid import Hybrid
-from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names
+from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle
 
 Open = Callable[..., Hybrid]
 
@@ -39,16 +40,6 @@ def opened(source: FakeSource) -> Iterator[Open]:
     yield open_hybrid
     for layout in layouts:
         layout.close()
-
-
-def settle(condition: Callable[[], bool]) -> None:
-    """Waits for something that happens behind the lookups."""
-    waiting = threading.Event()
-    for _ in range(1000):
-        if condition():
-            return
-        waiting.wait(0.005)
-    raise AssertionError("it did not happen")
 
 
 def test_a_key_is_asked_for_once_until_its_ttl(opened: Open, source: FakeSource) -> None:
@@ -86,20 +77,10 @@ def test_jitter_makes_a_life_shorter_and_never_longer(opened: Open, source: Fake
     assert TTL_MS * 0.9 < max(held) <= TTL_MS
 
 
-def test_a_key_that_came_after_the_look_at_the_hot_tier_is_not_asked_for_again(
-    opened: Open, source: FakeSource
-) -> None:
-    hybrid = opened()
-    hybrid.lookup(["a"], NOW_MS)
-    late = hybrid._misses.answer(["a"], NOW_MS)  # noqa: SLF001 - as of one that looked before the line above
-    assert names([late["a"]]) == ["pen"]
-    assert source.asked == [["a"]]
-
-
 def test_who_waited_for_a_key_that_was_left_out_asks_for_it(opened: Open) -> None:
     hybrid = opened()
-    flights = hybrid._guarded  # noqa: SLF001
-    flight = flights.open(["a"])
+    flights = hybrid._flights  # noqa: SLF001
+    flight = flights.open(["a"], NOW_MS)
     with ThreadPoolExecutor(1) as pool:
         with flights.flying(flight):
             flights.lead(flight, ["a"])
@@ -132,8 +113,8 @@ def test_who_waits_for_another_gets_its_answers_and_no_error_of_its(opened: Open
 
 def test_what_was_spoiled_is_given_to_nobody_who_comes_later(opened: Open) -> None:
     hybrid = opened()
-    flights = hybrid._guarded  # noqa: SLF001
-    flight = flights.open(["a"])
+    flights = hybrid._flights  # noqa: SLF001
+    flight = flights.open(["a"], NOW_MS)
     with flights.flying(flight):
         hybrid.invalidate(["a"])
         assert flights.lead(flight, ["a"]) == {}
@@ -290,7 +271,8 @@ def test_threads_that_miss_the_same_key_ask_once(opened: Open, source: FakeSourc
 def test_a_feed_of_changes_replaces_entries(opened: Open, source: FakeSource) -> None:
     hybrid = opened()
     hybrid.lookup(["a"], NOW_MS)
-    hybrid.store({"a": (("a", "quill"),), "b": ()}, NOW_MS)
+    by_key: dict[Key, Change] = {"a": Change(0, (("a", "quill"),)), "b": Change(1, ())}
+    hybrid.apply_feed("t", 0, SourceChanges(0, 2, 2, by_key), NOW_MS)
     assert names(hybrid.lookup(["a", "b"], NOW_MS)) == ["quill", None]
     assert len(source.asked) == 1
 

@@ -14,15 +14,14 @@ from typing import Any
 import pytest
 import redis
 
-from dictionaries.cache.flights.leases import LOCK_MS
-from dictionaries.cache.forget import forget
-from dictionaries.contracts import Key
+from changelog.lookup import Key
+from dictionaries.cache.cold.key_locks import LOCK_MS
+from dictionaries.feed.feed import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
 from services.stack import Stack, temporary_stack
 from services.stack.redis_server import RedisServer
 from services.stack.temporary import temporary_settings
-from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names
-from tests.dictionaries.test_hybrid import settle
+from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle
 from tests.servers.proxy import proxy
 
 pytestmark = pytest.mark.services
@@ -217,7 +216,7 @@ def test_garbage_in_redis_is_a_miss_and_is_replaced(worker: Worker, client: redi
 def test_a_worker_that_died_with_its_locks_holds_others_up_for_a_while_only(worker: Worker, source: FakeSource) -> None:
     dead, other = worker(), worker(timeout_ms=10_000.0)
     assert dead._cold is not None  # noqa: SLF001
-    assert dead._cold.claim(["a"], NOW_MS).mine == ["a"]  # noqa: SLF001
+    assert dead._cold.locks.claim(["a"], NOW_MS).mine == ["a"]  # noqa: SLF001
     started_s = time.monotonic()
     assert names(other.lookup(["a", "b"], NOW_MS)) == ["pen", "ink"]
     assert 1 < time.monotonic() - started_s < 6
@@ -264,8 +263,9 @@ def test_one_worker_renews_for_all(worker: Worker, source: FakeSource) -> None:
 
 def test_a_feed_of_changes_reaches_all_workers(worker: Worker, source: FakeSource) -> None:
     one, other = worker(), worker()
+    one.begin_feed("t", {0: 0})
     other.lookup(["a"], NOW_MS)
-    one.store({"a": (("a", "quill"),)}, NOW_MS)
+    one.apply_feed("t", 0, SourceChanges(0, 1, 1, {"a": Change(0, (("a", "quill"),))}), NOW_MS)
     settle(lambda: names(other.lookup(["a"], NOW_MS)) == ["quill"])
     assert len(source.asked) == 1
 
@@ -278,17 +278,6 @@ def test_dictionaries_and_their_definitions_do_not_share_entries(
     changed.lookup(["a"], NOW_MS)
     changed.close()
     assert len(source.asked) == 2
-
-
-def test_a_new_dictionary_does_not_answer_with_the_rows_of_an_old_one(
-    worker: Worker, server: Stack, source: FakeSource
-) -> None:
-    one = worker()
-    one.lookup(["a"], NOW_MS)
-    source.put(a="quill")
-    forget(definition(), server.endpoint("redis"))
-    settle(lambda: names(one.lookup(["a"], NOW_MS)) == ["quill"])
-    assert names(worker().lookup(["a"], NOW_MS)) == ["quill"]
 
 
 def test_redis_is_killed_and_comes_back(tmp_path: Path, source: FakeSource) -> None:
@@ -366,9 +355,9 @@ def answers(url: str) -> bool:
 
 def test_keys_that_others_ask_for_are_not_renewed(worker: Worker, source: FakeSource) -> None:
     hybrid = worker()
-    flights = hybrid._guarded  # noqa: SLF001
-    flight = flights.open(["a"])
+    flights = hybrid._flights  # noqa: SLF001
+    flight = flights.open(["a"], NOW_MS)
     with flights.flying(flight):
         flights.lead(flight, ["a"])
-        hybrid._misses.renewed(["a"], NOW_MS)  # noqa: SLF001
+        hybrid._renewal._renew(["a"])  # noqa: SLF001
     assert source.asked == []

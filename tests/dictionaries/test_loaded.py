@@ -12,8 +12,7 @@ from changelog.errors import ServiceUnavailable
 from changelog.schema import Column
 from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
 from dictionaries.layouts.loaded import Loaded
-from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
-from tests.dictionaries.test_hybrid import settle
+from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names, settle
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from changelog.errors import ServiceUnavailable
-from dictionaries.contracts import Key, Row, Rows
+from changelog.lookup import Key, Row, Rows
 from dictionaries.layouts.mutable_cache import MutableCache
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from changelog.errors import RecordRejected
+from changelog.lookup import Row
 from changelog.schema import Column
 from dictionaries.check import define
-from dictionaries.contracts import Row
 from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
 from dictionaries.open import Checkable, open_source
 from tests.dictionaries.backends import EMBEDDED, INSTANT, SERVERS, Backend

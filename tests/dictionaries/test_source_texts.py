@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from changelog.errors import ServiceUnavailable, SourceRefused
+from changelog.lookup import Row
 from changelog.schema import Column
 from dictionaries.check import define
-from dictionaries.contracts import Row
 from dictionaries.definition.definition import LayoutSpec, SourceSpec
 from dictionaries.definition.options import Parameter
 from dictionaries.open import Checkable, open_source

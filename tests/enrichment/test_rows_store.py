@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from changelog.changes import DELTA
 from changelog.decode import Decoder
 from changelog.errors import InternalError
+from changelog.lookup import Row
 from changelog.schema import TIME, Column, Kind, StreamSchema
 from changelog.topic_content import content
 from enrichment.rows_store import RowsStore, StoreLookup
-from joins.dataflow.lookup import Access, LookupTarget, Row
+from joins.dataflow.lookup import Access, LookupTarget
 from joins.reference.rows import Record
 from sql.syntax.statements import Index
 from tests.enrichment.flows import COLUMNS, records, stored, stream

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dictionaries.cache.settings import CACHE_SETTINGS
+from dictionaries.cache.cache_settings import CACHE_SETTINGS
 from dictionaries.definition.kinds import LAYOUTS, SOURCES
 from sql.system_tables import DICTIONARIES
 from tests.paths import ROOT

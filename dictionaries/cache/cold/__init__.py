@@ -1,1 +1,1 @@
-"""The cold tier: entries in Redis, shared by all workers."""
+"""The cold tier: entries in Redis, shared by all workers, and the locks, invalidations and positions beside them."""

@@ -75,22 +75,6 @@ return ARGV[1]
 """
 """ARGV: new version, name of the refresh, ms to remember it, channel, message. The version that stands afterwards."""
 
-PUT = """
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return -1 end
-for i = 3, #KEYS do
-  redis.call('DEL', KEYS[i] .. '!')
-  if ARGV[2 * i - 2] ~= '' then
-    redis.call('SET', KEYS[i], ARGV[2 * i - 2], 'PX', ARGV[2 * i - 1])
-  else
-    redis.call('DEL', KEYS[i])
-  end
-end
-redis.call('PUBLISH', ARGV[2], ARGV[3])
-return #KEYS - 2
-"""
-"""ARGV: version, channel, message, then value and PX for each entry ('' as value: only forget). Values that somebody
-knows to be the newest replace the entries and take away the locks."""
-
 BEGIN_FEED = """
 redis.call('SET', KEYS[1], ARGV[1])
 redis.call('DEL', KEYS[2])

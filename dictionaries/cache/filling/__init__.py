@@ -1,1 +1,1 @@
-"""From misses to entries: the source is asked, its answers are stored, its failures dealt with."""
+"""The layers that fill the tiers: from Redis, from entries past their expiry, from the source; renewals; the feed."""

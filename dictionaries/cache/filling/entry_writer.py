@@ -6,14 +6,12 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dictionaries.cache.cold.codec import EntryCodec
+from changelog.lookup import Key, Rows
+from dictionaries.cache.cache_settings import CacheSettings
+from dictionaries.cache.cold.cold_entries import EncodedEntry
+from dictionaries.cache.cold.entry_codec import EntryCodec
 from dictionaries.cache.entry import CacheEntry
-from dictionaries.cache.settings import CacheSettings
-from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Rows
-
-Values = dict[Key, tuple[bytes, int]]
-"""Encoded entries, and for how many ms Redis keeps them; ``b''``: it keeps nothing."""
+from dictionaries.cache.layout_statistics import Statistics
 
 
 @dataclass
@@ -21,7 +19,7 @@ class Written:
     """What the tiers store: ``entries`` the hot one, ``values`` the cold one."""
 
     entries: dict[Key, CacheEntry] = field(default_factory=dict)
-    values: Values = field(default_factory=dict)
+    values: dict[Key, EncodedEntry] = field(default_factory=dict)
 
 
 class EntryWriter:

@@ -1,4 +1,4 @@
-"""Asking the source: in chunks, again if it fails, within a budget."""
+"""The lowest layer: the source, asked in chunks, again if it fails, within a budget."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
 from changelog.errors import DovetailError
+from changelog.lookup import Key, Rows
 from dictionaries.cache.breaker import Breaker
-from dictionaries.cache.filling.on_error import Unanswered
-from dictionaries.cache.settings import CacheSettings
-from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import KEYS_PER_STATEMENT, Key, Rows, Source
+from dictionaries.cache.cache_settings import CacheSettings
+from dictionaries.cache.flights.flight import Flight, Unanswered, all_unanswered
+from dictionaries.cache.layout_statistics import Statistics
+from dictionaries.contracts import KEYS_PER_STATEMENT, Source
 from dictionaries.definition.definition import Definition
 
 _FIRST_PAUSE_S = 0.02
 _LONGEST_PAUSE_S = 1.0
 
 Arrived = Callable[[Sequence[Key], dict[Key, Rows]], None]
-"""What is done with the answer of one statement: the keys asked, the rows found."""
+"""What is done with the answer of one statement, on any thread: the keys asked, the rows found."""
 
 
 class Fetcher:
@@ -63,10 +64,7 @@ class Fetcher:
             arrived(chunk, rows)
             return None
 
-        failures = [failure for failure in self._each(ask, chunks) if failure is not None]
-        if not failures:
-            return None
-        return Unanswered([key for failure in failures for key in failure.keys], failures[0].error)
+        return all_unanswered([failure for failure in self._each(ask, chunks) if failure is not None])
 
     def close(self) -> None:
         if self._pool is not None:
@@ -110,6 +108,26 @@ class Fetcher:
         if error.retry:
             self._last_error = error
             self._breaker.failed()
+
+
+class SourceLayer:
+    """Asks the source for all keys. ``keep`` is told what each statement found, before the flight has it."""
+
+    def __init__(self, fetcher: Fetcher, keep: Arrived = lambda keys, found: None) -> None:
+        self._fetcher = fetcher
+        self._keep = keep
+
+    def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
+        return self.ask(flight, keys, self._keep)
+
+    def ask(self, flight: Flight, keys: Sequence[Key], keep: Arrived) -> Unanswered | None:
+        """As ``answer``, with a ``keep`` for this time."""
+
+        def arrived(chunk: Sequence[Key], found: dict[Key, Rows]) -> None:
+            keep(chunk, found)
+            flight.answers.update(dict.fromkeys(chunk, ()) | found)
+
+        return self._fetcher.fetch(keys, arrived, flight.now_ms)
 
 
 def even_parts(keys: Sequence[Key], most: int) -> list[Sequence[Key]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from changelog.errors import Domain, DovetailError, RecordRejected
+from changelog.errors import Domain, RecordRejected
+from changelog.lookup import Key, Rows
+from dictionaries.cache.cache_settings import CacheSettings, OnError
 from dictionaries.cache.entry import CacheEntry
-from dictionaries.cache.settings import CacheSettings, OnError
-from dictionaries.cache.statistics import Statistics
-from dictionaries.contracts import Key, Rows
+from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
+from dictionaries.cache.layout_statistics import Statistics
 
 
 class LookupRejected(RecordRejected):
@@ -18,39 +18,37 @@ class LookupRejected(RecordRejected):
     domain = Domain.EXTERNAL
 
 
-@dataclass(frozen=True)
-class Unanswered:
-    """Keys that were asked for in vain, and why."""
-
-    keys: Sequence[Key]
-    error: DovetailError
-
-
-def substitutes(
-    settings: CacheSettings,
-    statistics: Statistics,
-    unanswered: Unanswered,
-    kept: Mapping[Key, CacheEntry],
-    now_ms: int,
-) -> dict[Key, Rows]:
-    """The answers that ``on_error`` gives instead; ``kept``: entries that may have expired.
+class OnErrorLayer:
+    """Does what ``on_error`` says with the keys that the layer below could not answer; all others pass.
 
     Raises the error of the source (STOP, and STALE for a key without an entry young enough), or LookupRejected.
     """
-    policy = settings.on_error
-    if policy is OnError.DEAD_LETTER:
-        error = unanswered.error
-        raise LookupRejected(error.what, where=error.where, fix=error.fix) from error
-    if policy is OnError.NULL:
-        statistics.count(failed_keys=len(unanswered.keys))
-        return dict.fromkeys(unanswered.keys, ())
-    if policy is OnError.STALE:
-        answers = {key: kept[key].rows for key in unanswered.keys if _young(kept.get(key), now_ms, settings)}
-        if len(answers) == len(unanswered.keys):
-            statistics.count(stale_served=len(answers))
-            return answers
-    raise unanswered.error
 
+    def __init__(self, settings: CacheSettings, statistics: Statistics, below: Layer) -> None:
+        self._settings = settings
+        self._statistics = statistics
+        self._below = below
 
-def _young(entry: CacheEntry | None, now_ms: int, settings: CacheSettings) -> bool:
-    return entry is not None and now_ms < entry.expires_ms + settings.max_stale_ms
+    def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
+        unanswered = self._below.answer(flight, keys)
+        if unanswered is not None:
+            flight.answers.update(self._substitutes(flight, unanswered))
+        return None
+
+    def _substitutes(self, flight: Flight, unanswered: Unanswered) -> dict[Key, Rows]:
+        policy, expired = self._settings.on_error, flight.expired
+        if policy is OnError.DEAD_LETTER:
+            error = unanswered.error
+            raise LookupRejected(error.what, where=error.where, fix=error.fix) from error
+        if policy is OnError.NULL:
+            self._statistics.count(failed_keys=len(unanswered.keys))
+            return dict.fromkeys(unanswered.keys, ())
+        if policy is OnError.STALE:
+            young = {key: expired[key].rows for key in unanswered.keys if self._is_young(expired.get(key), flight)}
+            if len(young) == len(unanswered.keys):
+                self._statistics.count(stale_served=len(young))
+                return young
+        raise unanswered.error
+
+    def _is_young(self, entry: CacheEntry | None, flight: Flight) -> bool:
+        return entry is not None and flight.now_ms < entry.expires_ms + self._settings.max_stale_ms

@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Event, Lock
+from threading import Lock
 
-from dictionaries.contracts import Key, Rows
-
-
-class Flight:
-    """A lookup under way: ``keys`` are those that it may store, ``led`` those that it alone asks for.
-
-    An invalidation that comes meanwhile spoils keys of it: their answers may be older than the invalidation, so they
-    are given to those who already wait, and are not stored.
-    """
-
-    def __init__(self, keys: Sequence[Key]) -> None:
-        self.keys = keys
-        self.led: Sequence[Key] = ()
-        self.answers: dict[Key, Rows] = {}
-        self.spoiled: set[Key] = set()
-        self.landed = Event()
-
-    def wait(self, keys: Iterable[Key]) -> dict[Key, Rows]:
-        """The answers that it found to some of those that it leads; what it did not find has to be asked for again."""
-        self.landed.wait()
-        return {key: self.answers[key] for key in keys if key in self.answers}
-
-    def answers_with(self, joined: Mapping[Flight, Sequence[Key]]) -> dict[Key, Rows]:
-        """Its answers and those of the flights that lead the rest of its keys; to be asked for once it has landed."""
-        answers = dict(self.answers)
-        for other, wanted in joined.items():
-            answers |= other.wait(wanted)
-        return answers
+from changelog.lookup import Key
+from dictionaries.cache.flights.flight import Flight
 
 
 class Flights:
@@ -47,9 +21,9 @@ class Flights:
         self._by_key: dict[Key, Flight] = {}
         self._open: set[Flight] = set()
 
-    def open(self, keys: Sequence[Key]) -> Flight:
-        """A flight that leads no key yet."""
-        flight = Flight(keys)
+    def open(self, keys: Sequence[Key], now_ms: int, fresh_after_ms: int | None = None) -> Flight:
+        """A flight that leads no key yet; ``fresh_after_ms``: now, if nothing is said."""
+        flight = Flight(keys, now_ms, now_ms if fresh_after_ms is None else fresh_after_ms)
         with self._lock:
             self._open.add(flight)
         return flight

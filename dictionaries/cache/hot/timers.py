@@ -7,7 +7,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable
 
-from dictionaries.contracts import Key
+from changelog.lookup import Key
 
 
 class Timers:

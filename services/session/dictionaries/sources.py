@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from broker.reader import read_topic
 from changelog.errors import InternalError, Unsupported
+from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
-from dictionaries.contracts import Key, Row, Rows
 from dictionaries.definition.definition import Definition
 from dictionaries.open import open_source
 from dictionaries.resources import Resources

@@ -12,10 +12,11 @@ from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.names import memo_topic
 from broker.reader import TopicReader
+from changelog.lookup import Lookup
 from enrichment.enrichment import AnsweredBatch, Enricher
 from enrichment.memo import Memo
 from enrichment.memo_store import MemoStore, Update
-from joins.dataflow.lookup import Access, Lookup, LookupFlow
+from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import Ingest
 
 

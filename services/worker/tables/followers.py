@@ -22,8 +22,8 @@ from changelog.changes import Changes
 from changelog.decode import Decoder
 from changelog.encode import records_of
 from changelog.errors import ServiceUnavailable
+from changelog.lookup import Key, Row, Rows
 from changelog.schema import StreamSchema
-from dictionaries.contracts import Key, Row, Rows
 from enrichment.rows_store import RowsStore
 from sql.relations import Stream
 from sql.syntax.statements import Index

@@ -10,6 +10,7 @@ from typing import Any
 
 from broker.address import BrokerAddress
 from changelog.errors import InternalError
+from changelog.lookup import Key, Lookup, Rows
 from changelog.schema import Column
 from dictionaries.contracts import Layout, Source
 from dictionaries.definition.definition import Definition
@@ -18,7 +19,7 @@ from dictionaries.open import open_layout, open_source
 from dictionaries.resources import Resources
 from enrichment.definitions import definition_of
 from enrichment.rows_store import StoreLookup
-from joins.dataflow.lookup import Access, Key, Lookup, LookupTarget, Rows
+from joins.dataflow.lookup import Access, LookupTarget
 from services.worker.tables.feeds import FeedReader
 from services.worker.tables.followers import Followers
 from sql.catalog import Catalog

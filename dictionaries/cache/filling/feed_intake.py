@@ -16,17 +16,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from changelog.errors import ServiceUnavailable
-from dictionaries.cache.cold.tier import FEED_KEYS, LOST, ColdTier, FeedPiece
-from dictionaries.cache.filling.entry_writer import EntryWriter, Values
-from dictionaries.cache.hot.guarded import GuardedHot
+from changelog.lookup import Key
+from dictionaries.cache.cold.cold_entries import EncodedEntry
+from dictionaries.cache.cold.cold_tier import ColdTier
+from dictionaries.cache.cold.feed_positions import FEED_KEYS, LOST, FeedPiece
+from dictionaries.cache.filling.entry_writer import EntryWriter
+from dictionaries.cache.hot.guarded_hot import GuardedHot
 from dictionaries.cache.invalidation import Invalidation
-from dictionaries.cache.statistics import Statistics
+from dictionaries.cache.layout_statistics import Statistics
 from dictionaries.feed.feed import SourceChanges
 
 
-class Feeding:
+class FeedIntake:
     """Called by one thread. Without Redis, or while it does not answer, the hot tier alone is kept fresh; what Redis
-    could not be told is kept by ``ColdTier.invalidate``, and done before anything is read there.
+    could not be told is kept by ``ColdInvalidations``, and done before anything is read there.
     """
 
     def __init__(self, guarded: GuardedHot, cold: ColdTier | None, writer: EntryWriter, statistics: Statistics) -> None:
@@ -40,7 +43,7 @@ class Feeding:
         self._seen = {}
         if self._cold is not None:
             try:
-                self._seen = self._cold.feed_positions(feed)
+                self._seen = self._cold.feed.read(feed)
             except ServiceUnavailable as error:
                 self._statistics.failed(error)
         return dict(self._seen)
@@ -49,7 +52,7 @@ class Feeding:
         self._seen = dict(positions)
         if self._cold is not None:
             try:
-                self._cold.begin_feed(feed, positions)
+                self._cold.feed.begin(feed, positions)
             except ServiceUnavailable as error:
                 self._statistics.failed(error)
                 self._later(Invalidation())
@@ -75,7 +78,9 @@ class Feeding:
         if self._cold is None:
             self._guarded.replace(written.entries)
 
-    def _into_redis(self, cold: ColdTier, feed: str, partition: int, changes: SourceChanges, values: Values) -> None:
+    def _into_redis(
+        self, cold: ColdTier, feed: str, partition: int, changes: SourceChanges, values: Mapping[Key, EncodedEntry]
+    ) -> None:
         offsets = [(key, change.offset) for key, change in changes.by_key.items()]
         start = changes.start
         try:
@@ -86,7 +91,7 @@ class Feeding:
                 end = changes.end if len(left) == len(chosen) else chosen[-1][1] + 1
                 chosen += [(key, offset) for key, offset in left[FEED_KEYS:] if offset < end]
                 piece = {key: values[key] for key, _ in chosen}
-                stands = cold.feed(FeedPiece(feed, partition, self._seen.get(partition, 0), start, end, piece))
+                stands = cold.feed.apply(FeedPiece(feed, partition, self._seen.get(partition, 0), start, end, piece))
                 if stands == LOST:
                     self.begin(feed, self._seen | {partition: changes.end})
                     return
@@ -99,6 +104,6 @@ class Feeding:
         """Once Redis answers, before it is read."""
         assert self._cold is not None
         try:
-            self._cold.invalidate(invalidation)
+            self._cold.invalidations.execute(invalidation)
         except ServiceUnavailable as error:
             self._statistics.failed(error)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from threading import Lock
 from typing import Any
 
-from dictionaries.contracts import Rows
+from changelog.lookup import Key, Lookup, Rows
 from dictionaries.definition.definition import Definition
 
 
@@ -124,3 +124,16 @@ class Statistics:
             **counts,
             **more,
         }
+
+
+class MeteredLookup:
+    """Counts what the layer below answers: keys looked up, and those that have rows."""
+
+    def __init__(self, statistics: Statistics, below: Lookup) -> None:
+        self._statistics = statistics
+        self._below = below
+
+    def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
+        rows = self._below.lookup(keys, now_ms)
+        self._statistics.answered(rows)
+        return rows

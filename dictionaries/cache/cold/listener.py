@@ -9,7 +9,7 @@ from threading import Event, Thread
 import redis
 import structlog
 
-from dictionaries.cache.invalidation import InvalidationMessage, decode_message
+from dictionaries.cache.cold.messages import InvalidationMessage, decode_message
 
 _WAIT_S = 0.2
 _SILENCE_S = 0.8

@@ -1,4 +1,4 @@
-"""Renewing entries behind the lookups."""
+"""Renewing entries behind the lookups: those near their expiry, and those served after it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,39 @@ from threading import Condition, Thread
 import structlog
 
 from changelog.errors import DovetailError
-from dictionaries.contracts import Key
+from changelog.lookup import Key
+from dictionaries.cache.flights.flight import Layer
+from dictionaries.cache.flights.flights import Flights
 
 _MOST_WAITING = 100_000
 
 _log = structlog.get_logger(__name__)
 
 
-class Background:
+class Renewal:
+    """Asks for keys whose entries expire soon, or have expired, unless somebody else does already.
+
+    ahead_ms  so long an entry must still live to be left alone
+    layers    from the single flight down
+    """
+
+    def __init__(self, flights: Flights, ahead_ms: int, clock: Callable[[], int], layers: Layer) -> None:
+        self._flights = flights
+        self._ahead_ms = ahead_ms
+        self._clock = clock
+        self._layers = layers
+
+    def renew(self, keys: Sequence[Key]) -> None:
+        """Raises the error of the source."""
+        now_ms = self._clock()
+        flight = self._flights.open(keys, now_ms, fresh_after_ms=now_ms + self._ahead_ms)
+        with self._flights.flying(flight):
+            unanswered = self._layers.answer(flight, keys)
+        if unanswered is not None:
+            raise unanswered.error
+
+
+class BackgroundRenewal:
     """One thread that renews keys; those asked for while it works are renewed together afterwards.
 
     At most 100,000 keys wait: further ones are not renewed ahead, and are asked for when they have expired.

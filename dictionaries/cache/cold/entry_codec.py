@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from changelog.lookup import Row, Rows
+from dictionaries.cache.cold.json_values import TAG, are_finite, is_plain, tagged, untagged
 from dictionaries.cache.entry import CacheEntry
-from dictionaries.cache.json_values import TAG, are_finite, is_plain, tagged, untagged
-from dictionaries.contracts import Row, Rows
 
 _BREAK = orjson.Fragment(b"\n")
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
 from threading import Lock
 
+from changelog.lookup import Key
 from dictionaries.cache.entry import CacheEntry
-from dictionaries.cache.flights.flights import Flight, Flights
-from dictionaries.cache.hot.tier import HotTier
+from dictionaries.cache.flights.flight import Flight
+from dictionaries.cache.flights.flights import Flights
+from dictionaries.cache.hot.hot_tier import HotTier
 from dictionaries.cache.invalidation import Invalidation
-from dictionaries.contracts import Key
+
+UNHEARD_MS = 1_000
+"""How long the hot tier holds an entry while no invalidation can be heard: what is served is then no staler than it
+would be if they were heard."""
 
 
 class GuardedHot:
@@ -21,36 +25,37 @@ class GuardedHot:
 
     Storing and dropping exclude each other, so an invalidation comes either before the look at what is spoiled, or
     after the store, and then finds the entry to drop.
+
+    is_heard  whether invalidations of other workers reach this process now
     """
 
-    def __init__(self, hot: HotTier) -> None:
-        self.hot = hot
-        self._flights = Flights()
+    def __init__(self, hot: HotTier, flights: Flights, is_heard: Callable[[], bool] = lambda: True) -> None:
+        self._hot = hot
+        self._flights = flights
+        self._is_heard = is_heard
         self._lock = Lock()
 
-    def open(self, keys: Sequence[Key]) -> Flight:
-        return self._flights.open(keys)
+    def take(self, flight: Flight, entries: Mapping[Key, CacheEntry]) -> None:
+        """Answers with the entries, and stores them."""
+        if entries:
+            flight.answers.update({key: entry.rows for key, entry in entries.items()})
+            self.store(flight, entries)
 
-    def lead(self, flight: Flight, keys: Sequence[Key]) -> dict[Flight, list[Key]]:
-        return self._flights.lead(flight, keys)
-
-    def flying(self, flight: Flight) -> AbstractContextManager[None]:
-        return self._flights.flying(flight)
-
-    def store(self, flight: Flight, entries: Mapping[Key, CacheEntry], until_ms: float = math.inf) -> None:
+    def store(self, flight: Flight, entries: Mapping[Key, CacheEntry]) -> None:
+        until_ms = math.inf if self._is_heard() else flight.now_ms + UNHEARD_MS
         with self._lock:
             if flight.spoiled:
                 entries = {key: entry for key, entry in entries.items() if key not in flight.spoiled}
-            self.hot.store(entries, until_ms)
+            self._hot.store(entries, until_ms)
 
     def drop(self, invalidation: Invalidation) -> int:
         """How many entries were held."""
         with self._lock:
             self._flights.spoil(invalidation.concerned)
-            return self.hot.drop(invalidation.keys, invalidation.prefix)
+            return self._hot.drop(invalidation.keys, invalidation.prefix)
 
     def replace(self, entries: Mapping[Key, CacheEntry]) -> None:
         """Stores entries that are newer than anything a flight brings."""
         with self._lock:
             self._flights.spoil(Invalidation(tuple(entries)).concerned)
-            self.hot.store(entries)
+            self._hot.store(entries)

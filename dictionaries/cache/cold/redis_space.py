@@ -1,0 +1,182 @@
+"""What one dictionary has in Redis: its names, its version, and the way that commands take.
+
+    <path>:<n>:<dictionary><fingerprint>:v                    the version: a whole refresh gives a new one
+                                        :s                    the sweep: a refresh by prefix gives a new one
+                                        :t<token>             this refresh was executed
+                                        :f<topic>             up to where the feed is in the entries
+                                        :e<n>:<version><n>:<part of the key>..       an entry
+                                        :e..!                 its lock: somebody is asking the source for it
+
+The version is part of each entry's name, so a whole refresh makes all of them unreachable at once; they go when their
+time is over. Were the version lost (Redis restarted, or evicted it), a new one would be drawn: entries from before,
+whose invalidations may be lost as well, are not found again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from changelog.errors import ServiceUnavailable
+from changelog.lookup import Key
+from dictionaries.cache.breaker import Breaker
+from dictionaries.cache.cache_settings import CacheSettings
+from dictionaries.cache.cold.entry_names import entry_names, fingerprint
+from dictionaries.cache.layout_statistics import Statistics
+from dictionaries.definition.definition import Definition
+
+T = TypeVar("T")
+KEYS_PER_SCRIPT = 1000
+_VERSION_CHANGES = 5
+_CONNECTIONS = 32
+_READ_BYTES = 1 << 20
+
+
+def open_redis(url: str, timeout_ms: int) -> redis.Redis:
+    """A client that connects at its first command, and never retries: redis-py would hold a batch for a minute."""
+    timeout_s = timeout_ms / 1000
+    pool = redis.BlockingConnectionPool.from_url(
+        url,
+        max_connections=_CONNECTIONS,
+        timeout=timeout_s,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+        retry=Retry(NoBackoff(), 0),
+        socket_read_size=_READ_BYTES,
+        protocol=2,
+    )
+    return redis.Redis(connection_pool=pool)
+
+
+class RedisSpace:
+    """The commands of one dictionary, under its names. Thread-safe.
+
+    outdated  called when a command finds that the version has changed behind the listener's back
+    origin    tells the messages of this process from those of others
+    """
+
+    def __init__(
+        self,
+        url: str,
+        definition: Definition,
+        settings: CacheSettings,
+        statistics: Statistics,
+        outdated: Callable[[], None],
+        elapsed_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.client = open_redis(url, settings.redis_timeout_ms)
+        self.origin = secrets.token_hex(8)
+        self._where = f'dictionary "{definition.name}", cold tier'
+        self._statistics = statistics
+        self._outdated = outdated
+        self._breaker = Breaker(elapsed_s)
+        self._space = f"{settings.prefix}:{len(definition.name)}:{definition.name}{fingerprint(definition)}"
+        self.version_name = f"{self._space}:v"
+        self.sweep_name = f"{self._space}:s"
+        self.channel = f"{self._space}:c"
+        self._version = ""
+
+    # -- names
+
+    def head(self, version: str) -> str:
+        """What the names of all entries of a version begin with."""
+        return f"{self._space}:e{len(version)}:{version}"
+
+    def entry_names(self, version: str, keys: Sequence[Key]) -> list[str]:
+        return entry_names(self.head(version), keys)
+
+    def token_name(self, token: str) -> str:
+        return f"{self._space}:t{token}" if token else ""
+
+    def feed_name(self, feed: str) -> str:
+        return f"{self._space}:f{feed}"
+
+    # -- the version
+
+    @property
+    def version(self) -> str:
+        """The version that stood when it was last asked for."""
+        return self._version or self.read_version()
+
+    def read_version(self) -> str:
+        self.client.set(self.version_name, secrets.token_hex(4), nx=True)
+        self.adopt_version(self.command("GET", self.version_name))
+        return self._version
+
+    def adopt_version(self, version: bytes | None) -> None:
+        self._version = "" if version is None else version.decode()
+
+    def forget_version(self) -> None:
+        """Another worker gave the dictionary a new version: the next command asks for it."""
+        self._version = ""
+
+    def with_version(self, attempt: Callable[[str], T | None]) -> T:
+        """What ``attempt`` gives for the version that stands; where another one does, it gives None, and is repeated.
+
+        Raises ServiceUnavailable if the version changes again and again.
+        """
+        for _ in range(_VERSION_CHANGES):
+            answer = attempt(self.version)
+            if answer is not None:
+                return answer
+            self.forget_version()
+            self._outdated()
+        raise ServiceUnavailable("the version of the dictionary does not stand still in Redis", where=self._where)
+
+    # -- commands
+
+    def guarded(self, command: Callable[[], T]) -> T:
+        """Raises ServiceUnavailable if Redis does not answer, or is left alone because it did not (``Breaker``)."""
+        if not self._breaker.allows():
+            raise ServiceUnavailable("Redis is left alone after failures", where=self._where)
+        try:
+            answer = command()
+        except redis.RedisError as error:
+            self._breaker.failed()
+            self._statistics.count(redis_errors=1)
+            # Never the error's own text: it may quote the address with its password.
+            raise ServiceUnavailable(f"Redis: {type(error).__name__}", where=self._where) from error
+        self._breaker.succeeded()
+        return answer
+
+    def command(self, *parts: Any) -> Any:
+        return self.client.execute_command(*parts)  # type: ignore[no-untyped-call]
+
+    def run(self, script: str, keys: Sequence[Key], arguments: Sequence[Any], second_name: str = "") -> int:
+        """A script over the entries of at most ``KEYS_PER_SCRIPT`` keys, under the version that stands.
+
+        Its own arguments follow the version; it answers -1 if that is another one. ``second_name``: its KEYS[2], the
+        sweep if nothing is said.
+        """
+
+        def attempt(version: str) -> int | None:
+            names = self.entry_names(version, keys)
+            fixed = self.version_name, second_name or self.sweep_name
+            answer = int(self.command("EVAL", script, len(names) + 2, *fixed, *names, version, *arguments))
+            return None if answer == -1 else answer
+
+        return self.with_version(attempt)
+
+    def run_in_parts(self, script: str, names: Sequence[str], arguments: Sequence[Sequence[Any]]) -> list[Any]:
+        """A script over entries, ``KEYS_PER_SCRIPT`` at a time, each part with its ``arguments``, in one round trip."""
+        with self.client.pipeline(transaction=False) as pipeline:
+            for at, values in enumerate(arguments):
+                part = names[at * KEYS_PER_SCRIPT : (at + 1) * KEYS_PER_SCRIPT]
+                pipeline.execute_command(  # type: ignore[no-untyped-call]
+                    "EVAL", script, len(part) + 2, self.version_name, self.sweep_name, *part, *values
+                )
+            return pipeline.execute()
+
+    def close(self) -> None:
+        self.client.close()
+
+
+def count_of_parts(names: Sequence[str]) -> int:
+    """Into how many parts ``RedisSpace.run_in_parts`` cuts the names."""
+    return -(-len(names) // KEYS_PER_SCRIPT)

@@ -1,0 +1,86 @@
+"""A flight: a lookup of keys that the hot tier does not hold, on its way through the layers below.
+
+    metered ─▶ hot ─▶ flight ─▶ cold ─▶ kept ─▶ stale ─▶ on error ─▶ single flight ─▶ second look ─▶ locks ─▶ source
+
+From the flight on each layer has the same face, ``Layer.answer``: what it finds it puts into the flight, and for the
+rest it asks the layer below. ``layouts/`` compose them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import Protocol
+
+from changelog.errors import DovetailError
+from changelog.lookup import Key, Rows
+from dictionaries.cache.entry import CacheEntry
+
+
+class Flight:
+    """A lookup under way.
+
+    keys            those that it asks for, and whose entries it may store
+    now_ms          the moment that it answers for
+    fresh_after_ms  an entry answers if it expires after that moment: for a lookup now, for a renewal later
+    answers         the rows found
+    expired         entries past their time, which may be served where nothing newer comes
+    led, joined     the keys that it alone asks for, and the flights that lead the others; set by ``Flights.lead``
+
+    An invalidation that comes meanwhile spoils keys of it: their answers may be older than the invalidation, so they
+    are given to those who already wait, and are not stored.
+    """
+
+    def __init__(self, keys: Sequence[Key], now_ms: int, fresh_after_ms: int) -> None:
+        self.keys = keys
+        self.now_ms = now_ms
+        self.fresh_after_ms = fresh_after_ms
+        self.answers: dict[Key, Rows] = {}
+        self.expired: dict[Key, CacheEntry] = {}
+        self.led: Sequence[Key] = ()
+        self.joined: Mapping[Flight, Sequence[Key]] = {}
+        self.spoiled: set[Key] = set()
+        self.landed = Event()
+
+    def unanswered(self, keys: Sequence[Key]) -> list[Key]:
+        return [key for key in keys if key not in self.answers]
+
+    def wait(self, keys: Iterable[Key]) -> dict[Key, Rows]:
+        """The answers that it found to some of those that it leads; what it did not find has to be asked for again."""
+        self.landed.wait()
+        return {key: self.answers[key] for key in keys if key in self.answers}
+
+    def answers_with_joined(self) -> dict[Key, Rows]:
+        """Its answers and those of the flights that lead the rest of its keys; to be asked for once it has landed."""
+        answers = dict(self.answers)
+        for other, wanted in self.joined.items():
+            answers |= other.wait(wanted)
+        return answers
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """Keys that the source was asked for in vain, and why."""
+
+    keys: Sequence[Key]
+    error: DovetailError
+
+
+def all_unanswered(failures: Sequence[Unanswered]) -> Unanswered | None:
+    """Several failures as one, with the error of the first; None: there are none."""
+    if not failures:
+        return None
+    return Unanswered([key for failure in failures for key in failure.keys], failures[0].error)
+
+
+class Layer(Protocol):
+    """A part of the way from a miss to its answer. Thread-safe."""
+
+    def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
+        """Puts the rows under some of the flight's keys, distinct and not answered yet, into ``flight.answers``.
+
+        What comes back are keys that the source did not answer; a key that is neither there nor answered is left to
+        another flight or worker. Not called without keys.
+        """
+        ...
