@@ -28,13 +28,13 @@ $(STAMP): requirements.lock pyproject.toml services/jars.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
-up: setup ## start the local stack: Kafka, Redis, the Spark runner
+up: setup ## start the local stack: Kafka, Redis, the Spark runner and a lookup worker
 	@$(BIN)/dovetail up
 
 down: setup ## stop what `make up` started
 	@$(BIN)/dovetail down
 
-demo: setup ## two examples through real Kafka and Spark, start to end; leaves nothing running
+demo: setup ## three examples through real Kafka, Redis, Spark and a lookup worker; leaves nothing running
 	@$(BIN)/dovetail demo
 
 test: setup ## all tests, those with Kafka and Spark included; PROCESSES=4 on four cores
@@ -58,10 +58,10 @@ conformance: setup ## every case through both engines; CASES=dir for other cases
 	@$(BIN)/python -m tests.conformance --cases $(CASES) --engine memory
 	@$(BIN)/python -m tests.conformance --cases $(CASES) --engine services
 
-bench-lookup: setup ## the lookup benchmark: hot tier, Redis, MariaDB, latency, memory
+bench-lookup: setup ## the lookup benchmark: every key in the hot tier, in Redis, in MariaDB; latency, memory
 	@$(BIN)/python -m benchmarks.lookup
 
-bench-bounded: setup ## the joins bounded by time and order, the range join beside that of Spark
+bench-bounded: setup ## the benchmark of joins bounded by time and order, the range join beside Spark's own
 	@$(BIN)/python -m benchmarks.bounded
 
 bench-join: setup ## the join benchmark beside Spark's own stream-stream join

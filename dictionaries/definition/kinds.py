@@ -68,7 +68,7 @@ _LOADED = (
     Option("max_array_size", int, 500000, least=1),
 )
 _CACHE = (
-    Option("size_in_cells", int, 1_000_000, least=1),
+    Option("size_in_cells", int, 100_000, least=1),
     Option("allow_read_expired_keys", bool, False),
     Option("max_update_queue_size", int, 100_000, least=1),
     Option("update_queue_push_timeout_milliseconds", int, 10, least=0),

@@ -1,4 +1,4 @@
-"""The settings: where they come from, what they refuse, and that docs/operations.md names them all."""
+"""The settings: where they come from, and what they refuse."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ import pytest
 
 from changelog.errors import StackError
 from startup.settings import Settings, read_settings
-from tests.paths import ROOT
-
-OPERATIONS = ROOT / "docs" / "operations.md"
 
 
 def test_the_environment_gives_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -47,14 +44,6 @@ def test_a_child_process_reads_the_same_settings(monkeypatch: pytest.MonkeyPatch
     for name, value in settings.as_environment().items():
         monkeypatch.setenv(name, value)
     assert read_settings() == settings
-
-
-@pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_is_on_the_operations_page(name: str) -> None:
-    help_text = Settings.model_fields[name].description
-    assert f"| `DOVETAIL_{name.upper()}` |" in OPERATIONS.read_text()
-    assert help_text is not None
-    assert help_text in OPERATIONS.read_text()
 
 
 def test_a_process_without_brokers_says_how_it_is_started(monkeypatch: pytest.MonkeyPatch) -> None:

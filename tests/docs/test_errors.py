@@ -1,0 +1,60 @@
+"""docs/errors.md has every error, and says of each who mends it and whether it is tried again."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+
+import pytest
+
+import changelog.errors
+from changelog.errors import DovetailError
+from tests.docs.pages import Page, code_of
+from tests.sql.planner import Planner
+from tests.test_shelves import MODULES
+
+PAGE = Page.of("docs/errors.md")
+ROWS = {
+    code_of(row[0])[0]: row for row in PAGE.rows("error", "who mends it", "tried again", "what it means", "what to do")
+}
+
+
+def error_kinds() -> dict[str, type[DovetailError]]:
+    """The root and all below it, wherever they are defined. Found in the source, so that nothing else is imported."""
+    bases: dict[tuple[str, str], set[str]] = {}
+    for module, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef):
+                bases[module, node.name] = {ast.unparse(base).split(".")[-1] for base in node.bases}
+    found = {("changelog.errors", "DovetailError")}
+    while True:
+        names = {name for _, name in found}
+        more = {place for place, inherited in bases.items() if inherited & names} - found
+        if not more:
+            return {name: getattr(importlib.import_module(module), name) for module, name in found}
+        found |= more
+
+
+KINDS = error_kinds()
+
+
+def test_the_page_has_all_errors_and_no_other() -> None:
+    assert set(ROWS) == set(KINDS)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_page_says_who_mends_it_and_whether_it_is_tried_again(name: str) -> None:
+    kind = KINDS[name]
+    assert ROWS[name][1:3] == (kind.domain.value, "yes" if kind.retry else "no")
+    assert all(ROWS[name][3:]) or kind is DovetailError
+
+
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.__module__ == "changelog.errors"])
+def test_the_tree_in_the_code_names_it(name: str) -> None:
+    assert name in str(changelog.errors.__doc__)
+
+
+def test_the_message_of_the_page_is_one_that_is_given() -> None:
+    with pytest.raises(DovetailError) as failure:
+        Planner.of("CREATE STREAM orders (id int64)").plan("SELECT id FROM ordrs")
+    assert "".join(f"    {line}\n" for line in f"error: {failure.value}".splitlines()) in PAGE.text

@@ -1,0 +1,105 @@
+"""docs/settings.md and docs/operations.md name every setting of a query and of a process, with default and help."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic.fields import FieldInfo
+from spark_jobs.runner.environment import RunnerSettings
+
+from sql.query_settings import DURATION, SETTINGS, Setting
+from startup.settings import Settings
+from tests.docs.pages import DOC_PAGES, README, Page, code_of
+from tests.paths import ROOT
+
+SETTINGS_PAGE = Page.of("docs/settings.md")
+OPERATIONS = Page.of("docs/operations.md")
+TYPES = {str: "text", int: "whole number", bool: "truth value"}
+COMPUTED = {"jar_cache": "`~/.cache/dovetail/jars`", "buckets": "number of cores"}
+"""Defaults that are of the machine."""
+SET_BY_THE_STACK = {"DOVETAIL_READY_FILE", "DOVETAIL_SPARK_JARS"}
+COMPOSE = (ROOT / "docker-compose.yml").read_text()
+
+
+def query_line(setting: Setting) -> tuple[str, ...]:
+    values = " ".join(f"`{choice}`" for choice in setting.choices)
+    return (f"`{setting.name}`", TYPES[setting.type], setting.unit, written(setting.default), values, setting.help)
+
+
+def written(default: object) -> str:
+    if default is None:
+        return ""
+    return f"`{str(default).lower() if isinstance(default, bool) else default}`"
+
+
+def process_line(name: str, field: FieldInfo) -> tuple[str, ...]:
+    default = COMPUTED.get(name) or ("unset" if field.default is None else f"`{field.default}`")
+    return (f"`DOVETAIL_{name.upper()}`", default, field.description or "")
+
+
+def test_the_page_has_all_settings_of_a_query() -> None:
+    found = SETTINGS_PAGE.rows("setting", "type", "unit", "default", "values", "meaning")
+    assert found == [query_line(setting) for setting in SETTINGS]
+
+
+@pytest.mark.parametrize("setting", [setting for setting in SETTINGS if setting.unit == DURATION], ids=lambda s: s.name)
+def test_the_page_of_time_names_what_is_a_length_of_time(setting: Setting) -> None:
+    assert f"`{setting.name}`" in {row[0] for row in Page.of("docs/time.md").rows("setting", "default", "meaning")}
+
+
+def test_the_page_of_time_has_no_setting_of_its_own() -> None:
+    named = {code_of(row[0])[0] for row in Page.of("docs/time.md").rows("setting", "default", "meaning")}
+    assert named <= {setting.name for setting in SETTINGS}
+
+
+def test_a_setting_of_a_stream_is_one_that_the_code_reads() -> None:
+    source = "".join(path.read_text() for room in ("sql", "services") for path in (ROOT / room).rglob("*.py"))
+    named = [name for row in SETTINGS_PAGE.rows("setting", "of", "meaning") for name in code_of(row[0])]
+    assert [name for name in named if f'"{name}"' not in source] == []
+
+
+def test_the_page_has_all_settings_of_a_process() -> None:
+    found = OPERATIONS.rows("setting", "default", "what it is")
+    assert found == [process_line(name, field) for name, field in Settings.model_fields.items()]
+
+
+def test_the_runner_has_the_defaults_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DOVETAIL_BROKERS", raising=False)
+    every_one = Settings(brokers="host:9092").as_environment()
+    needed = {name: every_one[name] for name in ("DOVETAIL_BROKERS", "DOVETAIL_DATA_DIR")}
+    assert RunnerSettings.read(needed) == RunnerSettings.read(every_one)
+
+
+def test_the_runner_reads_nothing_that_no_page_names() -> None:
+    asked: set[str] = set()
+
+    class Recorder(dict[str, str]):
+        def get(self, key: str, default: object = None) -> str:
+            asked.add(key)
+            return super().get(key, "")
+
+        def __contains__(self, key: object) -> bool:
+            asked.add(str(key))
+            return super().__contains__(key)
+
+    RunnerSettings.read(Recorder(DOVETAIL_BROKERS="host:9092"))
+    assert "DOVETAIL_CHECKPOINT_DIR" in asked
+    assert asked <= {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields} | SET_BY_THE_STACK
+    assert set(OPERATIONS.code) >= SET_BY_THE_STACK
+
+
+def test_the_variables_of_the_containers_are_named() -> None:
+    own = set(re.findall(r"\$\{(DOVETAIL_\w+)", COMPOSE))
+    assert yaml.safe_load(COMPOSE)
+    assert own <= set(OPERATIONS.code)
+
+
+@pytest.mark.parametrize("page", [README, *DOC_PAGES], ids=lambda page: page.name)
+def test_every_variable_on_a_page_exists(page: Page) -> None:
+    known = {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields}
+    known |= SET_BY_THE_STACK | set(re.findall(r"DOVETAIL_\w+", COMPOSE)) | {"DOVETAIL_"}
+    assert set(re.findall(r"DOVETAIL_[A-Z_]*", page.text)) <= known
