@@ -12,7 +12,7 @@ import typer.main
 from typer.testing import CliRunner
 
 import services.cli.demo
-from services.cli.demo.demonstration import EVENTS
+from services.cli.demo import EVENTS
 from services.cli.main import app
 from services.session import Session
 from services.stack.components import COMPONENT_NAMES

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 import pytest
-from dictionaries.cache.settings import CACHE_SETTINGS, OnError, read_settings
 
 from changelog.schema import Column
+from dictionaries.cache.cache_settings import CACHE_SETTINGS, OnError, read_settings
 from dictionaries.check import define
 from dictionaries.definition.definition import LayoutSpec, SourceSpec
 from dictionaries.definition.kinds import FORMATS, LAYOUTS, SOURCE_SETTINGS, SOURCES, SPELLINGS, TABLE_OR_QUERY

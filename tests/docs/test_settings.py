@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 from pydantic.fields import FieldInfo
-from spark_jobs.runner.environment import RunnerSettings
 
+from spark_jobs.runner.runner_settings import RunnerSettings
 from sql.query_settings import DURATION, SETTINGS, Setting
 from startup.settings import Settings
 from tests.docs.pages import DOC_PAGES, README, Page, code_of
@@ -66,15 +65,7 @@ def test_the_page_has_all_settings_of_a_process() -> None:
     assert found == [process_line(name, field) for name, field in Settings.model_fields.items()]
 
 
-def test_the_runner_has_the_defaults_of_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("DOVETAIL_BROKERS", raising=False)
-    every_one = Settings(brokers="host:9092").as_environment()
-    needed = {name: every_one[name] for name in ("DOVETAIL_BROKERS", "DOVETAIL_DATA_DIR")}
-    assert RunnerSettings.read(needed) == RunnerSettings.read(every_one)
-
-
-def test_the_runner_reads_nothing_that_no_page_names() -> None:
+def test_what_the_stack_tells_a_runner_alone_is_named() -> None:
     asked: set[str] = set()
 
     class Recorder(dict[str, str]):
@@ -86,9 +77,8 @@ def test_the_runner_reads_nothing_that_no_page_names() -> None:
             asked.add(str(key))
             return super().__contains__(key)
 
-    RunnerSettings.read(Recorder(DOVETAIL_BROKERS="host:9092"))
-    assert "DOVETAIL_CHECKPOINT_DIR" in asked
-    assert asked <= {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields} | SET_BY_THE_STACK
+    RunnerSettings.of(Settings(brokers="host:9092"), Recorder())
+    assert asked == SET_BY_THE_STACK
     assert set(OPERATIONS.code) >= SET_BY_THE_STACK
 
 
