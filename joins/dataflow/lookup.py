@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from joins.dataflow.graph import Sink, TopicScan
-from joins.dataflow.ports import Ingest, JoinKind, Predicate, Transform
+from joins.dataflow.ports import Ingest, JoinKind, Predicate, Transform, refuse_other_kinds
 
 Key = Any
 """The value of a key: a scalar for one column, a tuple for several. Never NULL, nor with a NULL in it."""
@@ -77,6 +77,9 @@ class LookupJoinSpec:
     schema: pa.Schema
     padding: tuple[Any, ...]
     condition: Predicate | None = None
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT))
 
 
 @dataclass(frozen=True)
