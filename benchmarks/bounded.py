@@ -28,9 +28,8 @@ from pyspark.sql import SparkSession
 from benchmarks.load import PIECE, TIMES, committed_rows, create_topics, produce
 from benchmarks.running import builtin, drain, report, start
 from changelog.changes import Changes
-from joins.dataflow.graph import Band, RangeSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
-from joins.operators.range import RangeOperator
+from joins.operators.range import Band, RangeOperator, RangeSpec
 from joins.state.store import RunStore
 from services.jars import jar_paths
 from services.stack import temporary_stack

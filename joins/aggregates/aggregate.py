@@ -32,10 +32,11 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.rows import Mask, Positions, equal_rows, numbered, numpy_column, where
 from joins.aggregates.accumulators import Count
+from joins.aggregates.aggregation import Aggregation, Closing
 from joins.aggregates.arguments import Argument
 from joins.aggregates.group_values import Values
-from joins.dataflow.graph import AggregateSpec, Aggregation
-from joins.dataflow.ports import Ingest
+from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.specification import OperatorSpec
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
@@ -44,6 +45,32 @@ from joins.state.times import bound_of, times_of
 _ALL = pa.field("__all", pa.int8())
 """The key where there is none: the same for all rows."""
 _ROWS = "__rows"
+
+
+@dataclass(frozen=True)
+class AggregateSpec(OperatorSpec):
+    """One row for each group of rows that agree in the keys of the port: the keys, then the aggregations.
+
+    NULL is a key like any other. A change of a group is -1 of its old row and +1 of its new one; a group without rows
+    is gone. Without keys all rows are one group, which stays, once there was a row.
+
+    insertions   the input has no retractions: less is kept
+    closing      groups go when they can gain no more rows; that is no retraction: the output stays
+    closed       a row leaves once, when its group goes (EMIT ON WINDOW CLOSE); needs ``closing``
+    """
+
+    port: Port
+    aggregations: tuple[Aggregation, ...]
+    insertions: bool = False
+    closing: Closing | None = None
+    closed: bool = False
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return (self.port,)
+
+    def started(self, store: RunStore, name: str) -> AggregateOperator:
+        return AggregateOperator(self, store, name)
 
 
 class AggregateOperator:

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from changelog.rows import Mask
 from joins.aggregates.accumulators import Accumulator, Count, Extreme, RealSum, Sum, WholeSum
+from joins.aggregates.aggregation import Aggregation, Fold
 from joins.aggregates.exact_sums import is_summed_exactly
 from joins.aggregates.group_values import DistinctValues, OrderedValues, Values
-from joins.dataflow.graph import Aggregation, Fold
 from joins.state.store import RunStore
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from joins.dataflow.graph import Sink, TopicScan
-from joins.dataflow.ports import Ingest, JoinKind, Predicate, Transform
+from joins.dataflow.ports import Ingest, JoinKind, Predicate, Transform, refuse_other_kinds
 
 
 class LookupTarget(StrEnum):
@@ -61,6 +61,9 @@ class LookupJoinSpec:
     schema: pa.Schema
     padding: tuple[Any, ...]
     condition: Predicate | None = None
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from changelog.errors import InternalError
 from changelog.schema import DAY_MS
 
 
@@ -34,6 +35,13 @@ class JoinKind(StrEnum):
     """The left rows that match something; their columns alone leave."""
     ANTI = "anti"
     """The left rows that match nothing; their columns alone leave."""
+
+
+def refuse_other_kinds(join: object, kind: JoinKind, possible: Sequence[JoinKind]) -> None:
+    """Raise InternalError unless ``kind`` is one of those that ``join``, a specification or a reference, implements."""
+    if kind not in possible:
+        name, kinds = type(join).__name__, ", ".join(one.upper() for one in possible)
+        raise InternalError(f"{name} implements no {kind.upper()} join", fix=f"use one of {kinds}")
 
 
 class Pad(StrEnum):

@@ -12,10 +12,10 @@ from changelog.changes import DELTA, Changes
 from changelog.schema import ARRIVAL
 from joins.dataflow.graph import Dataflow, OperatorNode
 from joins.dataflow.ports import Port, Transform, transformed
+from joins.dataflow.specification import Running, Timed
 from joins.host.exchange import cut
 from joins.host.state_limit import check_buffered
 from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
-from joins.operators.registry import Running, Timed, ports, started
 from joins.state.store import RunStore
 
 HERE = -1
@@ -82,15 +82,15 @@ class LevelTask:
         self._nodes = [
             _Running(
                 node,
-                started(node.operator, store, str(index)),
+                node.operator.started(store, str(index)),
                 tuple(step.bound(snapshots) for step in node.transforms),
-                Watermarks(node.inputs, ports(node.operator), store.scalars),
+                Watermarks(node.inputs, node.operator.ports, store.scalars),
             )
             for index, node in enumerate(dataflow.nodes)
             if node.level == level
         ]
         self._relays = [
-            Relay.of(node, ports(node.operator), dataflow.beyond(node.output), store.scalars)
+            Relay.of(node, node.operator.ports, dataflow.beyond(node.output), store.scalars)
             for node in dataflow.clocks
             if node.level < level and level in dataflow.listening(node.output)
         ]
@@ -139,7 +139,7 @@ class LevelTask:
 def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: list[Late]) -> list[pa.Table | None]:
     """The rows by port; those that are late go to ``late``."""
     inputs: list[pa.Table | None] = []
-    for index, (edge, port) in enumerate(zip(running.node.inputs, ports(running.node.operator), strict=True)):
+    for index, (edge, port) in enumerate(zip(running.node.inputs, running.node.operator.ports, strict=True)):
         rows, watermark = _received(received.get(edge, []), port), running.watermarks.values[index]
         if rows is not None and watermark is not None:
             behind = running.watermarks.late(index, rows)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from changelog.errors import StateLimitExceeded
-from joins.dataflow.graph import AggregateSpec, KeyedSpec, OperatorSpec
+from joins.dataflow.specification import OperatorSpec
 from joins.state.store import RunStore
 
 
 def check_buffered(operator: OperatorSpec, store: RunStore, buckets: int) -> None:
     """Raise StateLimitExceeded if a bucket holds more than its share: the limit, divided equally by the buckets."""
-    limit = None if isinstance(operator, KeyedSpec | AggregateSpec) else operator.max_buffered_bytes
+    limit = operator.max_buffered_bytes
     if limit is not None and store.buffered_bytes > limit // buckets:
         raise StateLimitExceeded(
             f"the rows buffered by the join passed join_max_buffered_bytes = {limit}: one of {buckets} buckets "

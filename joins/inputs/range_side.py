@@ -9,11 +9,9 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import Mask, any_null, where
-from joins.dataflow.graph import RangeSpec
 from joins.dataflow.ports import Ingest, Port
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement, TimeWindow
-from joins.state.store import RunStore
 from joins.state.times import EARLIEST, LATEST, NEVER, Times, bound_of, shifted, times_of
 
 
@@ -32,17 +30,6 @@ class RangeSide:
     shift: int | None
     _gone: int = 0
     """Retractions of rows that have gone, where the intake does not look for the rows."""
-
-    @staticmethod
-    def both(spec: RangeSpec, store: RunStore, name: str) -> tuple[RangeSide, RangeSide]:
-        band, null_safe = spec.band, spec.null_safe or (False,) * len(spec.left.keys)
-        upward = None if band.lower is None else -band.lower
-        left = Intake.of(spec.left, store, f"{name}.left", null_safe, order=band.left)
-        right = Intake.of(spec.right, store, f"{name}.right", null_safe, order=band.right)
-        return (
-            RangeSide(left, band.left, band.upper, upward, band.left_shift),
-            RangeSide(right, band.right, upward, band.upper, band.right_shift),
-        )
 
     @property
     def port(self) -> Port:

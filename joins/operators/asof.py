@@ -26,14 +26,15 @@ Source: the ASOF join of RisingWave; ``asof_join`` of Feldera's DBSP.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import Mask, where
-from joins.dataflow.graph import AsofSpec
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
+from joins.dataflow.specification import JoinSpec
 from joins.inputs.timed import TimedIntake
 from joins.matching.nearest import INCLUSIVE, LOOKS_BACK
 from joins.matching.open_rows import OpenRows
@@ -43,6 +44,36 @@ from joins.matching.timeline import Timeline, Versions
 from joins.state.arrangement import Matches
 from joins.state.store import RunStore
 from joins.state.times import EARLIEST, LATEST, NEVER, Times, bound_of, shifted
+
+
+@dataclass(frozen=True)
+class AsofSpec(JoinSpec):
+    """The updating ASOF join: each left row with the nearest right row for which ``left_time <comparison> right_time``,
+    matched anew whenever either side changes.
+
+    comparison  ``>=``, ``>``, ``<=`` or ``<``
+    ties        columns by which the smallest of equal right times is taken; empty: the last arrived
+    tolerance   greatest distance of the two times, in their unit; None: any
+
+    Where both ports are append-only and have a watermark over their time, what can change no output goes with it.
+    """
+
+    kinds = (JoinKind.INNER, JoinKind.LEFT)
+
+    left_time: str
+    right_time: str
+    comparison: str
+    ties: tuple[str, ...] = ()
+    tolerance: int | None = None
+    null_safe: tuple[bool, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.ties:
+            object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+
+    def started(self, store: RunStore, name: str) -> AsofOperator:
+        return AsofOperator(self, store, name)
 
 
 class AsofOperator:

@@ -13,6 +13,7 @@ back the ``keep_versions`` newest before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +21,38 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.rows import Mask, Positions, any_null, numbered, numpy_column, where
 from changelog.schema import ARRIVAL
-from joins.dataflow.graph import AsofOnceSpec
+from joins.dataflow.ports import JoinKind, Predicate
 from joins.inputs.arrival import ArrivalIntake
 from joins.matching.nearest import INCLUSIVE, LOOKS_BACK, Nearest, comparable
-from joins.operators.one_shot import OneShotOperator
+from joins.operators.one_shot import OneShotOperator, OneShotSpec
 from joins.state.arrangement import Matches
 from joins.state.store import RunStore
 from joins.state.times import Times, bisected, by_word_and_time
+
+
+@dataclass(frozen=True)
+class AsofOnceSpec(OneShotSpec):
+    """Each left row is joined once with at most one right row: the nearest for which ``left_time <comparison>
+    right_time`` holds; of equal times the last arrived.
+
+    comparison      ``>=``, ``>``, ``<=`` or ``<``
+    keep_versions   how many right rows are kept of each join key
+    """
+
+    kinds = (JoinKind.INNER, JoinKind.LEFT)
+
+    left_time: str
+    right_time: str
+    comparison: str
+    keep_versions: int = 3
+    condition: Predicate | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+
+    def started(self, store: RunStore, name: str) -> AsofOnceOperator:
+        return AsofOnceOperator(self, store, name)
 
 
 class AsofOnceOperator(OneShotOperator):

@@ -16,17 +16,35 @@ Source: McSherry et al., "Differential dataflow" (CIDR 2013); Gupta and Mumick, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import any_null, where
-from joins.dataflow.graph import BidirectionalSpec
-from joins.dataflow.ports import Ingest, JoinKind, Pad
+from joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
+from joins.dataflow.specification import JoinSpec
 from joins.inputs.intake import Intake
 from joins.matching.padding import CountedPadding, Padding, RederivedPadding
 from joins.matching.pairing import Pairing
 from joins.state.store import RunStore
+
+
+@dataclass(frozen=True)
+class BidirectionalSpec(JoinSpec):
+    """The symmetric join: both sides are kept and both trigger. Output: columns of left, then right.
+
+    null_safe   per key column: NULL equals NULL (IS NOT DISTINCT FROM); empty: none does
+    condition   the residual condition, over the columns of left and right together
+    """
+
+    kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
+
+    null_safe: tuple[bool, ...] = ()
+    condition: Predicate | None = None
+
+    def started(self, store: RunStore, name: str) -> BidirectionalOperator:
+        return BidirectionalOperator(self, store, name)
 
 
 class BidirectionalOperator:

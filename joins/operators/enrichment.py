@@ -9,16 +9,33 @@ left row whose key is NULL matches nothing, so ANTI gives it. The rest in ``join
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import Mask, where
-from joins.dataflow.graph import EnrichmentSpec
-from joins.dataflow.ports import JoinKind
+from joins.dataflow.ports import JoinKind, Predicate
 from joins.inputs.intake import Intake
-from joins.operators.one_shot import OneShotOperator
+from joins.operators.one_shot import OneShotOperator, OneShotSpec
 from joins.state.arrangement import Matches
 from joins.state.store import RunStore
+
+
+@dataclass(frozen=True)
+class EnrichmentSpec(OneShotSpec):
+    """Each left row is joined once, when it comes, with all right rows of its key held then.
+
+    Only the right side is kept. Right rows of a batch are taken in before its left rows are answered.
+    """
+
+    kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+
+    null_safe: tuple[bool, ...] = ()
+    condition: Predicate | None = None
+
+    def started(self, store: RunStore, name: str) -> EnrichmentOperator:
+        return EnrichmentOperator(self, store, name)
 
 
 class EnrichmentOperator(OneShotOperator):

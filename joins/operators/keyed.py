@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
 from changelog.changes import Changes
-from joins.dataflow.graph import KeyedSpec
+from joins.dataflow.ports import Port
+from joins.dataflow.specification import OperatorSpec
 from joins.inputs.intake import Intake
 from joins.state.store import RunStore
+
+
+@dataclass(frozen=True)
+class KeyedSpec(OperatorSpec):
+    """Upserts in, changes out: -1 of the old row and +1 of the new one, by primary key."""
+
+    port: Port
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return (self.port,)
+
+    def started(self, store: RunStore, name: str) -> KeyedOperator:
+        return KeyedOperator(self, store, name)
 
 
 class KeyedOperator:

@@ -11,16 +11,37 @@ held for alignment is inserted when it is let go.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import where
-from joins.dataflow.graph import LatestSpec
 from joins.dataflow.ports import JoinKind
 from joins.inputs.arrival import in_order
 from joins.matching.last_rows import LastRows
-from joins.operators.one_shot import OneShotOperator
+from joins.operators.one_shot import OneShotOperator, OneShotSpec
 from joins.state.store import RunStore
+
+
+@dataclass(frozen=True)
+class LatestSpec(OneShotSpec):
+    """Each left row meets, once, the right row of its key that was inserted last.
+
+    FULL answers the rows of either side with the last row of the other: of a batch first the right rows, with the left
+    rows of the batches before, then the left ones.
+    """
+
+    kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+        if self.kind is JoinKind.FULL:
+            object.__setattr__(self, "left", replace(self.left, ties_by_arrival=True))
+
+    def started(self, store: RunStore, name: str) -> LatestOperator:
+        return LatestOperator(self, store, name)
 
 
 class LatestOperator(OneShotOperator):

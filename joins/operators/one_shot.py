@@ -16,19 +16,37 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
 from changelog.rows import any_null, where
 from changelog.schema import ARRIVAL
-from joins.dataflow.graph import OneShotSpec
 from joins.dataflow.ports import JoinKind, Pad, Predicate
+from joins.dataflow.specification import JoinSpec
 from joins.inputs.arrival import in_order
 from joins.matching.pairing import Pairing
 from joins.matching.waiting_rows import WaitingRows
 from joins.state.arrangement import Matches
 from joins.state.store import RunStore
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A left row of a one-shot join waits until the right watermark has passed its ``left_time`` by ``lag_ms``."""
+
+    left_time: str
+    lag_ms: int
+
+
+@dataclass(frozen=True)
+class OneShotSpec(JoinSpec):
+    """A join whose left rows are answered once. The left port is APPEND, or CHANGES without retractions."""
+
+    answers_once = True
+
+    alignment: Alignment | None = field(default=None, kw_only=True)
 
 
 class OneShotOperator(ABC):

@@ -39,8 +39,9 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import Mask, where
-from joins.dataflow.graph import RangeSpec
-from joins.dataflow.ports import JoinKind, Pad
+from joins.dataflow.ports import JoinKind, Pad, Predicate
+from joins.dataflow.specification import JoinSpec
+from joins.inputs.intake import Intake
 from joins.inputs.range_side import RangeSide
 from joins.matching.pairing import Pairing
 from joins.matching.pending_output import PendingOutput
@@ -52,6 +53,50 @@ from joins.state.times import Times, times_of
 _LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)
 _OF_LEFT = (JoinKind.LEFT, JoinKind.FULL, *_LEFT_ONLY)
 _OF_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)
+
+
+@dataclass(frozen=True)
+class Band:
+    """``lower <= left - right <= upper`` over a time column of each side; both inclusive, None: no bound.
+
+    The bounds are in the unit of the columns, which have one type: a timestamp or an integer.
+
+    left_shift    rows of the left port that are yet to come have ``left >= watermark + left_shift`` (ms, or the number
+                  itself); None: their column does not follow the event time
+    """
+
+    left: str
+    right: str
+    lower: int | None
+    upper: int | None
+    left_shift: int | None = 0
+    right_shift: int | None = 0
+
+
+@dataclass(frozen=True)
+class RangeSpec(JoinSpec):
+    """The symmetric join of rows near in time: as ``BidirectionalSpec`` with a band; its state goes with the watermark.
+
+    A left row goes when ``left - lower`` is behind the right watermark: nothing yet to come can match it. So a right
+    row when ``right + upper`` is behind the left one. One that may be taken back goes besides not before the watermark
+    of its own port, if it has one, has passed it. What goes this way is no retraction: the output stays.
+
+    append   padded rows leave once, when their row goes; else at once, and are taken back by the first match. For
+             inputs without retractions only
+    closed   every row leaves once, when the later of its times is behind the least watermark of the inputs (EMIT ON
+             WINDOW CLOSE); what was taken back until then never leaves
+    """
+
+    kinds = tuple(JoinKind)
+
+    band: Band
+    null_safe: tuple[bool, ...] = ()
+    condition: Predicate | None = None
+    append: bool = False
+    closed: bool = False
+
+    def started(self, store: RunStore, name: str) -> RangeOperator:
+        return RangeOperator(self, store, name)
 
 
 @dataclass(frozen=True)
@@ -78,7 +123,7 @@ class RangeOperator:
     def __init__(self, spec: RangeSpec, store: RunStore, name: str) -> None:
         self._spec = spec
         pairing = Pairing(spec.left.schema, spec.right.schema, None, spec.pad is Pad.DEFAULT)
-        left, right = RangeSide.both(spec, store, name)
+        left, right = _sides(spec, store, name)
         holds = Pairing(spec.left.schema, spec.right.schema, spec.condition).matching if spec.condition else None
         of_left = Unmatched(left, right, holds, store, f"{name}.left") if spec.kind in _OF_LEFT else None
         of_right = Unmatched(right, left, _mirrored(holds), store, f"{name}.right") if spec.kind in _OF_RIGHT else None
@@ -182,6 +227,18 @@ class RangeOperator:
         if self._pending is not None and at_left is not None and at_right is not None:
             parts.append(self._pending.released(min(at_left, at_right)))
         return Changes.concat(parts)
+
+
+def _sides(spec: RangeSpec, store: RunStore, name: str) -> tuple[RangeSide, RangeSide]:
+    """Left and right, each looking at the other's band."""
+    band, null_safe = spec.band, spec.null_safe or (False,) * len(spec.left.keys)
+    upward = None if band.lower is None else -band.lower
+    left = Intake.of(spec.left, store, f"{name}.left", null_safe, order=band.left)
+    right = Intake.of(spec.right, store, f"{name}.right", null_safe, order=band.right)
+    return (
+        RangeSide(left, band.left, band.upper, upward, band.left_shift),
+        RangeSide(right, band.right, upward, band.upper, band.right_shift),
+    )
 
 
 def _as_it_is(changes: Changes) -> Changes:

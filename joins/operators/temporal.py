@@ -21,14 +21,15 @@ Source: the event-time temporal join of Flink.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.changes import Changes
 from changelog.rows import Mask, allotted, any_null, where
-from joins.dataflow.graph import TemporalSpec
-from joins.dataflow.ports import Ingest, JoinKind, Pad
+from joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
+from joins.dataflow.specification import JoinSpec
 from joins.inputs.timed import TimedIntake
 from joins.matching.pairing import Pairing
 from joins.matching.tie_breaks import last_arrived
@@ -37,6 +38,34 @@ from joins.matching.waiting_rows import WaitingRows
 from joins.state.arrangement import Arrangement, Matches
 from joins.state.store import RunStore
 from joins.state.times import bound_of
+
+
+@dataclass(frozen=True)
+class TemporalSpec(JoinSpec):
+    """The event-time temporal join: each left row with the version of the right row that was valid at ``left_time``.
+
+    A version holds from its ``right_time`` to that of the next one under the same join key; one whose ``deleted`` is
+    true ends the one before. A left row waits until the watermarks of both sides have passed it, and is answered once;
+    a retraction before that takes it out, one after that takes its answer back. The condition is tested on the version
+    chosen by time.
+
+    deleted   a column of the right port; empty: there are no deletes
+    """
+
+    kinds = (JoinKind.INNER, JoinKind.LEFT)
+
+    left_time: str
+    right_time: str
+    deleted: str = ""
+    null_safe: tuple[bool, ...] = ()
+    condition: Predicate | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+
+    def started(self, store: RunStore, name: str) -> TemporalOperator:
+        return TemporalOperator(self, store, name)
 
 
 class TemporalOperator:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from joins.dataflow.graph import Fold
+from joins.aggregates.aggregation import Fold
 from joins.reference.rows import Record, Row, difference, part
 from joins.reference.side import ReferenceSide
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from joins.dataflow.ports import JoinKind
+from joins.dataflow.ports import JoinKind, refuse_other_kinds
 from joins.reference.arrival import Arrived, nearest
 from joins.reference.rows import Record, Row, difference, part
 
@@ -25,6 +25,9 @@ class ReferenceAsofUpdating:
     tolerance: int | None = None
     null_safe: tuple[bool, ...] = ()
     _result: Counter[Row] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT))
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         """The net changes of the output: row to signed count, without zeros."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from joins.dataflow.ports import JoinKind
+from joins.dataflow.ports import JoinKind, refuse_other_kinds
 from joins.reference.arrival import Arrived, RowCondition, always, nearest
 from joins.reference.rows import HOLDS, Record, Row, part
 
@@ -31,6 +31,9 @@ class ReferenceAsofAligned:
     lag: int
     condition: RowCondition = always
     _waiting: list[Row] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT))
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         rows = [row for row, _ in left]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from joins.dataflow.ports import JoinKind
+from joins.dataflow.ports import JoinKind, refuse_other_kinds
 from joins.reference.rows import HOLDS, Record, Row
 
 
@@ -20,6 +20,9 @@ class ReferenceAsof:
     keep_versions: int
     versions: dict[object, list[tuple[object, int, Row]]] = field(default_factory=dict)
     arrived: int = 0
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT))
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         for row, _ in right:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from joins.dataflow.ports import JoinKind
+from joins.dataflow.ports import JoinKind, refuse_other_kinds
 from joins.reference.rows import Record, Row, difference, keys_equal, part
 from joins.reference.side import ReferenceSide
 
@@ -22,6 +22,9 @@ class ReferenceJoin:
     null_safe: tuple[bool, ...] = ()
     condition: Callable[[Row, Row], bool] = lambda left, right: True
     _result: Counter[Row] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL))
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         """The net changes of the output: row to signed count, without zeros."""

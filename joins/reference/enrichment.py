@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from joins.dataflow.ports import JoinKind
+from joins.dataflow.ports import JoinKind, refuse_other_kinds
 from joins.reference.rows import Record, Row, keys_equal, part
 from joins.reference.side import ReferenceSide
 
@@ -20,6 +20,9 @@ class ReferenceEnrichment:
     right: ReferenceSide
     right_width: int
     condition: Callable[[Row, Row], bool] = lambda left, right: True
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI))
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         self.right.take(right)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from joins.dataflow.ports import JoinKind
+from joins.dataflow.ports import JoinKind, refuse_other_kinds
 from joins.reference.arrival import Arrived
 from joins.reference.rows import Record, Row, part
 
@@ -19,6 +19,9 @@ class ReferenceLatest:
     left: Arrived
     right: Arrived
     widths: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL))
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         """Right rows first: they meet the left rows of the batches before."""

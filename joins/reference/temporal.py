@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from joins.dataflow.ports import JoinKind
+from joins.dataflow.ports import JoinKind, refuse_other_kinds
 from joins.reference.arrival import Arrived, RowCondition, always, nearest
 from joins.reference.rows import Record, Row, difference, part
 
@@ -25,6 +25,9 @@ class ReferenceTemporal:
     condition: RowCondition = always
     _answers: list[tuple[Row, Row | None]] = field(default_factory=list)
     _result: Counter[Row] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT))
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         """What is taken back, and what will never have a version."""

@@ -11,7 +11,6 @@ from broker.reader import read_topic
 from broker.topics import PartitionOffsets
 from changelog.changes import DELTA, Changes
 from changelog.errors import SqlError, Unsupported
-from joins.dataflow.graph import OneShotSpec
 from services.session.contents import Offsets, answer
 from services.session.context import Context
 from services.session.drained import InputProgress, await_reading, await_upstream, input_ends
@@ -76,11 +75,7 @@ def _view_plan(context: Context, view: str) -> Plan:
 
 def _joined_once(plan: Plan) -> bool:
     """Whether some rows were joined with what was there when they came, and are not changed later."""
-    return any(
-        fragment.engine is Engine.FAUST
-        or any(isinstance(node.operator, OneShotSpec) for node in fragment.dataflow.nodes)
-        for fragment in plan.fragments
-    )
+    return any(fragment.engine is Engine.FAUST or fragment.dataflow.answers_once for fragment in plan.fragments)
 
 
 def _standing_still(context: Context, plan: Plan) -> tuple[InputProgress, Offsets, PartitionOffsets]:

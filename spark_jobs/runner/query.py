@@ -22,7 +22,7 @@ from broker.address import BrokerAddress
 from broker.transactional_writer import WriteTarget, fence
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
-from joins.dataflow.graph import Dataflow, OneShotSpec
+from joins.dataflow.graph import Dataflow
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.runner.complaints import Complaints
 from spark_jobs.runner.failure import typed
@@ -133,7 +133,7 @@ class RunningQuery:
 
     def _answers_once(self) -> bool:
         """Whether rows are answered once, so that the history of the other side must be there before them."""
-        return any(isinstance(node.operator, OneShotSpec) for node in self._job.dataflow.nodes)
+        return self._job.dataflow.answers_once
 
     def _launch(self) -> StreamingQuery:
         limit = None if self._loading_history else self._settings.max_offsets_per_trigger

@@ -19,7 +19,6 @@ from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
 from joins.dataflow.graph import Dataflow, TopicScan
 from joins.dataflow.ports import Transform, transformed
 from joins.host.exchange import cut
-from joins.operators.registry import ports
 from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import pack
 from spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
@@ -241,6 +240,6 @@ def _is_ordered(dataflow: Dataflow, edge: int) -> bool:
     return any(
         port.ordered
         for node in dataflow.nodes
-        for edge_in, port in zip(node.inputs, ports(node.operator), strict=True)
+        for edge_in, port in zip(node.inputs, node.operator.ports, strict=True)
         if edge_in == edge
     )

@@ -14,7 +14,6 @@ from changelog.formats import json_text
 from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import Port
 from joins.host.level import Late, late_of
-from joins.operators.registry import ports
 from spark_jobs.stages.job import Job
 
 LATE_ROWS = pa.schema(
@@ -57,7 +56,7 @@ def counters(dataflow: Dataflow) -> dict[str, str]:
 
 def _ports(dataflow: Dataflow) -> dict[int, Port]:
     """Edge → the port that it leads to."""
-    return {edge: port for node in dataflow.nodes for edge, port in zip(node.inputs, ports(node.operator), strict=True)}
+    return {edge: port for node in dataflow.nodes for edge, port in zip(node.inputs, node.operator.ports, strict=True)}
 
 
 def _declared(internal: str) -> str | None:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
-from joins.dataflow.graph import Aggregation
+from joins.aggregates.aggregation import Aggregation
 from sql.bind.scope import Scope, place_of
 from sql.expressions.aggregates import Call, call_of, calls, is_call, types
 from sql.expressions.dict_functions import dict_calls, dict_function

@@ -17,8 +17,8 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import Kind
-from joins.dataflow.graph import Alignment
 from joins.dataflow.ports import JoinKind, Watermark
+from joins.operators.one_shot import Alignment
 from sql.bind.clauses import event_time
 from sql.bind.resolve import resolved
 from sql.bind.scope import Scope, place_of

@@ -6,20 +6,17 @@ from dataclasses import replace
 
 from changelog.errors import InternalError
 from changelog.schema import SEQUENCE, TIME, Kind
-from joins.dataflow.graph import (
-    AggregateSpec,
-    AsofOnceSpec,
-    AsofSpec,
-    Band,
-    BidirectionalSpec,
-    EnrichmentSpec,
-    KeyedSpec,
-    LatestSpec,
-    OperatorSpec,
-    RangeSpec,
-    TemporalSpec,
-)
+from joins.aggregates.aggregate import AggregateSpec
 from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.specification import OperatorSpec
+from joins.operators.asof import AsofSpec
+from joins.operators.asof_once import AsofOnceSpec
+from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.enrichment import EnrichmentSpec
+from joins.operators.keyed import KeyedSpec
+from joins.operators.latest import LatestSpec
+from joins.operators.range import Band, RangeSpec
+from joins.operators.temporal import TemporalSpec
 from sql.expressions.evaluate import Condition
 from sql.plan.explain import line
 from sql.plan.nodes import Aggregate, Join, Keyed, Map, Node, Scan, StaticJoin, Strategy, Window
@@ -55,21 +52,29 @@ def operator_of(source: Keyed | Join | Aggregate) -> OperatorSpec:
             return _range(source, source.band, left, right, residual)
         case Strategy.LATEST:
             limit = source.max_buffered_bytes
-            return LatestSpec(source.kind, left, right, source.pad, limit, source.alignment)
+            return LatestSpec(
+                source.kind, left, right, pad=source.pad, max_buffered_bytes=limit, alignment=source.alignment
+            )
         case Strategy.BIDIRECTIONAL:
             return BidirectionalSpec(
-                source.kind, left, right, source.null_safe, residual, source.pad, source.max_buffered_bytes
+                kind=source.kind,
+                left=left,
+                right=right,
+                null_safe=source.null_safe,
+                condition=residual,
+                pad=source.pad,
+                max_buffered_bytes=source.max_buffered_bytes,
             )
         case Strategy.ENRICHMENT:
             return EnrichmentSpec(
-                source.kind,
-                left,
-                right,
-                source.null_safe,
-                residual,
-                source.pad,
-                source.max_buffered_bytes,
-                source.alignment,
+                kind=source.kind,
+                left=left,
+                right=right,
+                null_safe=source.null_safe,
+                condition=residual,
+                pad=source.pad,
+                max_buffered_bytes=source.max_buffered_bytes,
+                alignment=source.alignment,
             )
     raise InternalError(f"no operator for {line(source)}")
 

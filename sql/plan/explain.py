@@ -9,7 +9,7 @@ import hashlib
 import pyarrow as pa
 
 from changelog.schema import Kind
-from joins.dataflow.graph import Fold
+from joins.aggregates.aggregation import Fold
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import Pad
 from sql.expressions.evaluate import readable

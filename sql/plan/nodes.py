@@ -24,9 +24,11 @@ from typing import Any
 import pyarrow as pa
 
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, StreamSchema
-from joins.dataflow.graph import Aggregation, Alignment, Band, Closing
+from joins.aggregates.aggregation import Aggregation, Closing
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import JoinKind, Pad, Watermark
+from joins.operators.one_shot import Alignment
+from joins.operators.range import Band
 from sql.expressions.evaluate import columns_of, plain_column, quoted
 from sql.plan.ordered import Asof, Version
 from sql.syntax.statements import Index

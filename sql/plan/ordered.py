@@ -10,8 +10,8 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from joins.dataflow.graph import Alignment
 from joins.dataflow.ports import JoinKind, Watermark
+from joins.operators.one_shot import Alignment
 from sql.plan.state_bounds import length_text
 
 _MS = pa.timestamp("ms")

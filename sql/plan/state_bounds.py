@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.schema import DAY_MS
-from joins.dataflow.graph import Band
 from joins.dataflow.ports import Watermark
+from joins.operators.range import Band
 
 _MICROS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 """Microseconds in the unit of a timestamp; our timestamps are no finer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from joins.dataflow.graph import Fold
+from joins.aggregates.aggregation import Fold
 from joins.dataflow.ports import JoinKind, Pad
 from sql.expressions.evaluate import columns_of, quoted
 from sql.expressions.predicates import substituted

@@ -25,8 +25,8 @@ import pyarrow as pa
 
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import Kind
-from joins.dataflow.graph import Band
 from joins.dataflow.ports import JoinKind, Watermark
+from joins.operators.range import Band
 from sql.expressions.evaluate import common_type, family, quoted, types_of
 from sql.expressions.nearness import Nearness, nearnesses, rest
 from sql.expressions.predicates import conjunction, split

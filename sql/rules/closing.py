@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from changelog.errors import Unsupported
 from changelog.schema import Kind
-from joins.dataflow.graph import Closing
+from joins.aggregates.aggregation import Closing
 from joins.dataflow.ports import Watermark
 from sql.expressions.evaluate import quoted
 from sql.plan.event_times import EventTimeOrigin, origin_of, passage_of, with_watermark

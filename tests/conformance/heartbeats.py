@@ -10,16 +10,11 @@ import pyarrow as pa
 
 from changelog.decode import Decoder
 from changelog.event_times import greatest_ms
-from joins.dataflow.graph import (
-    AggregateSpec,
-    AsofOnceSpec,
-    Dataflow,
-    EnrichmentSpec,
-    LatestSpec,
-    OperatorSpec,
-    RangeSpec,
-    TopicScan,
-)
+from joins.aggregates.aggregate import AggregateSpec
+from joins.dataflow.graph import Dataflow, TopicScan
+from joins.dataflow.specification import OperatorSpec
+from joins.operators.one_shot import OneShotSpec
+from joins.operators.range import RangeSpec
 from sql.plan.nodes import declared_type
 from sql.transforms.windows import WindowStep
 from tests.conformance.records import Record
@@ -63,7 +58,7 @@ def _distances(operator: OperatorSpec) -> Iterator[tuple[pa.DataType, int]]:
             kind = operator.left.schema.field(band.left).type
             yield from ((kind, _units(abs(bound), kind)) for bound in (band.lower, band.upper) if bound is not None)
             yield from ((kind, abs(shift)) for shift in (band.left_shift, band.right_shift) if shift is not None)
-        case EnrichmentSpec() | AsofOnceSpec() | LatestSpec() if operator.alignment is not None:
+        case OneShotSpec() if operator.alignment is not None:
             yield operator.left.schema.field(operator.alignment.left_time).type, operator.alignment.lag_ms
         case AggregateSpec() if operator.closing is not None:
             yield operator.port.schema.field(operator.closing.column).type, abs(operator.closing.shift)

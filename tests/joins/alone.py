@@ -11,8 +11,7 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.rows import where
 from changelog.schema import ARRIVAL
-from joins.dataflow.graph import OperatorSpec
-from joins.operators.registry import Timed, ports, started
+from joins.dataflow.specification import OperatorSpec, Timed
 from joins.reference.rows import Record, Row
 from joins.state.durable_copy import DurableCopy
 from joins.state.store import SORT, Run
@@ -34,12 +33,12 @@ class Alone:
     def restart(self) -> None:
         """Begin, or go on, from the durable copy."""
         self.store = self.durable.restored()
-        self.operator = started(self.spec, self.store, "0")
+        self.operator = self.spec.started(self.store, "0")
 
     def on_batch(self, *records: Sequence[Record]) -> Counter[Row]:
         inputs = [
             self._received(part, port.schema, port.ordered) if part else None
-            for part, port in zip(records, ports(self.spec), strict=True)
+            for part, port in zip(records, self.spec.ports, strict=True)
         ]
         return self._saved(self.operator.on_batch(inputs))
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.schema import StreamSchema
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, OperatorSpec, Sink, TopicScan
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
+from joins.dataflow.specification import OperatorSpec
 from joins.host.in_memory import LocalQuery
-from joins.operators.registry import ports
 from joins.reference.rows import Record, Row
 from tests.joins.harness import LEFT, RIGHT, decoded, net
 
@@ -46,7 +46,7 @@ def _dataflow(operator: OperatorSpec) -> Dataflow:
     """Two scans into ``operator``, its output to a sink that is not exchanged."""
     scans = tuple(
         TopicScan(StreamSchema(name, ()), name, (), (), edge, port.watermark)
-        for edge, (name, port) in enumerate(zip("lr", ports(operator), strict=True))
+        for edge, (name, port) in enumerate(zip("lr", operator.ports, strict=True))
     )
     return Dataflow(
         scans=scans,

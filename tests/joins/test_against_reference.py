@@ -7,8 +7,10 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import AsofOnceSpec, BidirectionalSpec, EnrichmentSpec
 from joins.dataflow.ports import Ingest, JoinKind
+from joins.operators.asof_once import AsofOnceSpec
+from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.enrichment import EnrichmentSpec
 from joins.reference.asof_once import ReferenceAsof
 from joins.reference.bidirectional import ReferenceJoin
 from joins.reference.enrichment import ReferenceEnrichment
@@ -35,7 +37,7 @@ COLUMNS = st.sampled_from(["a", "bb", "a longer text than a word"]), st.one_of(s
 
 @settings(max_examples=250, deadline=None)
 @given(
-    kind=st.sampled_from(JoinKind),
+    kind=st.sampled_from(BidirectionalSpec.kinds),
     kinds=st.tuples(st.sampled_from(INPUTS), st.sampled_from(INPUTS)),
     null_safe=st.booleans(),
     residual=st.booleans(),

@@ -19,19 +19,10 @@ from hypothesis import strategies as st
 
 from changelog.changes import DELTA, Changes
 from changelog.schema import StreamSchema
-from joins.aggregates.aggregate import AggregateOperator
+from joins.aggregates.aggregate import AggregateOperator, AggregateSpec
+from joins.aggregates.aggregation import Aggregation, Closing, Fold
 from joins.aggregates.group_values import best, is_ordered, ordinals
-from joins.dataflow.graph import (
-    AggregateSpec,
-    Aggregation,
-    Closing,
-    Dataflow,
-    Edge,
-    Fold,
-    OperatorNode,
-    Sink,
-    TopicScan,
-)
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import Ingest, Port
 from joins.host.in_memory import LocalQuery
 from joins.reference.aggregate import ReferenceAggregate

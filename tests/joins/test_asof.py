@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import AsofSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port
+from joins.operators.asof import AsofSpec
 from joins.reference.arrival import Arrived
 from joins.reference.asof import ReferenceAsofUpdating
 from joins.reference.rows import Record, Row

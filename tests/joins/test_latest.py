@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import Alignment, LatestSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port
+from joins.operators.latest import LatestSpec
+from joins.operators.one_shot import Alignment
 from joins.reference.arrival import Arrived
 from joins.reference.latest import ReferenceLatest
 from joins.reference.rows import Record

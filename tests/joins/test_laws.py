@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changelog.changes import DELTA
-from joins.dataflow.graph import BidirectionalSpec
 from joins.dataflow.ports import Ingest, JoinKind
+from joins.operators.bidirectional import BidirectionalSpec
 from joins.reference.bidirectional import ReferenceJoin
 from joins.reference.rows import Record, Row, difference
 from tests.joins.harness import LEFT, RIGHT, Step, agree, net, poor_hashes, port, side, steps
@@ -36,7 +36,7 @@ def total(hosted: Hosted, left: list[Record], right: list[Record], cuts: list[in
 
 
 @settings(max_examples=60, deadline=None)
-@given(kind=st.sampled_from(JoinKind), ingest=INGESTS, left=streams, right=streams, data=st.data())
+@given(kind=st.sampled_from(BidirectionalSpec.kinds), ingest=INGESTS, left=streams, right=streams, data=st.data())
 def test_any_cut_into_batches_gives_the_same_total(
     kind: JoinKind, ingest: Ingest, left: list[Record], right: list[Record], data: st.DataObject
 ) -> None:
@@ -55,7 +55,7 @@ def test_an_inner_join_distributes_over_addition(a: list[Record], b: list[Record
 
 
 @settings(max_examples=60, deadline=None)
-@given(kind=st.sampled_from(JoinKind), drawn=steps(streams, streams))
+@given(kind=st.sampled_from(BidirectionalSpec.kinds), drawn=steps(streams, streams))
 def test_equal_hashes_are_never_taken_for_equal_keys(kind: JoinKind, drawn: list[Step]) -> None:
     with poor_hashes():
         reference = ReferenceJoin(kind, side(Ingest.UPSERT), side(Ingest.UPSERT), (3, 3))

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import Alignment, AsofOnceSpec, EnrichmentSpec
 from joins.dataflow.ports import Ingest, JoinKind
+from joins.operators.asof_once import AsofOnceSpec
+from joins.operators.enrichment import EnrichmentSpec
+from joins.operators.one_shot import Alignment
 from joins.reference.arrival import Arrived, always
 from joins.reference.asof_aligned import ReferenceAsofAligned
 from joins.reference.enrichment import ReferenceEnrichment

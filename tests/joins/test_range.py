@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changelog.changes import Changes
-from joins.dataflow.graph import Band, RangeSpec
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
-from joins.operators.range import RangeOperator
+from joins.operators.range import Band, RangeOperator, RangeSpec
 from joins.reference.range import ReferenceRange
 from joins.reference.rows import Record, Row
 from joins.state.store import RunStore

@@ -11,8 +11,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import TemporalSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port
+from joins.operators.temporal import TemporalSpec
 from joins.reference.arrival import Arrived
 from joins.reference.rows import Row
 from joins.reference.temporal import ReferenceTemporal

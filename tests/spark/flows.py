@@ -8,19 +8,12 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from changelog.schema import Column, Kind, StreamSchema
-from joins.dataflow.graph import (
-    Band,
-    BidirectionalSpec,
-    Dataflow,
-    Edge,
-    EnrichmentSpec,
-    KeyedSpec,
-    OperatorNode,
-    RangeSpec,
-    Sink,
-    TopicScan,
-)
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.enrichment import EnrichmentSpec
+from joins.operators.keyed import KeyedSpec
+from joins.operators.range import Band, RangeSpec
 
 ORDERS = StreamSchema("orders", (Column("k", pa.int64()), Column("a", pa.string())))
 CLICKS = StreamSchema("clicks", (Column("k", pa.int64()), Column("b", pa.string())))

@@ -8,16 +8,17 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
-import pytest
 
-import joins.host.level
 from changelog.changes import DELTA, Changes
 from changelog.schema import StreamSchema
-from joins.dataflow.graph import BidirectionalSpec, Dataflow, Edge, KeyedSpec, OperatorNode, Sink, TopicScan
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from joins.dataflow.specification import OperatorSpec
 from joins.host.in_memory import LocalQuery
 from joins.inputs.watermarks import Mark
+from joins.operators.bidirectional import BidirectionalSpec
 from joins.reference.rows import Row
+from joins.state.store import RunStore
 from tests.joins.harness import net
 
 LEFT = pa.schema([("l.k", pa.int64()), ("l.t", pa.timestamp("ms"))])
@@ -52,6 +53,19 @@ class Waiting:
         return padded(rows.filter(pa.array(passed)))
 
 
+@dataclass(frozen=True)
+class WaitingSpec(OperatorSpec):
+    inputs: tuple[Port, ...]
+    operator: Waiting
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return self.inputs
+
+    def started(self, store: RunStore, name: str) -> Waiting:
+        return self.operator
+
+
 def padded(left: pa.Table) -> Changes:
     nulls = [pa.nulls(left.num_rows, column.type) for column in RIGHT]
     return Changes.with_deltas(
@@ -59,20 +73,21 @@ def padded(left: pa.Table) -> Changes:
     )
 
 
-def dataflow(**options: bool) -> Dataflow:
-    """Two append inputs with watermarks of 2 ms of delay into a join."""
+def dataflow(toy: Waiting | None = None, **options: bool) -> Dataflow:
+    """Two append inputs with watermarks of 2 ms of delay into a join, or a toy."""
     watermarks = [Watermark(name, 2, **options) for name in ("l.t", "r.t")]
     scans = tuple(
         TopicScan(StreamSchema(name, ()), name, (), (), edge, watermarks[edge])
         for edge, name in enumerate(["left", "right"])
     )
-    ports = [
+    left, right = (
         Port(schema, (schema.names[0],), Ingest.APPEND, watermark=watermark)
         for schema, watermark in zip((LEFT, RIGHT), watermarks, strict=True)
-    ]
+    )
+    operator = BidirectionalSpec(JoinKind.INNER, left, right) if toy is None else WaitingSpec((left, right), toy)
     return Dataflow(
         scans=scans,
-        nodes=(OperatorNode(1, BidirectionalSpec(JoinKind.INNER, ports[0], ports[1]), (0, 1), (), 2),),
+        nodes=(OperatorNode(1, operator, (0, 1), (), 2),),
         edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ())),
         sink=Sink(2, tuple(BOTH.names), (), (), True, False),
     )
@@ -90,13 +105,6 @@ def rows(schema: pa.Schema, times: Sequence[int], deltas: Sequence[int] = ()) ->
     columns = [pa.array([1] * len(times), pa.int64()), pa.array(times, pa.int64()).cast(pa.timestamp("ms"))]
     table = pa.table(columns, schema=schema)
     return table.append_column(DELTA, pa.array(deltas or np.ones(len(times), np.int32), pa.int32()))
-
-
-@pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
-    toy = Waiting()
-    monkeypatch.setattr(joins.host.level, "started", lambda *_: toy)
-    return toy
 
 
 def times(emitted: Counter[Row]) -> list[int]:
@@ -123,8 +131,9 @@ def test_retractions_are_never_late() -> None:
     assert query.counters["late"] == 0
 
 
-def test_what_a_watermark_lets_go_leaves_with_the_batch_that_moved_it(waiting: Waiting) -> None:
-    query = LocalQuery(dataflow(), buckets=1)
+def test_what_a_watermark_lets_go_leaves_with_the_batch_that_moved_it() -> None:
+    waiting = Waiting()
+    query = LocalQuery(dataflow(waiting), buckets=1)
 
     assert net(query.feed(left(1, 5))) == Counter()
     assert waiting.asked == [(3, None)]
@@ -133,21 +142,24 @@ def test_what_a_watermark_lets_go_leaves_with_the_batch_that_moved_it(waiting: W
     assert waiting.asked[-1] == (3, 7)
 
 
-def test_rows_of_the_batch_and_of_its_watermark_cancel_out(waiting: Waiting) -> None:
-    query = LocalQuery(dataflow(), buckets=1)
+def test_rows_of_the_batch_and_of_its_watermark_cancel_out() -> None:
+    waiting = Waiting()
+    query = LocalQuery(dataflow(waiting), buckets=1)
     query.feed(left(5))
 
     assert query.feed({**left(5, deltas=[-1]), **right(50)}) is None
 
 
-def test_a_watermark_that_is_not_known_asks_nobody(waiting: Waiting) -> None:
-    LocalQuery(dataflow(shared=True), buckets=1).feed(left(1))
+def test_a_watermark_that_is_not_known_asks_nobody() -> None:
+    waiting = Waiting()
+    LocalQuery(dataflow(waiting, shared=True), buckets=1).feed(left(1))
 
     assert waiting.asked == []
 
 
-def test_an_idle_input_and_a_heartbeat_let_held_rows_go(waiting: Waiting) -> None:
-    query = LocalQuery(dataflow(), buckets=1)
+def test_an_idle_input_and_a_heartbeat_let_held_rows_go() -> None:
+    waiting = Waiting()
+    query = LocalQuery(dataflow(waiting), buckets=1)
     query.feed(left(5))
 
     assert times(net(query.feed({}, [Mark(1, 0, None)]))) == []
@@ -155,13 +167,13 @@ def test_an_idle_input_and_a_heartbeat_let_held_rows_go(waiting: Waiting) -> Non
     assert times(net(query.feed({}, [Mark(1, 0, 11)]))) == [8]
 
 
-def test_marks_reach_operators_beyond_a_keyed_one(waiting: Waiting) -> None:
+def test_marks_reach_operators_beyond_a_keyed_one() -> None:
     """Users by their key, then the join: the watermark of the scan is that of both."""
-    flat = dataflow()
-    join = flat.nodes[0].operator
-    assert isinstance(join, BidirectionalSpec)
-    upserts = replace(join.right, ingest=Ingest.UPSERT, primary_key=("r.k",))
-    keyed = OperatorNode(1, KeyedSpec(upserts), (1,), (), 3)
+    waiting = Waiting()
+    flat = dataflow(waiting)
+    _, users = flat.nodes[0].operator.ports
+    upserts = replace(users, ingest=Ingest.UPSERT, primary_key=("r.k",))
+    keyed = OperatorNode(1, WaitingSpec((upserts,), waiting), (1,), (), 3)
     deep = replace(
         flat,
         nodes=(keyed, replace(flat.nodes[0], level=2, inputs=(0, 3))),

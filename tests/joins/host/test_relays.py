@@ -5,21 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 
 from changelog.schema import StreamSchema
-from joins.dataflow.graph import (
-    AggregateSpec,
-    Aggregation,
-    Band,
-    Closing,
-    Dataflow,
-    Edge,
-    Fold,
-    OperatorNode,
-    RangeSpec,
-    Sink,
-    TopicScan,
-)
+from joins.aggregates.aggregate import AggregateSpec
+from joins.aggregates.aggregation import Aggregation, Closing, Fold
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
+from joins.operators.range import Band, RangeSpec
 
 ROWS = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 LEFT, RIGHT, JOINED, GROUPED, LAST = range(5)

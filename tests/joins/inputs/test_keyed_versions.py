@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import KeyedSpec
 from joins.dataflow.ports import Ingest, Port
+from joins.operators.keyed import KeyedSpec
 from joins.reference.rows import Record, Row, difference
 from tests.joins.alone import Alone
 

@@ -9,9 +9,9 @@ import pytest
 from changelog.changes import Changes
 from changelog.errors import StateLimitExceeded
 from changelog.hashing import row_hashes
-from joins.dataflow.graph import BidirectionalSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port
 from joins.host.exchange import cut
+from joins.operators.bidirectional import BidirectionalSpec
 from joins.state.arrangement import Arrangement
 from joins.state.durable_copy import DurableCopy
 from joins.state.store import ENTRY_ROWS, RunStore

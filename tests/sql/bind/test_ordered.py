@@ -8,16 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from changelog.errors import SqlError
-from joins.dataflow.graph import (
-    AsofOnceSpec,
-    AsofSpec,
-    EnrichmentSpec,
-    KeyedSpec,
-    LatestSpec,
-    OperatorSpec,
-    TemporalSpec,
-)
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from joins.dataflow.specification import OperatorSpec
+from joins.operators.asof import AsofSpec
+from joins.operators.asof_once import AsofOnceSpec
+from joins.operators.enrichment import EnrichmentSpec
+from joins.operators.keyed import KeyedSpec
+from joins.operators.latest import LatestSpec
+from joins.operators.temporal import TemporalSpec
 from sql.query_settings import Value
 from tests.sql.planner import Planner
 

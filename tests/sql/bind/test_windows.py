@@ -10,7 +10,7 @@ import pytest
 
 from changelog.changes import DELTA
 from changelog.errors import SqlError, UnknownName, Unsupported
-from joins.dataflow.graph import Band, RangeSpec
+from joins.operators.range import Band, RangeSpec
 from sql.plan.nodes import Join, Window
 from sql.plan.properties import walk
 from sql.transforms.windows import WindowStep

@@ -8,8 +8,11 @@ import re
 
 import pytest
 
-from joins.dataflow.graph import AsofOnceSpec, BidirectionalSpec, EnrichmentSpec, KeyedSpec
 from joins.dataflow.ports import Ingest
+from joins.operators.asof_once import AsofOnceSpec
+from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.enrichment import EnrichmentSpec
+from joins.operators.keyed import KeyedSpec
 from tests.sql.world import Row, World
 
 DDL = (

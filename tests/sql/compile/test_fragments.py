@@ -88,8 +88,8 @@ def test_what_a_lookup_writes_is_joined_as_changes(planner: Planner) -> None:
         "SELECT a.id, price, name FROM accounts AS a JOIN goods ON note = pid JOIN profiles AS p ON a.customer = p.id"
     ).fragments
     assert below.lookup_flow.ingest is Ingest.UPSERT
-    left = above.dataflow.nodes[-1].operator
-    assert left.left.ingest is Ingest.CHANGES  # type: ignore[union-attr]
+    left, _ = above.dataflow.nodes[-1].operator.ports
+    assert left.ingest is Ingest.CHANGES
     assert scans(above)[0].stream.kind is Kind.CHANGELOG
     assert scans(above)[0].stream.primary_key == ("a.id",)
 

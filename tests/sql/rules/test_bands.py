@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from changelog.errors import SqlError, Unsupported
-from joins.dataflow.graph import Band, RangeSpec
 from joins.dataflow.ports import Watermark
+from joins.operators.range import Band, RangeSpec
 from sql.plan.explain import line
 from sql.plan.nodes import Join, Scan
 from sql.plan.properties import walk

@@ -1,0 +1,46 @@
+"""What is asked of the groups: which aggregates, over which columns, and until when."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+
+
+class Fold(StrEnum):
+    """What an aggregate makes of the values of a group; NULLs are left out, of no values it makes NULL (COUNT: 0)."""
+
+    COUNT = "count"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+
+
+@dataclass(frozen=True)
+class Aggregation:
+    """A column of the groups: ``fold`` over the values of the column ``argument``.
+
+    argument   empty: COUNT counts the rows. For SUM and AVG an integer of 64 bits, a decimal or a float64
+    type       of the result: int64 for COUNT and for SUM of integers, decimal(38, s) for SUM of decimals, float64 for
+               AVG and for SUM of floats, that of the argument for MIN and MAX
+    distinct   equal values count once
+    """
+
+    name: str
+    fold: Fold
+    argument: str
+    type: pa.DataType
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class Closing:
+    """When a group can gain no more rows: its ``column`` is behind the watermark of the input + ``shift``.
+
+    shift   rows that are yet to come have ``column >= watermark + shift`` (ms, or the number itself)
+    """
+
+    column: str
+    shift: int

@@ -1,0 +1,89 @@
+"""What a dataflow says of an operator, and what a host asks of it: its ports, its limit, the operator at work.
+
+A specification is a frozen dataclass beside its operator, in ``joins.operators`` or ``joins.aggregates``; it pickles.
+Hosts and dataflows know no kind by name: what they treat differently is asked here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol, runtime_checkable
+
+import pyarrow as pa
+
+from changelog.changes import Changes
+from joins.dataflow.ports import JoinKind, Pad, Port, refuse_other_kinds
+from joins.state.store import RunStore
+
+
+class Running(Protocol):
+    """An operator at work on the state of one bucket."""
+
+    @property
+    def unfounded(self) -> int:
+        """Retractions, since the start, of rows that were never there."""
+        ...
+
+    def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
+        """What the rows of a batch, by port, change in the output."""
+        ...
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """An operator whose output or state follows the watermarks."""
+
+    def on_watermark(self, watermarks: Sequence[int | None]) -> Changes:
+        """What the output gains now that the watermark of each port stands where it does; state that is over goes.
+
+        Called after ``on_batch``, when a watermark has moved. In ms, or the number itself; None: none yet, or never. No
+        watermark moves back; rows behind that of their port come no more, retractions may.
+        """
+        ...
+
+
+class OperatorSpec(ABC):
+    """An operator, described."""
+
+    answers_once: ClassVar[bool] = False
+    """A row is answered when it comes, for good: the history of the other side must be there before it."""
+
+    @property
+    @abstractmethod
+    def ports(self) -> tuple[Port, ...]:
+        """Its inputs, in the order in which rows are handed to it."""
+
+    @property
+    def max_buffered_bytes(self) -> int | None:
+        """The most bytes of rows that it may hold in all its buckets; None: any."""
+        return None
+
+    @abstractmethod
+    def started(self, store: RunStore, name: str) -> Running:
+        """The operator at work on ``store``; its arrangements are kept under ``name``."""
+
+
+@dataclass(frozen=True)
+class JoinSpec(OperatorSpec):
+    """A join of ``left`` and ``right`` by the keys of their ports.
+
+    kinds   those that the operator implements; another ``kind`` raises InternalError
+    pad     what a padded row holds in the columns of the missing side
+    """
+
+    kinds: ClassVar[tuple[JoinKind, ...]]
+
+    kind: JoinKind
+    left: Port
+    right: Port
+    pad: Pad = field(default=Pad.NULL, kw_only=True)
+    max_buffered_bytes: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, self.kinds)
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return self.left, self.right
