@@ -34,7 +34,7 @@ from dictionaries.cache.invalidation import Invalidation, SeenRefreshes
 from dictionaries.cache.layout_statistics import MeteredLookup, Statistics
 from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
-from dictionaries.feed.feed import SourceChanges
+from dictionaries.feed.source_changes import SourceChanges
 
 _FIRST_SUBSCRIPTION_S = 0.5
 

@@ -21,7 +21,7 @@ from dictionaries.cache.key_text import key_text
 from dictionaries.cache.layout_statistics import Statistics, Status
 from dictionaries.contracts import KEYS_PER_STATEMENT, Source
 from dictionaries.definition.definition import Definition
-from dictionaries.feed.feed import SourceChanges
+from dictionaries.feed.source_changes import SourceChanges
 from dictionaries.layouts.hybrid import wall_clock_ms
 
 _SAMPLED_ROWS = 1_000

@@ -15,16 +15,10 @@ from changelog.lookup import Key, Rows
 from changelog.schema import Column
 from dictionaries.check import define
 from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
-from dictionaries.feed.feed import (
-    LONGEST_CATCH_UP,
-    Change,
-    Feed,
-    FeedDecoder,
-    FeedFormat,
-    SourceChanges,
-    feed_of,
-    resumed,
-)
+from dictionaries.feed.feed_decoder import FeedDecoder
+from dictionaries.feed.feed_definition import Feed, FeedFormat, feed_of
+from dictionaries.feed.resumption import LONGEST_CATCH_UP, resume_offsets
+from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
 from dictionaries.layouts.loaded import Loaded
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
@@ -287,7 +281,7 @@ def test_the_last_word_on_a_key_holds_and_bad_records_are_counted() -> None:
     ],
 )
 def test_reading_goes_on_where_nothing_is_missed(held: dict[int, int], first: int, end: int, start: int | None) -> None:
-    assert resumed(held, {0: first}, {0: end}) == (None if start is None else {0: start})
+    assert resume_offsets(held, {0: first}, {0: end}) == (None if start is None else {0: start})
 
 
 # -- in the caches

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from dictionaries.feed.feed import Change, SourceChanges
+from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
 from services.stack import temporary_stack
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names, settle

@@ -14,7 +14,7 @@ from changelog.errors import RecordRejected, ServiceUnavailable, SqlError
 from changelog.lookup import Key
 from dictionaries.cache.cache_settings import FOR_EVER_MS, read_settings
 from dictionaries.cache.filling.on_error import LookupRejected
-from dictionaries.feed.feed import Change, SourceChanges
+from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.cache import Cache
 from dictionaries.layouts.hybrid import Hybrid
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle

@@ -16,7 +16,7 @@ import redis
 
 from changelog.lookup import Key
 from dictionaries.cache.cold.key_locks import LOCK_MS
-from dictionaries.feed.feed import Change, SourceChanges
+from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
 from services.stack import Stack, temporary_stack
 from services.stack.redis_server import RedisServer

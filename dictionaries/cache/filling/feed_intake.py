@@ -24,7 +24,7 @@ from dictionaries.cache.filling.entry_writer import EntryWriter
 from dictionaries.cache.hot.guarded_hot import GuardedHot
 from dictionaries.cache.invalidation import Invalidation
 from dictionaries.cache.layout_statistics import Statistics
-from dictionaries.feed.feed import SourceChanges
+from dictionaries.feed.source_changes import SourceChanges
 
 
 class FeedIntake:

@@ -16,7 +16,10 @@ from broker.address import BrokerAddress
 from broker.following import following
 from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
 from dictionaries.definition.definition import Definition
-from dictionaries.feed.feed import Fed, Feed, FeedDecoder, SourceChanges, resumed
+from dictionaries.feed.feed_decoder import FeedDecoder
+from dictionaries.feed.feed_definition import Feed
+from dictionaries.feed.resumption import resume_offsets
+from dictionaries.feed.source_changes import Fed, SourceChanges
 
 _LOG = logging.getLogger("dovetail.worker")
 _BATCH = 5_000
@@ -70,7 +73,7 @@ class FeedReader:
             ends = self._offsets(partitions, OffsetSpec.latest)
         except (KafkaException, TimeoutError) as failure:
             raise self._unavailable("the broker does not answer") from failure
-        starts = resumed(held, first, ends)
+        starts = resume_offsets(held, first, ends)
         if starts is None:
             self._layout.begin_feed(self._feed, ends)
         with self._moved:

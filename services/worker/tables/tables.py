@@ -14,7 +14,8 @@ from changelog.lookup import Key, Lookup, Rows
 from changelog.schema import Column
 from dictionaries.contracts import Layout, Source
 from dictionaries.definition.definition import Definition
-from dictionaries.feed.feed import Fed, feed_of
+from dictionaries.feed.feed_definition import feed_of
+from dictionaries.feed.source_changes import Fed
 from dictionaries.open import open_layout, open_source
 from dictionaries.resources import Resources
 from enrichment.definitions import definition_of

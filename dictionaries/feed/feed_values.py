@@ -24,7 +24,7 @@ _EXACT_DIGITS = 15
 _Holds = Callable[[Any], bool]
 
 
-def carried_reader(kind: pa.DataType, *, is_debezium: bool, is_key: bool) -> Read:
+def feed_value_reader(kind: pa.DataType, *, is_debezium: bool, is_key: bool) -> Read:
     """Reads a parsed JSON value, which is not null. Raises Unfit. A text is taken to be text at the source as well."""
     if pa.types.is_binary(kind) and not is_debezium:
         return _base64(kind)

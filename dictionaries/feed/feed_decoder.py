@@ -1,167 +1,28 @@
-"""The feed of a dictionary: a topic of the changes at its source, read so that caches need not wait for their TTL.
-
-    SETTINGS(feed_topic = 'shop.products', feed_format = 'debezium', feed_values = true)
-
-    format     Kafka key                     value                                       tombstone
-    key        the key                       ignored; without a Kafka key, the key       -
-    json       the key, or none              an object with the columns                  the key was deleted
-    debezium   the table's key, or none      an envelope, with or without its schema     the key was deleted
-
-A key is a text, or JSON: a value, an object of the key columns, for several of them also an array.
-"""
+"""Records of a feed as changes: keys that are to be forgotten, rows that may be stored."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
-from enum import StrEnum
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import orjson
 import pyarrow as pa
 
-from changelog.errors import RecordRejected, SqlError, UnknownName, Unsupported
+from changelog.errors import RecordRejected
 from changelog.formats.json_record import holds_decimal
 from changelog.keys import as_object
 from changelog.lookup import Key, Row, Rows
 from changelog.row_reader import WIRE_DELTA
-from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
-from dictionaries.feed.value_readers import carried_reader
+from dictionaries.feed.feed_definition import Feed, FeedFormat
+from dictionaries.feed.feed_values import feed_value_reader
+from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.sources.rows import SourceRowReader
 from dictionaries.sources.values import Read, Unfit
 
-LONGEST_CATCH_UP = 250_000
-"""Of more missed records than these, a worker reads none: it is sooner done when it drops the cold tier."""
-_CACHES = ("cache", "hybrid_hash_cache")
 _SHOWN = 80
-
-
-class FeedFormat(StrEnum):
-    KEY = "key"
-    JSON = "json"
-    DEBEZIUM = "debezium"
-
-
-@dataclass(frozen=True)
-class Feed:
-    """``stores``: rows that records carry go into the cache; otherwise their keys are asked for at the source."""
-
-    topic: str
-    format: FeedFormat
-    stores: bool
-
-
-class Change(NamedTuple):
-    """The last word on a key: its ``rows``, ``()`` if it was deleted; None: the source has to be asked."""
-
-    offset: int
-    rows: Rows | None
-
-
-@dataclass
-class SourceChanges:
-    """What the records of a partition from ``start`` to before ``end`` say, the last change of each key.
-
-    is_whole  the table was emptied: nothing that is held can be trusted
-    rejected  records of which no key can be known; ``reason``: what is wrong with the first of them
-    """
-
-    start: int
-    end: int
-    records: int = 0
-    by_key: dict[Key, Change] = field(default_factory=dict)
-    is_whole: bool = False
-    rejected: int = 0
-    reason: str = ""
-
-
-@runtime_checkable
-class Fed(Protocol):
-    """A layout that a feed keeps fresh. ``feed`` names the topic, another one of the same name differently."""
-
-    def feed_positions(self, feed: str) -> Mapping[int, int]:
-        """Up to which offsets the feed is in what this process finds at its start; empty: not known, or nothing is."""
-        ...
-
-    def begin_feed(self, feed: str, positions: Mapping[int, int]) -> None:
-        """Forget all, in every worker: changes before these offsets may have been missed."""
-        ...
-
-    def apply_feed(self, feed: str, partition: int, changes: SourceChanges, now_ms: int) -> None:
-        """Take changes in, the parts of each partition in order. May raise ServiceUnavailable: apply them again."""
-        ...
-
-
-def feed_of(definition: Definition) -> Feed | None:
-    """The feed that is declared; None: none is.
-
-    Raises SqlError for a format that there is not, or without a topic; Unsupported where the layout keeps nothing, or
-    records cannot carry the dictionary's rows.
-    """
-    settings, where = definition.settings, f'dictionary "{definition.name}", SETTINGS'
-    topic = str(settings.get("feed_topic", ""))
-    if not topic:
-        for name in ("feed_topic", "feed_format", "feed_values"):
-            if name in settings:
-                raise SqlError(f"{name} names no topic", where=where, fix="feed_topic = 'topic of the changed keys'")
-        return None
-    given = str(settings.get("feed_format", FeedFormat.KEY)).lower()
-    if given not in list(FeedFormat):
-        raise UnknownName(f'there is no feed_format "{given}"', where=where, fix=suggestion(given, FeedFormat))
-    feed = Feed(topic, FeedFormat(given), bool(settings.get("feed_values", False)))
-    _check_layout(definition, where)
-    if feed.stores:
-        _check_stores(definition, feed, where)
-    return feed
-
-
-def _check_layout(definition: Definition, where: str) -> None:
-    kind = definition.layout.kind
-    if kind == "direct":
-        raise Unsupported(
-            "LAYOUT(DIRECT()) keeps nothing that a feed could keep fresh",
-            where=where,
-            fix="leave feed_topic out, or LAYOUT(HYBRID_HASH_CACHE(TTL 3600 PATH 'name'))",
-        )
-    if kind == "mutable_cache":
-        raise Unsupported(
-            "LAYOUT(MUTABLE_CACHE(..)) has a stream, and takes no other feed",
-            where=where,
-            fix="write the changes into its STREAM, or LAYOUT(HYBRID_HASH_CACHE(TTL 3600 PATH 'name'))",
-        )
-
-
-def _check_stores(definition: Definition, feed: Feed, where: str) -> None:
-    if feed.format is FeedFormat.KEY:
-        raise SqlError("keys carry no values", where=where, fix="feed_format = 'json' or 'debezium'")
-    if definition.layout.kind not in _CACHES:
-        raise Unsupported(
-            f"LAYOUT({definition.layout.kind.upper()}()) takes keys from a feed, and no values",
-            where=where,
-            fix="feed_values = false, or LAYOUT(HYBRID_HASH_CACHE(TTL 3600 PATH 'name'))",
-        )
-    if definition.expressions or definition.source.parameters.keys() & {"query", "where"}:
-        raise Unsupported(
-            "a record carries the row of the table, not what QUERY, WHERE or EXPRESSION make of it",
-            where=where,
-            fix="feed_values = false",
-        )
-
-
-def resumed(held: Mapping[int, int], first: Mapping[int, int], ends: Mapping[int, int]) -> dict[int, int] | None:
-    """Where each partition is read on, so that no change is missed; None: some are gone, or too many.
-
-    ``held``: up to where the cold tier has the feed; a partition without one was made later, and is read whole.
-    """
-    if not held:
-        return None
-    starts = {partition: held.get(partition, 0) for partition in ends}
-    if any(not first[partition] <= start <= ends[partition] for partition, start in starts.items()):
-        return None
-    return starts if sum(ends.values()) - sum(starts.values()) <= LONGEST_CATCH_UP else None
 
 
 class _Key(NamedTuple):
@@ -193,7 +54,7 @@ class FeedDecoder:
         self._key_names = definition.key
         self._has_text_key = len(definition.key) == 1 and pa.types.is_string(columns[definition.key[0]].type)
         readers = {
-            name: carried_reader(column.type, is_debezium=is_debezium, is_key=name in definition.key)
+            name: feed_value_reader(column.type, is_debezium=is_debezium, is_key=name in definition.key)
             for name, column in columns.items()
         }
         self._readers = list(readers.values())
@@ -325,13 +186,13 @@ class FeedDecoder:
 
     def _as_stored(self, by_key: dict[Key, Change]) -> dict[Key, Change]:
         """With rows as a source would give them: DEFAULTs in the place of NULL; None where there may be no NULL."""
-        carried = {key: change.rows[0] for key, change in by_key.items() if change.rows}
+        complete = {key: change.rows[0] for key, change in by_key.items() if change.rows}
         rows: Sequence[Row | None]
         try:
-            rows = self._rows.read(list(carried.values()))
+            rows = self._rows.read(list(complete.values()))
         except RecordRejected:
-            rows = [self._row_or_none(row) for row in carried.values()]
-        for key, row in zip(carried, rows, strict=True):
+            rows = [self._row_or_none(row) for row in complete.values()]
+        for key, row in zip(complete, rows, strict=True):
             by_key[key] = Change(by_key[key].offset, None if row is None else (row,))
         return by_key
 
