@@ -32,6 +32,7 @@ from broker import group_member as group
 from broker.names import memo_topic
 from broker.reader import read_topic
 from broker.topic_shapes import TopicAdmin, TopicShape, config_for
+from broker.topics import PartitionOffsets
 from broker.transactional_writer import WriteTarget
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
@@ -43,9 +44,9 @@ from services.worker.lane.lane import Lane, LaneTopics
 from services.worker.lane.lanes import Lanes
 from services.worker.lane.transactions import Place
 from services.worker.query.app import lookup_app
+from services.worker.query.claimed_origin import claimed_origin
 from services.worker.query.dictionary_commands import DictionaryCommands
 from services.worker.query.metrics import QueryFigures
-from services.worker.query.origin import origin_of
 from services.worker.query.progress import Report, merged
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.tables.tables import Tables
@@ -85,7 +86,7 @@ class LookupQuery:
         self.flow = fragment.lookup_flow
         client = clients.admin(settings.brokers)
         static = {table: stream_of(self.catalog, table) for table in self.flow.snapshots}
-        self.origin = origin_of(
+        self.origin = claimed_origin(
             self.query, fragment, self.catalog, client, {table: stream.topic for table, stream in static.items()}
         )
         partitions = topics.partitions(client, self.flow.scan.topic)
@@ -108,6 +109,11 @@ class LookupQuery:
         self._target = WriteTarget(
             settings.brokers, self.origin.identity, "", settings.transaction_timeout_s, settings.broker_wait_s
         )
+
+    @property
+    def _starts(self) -> PartitionOffsets:
+        [starts] = self.origin.starts
+        return starts
 
     @property
     def _remembers(self) -> bool:
@@ -135,7 +141,7 @@ class LookupQuery:
         return read_topic(self._settings.brokers, stream.schema, stream.topic, self.origin.snapshots[table]).rows
 
     def _lane(self, partition: int, member: group.GroupMember) -> Lane:
-        place = Place(self._target, self.flow.scan.topic, partition, self.origin.starts.get(partition, 0))
+        place = Place(self._target, self.flow.scan.topic, partition, self._starts.get(partition, 0))
         return Lane(
             place, member, self._topics, self.query.name, self._answers.of(partition), self._settings.lane, self.fail
         )
@@ -179,7 +185,7 @@ class LookupQuery:
             query = self.catalog.query(self.query.name)
             if query.id != self.query.id:
                 return  # dropped, and made again
-            progress = merged(query.progress, self.flow.scan.topic, self.origin.starts, report)
+            progress = merged(query.progress, self.flow.scan.topic, self._starts, report)
             runs = self.lanes.opened and query.actual is not Actual.RUNNING and not self._ended.is_set()
             if runs and query.actual is Actual.FAILED:
                 return

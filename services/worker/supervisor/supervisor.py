@@ -21,10 +21,10 @@ from confluent_kafka import KafkaError, KafkaException
 
 from broker import clients, topics
 from broker.names import memo_topic
+from broker.query_origin import QueryOrigin
 from changelog.errors import ServiceUnavailable
 from services.commands.codec import Command, Outcome
 from services.worker.query.child import FAILED, WAITS
-from services.worker.query.origin import Origin
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.supervisor.process import Child
 from sql.catalog import Actual, Catalog, Desired, Query, Worker
@@ -142,7 +142,7 @@ class WorkerSupervisor:
         if not self._ended(query.id):
             return
         if query.checkpoint:
-            shutil.rmtree(self.files / Origin.read(query.checkpoint).identity, ignore_errors=True)
+            shutil.rmtree(self.files / QueryOrigin.read(query.checkpoint).identity, ignore_errors=True)
         if self._elsewhere(query):
             return
         if query.checkpoint:
@@ -153,7 +153,7 @@ class WorkerSupervisor:
     def _forget(self, query: Query) -> None:
         """What the broker holds of a dropped query, besides its output."""
         client = clients.admin(self._settings.brokers)
-        topics.forget_group(client, Origin.read(query.checkpoint).identity)
+        topics.forget_group(client, QueryOrigin.read(query.checkpoint).identity)
         for deleted in client.delete_topics([memo_topic(query.name)]).values():
             try:
                 deleted.result(self._settings.broker_timeout_s)
@@ -246,7 +246,7 @@ def claimed_folder(root: Path) -> tuple[Path, TextIOWrapper]:
 
 def discard_orphans(folder: Path, catalog: Catalog) -> None:
     """Remove what is kept of queries that were dropped while no worker used the folder."""
-    known = {Origin.read(query.checkpoint).identity for query in _lookups(catalog) if query.checkpoint}
+    known = {QueryOrigin.read(query.checkpoint).identity for query in _lookups(catalog) if query.checkpoint}
     for kept in folder.iterdir():
         if kept.is_dir() and kept.name not in known:
             shutil.rmtree(kept, ignore_errors=True)
