@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from runtime.forked import ForkServer
 from services.worker.supervisor.process import fork_server
-from startup.forked import ForkServer
 
 
 @cache

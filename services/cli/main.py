@@ -125,10 +125,10 @@ def demo(
     events: Annotated[int, typer.Option(min=1, help="Events of the click-through pipeline.")] = EVENTS,
 ) -> None:
     """Run three examples through a stack of their own, start to end. A running stack is not touched."""
+    from runtime.settings import read_settings
     from services.cli.demo import demonstration
     from services.cli.failures import told
     from services.cli.show import Screen
-    from startup.settings import read_settings
 
     screen = Screen()
     with told(screen):
@@ -138,10 +138,10 @@ def demo(
 @app.command(epilog="Example: `dovetail worker`")
 def worker() -> None:
     """Run a lookup worker until Ctrl-C. The partitions of lookup queries spread over all workers that run."""
+    from runtime.settings import read_settings
     from services.cli.failures import told
     from services.cli.show import Screen
     from services.cli.worker import work
-    from startup.settings import read_settings
 
     with told(Screen()):
         work(read_settings())

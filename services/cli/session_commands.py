@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from runtime.settings import read_settings
 from services.cli.console import Console
 from services.cli.failures import FAILED, told
 from services.cli.row_format import Format
@@ -16,7 +17,6 @@ from services.cli.run import run_script
 from services.cli.show import Screen, rows_text
 from services.cli.tail import tail_rows
 from services.session import Session
-from startup.settings import read_settings
 
 
 @contextmanager

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import typer
 
+from runtime.settings import read_settings
 from services.cli.failures import FAILED, told
 from services.cli.row_format import Format
 from services.cli.show import Screen
 from services.stack import Stack
 from services.stack.components import COMPONENT_NAMES, component
 from services.stack.state import Phase
-from startup.settings import read_settings
 
 
 def up(without: Sequence[str]) -> None:

@@ -8,39 +8,18 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import shutil
-import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from changelog.errors import CheckpointMismatch
+from broker.query_origin import QueryOrigin
 
 Offsets = dict[str, dict[int, int]]
 IDLE = "#idle"
 """Among the topics of the offsets that Spark logs; no topic can have this name. See ``spark_jobs.source.idle``."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What stays the same as long as the checkpoint lives.
-
-    identity     names the query at the broker: transactional ids, marks
-    fingerprint  of the plan
-    plan         its text, for the message when it no longer fits
-    starts       by scan: partition → first offset
-    """
-
-    name: str
-    identity: str
-    fingerprint: str
-    plan: str
-    buckets: int
-    starts: tuple[Mapping[int, int], ...]
 
 
 class Checkpoint:
@@ -60,42 +39,29 @@ class Checkpoint:
         buckets: int,
         starts: Callable[[], Sequence[Mapping[int, int]]],
         snapshots: Callable[[], Mapping[str, pa.Table]],
-    ) -> Origin:
+    ) -> QueryOrigin:
         """The origin of the query: as written at the first start, or written now.
 
         ``starts`` and ``snapshots`` are asked at the first start only. CheckpointMismatch if the plan is another now.
         """
         existing = self.origin()
         if existing is not None:
-            self._check(existing, fingerprint, plan)
+            existing.expect_plan(name, fingerprint, plan, where=str(self.directory))
             return existing
         shutil.rmtree(self.directory, ignore_errors=True)
         self.snapshots.mkdir(parents=True)
         for table_name, rows in snapshots().items():
             _write_arrow(self.snapshots / f"{table_name}.arrow", rows)
-        identity = f"dovetail.{name}.{uuid.uuid4().hex[:12]}"
-        origin = Origin(name, identity, fingerprint, plan, buckets, tuple(starts()))
+        identity = QueryOrigin.new_identity(name)
+        origin = QueryOrigin(identity, fingerprint, plan, tuple(starts()), buckets=buckets)
         unfinished = self._origin.with_suffix(".tmp")
-        unfinished.write_text(json.dumps(asdict(origin), indent=1))
+        unfinished.write_text(origin.text)
         unfinished.replace(self._origin)
         return origin
 
-    def origin(self) -> Origin | None:
+    def origin(self) -> QueryOrigin | None:
         """None before the first start."""
-        if not self._origin.exists():
-            return None
-        fields = json.loads(self._origin.read_text())
-        starts = tuple({int(partition): offset for partition, offset in wanted.items()} for wanted in fields["starts"])
-        return Origin(**{**fields, "starts": starts})
-
-    def _check(self, origin: Origin, fingerprint: str, plan: str) -> None:
-        if origin.fingerprint == fingerprint:
-            return
-        raise CheckpointMismatch(
-            f'the checkpoint of query "{origin.name}" was written by another plan{_difference(origin.plan, plan)}',
-            where=str(self.directory),
-            fix="restore the definition it was made with, or replay: drop the query and create it again",
-        )
+        return QueryOrigin.read(self._origin.read_text()) if self._origin.exists() else None
 
     def committed(self) -> tuple[int, Offsets] | None:
         """Number and end offsets of the last committed batch; None before the first."""
@@ -122,12 +88,6 @@ def parsed_offsets(text: str) -> Offsets:
 
 def _numbers(log: Path) -> list[int]:
     return [int(path.name) for path in log.glob("*") if path.name.isdigit()]
-
-
-def _difference(before: str, now: str) -> str:
-    lines = list(difflib.unified_diff(before.splitlines(), now.splitlines(), "then", "now", lineterm="", n=0))
-    changed = [line for line in lines[2:] if not line.startswith("@@")]
-    return "".join(f"\n    {line}" for line in changed)
 
 
 def _write_arrow(path: Path, rows: pa.Table) -> None:

@@ -8,9 +8,9 @@ import pytest
 import yaml
 from pydantic.fields import FieldInfo
 
+from runtime.settings import Settings
 from spark_jobs.runner.runner_settings import RunnerSettings
 from sql.query_settings import DURATION, SETTINGS, Setting
-from startup.settings import Settings
 from tests.docs.pages import DOC_PAGES, README, Page, code_of
 from tests.paths import ROOT
 

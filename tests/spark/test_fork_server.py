@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from runtime.forked import LOST, Forked, ForkServer, Request
 from services.worker.supervisor.process import PRELOADED as OF_THE_WORKER
 from spark_jobs.runner.spark_session import PRELOADED as OF_SPARK
-from startup.forked import LOST, Forked, ForkServer, Request
 
 _WAIT_S = 30.0
 

@@ -32,31 +32,30 @@ from broker import group_member as group
 from broker.names import memo_topic
 from broker.reader import read_topic
 from broker.topic_shapes import TopicAdmin, TopicShape, config_for
+from broker.topics import PartitionOffsets
 from broker.transactional_writer import WriteTarget
 from changelog.dead_letter import topic_of
-from changelog.errors import DovetailError, InternalError, ServiceUnavailable
+from changelog.errors import DovetailError, ServiceUnavailable
 from changelog.schema import Kind
 from joins.dataflow.ports import Ingest
+from runtime.logs import configure_logs
+from runtime.query_plan import plan_of
+from runtime.settings import read_settings
 from services.commands.codec import command_of, outcome_bytes
 from services.worker.lane.answering import Answers
 from services.worker.lane.lane import Lane, LaneTopics
 from services.worker.lane.lanes import Lanes
 from services.worker.lane.transactions import Place
 from services.worker.query.app import lookup_app
+from services.worker.query.claimed_origin import claimed_origin
 from services.worker.query.dictionary_commands import DictionaryCommands
 from services.worker.query.metrics import QueryFigures
-from services.worker.query.origin import origin_of
 from services.worker.query.progress import Report, merged
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.tables.tables import Tables
-from sql.catalog import Actual, Catalog, Query
-from sql.fragments import Fragment
-from sql.planner import plan_query, stream_of
-from sql.syntax.parse import parse_one
+from sql.catalog import Actual, Catalog
+from sql.planner import stream_of
 from sql.syntax.redact import redacted
-from sql.syntax.statements import CreateView, Select
-from startup.logs import configure_logs
-from startup.settings import read_settings
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2
@@ -81,11 +80,11 @@ class LookupQuery:
     def open(self) -> None:
         """Plan, resolve where it starts, make its topics, open what it looks up."""
         settings, name = self._settings, self.query.name
-        fragment = fragment_of(self.query, self.catalog)
+        fragment = plan_of(self.query, self.catalog).fragment(name)
         self.flow = fragment.lookup_flow
         client = clients.admin(settings.brokers)
         static = {table: stream_of(self.catalog, table) for table in self.flow.snapshots}
-        self.origin = origin_of(
+        self.origin = claimed_origin(
             self.query, fragment, self.catalog, client, {table: stream.topic for table, stream in static.items()}
         )
         partitions = topics.partitions(client, self.flow.scan.topic)
@@ -108,6 +107,11 @@ class LookupQuery:
         self._target = WriteTarget(
             settings.brokers, self.origin.identity, "", settings.transaction_timeout_s, settings.broker_wait_s
         )
+
+    @property
+    def _starts(self) -> PartitionOffsets:
+        [starts] = self.origin.starts
+        return starts
 
     @property
     def _remembers(self) -> bool:
@@ -135,7 +139,7 @@ class LookupQuery:
         return read_topic(self._settings.brokers, stream.schema, stream.topic, self.origin.snapshots[table]).rows
 
     def _lane(self, partition: int, member: group.GroupMember) -> Lane:
-        place = Place(self._target, self.flow.scan.topic, partition, self.origin.starts.get(partition, 0))
+        place = Place(self._target, self.flow.scan.topic, partition, self._starts.get(partition, 0))
         return Lane(
             place, member, self._topics, self.query.name, self._answers.of(partition), self._settings.lane, self.fail
         )
@@ -179,7 +183,7 @@ class LookupQuery:
             query = self.catalog.query(self.query.name)
             if query.id != self.query.id:
                 return  # dropped, and made again
-            progress = merged(query.progress, self.flow.scan.topic, self.origin.starts, report)
+            progress = merged(query.progress, self.flow.scan.topic, self._starts, report)
             runs = self.lanes.opened and query.actual is not Actual.RUNNING and not self._ended.is_set()
             if runs and query.actual is Actual.FAILED:
                 return
@@ -243,13 +247,6 @@ class LookupQuery:
         await runner.setup()
         await web.SockSite(runner, listener).start()
         return runner
-
-
-def fragment_of(query: Query, catalog: Catalog) -> Fragment:
-    statement = parse_one(query.sql)
-    if not isinstance(statement, Select | CreateView):
-        raise InternalError(f'"{query.name}" is no query', where="the catalog")
-    return plan_query(query.view or query.name, statement, catalog).fragment(query.name)
 
 
 def ensure_memo(settings: WorkerSettings, topic: str, partitions: int) -> None:

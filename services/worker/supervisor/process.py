@@ -17,9 +17,9 @@ from typing import TextIO
 import httpx
 
 from changelog.errors import InternalError
+from runtime.forked import Forked, ForkServer, Request
+from runtime.packages import PACKAGE_ROOT
 from services.commands.codec import Command, Outcome, command_bytes, outcome_of
-from startup.forked import Forked, ForkServer, Request
-from startup.packages import PACKAGE_ROOT
 
 _MODULE = "services.worker.query.child"
 PRELOADED = (_MODULE,)

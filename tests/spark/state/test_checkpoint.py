@@ -7,12 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from broker.query_origin import QueryOrigin
 from changelog.errors import CheckpointMismatch
 from spark_jobs.stages.job import static_tables
-from spark_jobs.state.checkpoint import Checkpoint, Origin
+from spark_jobs.state.checkpoint import Checkpoint
 
 
-def opened(folder: Path, plan: str = "Join inner\n  on k", start: int = 5) -> Origin:
+def opened(folder: Path, plan: str = "Join inner\n  on k", start: int = 5) -> QueryOrigin:
     return Checkpoint(folder).open(
         "view", plan, plan, 2, lambda: [{0: start}], lambda: {"rates": pa.table({"start": [start]})}
     )
@@ -45,7 +46,7 @@ def test_another_plan_is_refused_and_the_difference_told(tmp_path: Path) -> None
         opened(tmp_path, plan="Join left\n  on k")
 
     assert str(refused.value).splitlines()[:3] == [
-        'the checkpoint of query "view" was written by another plan',
+        'query "view" was started with another plan',
         "    -Join inner",
         "    +Join left",
     ]

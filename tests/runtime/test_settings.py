@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from changelog.errors import StackError
-from startup.settings import Settings, read_settings
+from runtime.settings import Settings, read_settings
 
 
 def test_the_environment_gives_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

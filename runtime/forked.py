@@ -1,6 +1,6 @@
 """Processes forked from one that has imported already what they need: the side of whoever asks for them.
 
-``ForkServer`` starts the server (``startup.fork_server``); ``Forked`` is a process that it has forked on request.
+``ForkServer`` starts the server (``runtime.fork_server``); ``Forked`` is a process that it has forked on request.
 A request goes over a connection of its own, which stays open as long as the process lives:
 
     client → server   length, JSON of the ``Request``; standard input, output, error and further descriptors
@@ -126,7 +126,7 @@ class ForkServer:
             listener.bind(self.address)
             listener.listen(_BACKLOG)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "startup.fork_server", str(listener.fileno()), *self._modules],
+                [sys.executable, "-m", "runtime.fork_server", str(listener.fileno()), *self._modules],
                 stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
                 cwd=_ROOT,

@@ -1,0 +1,76 @@
+"""What a query is at the broker, fixed at its first start: by which names, from which offsets, under which plan."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from broker.topics import PartitionOffsets
+from changelog.errors import CheckpointMismatch
+
+
+@dataclass(frozen=True)
+class QueryOrigin:
+    """What stays the same as long as a query's checkpoint lives.
+
+    identity     names the query at the broker: transactional ids, the group of its offsets or marks
+    fingerprint  of the plan
+    plan         its text, for the message when it no longer fits
+    starts       by scan: partition → first offset
+    snapshots    static table → partition → where its topic ended then; empty where the rows themselves are kept
+    buckets      of keys; 0 where there are none
+    """
+
+    identity: str
+    fingerprint: str
+    plan: str
+    starts: tuple[PartitionOffsets, ...]
+    snapshots: Mapping[str, PartitionOffsets] = field(default_factory=dict)
+    buckets: int = 0
+
+    @staticmethod
+    def new_identity(query: str) -> str:
+        """Another one for each life of a query of this name."""
+        return f"dovetail.{query}.{uuid.uuid4().hex[:12]}"
+
+    def expect_plan(self, query: str, fingerprint: str, plan: str, *, where: str) -> None:
+        """Raises CheckpointMismatch, with the lines that differ, if the plan is another one now."""
+        if self.fingerprint == fingerprint:
+            return
+        raise CheckpointMismatch(
+            f'query "{query}" was started with another plan{_difference(self.plan, plan)}',
+            where=where,
+            fix="restore the definition it was made with, or replay: drop the query and create it again",
+        )
+
+    @property
+    def text(self) -> str:
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def read(text: str) -> QueryOrigin:
+        members = json.loads(text)
+        # A lookup query has one scan; its text once held the starts of that one, without the list around them.
+        starts: Sequence[Mapping[str, int]] = members["starts"]
+        return QueryOrigin(
+            members["identity"],
+            members["fingerprint"],
+            members["plan"],
+            tuple(_numbered(offsets) for offsets in ([starts] if isinstance(starts, dict) else starts)),
+            {name: _numbered(ends) for name, ends in members.get("snapshots", {}).items()},
+            members.get("buckets", 0),
+        )
+
+
+def _numbered(offsets: Mapping[str, int]) -> dict[int, int]:
+    """JSON turns the numbers of partitions into texts."""
+    return {int(partition): offset for partition, offset in offsets.items()}
+
+
+def _difference(before: str, now: str) -> str:
+    lines = list(difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0))
+    changed = [line for line in lines[2:] if not line.startswith("@@")]
+    return "".join(f"\n    {line}" for line in changed)

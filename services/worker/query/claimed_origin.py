@@ -1,0 +1,41 @@
+"""The origin of a lookup query, one for all its workers: its checkpoint in the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from confluent_kafka.admin import AdminClient
+
+from broker import topics
+from broker.query_origin import QueryOrigin
+from broker.start_offsets import resolved_starts
+from sql.catalog import Catalog, Query
+from sql.fragments import Fragment
+
+
+def claimed_origin(
+    query: Query, fragment: Fragment, catalog: Catalog, client: AdminClient, snapshot_topics: Mapping[str, str]
+) -> QueryOrigin:
+    """That of the worker that started ``query`` first. CheckpointMismatch if its plan is another now.
+
+    snapshot_topics   static table → its topic
+    """
+    text = query.checkpoint
+    if not text:
+        made = _made(query, fragment, client, snapshot_topics)
+        text = catalog.claim_checkpoint(query.id, made.text)
+    origin = QueryOrigin.read(text)
+    origin.expect_plan(query.name, fragment.fingerprint, fragment.explain(), where="the catalog")
+    return origin
+
+
+def _made(query: Query, fragment: Fragment, client: AdminClient, snapshot_topics: Mapping[str, str]) -> QueryOrigin:
+    starts = resolved_starts(client, [fragment.lookup_flow.scan])
+    ends = topics.end_offsets(client, list(snapshot_topics.values()))
+    return QueryOrigin(
+        identity=QueryOrigin.new_identity(query.name),
+        fingerprint=fragment.fingerprint,
+        plan=fragment.explain(),
+        starts=tuple(starts),
+        snapshots={name: ends[topic] for name, topic in snapshot_topics.items()},
+    )
