@@ -5,22 +5,22 @@ from __future__ import annotations
 import re
 
 import pytest
-import yaml
 from pydantic.fields import FieldInfo
 
 from runtime.settings import Settings
-from spark_jobs.runner.runner_settings import RunnerSettings
 from sql.query_settings import DURATION, SETTINGS, Setting
 from tests.docs.pages import DOC_PAGES, README, Page, code_of
 from tests.paths import ROOT
+from tests.test_rooms import PRESENT
 
 SETTINGS_PAGE = Page.of("docs/settings.md")
 OPERATIONS = Page.of("docs/operations.md")
 TYPES = {str: "text", int: "whole number", bool: "truth value"}
 COMPUTED = {"jar_cache": "`~/.cache/dovetail/jars`", "buckets": "number of cores"}
 """Defaults that are of the machine."""
-SET_BY_THE_STACK = {"DOVETAIL_READY_FILE", "DOVETAIL_SPARK_JARS"}
-COMPOSE = (ROOT / "docker-compose.yml").read_text()
+SETTINGS_OF_A_PROCESS = {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields}
+OF_THE_CONTAINERS = set(re.findall(r"\$\{(DOVETAIL_\w+)", (ROOT / "docker-compose.yml").read_text()))
+AMONG_PROCESSES = {code_of(row[0])[0] for row in OPERATIONS.rows("variable", "set by", "meaning")}
 
 
 def query_line(setting: Setting) -> tuple[str, ...]:
@@ -65,31 +65,33 @@ def test_the_page_has_all_settings_of_a_process() -> None:
     assert found == [process_line(name, field) for name, field in Settings.model_fields.items()]
 
 
-def test_what_the_stack_tells_a_runner_alone_is_named() -> None:
-    asked: set[str] = set()
+def test_every_variable_that_the_code_reads_is_on_the_page() -> None:
+    written_out = {
+        name
+        for room in PRESENT
+        for path in (ROOT / room).rglob("*.py")
+        for name in re.findall(r"\bDOVETAIL_[A-Z_]*[A-Z]", path.read_text())
+    }
+    assert written_out <= SETTINGS_OF_A_PROCESS | set(OPERATIONS.code)
 
-    class Recorder(dict[str, str]):
-        def get(self, key: str, default: object = None) -> str:
-            asked.add(key)
-            return super().get(key, "")
 
-        def __contains__(self, key: object) -> bool:
-            asked.add(str(key))
-            return super().__contains__(key)
-
-    RunnerSettings.of(Settings(brokers="host:9092"), Recorder())
-    assert asked == SET_BY_THE_STACK
-    assert set(OPERATIONS.code) >= SET_BY_THE_STACK
+def test_a_variable_among_processes_is_one_that_the_code_has() -> None:
+    source = "".join(
+        path.read_text()
+        for room in PRESENT
+        for path in (ROOT / room).rglob("*")
+        if path.suffix in (".py", "")
+        if path.is_file()
+    )
+    assert [name for name in AMONG_PROCESSES if name not in source] == []
 
 
 def test_the_variables_of_the_containers_are_named() -> None:
-    own = set(re.findall(r"\$\{(DOVETAIL_\w+)", COMPOSE))
-    assert yaml.safe_load(COMPOSE)
-    assert own <= set(OPERATIONS.code)
+    assert OF_THE_CONTAINERS
+    assert set(OPERATIONS.code) >= OF_THE_CONTAINERS
 
 
 @pytest.mark.parametrize("page", [README, *DOC_PAGES], ids=lambda page: page.name)
 def test_every_variable_on_a_page_exists(page: Page) -> None:
-    known = {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields}
-    known |= SET_BY_THE_STACK | set(re.findall(r"DOVETAIL_\w+", COMPOSE)) | {"DOVETAIL_"}
-    assert set(re.findall(r"DOVETAIL_[A-Z_]*", page.text)) <= known
+    known = SETTINGS_OF_A_PROCESS | OF_THE_CONTAINERS | AMONG_PROCESSES
+    assert set(re.findall(r"DOVETAIL_[A-Z_]*[A-Z]", page.text)) <= known
