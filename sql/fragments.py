@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import assert_never
 
 from changelog.errors import InternalError
 from changelog.schema import Column, Kind, StreamSchema
@@ -21,11 +22,25 @@ from sql.bind.output import output
 from sql.compile.dataflow import dataflow
 from sql.compile.lookup_flow import lookup_flow
 from sql.plan.explain import explain, fingerprint
-from sql.plan.nodes import Aggregate, Join, Keyed, LookupJoin, Map, Node, Output, Scan, StaticJoin, Window
+from sql.plan.maps import identity
+from sql.plan.nodes import (
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Output,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+    rebuilt,
+)
 from sql.plan.properties import Engine, rules_of, runs_on, walk
 from sql.query_settings import QuerySettings
 from sql.rules.prune import pruned
-from sql.rules.push_down import identity
 
 __all__ = ["Engine", "Fragment", "Parts", "cut"]
 
@@ -97,19 +112,14 @@ def cut(name: str, node: Node) -> Parts:
 
 def _cut(parts: Parts, node: Node) -> Node:
     match node:
-        case Map() | Window() | StaticJoin():
-            return replace(node, input=_cut(parts, node.input))
+        case Map() | Window() | StaticJoin() | Keyed() | Scan() | Static() | LookupTable():
+            return rebuilt(node, lambda below: _cut(parts, below))
         case LookupJoin():
             return replace(node, input=_for(parts, node.input, Engine.FAUST))
-        case Aggregate():
-            return replace(node, input=_for(parts, node.input, Engine.SPARK))
-        case Join():
-            left = _for(parts, node.left, Engine.SPARK)
-            return replace(node, left=left, right=_for(parts, node.right, Engine.SPARK))
-        case Keyed():
-            return node
+        case Aggregate() | Join():
+            return rebuilt(node, lambda below: _for(parts, below, Engine.SPARK))
         case _:
-            return node
+            assert_never(node)
 
 
 def _for(parts: Parts, node: Node, engine: Engine) -> Node:

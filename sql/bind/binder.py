@@ -26,8 +26,8 @@ from sql.bind.aggregates import (
 )
 from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
 from sql.bind.item import FromItem, scope_of
+from sql.bind.join_method import as_written, kind_of, refuse_method, terms_of
 from sql.bind.lookups import Lookups
-from sql.bind.ordered import How, kind_of, ordered, refuse_ordered, terms_of
 from sql.bind.projection import is_delta, projected
 from sql.bind.resolve import resolved, resolved_on
 from sql.bind.scope import output_names, place_of
@@ -37,13 +37,12 @@ from sql.bind.windows import WindowCall, windowed
 from sql.expressions.evaluate import quoted, types_of
 from sql.expressions.functions import WINDOWS, function_name
 from sql.expressions.predicates import conjunction, conjuncts
+from sql.plan.joins import AsWritten
+from sql.plan.maps import identity
 from sql.plan.nodes import Expr, Join, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin
-from sql.plan.ordered import Method
-from sql.plan.properties import changes, rules_of
-from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings, seek_offsets
+from sql.plan.properties import rules_of
+from sql.query_settings import QuerySettings, seek_offsets
 from sql.relations import Relations, Stream
-from sql.rules.push_down import identity
-from sql.rules.strategy import choose
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
 from sql.syntax.types import Rules
 from sql.system_tables import DATABASE, SYSTEM_TABLES
@@ -274,13 +273,13 @@ class Binder:
         terms += [resolved_on(term, scope, left.node.schema, right.node.schema) for term in conditions]
         schema = pa.schema([*left.node.schema, *right.node.schema])
         types_of(schema, terms, place_of(on, "JOIN .. ON") if on is not None else place)
-        how = How.of(join, modifiers, left.scope, scope)
+        how = as_written(join, modifiers, left.scope, scope)
         node = self._joined(kind, left.node, right.node, tuple(terms), how, place)
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
             scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
         return _merged(FromItem(node, scope), left, right, using, kind)
 
-    def _joined(self, kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], how: How, place: str) -> Node:
+    def _joined(self, kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], how: AsWritten, place: str) -> Node:
         pad = Pad.NULL if self.settings["join_use_nulls"] else Pad.DEFAULT
         if isinstance(left, Static) and isinstance(right, LookupTable):
             raise Unsupported(
@@ -289,10 +288,10 @@ class Binder:
                 fix="put a stream on the left",
             )
         if isinstance(left, Static) or isinstance(right, Static):
-            refuse_ordered(how, kind, place)
+            refuse_method(how, kind, place)
             return _static_join(kind, left, right, on, pad, place)
         if isinstance(right, LookupTable):
-            refuse_ordered(how, kind, place)
+            refuse_method(how, kind, place)
             return LookupJoin(kind, left, right, on, pad=pad, place=place)
         if self._lookups.direct == "only":
             raise Unsupported(
@@ -301,20 +300,7 @@ class Binder:
                 where=place,
                 fix="leave the setting out, or SETTINGS join_algorithm = 'direct, hash'",
             )
-        limit = self._limit(left, right, how.method)
-        choice = choose(kind, left, right, how.method, place)
-        if choice.turned:
-            left, right = right, left
-            kind = JoinKind.LEFT if kind == JoinKind.RIGHT else kind
-        join = Join(kind, choice.strategy, left, right, on, pad=pad, max_buffered_bytes=limit, place=place)
-        return ordered(join, how, self.settings)
-
-    def _limit(self, left: Node, right: Node, method: Method) -> int | None:
-        given = self.settings.number("join_max_buffered_bytes")
-        if given is not None or method != Method.ALL:
-            return given
-        unbounded = rules_of(left) == rules_of(right) == Rules.TIMEPLUS and not changes(left) and not changes(right)
-        return APPEND_BUFFERED_BYTES if unbounded else None
+        return Join(kind, how, left, right, on, pad=pad, place=place)
 
     # -- WHERE and SELECT --
 

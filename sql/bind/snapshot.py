@@ -18,7 +18,7 @@ from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
 from changelog.suggest import suggestion
 from sql.bind.clauses import event_time
-from sql.bind.ordered import terms_of
+from sql.bind.join_method import terms_of
 from sql.bind.resolve import DELTA_COLUMN, bounded_on
 from sql.bind.scope import output_names, place_of
 from sql.bind.snapshot_asof import Right, as_duckdb

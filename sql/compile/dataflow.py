@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, assert_never
 
 import pyarrow as pa
 
@@ -15,8 +15,21 @@ from joins.dataflow.ports import JoinKind, Pad, Transform
 from sql.compile.operators import operator_of
 from sql.expressions.evaluate import RowMap, quoted
 from sql.expressions.predicates import conjunction, substituted
-from sql.plan.nodes import Aggregate, Join, Keyed, Map, Node, Output, Scan, StaticJoin, Window
-from sql.plan.properties import clock_shifts
+from sql.plan.nodes import (
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Output,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+)
+from sql.plan.properties import inputs_of
 from sql.plan.upserts import UPSERTS
 from sql.transforms.static_join import StaticJoinStep
 from sql.transforms.versions import VersionStep
@@ -77,8 +90,10 @@ class _Compiler:
                 return self._join(node)
             case Aggregate():
                 return self._aggregate(node)
-            case _:
+            case Static() | LookupJoin() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__}")
+            case _:
+                assert_never(node)
 
     def _static(self, node: StaticJoin) -> _Stream:
         self.snapshots += node.static.relations
@@ -105,7 +120,7 @@ class _Compiler:
             self.scans.append(scan_stage(source, stream.transforms, edge.id))
         else:
             operator = operator_of(source)
-            clock = (clock_shifts(source) or ()) if isinstance(source, Join) and source.clock else ()
+            clock = (source.how.clock_shifts(inputs_of(source)) or ()) if isinstance(source, Join) else ()
             self.stages.append(OperatorNode(stream.level, operator, stream.inputs, stream.transforms, edge.id, clock))
         return edge.id
 

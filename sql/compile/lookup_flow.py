@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, assert_never
 
 import pyarrow as pa
 
@@ -16,7 +16,20 @@ from joins.dataflow.ports import Ingest, Pad, Transform
 from sql.compile.dataflow import scan_stage, scan_transform, selection, sink_of, static_step, windows_step
 from sql.compile.operators import port_of
 from sql.expressions.evaluate import Condition, RowMap
-from sql.plan.nodes import LookupJoin, LookupTable, Map, Node, Output, Scan, StaticJoin, Window
+from sql.plan.nodes import (
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Output,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+)
 from sql.plan.properties import changes
 from sql.plan.upserts import fused_key
 from sql.transforms.static_join import default_of
@@ -77,8 +90,10 @@ class _Compiler:
                 self.input = self.input or node.input
                 self._close()
                 self.stages.append(LookupStage(_join(node)))
-            case _:
+            case Static() | Keyed() | Join() | Aggregate() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__} in a lookup")
+            case _:
+                assert_never(node)
 
     def _close(self) -> None:
         """What was collected belongs to the last stage, or to the scan."""

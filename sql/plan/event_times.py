@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -15,7 +16,20 @@ from joins.dataflow.ports import Watermark
 from sql.expressions.evaluate import plain_column, quoted
 from sql.expressions.linear import summed
 from sql.expressions.predicates import parsed, substituted
-from sql.plan.nodes import Aggregate, Expr, Join, Map, Node, Scan, StaticJoin, Strategy, Window
+from sql.plan.nodes import (
+    Aggregate,
+    Expr,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+)
 from sql.plan.properties import changes, watermark_at
 
 _MS = 1_000
@@ -60,7 +74,7 @@ class Passage:
     def watermark(self) -> Watermark | None:
         """That of the rows that leave the operator, over ``column``."""
         if isinstance(self.node, Join):
-            return watermark_at(replace(self.node, clock=self.column))
+            return watermark_at(replace(self.node, how=self.node.how.with_clock(self.column)))
         return watermark_at(self.node)
 
     @property
@@ -102,17 +116,23 @@ def _followed(node: Node, sql: str) -> EventTimeOrigin | Passage | None:
             shift += (1 - (node.size_ms if name == node.start else 0)) * _MS
         case Window() | StaticJoin():
             below = _followed(node.input, quoted(name)) if name in node.input.schema.names else None
-        case Aggregate() if node.closed and node.closing is not None and name in node.by:
-            below = _passed(node, name, node.closing.column)
-        case Join() if node.strategy == Strategy.RANGE and node.band is not None and not changes(node):
-            below = Passage(node, name, Fraction(0)) if name in (node.band.left, node.band.right) else None
-        case _:
+        case Aggregate():
+            below = _passed(node, name)
+        case Join():
+            stays = name in node.how.passing_times and not changes(node)
+            below = Passage(node, name, Fraction(0)) if stays else None
+        case Static() | Keyed() | LookupJoin() | LookupTable():
             return None
+        case _:
+            assert_never(node)
     return None if below is None else replace(below, shift=below.shift + shift)
 
 
-def _passed(node: Aggregate, name: str, closing: str) -> Passage | None:
-    """A key of groups that close by the key ``closing``: it follows that as far as both follow one event time."""
+def _passed(node: Aggregate, name: str) -> Passage | None:
+    """A key of groups that close: it follows the key by which they do, as far as both follow one event time."""
+    if not node.closed or node.closing is None or name not in node.by:
+        return None
+    closing = node.closing.column
     first, second = (_followed(node.input, quoted(column)) for column in (name, closing))
     if first is None or second is None or replace(first, shift=second.shift) != second:
         return None
@@ -141,9 +161,11 @@ def with_watermark(node: Node, watermark: Watermark) -> Node:
         case Window() | StaticJoin():
             return replace(node, input=with_watermark(node.input, watermark))
         case Join():
-            return replace(node, clock=watermark.column)
-        case _:
+            return replace(node, how=node.how.with_clock(watermark.column))
+        case Static() | Keyed() | Aggregate() | LookupJoin() | LookupTable():
             return node
+        case _:
+            assert_never(node)
 
 
 def _carrying(node: Map) -> Map:

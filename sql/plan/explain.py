@@ -5,6 +5,7 @@ whether a checkpoint fits.
 from __future__ import annotations
 
 import hashlib
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -13,8 +14,8 @@ from joins.aggregates.aggregation import Fold
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import Pad
 from sql.expressions.evaluate import readable
+from sql.expressions.predicates import conjunction
 from sql.plan.nodes import (
-    ORDERED,
     Aggregate,
     Join,
     Keyed,
@@ -26,23 +27,11 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
-    Strategy,
     Window,
     declared_type,
 )
-from sql.plan.ordered import Sides, alignment_text, asof_state, current, latest_state, temporal_state
-from sql.plan.properties import changes, range_state, source_of, walk, watermark_at
-from sql.plan.state_bounds import band_text, length_text, span_text, watermark_text
-
-_OPERATORS = {
-    Strategy.BIDIRECTIONAL: "Bidirectional",
-    Strategy.RANGE: "Range",
-    Strategy.ENRICHMENT: "Enrichment",
-    Strategy.ASOF: "AsofJoin",
-    Strategy.ASOF_UPDATING: "AsofJoin",
-    Strategy.LATEST: "Latest",
-    Strategy.TEMPORAL: "Temporal",
-}
+from sql.plan.properties import changes, inputs_of, source_of, walk, watermark_at
+from sql.plan.time_text import length_text, span_text, watermark_text
 
 
 def explain(plan: Output | Node) -> str:
@@ -91,6 +80,8 @@ def line(node: Output | Node) -> str:
             return _static_join(node)
         case LookupJoin():
             return _lookup_join(node)
+        case _:
+            assert_never(node)
 
 
 def _output(node: Output) -> str:
@@ -110,6 +101,8 @@ def _leaf(node: Scan | Static | LookupTable) -> str:
             return f"static {node.alias}  table({', table('.join(node.relations)}), read once at the start"
         case LookupTable():
             return _lookup_table(node)
+        case _:
+            assert_never(node)
 
 
 def _scan(node: Scan) -> str:
@@ -167,20 +160,16 @@ def extent(window: Window) -> str:
 
 
 def _join(node: Join) -> str:
-    parts = [f"{_OPERATORS[node.strategy]} {node.kind.value}", f"on={_equalities(node)}"]
-    if node.asof is not None:
-        parts += node.asof.parts(node.left.schema.field(node.asof.left).type)
-    if node.version is not None:
-        parts.append(node.version.text())
-    if node.alignment is not None:
-        parts.append(alignment_text(node.alignment, watermark_at(node.right)))
-    if node.band is not None:
-        parts.append(band_text(node.band, node.band_type))
+    inputs = inputs_of(node)
+    parts = [f"{node.how.operator} {node.kind.value}", f"on={_equalities(node)}"]
+    if node.on:
+        parts.append(f"where {readable(conjunction(node.on) or '')}")
+    parts += node.how.conditions(inputs)
     if node.residual is not None:
         parts.append(f"and {readable(node.residual)}")
     if node.pad == Pad.DEFAULT:
         parts.append("unmatched=default")
-    parts += [*_times(node), f"state: {_join_state(node)}"]
+    parts += [*node.how.emission(), f"state: {node.how.state(node.kind, inputs)}"]
     if node.max_buffered_bytes is not None:
         parts.append(f"max_buffered_bytes={node.max_buffered_bytes}")
     return "  ".join([*parts, "engine=spark"])
@@ -191,38 +180,6 @@ def _equalities(join: Join) -> str:
     return ",".join(
         f"{left}{' is ' if same else '='}{right}" for (left, right), same in zip(join.keys, safe, strict=True)
     )
-
-
-def _times(join: Join) -> list[str]:
-    """RANGE: when rows leave, and what is known of those that follow."""
-    parts = []
-    if join.closed:
-        parts.append("every row once, when its window is closed")
-    elif join.append:
-        parts.append("unmatched rows once, when nothing can match them any more")
-    if join.clock:
-        parts.append(f"passes on the watermark of {join.clock}")
-    return parts
-
-
-def _join_state(join: Join) -> str:
-    bounds = range_state(join)
-    if bounds is not None:
-        return bounds.text()
-    if join.strategy in ORDERED:
-        return _ordered_state(join)
-    kept = (
-        {"left": join.left, "right": join.right} if join.strategy == Strategy.BIDIRECTIONAL else {"right": join.right}
-    )
-    return ", ".join(f"{side} {current(changes(node))}" for side, node in kept.items())
-
-
-def _ordered_state(join: Join) -> str:
-    left, right = watermark_at(join.left), watermark_at(join.right)
-    sides = Sides(changes(join.left), changes(join.right), left, right)
-    if join.asof is not None:
-        return asof_state(join.asof, join.left.schema.field(join.asof.left).type, sides)
-    return latest_state(join.kind, sides) if join.strategy == Strategy.LATEST else temporal_state(sides)
 
 
 def _aggregate(node: Aggregate) -> str:

@@ -2,7 +2,7 @@
 
     Output
     └─ LookupJoin         each row answered once, from what stands there now
-       ├─ Join            Bidirectional, Range, Enrichment, Asof, .., by its strategy
+       ├─ Join            Bidirectional, Range, Enrichment, Asof, ..: ``how`` says which
        │  ├─ Map          computed columns, a filter
        │  │  └─ Window    TUMBLE or HOP: a row for each window
        │  │     └─ Scan   a stream under its alias
@@ -17,20 +17,20 @@ it stands in ``sql.plan.properties``, its line of text in ``sql.plan.explain``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
+from changelog.errors import InternalError
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, StreamSchema
 from joins.aggregates.aggregation import Aggregation, Closing
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import JoinKind, Pad, Watermark
-from joins.operators.one_shot import Alignment
-from joins.operators.range import Band
 from sql.expressions.evaluate import columns_of, plain_column, quoted
-from sql.plan.ordered import Asof, Version
+from sql.plan.joins import JoinMethod
 from sql.syntax.statements import Index
 from sql.syntax.types import Rules
 
@@ -57,27 +57,6 @@ class Expr:
     def plain(self) -> str | None:
         """The column that it merely names, if that is all it does."""
         return plain_column(self.sql)
-
-
-class Strategy(StrEnum):
-    """Which sides a join keeps, and which trigger it."""
-
-    BIDIRECTIONAL = "bidirectional"
-    RANGE = "range"
-    """Bidirectional, of rows near in time; state goes with the watermark."""
-    ENRICHMENT = "enrichment"
-    ASOF = "asof"
-    """One-shot, under Timeplus rules."""
-    ASOF_UPDATING = "asof_updating"
-    LATEST = "latest"
-    TEMPORAL = "temporal"
-    """FOR SYSTEM_TIME AS OF a time of the left row."""
-
-
-ORDERED = (Strategy.ASOF, Strategy.ASOF_UPDATING, Strategy.LATEST, Strategy.TEMPORAL)
-"""Joins that take one right row of many: a condition on it is tested when it has been chosen, so none moves below."""
-ONE_SHOT = (Strategy.ENRICHMENT, Strategy.ASOF, Strategy.LATEST)
-"""Joins that answer a left row once, from what is there when it comes."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +93,9 @@ class Scan:
     def inputs(self) -> tuple[Node, ...]:
         return ()
 
+    def with_inputs(self) -> Self:
+        return self
+
     @property
     def schema(self) -> pa.Schema:
         fields = [pa.field(internal, declared_type(self.stream, name)) for internal, name in self.columns]
@@ -144,6 +126,9 @@ class Static:
     def inputs(self) -> tuple[Node, ...]:
         return ()
 
+    def with_inputs(self) -> Self:
+        return self
+
 
 @dataclass(frozen=True)
 class Keyed:
@@ -156,6 +141,11 @@ class Keyed:
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
+
+    def with_inputs(self, below: Node) -> Self:
+        if not isinstance(below, Scan):
+            raise InternalError(f"upserts come from a scan, not from {type(below).__name__}")
+        return replace(self, input=below)
 
     @property
     def schema(self) -> pa.Schema:
@@ -177,6 +167,9 @@ class Map:
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
+
+    def with_inputs(self, below: Node) -> Self:
+        return replace(self, input=below)
 
     @property
     def schema(self) -> pa.Schema:
@@ -201,6 +194,9 @@ class Window:
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
+    def with_inputs(self, below: Node) -> Self:
+        return replace(self, input=below)
+
     @property
     def tumbles(self) -> bool:
         """Whether a row is in one window."""
@@ -214,29 +210,19 @@ class Window:
 
 @dataclass(frozen=True)
 class Join:
-    """Two streams, joined by equality of ``keys`` (pairs left, right) and ``residual``.
+    """Two streams, joined by equality of ``keys`` (pairs left, right) and ``residual``; ``how`` says the rest.
 
     Before the rule ``join_keys`` has run, the whole condition stands in ``on``, conjunct by conjunct.
     """
 
     kind: JoinKind
-    strategy: Strategy
+    how: JoinMethod
     left: Node
     right: Node
     on: tuple[str, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
     null_safe: tuple[bool, ...] = ()
     residual: str | None = None
-    asof: Asof | None = None
-    band: Band | None = None
-    version: Version | None = None
-    alignment: Alignment | None = None
-    append: bool = False
-    """RANGE: padded rows leave once, when nothing can match them any more."""
-    closed: bool = False
-    """RANGE: every row leaves once, when its time is behind the watermark (EMIT ON WINDOW CLOSE)."""
-    clock: str = ""
-    """RANGE: the column of the band whose watermark goes on with the rows that leave."""
     pad: Pad = Pad.NULL
     max_buffered_bytes: int | None = None
     place: str = ""
@@ -246,17 +232,15 @@ class Join:
     def inputs(self) -> tuple[Node, ...]:
         return (self.left, self.right)
 
+    def with_inputs(self, left: Node, right: Node) -> Self:
+        return replace(self, left=left, right=right)
+
     @property
     def schema(self) -> pa.Schema:
         """Of SEMI and ANTI the left columns alone."""
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
             return self.left.schema
         return pa.schema([*self.left.schema, *self.right.schema])
-
-    @property
-    def band_type(self) -> pa.DataType:
-        """RANGE: the type of both columns of the band."""
-        return self.left.schema.field(self.band.left).type if self.band is not None else pa.null()
 
 
 @dataclass(frozen=True)
@@ -277,6 +261,9 @@ class Aggregate:
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
+
+    def with_inputs(self, below: Node) -> Self:
+        return replace(self, input=below)
 
     @property
     def schema(self) -> pa.Schema:
@@ -301,6 +288,11 @@ class StaticJoin:
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.input, self.static)
+
+    def with_inputs(self, below: Node, static: Node) -> Self:
+        if not isinstance(static, Static):
+            raise InternalError(f"the right side is a Static, not {type(static).__name__}")
+        return replace(self, input=below, static=static)
 
     @property
     def schema(self) -> pa.Schema:
@@ -346,6 +338,9 @@ class LookupTable:
     def inputs(self) -> tuple[Node, ...]:
         return ()
 
+    def with_inputs(self) -> Self:
+        return self
+
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(internal, self.type_of(name)) for internal, name in self.columns])
@@ -382,6 +377,11 @@ class LookupJoin:
     @property
     def inputs(self) -> tuple[Node, ...]:
         return (self.input, self.table)
+
+    def with_inputs(self, below: Node, table: Node) -> Self:
+        if not isinstance(table, LookupTable):
+            raise InternalError(f"the right side is a LookupTable, not {type(table).__name__}")
+        return replace(self, input=below, table=table)
 
     @property
     def schema(self) -> pa.Schema:
@@ -422,9 +422,17 @@ class Output:
     def inputs(self) -> tuple[Node, ...]:
         return (self.input,)
 
+    def with_inputs(self, below: Node) -> Self:
+        return replace(self, input=below)
+
     @property
     def schema(self) -> pa.Schema:
         return pa.schema([pa.field(name, expr.type) for name, expr in self.columns])
 
 
 Node = Scan | Static | Keyed | Map | Window | Join | Aggregate | StaticJoin | LookupJoin | LookupTable
+
+
+def rebuilt(node: Node, rule: Callable[[Node], Node]) -> Node:
+    """``node`` over what ``rule`` makes of its inputs: what most rules do with the nodes that they are not about."""
+    return node.with_inputs(*(rule(below) for below in node.inputs))

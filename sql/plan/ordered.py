@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from joins.dataflow.ports import JoinKind, Watermark
 from joins.operators.one_shot import Alignment
-from sql.plan.state_bounds import length_text
+from sql.plan.time_text import length_text
 
 _MS = pa.timestamp("ms")
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
-
-import pyarrow as pa
+from typing import assert_never
 
 from changelog.schema import Kind
-from joins.dataflow.ports import JoinKind, Watermark
+from joins.dataflow.ports import Watermark
+from sql.plan.joins.method import JoinInput, JoinInputs
 from sql.plan.nodes import (
     Aggregate,
     Join,
@@ -24,10 +24,8 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
-    Strategy,
     Window,
 )
-from sql.plan.state_bounds import RangeState, per_unit
 from sql.syntax.types import Rules
 
 
@@ -45,8 +43,10 @@ def source_of(node: Node) -> Scan | None:
             return node
         case Map() | Window() | StaticJoin():
             return source_of(node.input)
-        case _:
+        case Static() | Keyed() | Join() | Aggregate() | LookupJoin() | LookupTable():
             return None
+        case _:
+            assert_never(node)
 
 
 def changes(node: Node) -> bool:
@@ -61,16 +61,11 @@ def changes(node: Node) -> bool:
         case Map() | Window() | StaticJoin() | LookupJoin():
             return changes(node.input)
         case Join():
-            if node.append or node.closed:
-                return False
-            if node.strategy == Strategy.ASOF_UPDATING:
-                return True
-            if node.strategy not in (Strategy.BIDIRECTIONAL, Strategy.RANGE):
-                return node.strategy != Strategy.LATEST and changes(node.left)
-            pads = node.kind not in (JoinKind.INNER, JoinKind.SEMI)
-            return pads or changes(node.left) or changes(node.right)
+            return node.how.updates(node.kind, changes(node.left), changes(node.right))
         case Aggregate():
             return not node.closed
+        case _:
+            assert_never(node)
 
 
 def watermark_at(node: Node) -> Watermark | None:
@@ -78,51 +73,46 @@ def watermark_at(node: Node) -> Watermark | None:
     has there; None where there is none, or where the column does not travel so far.
     """
     match node:
-        case Scan() if node.watermark is not None:
-            internal = next((name for name, declared in node.columns if declared == node.watermark.column), None)
-            return None if internal is None else replace(node.watermark, column=internal)
+        case Scan():
+            return _declared(node)
         case Map():
             below = watermark_at(node.input)
             named = {expr.plain: name for name, expr in reversed(node.columns) if expr.plain is not None}
             return replace(below, column=named[below.column]) if below is not None and below.column in named else None
         case Keyed() | Window() | StaticJoin():
             return watermark_at(node.input)
-        case Aggregate() if node.closed and node.closing is not None:
-            below = watermark_at(node.input)
-            column, shift = node.closing.column, node.closing.shift
-            if below is None:
-                return None
-            return replace(below, column=column, delay_ms=below.delay_ms - shift, drops_late=False)
-        case Join() if node.clock and clock_shifts(node) is not None:
-            return Watermark(node.clock, 0, max_future_ms=None, drops_late=False)
-        case _:
+        case Aggregate():
+            return _of_groups(node)
+        case Join():
+            return node.how.watermark(inputs_of(node))
+        case Static() | LookupJoin() | LookupTable():
             return None
+        case _:
+            assert_never(node)
 
 
-def clock_shifts(join: Join) -> tuple[int, int] | None:
-    """RANGE: by how much the rows that are yet to leave may be behind the watermarks of both sides, in ``clock``;
-    None where nothing tells.
-    """
-    band = join.band
-    if band is None or join.closed or None in (watermark_at(join.left), watermark_at(join.right)):
+def _declared(scan: Scan) -> Watermark | None:
+    if scan.watermark is None:
         return None
-    bound = band.lower if join.clock == band.left else band.upper
-    if bound is None or band.left_shift is None or band.right_shift is None:
-        return None
-    kind = join.band_type
-    earlier = bound if join.clock == band.left else -bound
-    behind = earlier * per_unit(kind) // 1_000 if pa.types.is_timestamp(kind) else earlier
-    if join.clock == band.left:
-        return band.left_shift, band.right_shift + behind
-    return band.left_shift + behind, band.right_shift
+    internal = next((name for name, declared in scan.columns if declared == scan.watermark.column), None)
+    return None if internal is None else replace(scan.watermark, column=internal)
 
 
-def range_state(join: Join) -> RangeState | None:
-    """What bounds the state of a RANGE join."""
-    if join.band is None:
+def _of_groups(node: Aggregate) -> Watermark | None:
+    below = watermark_at(node.input)
+    if not node.closed or node.closing is None or below is None:
         return None
-    left, right = watermark_at(join.left), watermark_at(join.right)
-    return RangeState(join.band, join.band_type, left, right, changes(join.left), changes(join.right))
+    column, shift = node.closing.column, node.closing.shift
+    return replace(below, column=column, delay_ms=below.delay_ms - shift, drops_late=False)
+
+
+def inputs_of(join: Join) -> JoinInputs:
+    """What the join's method goes by."""
+    return JoinInputs(_input(join.left), _input(join.right))
+
+
+def _input(node: Node) -> JoinInput:
+    return JoinInput(node.schema, changes(node), watermark_at(node))
 
 
 class Engine(StrEnum):
@@ -141,8 +131,10 @@ def runs_on(node: Node) -> Engine | None:
             return Engine.SPARK
         case Map() | Window() | StaticJoin():
             return runs_on(node.input)
-        case _:
+        case Scan() | Static() | LookupTable():
             return None
+        case _:
+            assert_never(node)
 
 
 def rules_of(node: Node) -> Rules:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from joins.aggregates.aggregation import Fold
-from joins.dataflow.ports import JoinKind, Pad
+from joins.dataflow.ports import JoinKind
 from sql.expressions.evaluate import columns_of, quoted
 from sql.expressions.predicates import substituted
+from sql.plan.joins.method import Key, KeyedSides
 from sql.plan.nodes import (
     HIDDEN,
     Aggregate,
@@ -20,20 +22,13 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
-    Strategy,
     Window,
 )
 from sql.plan.upserts import UPSERTS
 
-Key = tuple[str, ...]
-
 
 def unique_keys(node: Node) -> list[Key]:
-    """Sets of columns no two rows of the running table share, the shortest first; none is known for a multiset.
-
-    Of a join: the keys of both sides together; those of one side alone where each of its rows meets at most one row of
-    the other, because the other's key is part of the join key.
-    """
+    """Sets of columns no two rows of the running table share, the shortest first; none is known for a multiset."""
     match node:
         case Scan():
             known = node.stream.primary_key if node.stream.kind in UPSERTS or node.trusted else ()
@@ -50,11 +45,14 @@ def unique_keys(node: Node) -> list[Key]:
         case Aggregate():
             return [node.by]
         case Join():
-            return _of_join(node)
+            left, right = unique_keys(node.left), unique_keys(node.right)
+            return node.how.unique_keys(KeyedSides(node.kind, node.pad, node.keys, left, right))
         case LookupJoin():
             return _of_lookup(node)
         case StaticJoin() | Static() | LookupTable():
             return []
+        case _:
+            assert_never(node)
 
 
 def _of_lookup(join: LookupJoin) -> list[Key]:
@@ -72,27 +70,6 @@ def _of_lookup(join: LookupJoin) -> list[Key]:
 def _renamed(node: Map) -> Mapping[str, str]:
     """Input column -> the output column that is it."""
     return {expr.plain: name for name, expr in reversed(node.columns) if expr.plain is not None}
-
-
-def _of_join(join: Join) -> list[Key]:
-    if join.strategy in (Strategy.ASOF_UPDATING, Strategy.TEMPORAL) or join.kind in (JoinKind.SEMI, JoinKind.ANTI):
-        # A left row leaves once: alone, or with one right row.
-        return unique_keys(join.left)
-    # With defaults for NULLs a padded row of one side may look like one of the other.
-    symmetric = join.strategy in (Strategy.BIDIRECTIONAL, Strategy.RANGE)
-    if not symmetric or (join.kind == JoinKind.FULL and join.pad == Pad.DEFAULT):
-        return []
-    left, right = unique_keys(join.left), unique_keys(join.right)
-    # NULL keys that equal one another are no exception: a primary key column is never NULL.
-    one_right = any(set(key) <= {name for _, name in join.keys} for key in right)
-    one_left = any(set(key) <= {name for name, _ in join.keys} for key in left)
-    found: list[Key] = []
-    if one_right and join.kind in (JoinKind.INNER, JoinKind.LEFT):
-        found += left
-    if one_left and join.kind in (JoinKind.INNER, JoinKind.RIGHT):
-        found += right
-    found += [tuple(dict.fromkeys(first + second)) for first in left for second in right]
-    return sorted(dict.fromkeys(found), key=len)
 
 
 def padded(node: Node) -> set[str]:
@@ -118,8 +95,10 @@ def padded(node: Node) -> set[str]:
             if node.kind in (JoinKind.LEFT, JoinKind.FULL):
                 found |= set(node.right.schema.names)
             return found
-        case _:
+        case Scan() | Static() | Keyed() | LookupTable():
             return set()
+        case _:
+            assert_never(node)
 
 
 def _never_null(node: Node) -> set[str]:
@@ -141,8 +120,10 @@ def _never_null(node: Node) -> set[str]:
             return (_never_null(node.input) & set(node.by)) | counts
         case Join():
             return (_never_null(node.left) | _never_null(node.right)) - padded(node)
-        case _:
+        case Static() | LookupTable():
             return set()
+        case _:
+            assert_never(node)
 
 
 def equals(node: Node) -> dict[str, set[str]]:
@@ -175,8 +156,10 @@ def equals(node: Node) -> dict[str, set[str]]:
         case LookupJoin():
             # Not the reverse: the database may hold equal what differs here, in letter case.
             return equals(node.input) | {right: {left} for left, right in _asked(node)}
-        case _:
+        case Scan() | Static() | Keyed() | LookupTable():
             return {}
+        case _:
+            assert_never(node)
 
 
 def _asked(join: LookupJoin) -> list[Key]:
@@ -201,8 +184,10 @@ def bucket_key(node: Node) -> tuple[str, ...] | None:
             return partition_key(node.input)
         case Join():
             return tuple(_cut(node.kind, left, right) for left, right in node.keys)
-        case _:
+        case Scan() | Static() | LookupTable():
             return None
+        case _:
+            assert_never(node)
 
 
 def partition_key(node: Node) -> tuple[str, ...] | None:
@@ -211,7 +196,9 @@ def partition_key(node: Node) -> tuple[str, ...] | None:
     Those of ``bucket_key``; of a scan its primary key, which is the key of its records.
     """
     match node:
-        case Scan() if node.stream.primary_key:
+        case Scan():
+            if not node.stream.primary_key:
+                return None
             travels = {declared for _, declared in node.columns}
             key = node.stream.primary_key
             return tuple(quoted(node.internal(name)) if name in travels else "" for name in key)
@@ -220,8 +207,10 @@ def partition_key(node: Node) -> tuple[str, ...] | None:
             return tuple(_above(node, sql) if sql else "" for sql in below) if below is not None else None
         case Window() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
-        case _:
+        case Keyed() | Join() | Aggregate() | Static() | LookupTable():
             return bucket_key(node)
+        case _:
+            assert_never(node)
 
 
 def _above(node: Map, sql: str) -> str:

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 from changelog.schema import Kind, StreamSchema
-from sql.plan.nodes import Map, Node, Scan
+from sql.plan.nodes import (
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+)
 
 
 def fused_key(node: Node) -> tuple[str, ...] | None:
@@ -25,16 +38,23 @@ def fused_version(node: Node) -> str:
 def _fused(node: Node) -> tuple[Mapping[str, str], Scan] | None:
     """The scan of upserts below, and the names under which its primary key and version leave ``node``."""
     match node:
-        case Scan() if node.stream.kind in UPSERTS:
-            return {name: node.internal(name) for name in ruling(node.stream)}, node
-        case Map() if node.where is None:
-            below = _fused(node.input)
-            renamed = {expr.plain: name for name, expr in reversed(node.columns) if expr.plain is not None}
-            if below is None or not set(below[0].values()) <= set(renamed):
-                return None
-            return {name: renamed[internal] for name, internal in below[0].items()}, below[1]
-        case _:
+        case Scan():
+            known = node.stream.kind in UPSERTS
+            return ({name: node.internal(name) for name in ruling(node.stream)}, node) if known else None
+        case Map():
+            return _through(node)
+        case Static() | Keyed() | Window() | Join() | Aggregate() | StaticJoin() | LookupJoin() | LookupTable():
             return None
+        case _:
+            assert_never(node)
+
+
+def _through(node: Map) -> tuple[Mapping[str, str], Scan] | None:
+    below = _fused(node.input)
+    renamed = {expr.plain: name for name, expr in reversed(node.columns) if expr.plain is not None}
+    if node.where is not None or below is None or not set(below[0].values()) <= set(renamed):
+        return None
+    return {name: renamed[internal] for name, internal in below[0].items()}, below[1]
 
 
 def ruling(stream: StreamSchema) -> tuple[str, ...]:

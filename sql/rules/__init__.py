@@ -1,5 +1,6 @@
 """Rewrites of the logical plan, plan to plan; reading ``rules`` in order is reading the design.
 
+strategy       a join becomes bidirectional, enrichment, asof, .., as its sides are
 push_down      conditions move towards the scans, as far as the kinds of join above them allow
 join_keys      equalities of a join condition become its keys, the rest its residual condition
 bands          inequalities of a time of each side make it a join of rows that are near in time
@@ -18,10 +19,17 @@ from sql.rules.bands import bands
 from sql.rules.join_keys import join_keys
 from sql.rules.keyed_inputs import keyed_inputs
 from sql.rules.push_down import push_down
+from sql.rules.strategy import strategy
 
 
 def rules(settings: QuerySettings, once: bool) -> tuple[Callable[[Node], Node], ...]:
-    return (push_down, join_keys, partial(bands, settings=settings, once=once), keyed_inputs)
+    return (
+        partial(strategy, settings=settings),
+        push_down,
+        join_keys,
+        partial(bands, settings=settings, once=once),
+        keyed_inputs,
+    )
 
 
 def rewritten(node: Node, settings: QuerySettings, once: bool = False) -> Node:

@@ -20,25 +20,42 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import count
 from math import ceil
+from typing import assert_never
 
 import pyarrow as pa
 
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind, Watermark
-from joins.operators.range import Band
 from sql.expressions.evaluate import common_type, family, quoted, types_of
 from sql.expressions.nearness import Nearness, nearnesses, rest
 from sql.expressions.predicates import conjunction, split
+from sql.plan.closing import closing
+from sql.plan.conditions.join_side import JoinSide
+from sql.plan.conditions.window_keys import window_keys, window_of
 from sql.plan.event_times import EventTimeOrigin, origin_of, passage_of, with_watermark
-from sql.plan.nodes import HIDDEN, ONE_SHOT, Aggregate, Expr, Join, LookupJoin, Map, Node, StaticJoin, Strategy, Window
-from sql.plan.properties import changes, range_state, rules_of, walk
-from sql.plan.state_bounds import length_text, per_unit
+from sql.plan.joins import Bidirectional, Enrichment, Range
+from sql.plan.joins.range import Band, RangeState
+from sql.plan.nodes import (
+    HIDDEN,
+    Aggregate,
+    Expr,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+    rebuilt,
+)
+from sql.plan.properties import changes, inputs_of, rules_of, walk
+from sql.plan.time_text import length_text, per_unit
 from sql.query_settings import QuerySettings
-from sql.rules.closing import closing
-from sql.rules.sides import JoinSide
 from sql.rules.strategy import answered_anew
-from sql.rules.window_keys import window_keys, window_of
 from sql.syntax.types import INSTANT, LOCAL, Rules
 from sql.watermarks import as_set
 
@@ -65,32 +82,32 @@ class _Rule:
 
     def of(self, node: Node) -> Node:
         match node:
-            case Map() | Window() | StaticJoin() | LookupJoin():
-                return replace(node, input=self.of(node.input))
             case Aggregate():
                 return closing(replace(node, input=self.of(node.input)), self.settings, self.once)
             case Join():
                 # What answers a left row once may change afterwards.
-                right = replace(self, once=self.once and node.strategy not in ONE_SHOT)
+                right = replace(self, once=self.once and not node.how.answers_once)
                 return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
+            case Map() | Window() | StaticJoin() | LookupJoin() | Scan() | Static() | Keyed() | LookupTable():
+                return rebuilt(node, self.of)
             case _:
-                return node
+                assert_never(node)
 
     def _join(self, join: Join) -> Join:
         found = self._near(join) if _symmetric(join) else None
         if found is None:
-            if join.kind in _LEFT_ONLY and join.strategy == Strategy.BIDIRECTIONAL:
+            if join.kind in _LEFT_ONLY and isinstance(join.how, Bidirectional):
                 raise answered_anew(join.kind, join.place)
             return join
         _refuse_empty(found)
         self._refuse_wide(found)
         self._refuse_delay(found)
-        return self._once(self._unlimited(found))
+        return self._once(self._unlimited(found)).join
 
-    def _near(self, join: Join) -> Join | None:
+    def _near(self, join: Join) -> _RangeJoin | None:
         return self._windowed(join) or self._ranged(join)
 
-    def _windowed(self, join: Join) -> Join | None:
+    def _windowed(self, join: Join) -> _RangeJoin | None:
         """A join of windows that the watermark closes: their equality is the band, and a key only if there is no
         other.
         """
@@ -106,16 +123,16 @@ class _Rule:
         keys = others or windows[:1]
         safe = dict(zip(join.keys, join.null_safe or (False,) * len(join.keys), strict=True))
         null_safe = tuple(safe[key] for key in keys)
-        return replace(timed, keys=keys, null_safe=null_safe if any(null_safe) else ())
+        return timed.with_join(replace(timed.join, keys=keys, null_safe=null_safe if any(null_safe) else ()))
 
-    def _ranged(self, join: Join) -> Join | None:
+    def _ranged(self, join: Join) -> _RangeJoin | None:
         """The join with the best of its bands: one that bounds more of the state, then one with two bounds."""
         terms = split(join.residual) if join.residual is not None else []
         found = [self._banded(join, near, terms) for near in nearnesses(terms, join.left.schema, join.right.schema)]
         useful = [one for one in found if one is not None and _rank(one) > (0, False, 0)]
         return max(useful, key=_rank, default=None)
 
-    def _banded(self, join: Join, near: Nearness, terms: list[str]) -> Join | None:
+    def _banded(self, join: Join, near: Nearness, terms: list[str]) -> _RangeJoin | None:
         (left_type,) = types_of(join.left.schema, [near.left])
         (right_type,) = types_of(join.right.schema, [near.right])
         wanted = _band_type(left_type, right_type, join.place)
@@ -127,25 +144,26 @@ class _Rule:
         left = sides[0].column(Expr(near.left, left_type), wanted, self.numbers)
         right = sides[1].column(Expr(near.right, right_type), wanted, self.numbers)
         timed = self._timed(join, Band(left, right, lower, upper), near.left, near.right, width)
-        return replace(
-            timed,
-            left=replace(sides[0], node=timed.left).with_hidden(),
-            right=replace(sides[1], node=timed.right).with_hidden(),
+        made = replace(
+            timed.join,
+            left=replace(sides[0], node=timed.join.left).with_hidden(),
+            right=replace(sides[1], node=timed.join.right).with_hidden(),
             residual=conjunction(rest(terms, near)),
         )
+        return timed.with_join(made)
 
-    def _timed(self, join: Join, band: Band, left: str, right: str, width: int | None) -> Join:
+    def _timed(self, join: Join, band: Band, left: str, right: str, width: int | None) -> _RangeJoin:
         """``join`` with the band over the expressions ``left`` and ``right``, and the watermarks that follow them.
 
         Rows that can be taken back are kept, and what they have met: so no watermark bounds their join.
         """
         if changes(join.left) or changes(join.right):
             shifted = replace(band, left_shift=None, right_shift=None)
-            return replace(join, strategy=Strategy.RANGE, band=shifted)
+            return _RangeJoin.of(join, Range(shifted))
         first, left_shift = self._clocked(join.left, left, width)
         second, right_shift = self._clocked(join.right, right, width)
         shifted = replace(band, left_shift=left_shift, right_shift=right_shift)
-        return replace(join, strategy=Strategy.RANGE, band=shifted, left=first, right=second)
+        return _RangeJoin.of(replace(join, left=first, right=second), Range(shifted))
 
     def _clocked(self, node: Node, sql: str, width: int | None) -> tuple[Node, int | None]:
         """``node`` with the watermark that the expression follows, and by how much it may be behind that."""
@@ -178,53 +196,78 @@ class _Rule:
         delay = self.settings["watermark_delay"]
         return delay is None or not whole or str(delay).isdecimal()
 
-    def _refuse_delay(self, join: Join) -> None:
+    def _refuse_delay(self, found: _RangeJoin) -> None:
         """A delay that does not fit the band that was found: its streams would have no watermark."""
-        whole = bool(pa.types.is_integer(join.band_type))
+        join, whole = found.join, bool(pa.types.is_integer(found.time_type))
         appends = not changes(join.left) and not changes(join.right)
         if rules_of(join) == Rules.TIMEPLUS and appends and not self._fits(whole):
             self.settings.distance("watermark_delay", whole)
 
-    def _refuse_wide(self, join: Join) -> None:
-        widest, band = self.settings.number("max_join_range"), join.band
-        if widest is None or band is None or not pa.types.is_timestamp(join.band_type):
+    def _refuse_wide(self, found: _RangeJoin) -> None:
+        widest, band, kind = self.settings.number("max_join_range"), found.how.band, found.time_type
+        if widest is None or not pa.types.is_timestamp(kind):
             return
         width = None if band.lower is None or band.upper is None else band.upper - band.lower
-        if width is None or width * per_unit(join.band_type) > widest * 1_000_000:
-            wide = "has one bound" if width is None else f"is {length_text(width, join.band_type)} wide"
+        if width is None or width * per_unit(kind) > widest * 1_000_000:
+            wide = "has one bound" if width is None else f"is {length_text(width, kind)} wide"
             raise SqlError(
                 f"the range of {band.left} and {band.right} {wide}, and max_join_range is {widest} s",
-                where=join.place,
+                where=found.join.place,
                 fix="give a narrower range, or SETTINGS max_join_range = .., in seconds",
             )
 
-    def _unlimited(self, join: Join) -> Join:
+    def _unlimited(self, found: _RangeJoin) -> _RangeJoin:
         """What the watermarks bound needs no limit that nobody asked for."""
-        state = range_state(join)
-        bounded = state is not None and not state.left_open() and not state.right_open()
+        bounded = not found.state.left_open() and not found.state.right_open()
         if bounded and self.settings.number("join_max_buffered_bytes") is None:
-            return replace(join, max_buffered_bytes=None)
-        return join
+            return found.with_join(replace(found.join, max_buffered_bytes=None))
+        return found
 
-    def _once(self, join: Join) -> Join:
+    def _once(self, found: _RangeJoin) -> _RangeJoin:
         """``output = 'append'``: padded rows leave once."""
-        if not self.once or join.kind in (JoinKind.INNER, JoinKind.SEMI):
-            return join
-        return padded_once(join, "SETTINGS output" if self.settings["output"] == "append" else "EMIT")
+        if not self.once or found.join.kind in (JoinKind.INNER, JoinKind.SEMI):
+            return found
+        place = "SETTINGS output" if self.settings["output"] == "append" else "EMIT"
+        return _RangeJoin.of(found.join, padded_once(found.join, found.how, place))
+
+
+@dataclass(frozen=True)
+class _RangeJoin:
+    """A join with its method, which is ``how``."""
+
+    join: Join
+    how: Range
+
+    @staticmethod
+    def of(join: Join, how: Range) -> _RangeJoin:
+        return _RangeJoin(replace(join, how=how), how)
+
+    def with_join(self, join: Join) -> _RangeJoin:
+        return replace(self, join=join)
+
+    @property
+    def state(self) -> RangeState:
+        return self.how.bound(inputs_of(self.join))
+
+    @property
+    def time_type(self) -> pa.DataType:
+        """The type of both columns of the band."""
+        return self.join.left.schema.field(self.how.band.left).type
 
 
 def _symmetric(join: Join) -> bool:
     """SEMI and ANTI joins of append streams are one-shot only where no range of time says what is to come yet."""
     appends = not changes(join.left) and not changes(join.right)
-    one_shot = join.strategy == Strategy.ENRICHMENT and join.kind in _LEFT_ONLY and join.alignment is None
-    return join.strategy == Strategy.BIDIRECTIONAL or (one_shot and appends)
+    how = join.how
+    one_shot = isinstance(how, Enrichment) and join.kind in _LEFT_ONLY and how.alignment is None
+    return isinstance(how, Bidirectional) or (one_shot and appends)
 
 
-def padded_once(join: Join, place: str) -> Join:
-    """The join whose padded rows leave when nothing can match them any more. Raises Unsupported where this never is."""
-    state = range_state(join)
-    if state is None:
-        return join
+def padded_once(join: Join, how: Range, place: str) -> Range:
+    """The method of the join whose padded rows leave when nothing can match them any more. Raises Unsupported where
+    this never is.
+    """
+    state = how.bound(inputs_of(join))
     reasons = [state.left_open()] if join.kind != JoinKind.RIGHT else []
     reasons += [state.right_open()] if join.kind in (JoinKind.RIGHT, JoinKind.FULL) else []
     for reason in reasons:
@@ -236,14 +279,12 @@ def padded_once(join: Join, place: str) -> Join:
                 fix="give both bounds, and watermarks: WATERMARK FOR .. in the table, or SETTINGS watermark_delay for "
                 "streams; or SETTINGS output = 'changelog'",
             )
-    return replace(join, append=True)
+    return replace(how, append=True)
 
 
-def _rank(join: Join) -> tuple[int, bool, int]:
+def _rank(found: _RangeJoin) -> tuple[int, bool, int]:
     """How many sides are cleared, whether there are two bounds, how many columns follow a watermark."""
-    state, band = range_state(join), join.band
-    if state is None or band is None:
-        return 0, False, 0
+    state, band = found.state, found.how.band
     cleared = [state.left_open(), state.right_open()].count("")
     followed = [band.left_shift, band.right_shift]
     return cleared, band.lower is not None and band.upper is not None, 2 - followed.count(None)
@@ -266,13 +307,13 @@ def _in_watermarks(width: int, kind: pa.DataType) -> int:
     return ceil(Fraction(width * per_unit(kind), 1_000)) if pa.types.is_timestamp(kind) else width
 
 
-def _refuse_empty(join: Join) -> None:
+def _refuse_empty(found: _RangeJoin) -> None:
     """Under Timeplus rules; an interval join of tables may match nothing."""
-    band = join.band
-    if band is None or band.lower is None or band.upper is None or band.lower <= band.upper:
+    join, band = found.join, found.how.band
+    if band.lower is None or band.upper is None or band.lower <= band.upper:
         return
     if rules_of(join.left) == rules_of(join.right) == Rules.TIMEPLUS:
-        lower, upper = (length_text(bound, join.band_type) for bound in (band.lower, band.upper))
+        lower, upper = (length_text(bound, found.time_type) for bound in (band.lower, band.upper))
         raise SqlError(
             f"nothing is in the range: {band.left} - {band.right} is to be {lower} at least and {upper} at most",
             where=join.place,

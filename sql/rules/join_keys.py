@@ -10,28 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
+from typing import assert_never
 
-from changelog.errors import Unsupported
+from changelog.errors import InternalError, Unsupported
+from sql.expressions.comparison import Comparison, comparison
 from sql.expressions.evaluate import common_type, quoted, readable, types_of
 from sql.expressions.predicates import conjunction
-from sql.plan.nodes import (
-    HIDDEN,
-    ORDERED,
-    Aggregate,
-    Expr,
-    Join,
-    LookupJoin,
-    Map,
-    Node,
-    Scan,
-    StaticJoin,
-    Strategy,
-    Window,
+from sql.plan.conditions.asof_inequality import with_nearest, with_nearest_once
+from sql.plan.conditions.join_side import JoinSide
+from sql.plan.conditions.lookup_keys import lookup_keys
+from sql.plan.joins import (
+    Asof,
+    AsofOnce,
+    AsWritten,
+    Bidirectional,
+    Enrichment,
+    Latest,
+    Range,
+    Temporal,
 )
-from sql.rules.asof import with_inequality
-from sql.rules.lookup_keys import lookup_keys
-from sql.rules.push_down import identity
-from sql.rules.sides import Comparison, JoinSide, comparison
+from sql.plan.maps import identity
+from sql.plan.nodes import HIDDEN, Expr, Join, LookupJoin, Map, Node, Scan, StaticJoin, rebuilt
 
 
 def join_keys(node: Node) -> Node:
@@ -39,26 +38,22 @@ def join_keys(node: Node) -> Node:
 
 
 def _keys(node: Node, numbers: Iterator[int]) -> Node:
-    match node:
-        case Map():
-            return _with_keys_below(node, _keys(node.input, numbers))
-        case Window() | Aggregate():
-            return replace(node, input=_keys(node.input, numbers))
-        case Join():
-            inputs = replace(node, left=_keys(node.left, numbers), right=_keys(node.right, numbers))
-            return _of_join(inputs, numbers)
-        case StaticJoin():
-            return _of_static(replace(node, input=_keys(node.input, numbers)), numbers)
-        case LookupJoin():
-            return lookup_keys(replace(node, input=_keys(node.input, numbers)), numbers)
-        case _:
-            return node
+    made = rebuilt(node, lambda below: _keys(below, numbers))
+    if isinstance(made, Map):
+        return _with_keys_below(made)
+    if isinstance(made, Join):
+        return _of_join(made, numbers)
+    if isinstance(made, StaticJoin):
+        return _of_static(made, numbers)
+    if isinstance(made, LookupJoin):
+        return lookup_keys(made, numbers)
+    return made
 
 
-def _with_keys_below(node: Map, below: Node) -> Map:
-    """``node`` over its new input, whose hidden columns pass through: the output may need them for its key."""
-    hidden = [(name, expr) for name, expr in identity(below) if name.startswith(HIDDEN)]
-    return replace(node, input=below, columns=(*node.columns, *hidden))
+def _with_keys_below(node: Map) -> Map:
+    """``node`` with the hidden columns of its input, which pass through: the output may need them for its key."""
+    hidden = [(name, expr) for name, expr in identity(node.input) if name.startswith(HIDDEN)]
+    return replace(node, columns=(*node.columns, *hidden))
 
 
 def _paired(left: JoinSide, right: JoinSide, found: Comparison, numbers: Iterator[int], place: str) -> tuple[str, str]:
@@ -98,37 +93,45 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
     if not keys:
         raise _no_equality(join)
     keyed = replace(join, on=(), keys=tuple(keys), null_safe=tuple(safe) if any(safe) else ())
-    made = _ordered(keyed, left, right, rest, numbers)
+    made = _beside_keys(keyed, left, right, rest, numbers)
     return replace(made, left=left.with_hidden(), right=right.with_hidden())
 
 
-def _ordered(join: Join, left: JoinSide, right: JoinSide, rest: list[str], numbers: Iterator[int]) -> Join:
-    """What the join takes beside its keys: by strategy a residual condition, an inequality, times."""
-    if join.null_safe and join.strategy in (Strategy.ASOF, Strategy.LATEST):
+def _beside_keys(join: Join, left: JoinSide, right: JoinSide, rest: list[str], numbers: Iterator[int]) -> Join:
+    """What the join takes beside its keys: by its kind a residual condition, an inequality, times."""
+    how = join.how
+    if join.null_safe and not how.null_safe:
         raise Unsupported(
             "IS NOT DISTINCT FROM is not supported in a join that answers each row once with one other",
             where=join.place,
             fix="write =, or compare values that are not NULL: coalesce(l.key, '') = coalesce(r.key, '')",
         )
-    match join.strategy:
-        case Strategy.ASOF | Strategy.ASOF_UPDATING:
-            return with_inequality(join, left, right, rest, numbers)
-        case Strategy.LATEST if rest:
-            raise _no_condition(join, rest[0])
-        case Strategy.TEMPORAL if join.version is not None:
-            times = Comparison(join.version.left, join.version.right, ">=")
+    match how:
+        case AsofOnce():
+            return with_nearest_once(join, how, left, right, rest, numbers)
+        case Asof():
+            return with_nearest(join, how, left, right, rest, numbers)
+        case Latest():
+            if rest:
+                raise _no_condition(join, rest[0])
+            return replace(join, residual=None)
+        case Temporal():
+            times = Comparison(how.left, how.right, ">=")
             first, second = _paired(left, right, times, numbers, join.place)
-            version = replace(join.version, left=first, right=second)
-            return replace(join, version=version, residual=conjunction(rest))
-        case _:
+            return replace(join, how=replace(how, left=first, right=second), residual=conjunction(rest))
+        case Bidirectional() | Range() | Enrichment():
             return replace(join, residual=conjunction(rest))
+        case AsWritten():
+            raise InternalError("a join has its keys when its kind is chosen")
+        case _:
+            assert_never(how)
 
 
 def _version_key(join: Join) -> set[str]:
     """TEMPORAL: the columns that are the keys, as SQL. Further equalities are tested on the version that they find:
     a version ends when the next one of its primary key begins, whatever its other columns.
     """
-    if join.strategy != Strategy.TEMPORAL or not isinstance(join.right, Scan):
+    if not isinstance(join.how, Temporal) or not isinstance(join.right, Scan):
         return set()
     return {quoted(join.right.internal(name)) for name in join.right.stream.primary_key}
 
@@ -153,11 +156,9 @@ def _no_condition(join: Join, term: str) -> Unsupported:
 
 
 def _no_equality(join: Join) -> Unsupported:
-    if join.strategy in ORDERED:
-        word = "a temporal" if join.strategy == Strategy.TEMPORAL else "a LATEST"
-        what = "an ASOF" if join.asof is not None else word
+    if join.how.takes_one:
         return Unsupported(
-            f"{what} join needs at least one equality of a left and a right column",
+            f"{join.how.called} join needs at least one equality of a left and a right column",
             where=join.place,
             fix="add it: ON l.key = r.key AND ..",
         )

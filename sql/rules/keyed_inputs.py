@@ -7,8 +7,22 @@ they do. A lookup join reads partition by partition, and the records of a primar
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
-from sql.plan.nodes import Aggregate, Join, Keyed, LookupJoin, Map, Node, Scan, StaticJoin, Strategy, Window
+from sql.plan.nodes import (
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+    rebuilt,
+)
 from sql.plan.upserts import UPSERTS, fused_key, fused_version
 
 
@@ -16,8 +30,10 @@ def keyed_inputs(node: Node) -> Node:
     match node:
         case Scan():
             return Keyed(node) if node.stream.kind in UPSERTS else node
-        case Map() | Window() | StaticJoin():
-            return replace(node, input=keyed_inputs(node.input))
+        case Map() | Window() | StaticJoin() | Static() | LookupTable():
+            return rebuilt(node, keyed_inputs)
+        case Keyed():
+            return node
         case Aggregate():
             # Without keys all rows go into one bucket: the changes are made before, in many.
             return replace(node, input=_side(node.input, node.by) if node.by else keyed_inputs(node.input))
@@ -29,11 +45,11 @@ def keyed_inputs(node: Node) -> Node:
         case Join():
             left = _side(node.left, tuple(left for left, _ in node.keys))
             right = _side(node.right, tuple(right for _, right in node.keys))
-            if node.strategy == Strategy.LATEST:
+            if node.how.goes_by_arrival:
                 left, right = _by_arrival(left), _by_arrival(right)
             return replace(node, left=left, right=right)
         case _:
-            return node
+            assert_never(node)
 
 
 def _side(node: Node, keys: tuple[str, ...]) -> Node:
@@ -42,11 +58,13 @@ def _side(node: Node, keys: tuple[str, ...]) -> Node:
 
 
 def _by_arrival(node: Node) -> Node:
-    """The changes of ``node`` tell when their records came: what LATEST goes by."""
+    """The changes of ``node`` tell when their records came."""
     match node:
         case Keyed():
             return replace(node, by_arrival=True)
         case Map() | Window() | StaticJoin():
             return replace(node, input=_by_arrival(node.input))
-        case _:
+        case Scan() | Static() | Join() | Aggregate() | LookupJoin() | LookupTable():
             return node
+        case _:
+            assert_never(node)

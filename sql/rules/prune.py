@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -60,6 +61,8 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return replace(node, input=_prune(node.input, wanted), table=table, padding=padding)
         case Static() | LookupTable():
             return node
+        case _:
+            assert_never(node)
 
 
 def _scan(scan: Scan, needed: set[str]) -> Scan:
@@ -94,14 +97,7 @@ def _aggregate(node: Aggregate, needed: set[str]) -> Aggregate:
 def _join(join: Join, needed: set[str]) -> Join:
     wanted = needed | {name for pair in join.keys for name in pair} | _read([join.residual])
     wanted |= {watermark.column for watermark in map(watermark_at, join.inputs) if watermark is not None}
-    if join.band is not None:
-        wanted |= {join.band.left, join.band.right}
-    if join.asof is not None:
-        wanted |= {join.asof.left, join.asof.right, *join.asof.ties}
-    if join.version is not None:
-        wanted |= {join.version.left, join.version.right, join.version.deleted}
-    if join.alignment is not None:
-        wanted |= {join.alignment.left_time}
+    wanted |= join.how.columns_read
     return replace(join, left=_prune(join.left, wanted), right=_prune(join.right, wanted))
 
 

@@ -15,16 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import assert_never
 
-from changelog.errors import InternalError
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind
-from sql.expressions.evaluate import columns_of, quoted
+from sql.expressions.evaluate import columns_of
 from sql.expressions.predicates import conjunction, split, substituted
+from sql.plan.maps import filtered, identity
 from sql.plan.nodes import (
-    ORDERED,
     Aggregate,
-    Expr,
     Join,
     Keyed,
     LookupJoin,
@@ -66,7 +65,8 @@ def _push(node: Node, terms: list[str]) -> Node:
             return _once(node, terms)
         case Keyed() | Static() | LookupTable():
             return filtered(node, terms)
-    raise InternalError(f"no rule for {type(node).__name__}")
+        case _:
+            assert_never(node)
 
 
 def _scan(scan: Scan, terms: list[str]) -> Node:
@@ -76,24 +76,13 @@ def _scan(scan: Scan, terms: list[str]) -> Node:
     return replace(scan, where=conjunction(known + terms))
 
 
-def filtered(node: Node, terms: list[str]) -> Node:
-    """A Map above ``node`` that keeps the rows for which all ``terms`` hold."""
-    if not terms:
-        return node
-    return Map(node, identity(node), conjunction(terms))
-
-
-def identity(node: Node) -> tuple[tuple[str, Expr], ...]:
-    return tuple((field.name, Expr(quoted(field.name), field.type)) for field in node.schema)
-
-
 def _is_identity(node: Map) -> bool:
     return node.columns == identity(node.input)
 
 
 def _join(join: Join, terms: list[str]) -> Node:
     left, right = set(join.left.schema.names), set(join.right.schema.names)
-    one_of_many = join.strategy in ORDERED
+    one_of_many = join.how.takes_one
     inner = join.kind == JoinKind.INNER and not one_of_many
     unpadded_left = join.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
     where_left = _over(terms, left) if unpadded_left else []

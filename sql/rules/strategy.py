@@ -12,48 +12,109 @@ is updating only in that padded rows come and go. RisingWave rules: bidirectiona
 SEMI, ANTI and LATEST are one-shot: they answer the rows of an append stream under Timeplus rules; other SEMI and ANTI
 joins must turn out to be of rows near in time (the rule ``bands``). So does ASOF where
 both sides have these rules and the left one is append-only; else it updates, and keeps both sides.
+
+It is the first rule: how far conditions move, and over which columns, follows from the kind of join and from which side
+is the left one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import assert_never
 
-from changelog.errors import Unsupported
+from changelog.errors import SqlError, Unsupported
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind
-from sql.plan.nodes import Join, Map, Node, Scan, Strategy, Window
-from sql.plan.ordered import Method
+from sql.plan.conditions.lag import aligned
+from sql.plan.conditions.versions import temporal_sides, versions
+from sql.plan.joins import (
+    Asof,
+    AsofOnce,
+    AsWritten,
+    Bidirectional,
+    Enrichment,
+    JoinMethod,
+    Latest,
+    Range,
+    Temporal,
+)
+from sql.plan.joins.as_written import LAG_BEHIND, Choice, Lag
+from sql.plan.maps import identity
+from sql.plan.nodes import Join, Map, Node, Scan, Window, rebuilt
 from sql.plan.properties import changes, rules_of, walk
+from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
 from sql.syntax.types import Rules
 
 
-@dataclass(frozen=True)
-class Choice:
-    """``turned``: the sides change places, LEFT for RIGHT."""
+def strategy(node: Node, settings: QuerySettings) -> Node:
+    """``node`` with the method of each join chosen, from what its sides are.
 
-    strategy: Strategy
-    turned: bool = False
+    Raises Unsupported for a pair of sides that makes no join, SqlError for settings that fit none.
+    """
+    made = rebuilt(node, lambda below: strategy(below, settings))
+    if isinstance(node, Map) and isinstance(made, Map):
+        return _passing_on(made, len(node.input.schema) if _passes_all(node) else 0)
+    if isinstance(made, Join) and isinstance(made.how, AsWritten):
+        return _chosen(made, made.how, settings)
+    return made
 
 
-def choose(kind: JoinKind, left: Node, right: Node, method: Method, place: str) -> Choice:
-    """Raises Unsupported for a pair of sides that makes no join; ``place`` says where it is written."""
-    match method:
-        case Method.ASOF:
-            return _asof(kind, left, right, place)
-        case Method.LATEST:
-            return _latest(kind, left, right, place)
-        case Method.TEMPORAL:
-            return _temporal(kind, place)
+def _passes_all(node: Map) -> bool:
+    columns = identity(node.input)
+    return node.columns[: len(columns)] == columns
+
+
+def _passing_on(node: Map, before: int) -> Map:
+    """``node``, whose first columns were all ``before`` of its input, with those that the input has now."""
+    return replace(node, columns=(*identity(node.input), *node.columns[before:])) if before else node
+
+
+def _chosen(join: Join, written: AsWritten, settings: QuerySettings) -> Join:
+    limited = replace(join, max_buffered_bytes=_limit(join, written.choice, settings))
+    match written.choice:
+        case Choice.ALL:
+            made = _of_all(limited)
+        case Choice.ASOF:
+            made = _asof(limited, settings)
+        case Choice.LATEST:
+            made = _latest(limited)
+        case Choice.TEMPORAL:
+            made = _temporal(limited, written.as_of)
+        case _:
+            assert_never(written.choice)
+    return made if written.lag is None else _aligned(made, written.lag, settings)
+
+
+def _limit(join: Join, choice: Choice, settings: QuerySettings) -> int | None:
+    given = settings.number("join_max_buffered_bytes")
+    if given is not None or choice != Choice.ALL:
+        return given
+    unbounded = _timeplus(join) and not changes(join.left) and not changes(join.right)
+    return APPEND_BUFFERED_BYTES if unbounded else None
+
+
+def _timeplus(join: Join) -> bool:
+    return rules_of(join.left) == rules_of(join.right) == Rules.TIMEPLUS
+
+
+def _turned(join: Join) -> Join:
+    """The sides change places, LEFT for RIGHT."""
+    kind = JoinKind.LEFT if join.kind == JoinKind.RIGHT else join.kind
+    return replace(join, kind=kind, left=join.right, right=join.left)
+
+
+def _of_all(join: Join) -> Join:
+    kind, left, right, place = join.kind, join.left, join.right, join.place
+    timeplus = _timeplus(join)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
-        once = rules_of(left) == rules_of(right) == Rules.TIMEPLUS and not changes(left)
-        return Choice(Strategy.ENRICHMENT if once else Strategy.BIDIRECTIONAL)
-    timeplus = rules_of(left) == rules_of(right) == Rules.TIMEPLUS
+        once = timeplus and not changes(left)
+        return replace(join, how=Enrichment() if once else Bidirectional())
     if not timeplus or changes(left) == changes(right) or (_of_appends(left) and _of_appends(right)):
-        return Choice(Strategy.BIDIRECTIONAL)
+        return replace(join, how=Bidirectional())
     turned = changes(left)
     wanted = JoinKind.RIGHT if turned else JoinKind.LEFT
     if kind == wanted or (kind == JoinKind.INNER and not turned):
-        return Choice(Strategy.ENRICHMENT, turned)
+        return replace(_turned(join) if turned else join, how=Enrichment())
     if turned:
         raise Unsupported(
             f"{kind.value.upper()} JOIN of an updating stream with an append stream is not supported: "
@@ -73,57 +134,80 @@ def _of_appends(node: Node) -> bool:
     """Whether ``node`` joins nothing but append streams, symmetrically."""
     return all(
         (isinstance(part, Scan) and part.stream.kind == Kind.APPEND)
-        or (isinstance(part, Join) and part.strategy == Strategy.BIDIRECTIONAL)
+        or (isinstance(part, Join) and isinstance(part.how, Bidirectional))
         or isinstance(part, Map | Window)
         for part in walk(node)
     )
 
 
-def _asof(kind: JoinKind, left: Node, right: Node, place: str) -> Choice:
-    turned = kind == JoinKind.RIGHT
-    if turned:
-        left, right = right, left
-    if kind == JoinKind.FULL:
+def _asof(join: Join, settings: QuerySettings) -> Join:
+    if join.kind == JoinKind.FULL:
         raise Unsupported(
             "FULL ASOF JOIN is not supported: one row is the nearest of many, and the others are no worse for it",
-            where=place,
+            where=join.place,
             fix="ASOF JOIN or LEFT ASOF JOIN",
         )
-    once = rules_of(left) == rules_of(right) == Rules.TIMEPLUS and not changes(left)
-    return Choice(Strategy.ASOF if once else Strategy.ASOF_UPDATING, turned)
+    made = _turned(join) if join.kind == JoinKind.RIGHT else join
+    if not _timeplus(made) or changes(made.left):
+        return replace(made, how=Asof())
+    keep = int(settings["keep_versions"] or 0)
+    if keep < 1:
+        raise SqlError(f"keep_versions cannot be {keep}", where="SETTINGS", fix="give a whole number from 1 on")
+    return replace(made, how=AsofOnce(keep_versions=keep), right=versions(made.right))
 
 
-def _latest(kind: JoinKind, left: Node, right: Node, place: str) -> Choice:
-    turned = kind == JoinKind.RIGHT
-    if turned:
-        left, right = right, left
-    answered = [left, right] if kind == JoinKind.FULL else [left]
+def _latest(join: Join) -> Join:
+    made = _turned(join) if join.kind == JoinKind.RIGHT else join
+    answered = [made.left, made.right] if join.kind == JoinKind.FULL else [made.left]
     if any(rules_of(side) != Rules.TIMEPLUS for side in answered):
         raise Unsupported(
-            f"{_written(kind, 'LATEST')} answers rows once, and those of a TABLE or SOURCE are answered anew "
+            f"{_latest_join(join.kind)} answers rows once, and those of a TABLE or SOURCE are answered anew "
             "whenever the other side changes",
-            where=place,
+            where=join.place,
             fix="declare what is answered with CREATE STREAM, or JOIN a TABLE whose PRIMARY KEY is the join key",
         )
-    if changes(left) and kind != JoinKind.FULL:
+    if changes(made.left) and join.kind != JoinKind.FULL:
         raise Unsupported(
-            f"{_written(kind, 'LATEST')} answers the rows of an append stream, once; those of its left side can be "
+            f"{_latest_join(join.kind)} answers the rows of an append stream, once; those of its left side can be "
             "taken back",
-            where=place,
+            where=join.place,
             fix="JOIN, which answers anew, or put an append stream on the left",
         )
-    return Choice(Strategy.LATEST, turned)
+    return replace(made, how=Latest())
 
 
-def _temporal(kind: JoinKind, place: str) -> Choice:
-    if kind in (JoinKind.INNER, JoinKind.LEFT):
-        return Choice(Strategy.TEMPORAL)
-    raise Unsupported(
-        f"{kind.value.upper()} JOIN with FOR SYSTEM_TIME AS OF is not supported: the right side is asked for its "
-        "versions, not streamed, so its unmatched rows never become known",
-        where=place,
-        fix="JOIN or LEFT JOIN, with the stream whose time is asked for on the left",
-    )
+def _latest_join(kind: JoinKind) -> str:
+    return "LATEST JOIN" if kind == JoinKind.INNER else f"{kind.value.upper()} LATEST JOIN"
+
+
+def _temporal(join: Join, as_of: str) -> Join:
+    if join.kind not in (JoinKind.INNER, JoinKind.LEFT):
+        raise Unsupported(
+            f"{join.kind.value.upper()} JOIN with FOR SYSTEM_TIME AS OF is not supported: the right side is asked for "
+            "its versions, not streamed, so its unmatched rows never become known",
+            where=join.place,
+            fix="JOIN or LEFT JOIN, with the stream whose time is asked for on the left",
+        )
+    sides = temporal_sides(join.left, join.right, as_of, join.place)
+    return replace(join, left=sides.left, right=sides.right, how=sides.how)
+
+
+def _aligned(join: Join, lag: Lag, settings: QuerySettings) -> Join:
+    how: JoinMethod = join.how
+    match how:
+        case Enrichment() | AsofOnce() | Latest():
+            sides = aligned(join.left, join.right, lag, settings)
+            waiting = replace(how, alignment=sides.alignment)
+            return replace(join, left=sides.left, right=sides.right, how=waiting)
+        case Bidirectional() | Range() | Asof() | Temporal() | AsWritten():
+            raise Unsupported(
+                f"{LAG_BEHIND} is for joins that answer a left row once; this one answers anew when the right side "
+                "changes",
+                where=lag.place,
+                fix=f"leave {LAG_BEHIND} out; or ASOF JOIN, LATEST JOIN, or an append stream with a keyed one",
+            )
+        case _:
+            assert_never(how)
 
 
 def answered_anew(kind: JoinKind, place: str) -> Unsupported:
@@ -137,7 +221,3 @@ def answered_anew(kind: JoinKind, place: str) -> Unsupported:
         fix=f"{other}{where}; or add a range of time: AND l.time BETWEEN r.time AND r.time + INTERVAL '1' MINUTE; or "
         "declare both sides with CREATE STREAM, the left one append-only",
     )
-
-
-def _written(kind: JoinKind, method: str) -> str:
-    return f"{method} JOIN" if kind == JoinKind.INNER else f"{kind.value.upper()} {method} JOIN"

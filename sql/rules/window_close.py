@@ -9,18 +9,32 @@ it is final.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from sqlglot import exp
 
 from changelog.errors import UnknownName, Unsupported
 from joins.dataflow.ports import JoinKind
 from sql.expressions.functions import WINDOWS, function_name
-from sql.plan.nodes import Aggregate, Join, LookupJoin, Map, Node, StaticJoin, Strategy
-from sql.plan.properties import range_state
+from sql.plan.closing import refuse_open
+from sql.plan.joins import Range
+from sql.plan.nodes import (
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+)
+from sql.plan.properties import inputs_of
 from sql.query_settings import Value
 from sql.relations import Relations
 from sql.rules.bands import padded_once
-from sql.rules.closing import refuse_open
 from sql.syntax.statements import CreateView
 
 _FIX = (
@@ -39,28 +53,35 @@ def closed(node: Node) -> Node:
     match node:
         case Map() | StaticJoin() | LookupJoin():
             return replace(node, input=closed(node.input))
-        case Join() if node.strategy == Strategy.RANGE and node.band is not None:
-            _refuse_unclosed(node)
-            outer = node.kind not in (JoinKind.INNER, JoinKind.SEMI)
-            return replace(padded_once(node, "EMIT") if outer else node, closed=True)
+        case Join():
+            if isinstance(node.how, Range):
+                return _closed_range(node, node.how)
+            raise _endless()
         case Aggregate():
             refuse_open(node, "EMIT")
             return node
-    raise Unsupported(
+        case Scan() | Static() | Keyed() | Window() | LookupTable():
+            raise _endless()
+        case _:
+            assert_never(node)
+
+
+def _closed_range(join: Join, how: Range) -> Join:
+    if reason := how.bound(inputs_of(join)).never_closed():
+        raise Unsupported(
+            f"the windows of this join never close: {reason}",
+            where="EMIT",
+            fix="declare WATERMARK FOR in both tables, SETTINGS watermark_delay = '5s' for streams; or leave EMIT out",
+        )
+    outer = join.kind not in (JoinKind.INNER, JoinKind.SEMI)
+    return replace(join, how=replace(padded_once(join, how, "EMIT") if outer else how, closed=True))
+
+
+def _endless() -> Unsupported:
+    return Unsupported(
         "EMIT ON WINDOW CLOSE is for joins and groups that the watermark closes, and this query has none",
         where="EMIT",
         fix=_FIX,
-    )
-
-
-def _refuse_unclosed(join: Join) -> None:
-    state = range_state(join)
-    if state is None or (reason := state.never_closed()) == "":
-        return
-    raise Unsupported(
-        f"the windows of this join never close: {reason}",
-        where="EMIT",
-        fix="declare WATERMARK FOR in both tables, SETTINGS watermark_delay = '5s' for streams; or leave EMIT out",
     )
 
 

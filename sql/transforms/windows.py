@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from joins.dataflow.ports import Transform
 from sql.expressions.trailing_columns import with_columns
-from sql.plan.state_bounds import per_unit
+from sql.plan.time_text import per_unit
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from changelog.errors import SqlError, Unsupported
 from joins.dataflow.ports import Watermark
 from joins.operators.range import Band, RangeSpec
 from sql.plan.explain import line
+from sql.plan.joins import Bidirectional, Enrichment, Range
 from sql.plan.nodes import Join, Scan
 from sql.plan.properties import walk
 from tests.sql.world import World
@@ -37,6 +38,12 @@ def the_join(world: World, query: str, **settings: str | int) -> Join:
     made = world.plan(query, **settings).output
     assert made is not None
     return next(node for node in walk(made) if isinstance(node, Join))
+
+
+def the_range(world: World, query: str, **settings: str | int) -> Range:
+    how = the_join(world, query, **settings).how
+    assert isinstance(how, Range)
+    return how
 
 
 def streams(condition: str) -> str:
@@ -96,13 +103,13 @@ def test_ranges_of_streams(world: World, condition: str, band: Band, delay_ms: i
 )
 def test_what_bounds_nothing_is_a_condition_like_any_other(world: World, condition: str) -> None:
     join = the_join(world, streams(condition))
-    assert (join.strategy, join.band) == ("bidirectional", None)
+    assert join.how == Bidirectional()
     assert join.residual is not None
 
 
 def test_further_conditions_are_residual(world: World) -> None:
     join = the_join(world, streams("date_diff_within(10s, l.t, r.t) AND l.n < r.n AND l.seq > r.seq"))
-    assert join.band is not None
+    assert isinstance(join.how, Range)
     assert join.residual == '("l.n" < "r.n") AND ("l.seq" > "r.seq")'
 
 
@@ -111,7 +118,7 @@ def test_settings_of_watermarks(world: World) -> None:
     join = the_join(world, streams("date_diff('second', l.t, r.t) >= 0"), **settings)
     (left, _) = (scan for scan in walk(join) if isinstance(scan, Scan))
     assert left.watermark == Watermark("t", 5_000, 30_000, shared=True, max_future_ms=3_600_000)
-    assert join.band == Band("l.t", "r.t", 0, None)
+    assert join.how == Range(Band("l.t", "r.t", 0, None))
     join = the_join(world, streams("date_diff_within(9s, l.seq, r.seq)"), watermark_delay=7)
     (left, _) = (scan for scan in walk(join) if isinstance(scan, Scan))
     assert left.watermark is not None
@@ -140,18 +147,18 @@ def test_the_rows_of_a_view_come_in_no_order_of_time(world: World) -> None:
     ],
 )
 def test_intervals_of_tables(world: World, condition: str, band: Band) -> None:
-    assert the_join(world, tables(condition)).band == band
+    assert the_range(world, tables(condition)).band == band
 
 
 def test_conditions_of_where_are_of_the_join(world: World) -> None:
     query = "SELECT a.k FROM a, b WHERE a.k = b.k AND a.ts >= b.ts"
-    assert the_join(world, query).band == Band("a.ts", "b.ts", 0, None)
+    assert the_range(world, query).band == Band("a.ts", "b.ts", 0, None)
 
 
 def test_the_band_that_bounds_more_is_taken(world: World) -> None:
     two = "a.tz >= b.tz AND a.tz <= b.tz + INTERVAL '1' MINUTE"
     join = the_join(world, tables(f"{two} AND a.ts >= b.ts"))
-    assert join.band == Band("a.ts", "b.ts", 0, None)
+    assert join.how == Range(Band("a.ts", "b.ts", 0, None))
     assert join.residual is not None
 
 
@@ -160,7 +167,7 @@ def test_a_constant_on_the_way_shifts_the_watermark(world: World) -> None:
         "SELECT x.k FROM (SELECT k, ts + INTERVAL '3 seconds' AS late FROM a) AS x "
         "JOIN b ON x.k = b.k AND x.late BETWEEN b.ts AND b.ts + INTERVAL '1 minute'"
     )
-    assert the_join(world, query).band == Band("x.late", "b.ts", 0, 60 * SECOND, left_shift=3_000)
+    assert the_range(world, query).band == Band("x.late", "b.ts", 0, 60 * SECOND, left_shift=3_000)
     (node,) = world.plan(query).dataflow.nodes
     assert isinstance(node.operator, RangeSpec)
     assert node.operator.left.watermark is not None
@@ -170,15 +177,16 @@ def test_a_constant_on_the_way_shifts_the_watermark(world: World) -> None:
 def test_rows_that_can_be_taken_back_stay(world: World) -> None:
     near = "BETWEEN q.ts AND q.ts + INTERVAL '1' MINUTE"
     both = the_join(world, f"SELECT p.k FROM p LEFT JOIN q ON p.k = q.k AND p.ts {near}")
-    assert both.band == Band("p.ts", "q.ts", 0, 60 * SECOND, None, None)
+    assert both.how == Range(Band("p.ts", "q.ts", 0, 60 * SECOND, None, None))
     assert "left the current rows, right the current rows" in line(both)
     one = the_join(world, f"SELECT a.k FROM a JOIN q ON a.k = q.k AND a.ts {near}")
     assert "left all rows, unbounded: rows can be taken back" in line(one)
-    assert the_join(world, "SELECT p.k FROM p JOIN q ON p.k = q.k AND p.ts > q.ts").band is None
+    assert the_join(world, "SELECT p.k FROM p JOIN q ON p.k = q.k AND p.ts > q.ts").how == Bidirectional()
 
 
 def test_one_shot_joins_have_no_band(world: World) -> None:
-    assert the_join(world, "SELECT l.k FROM l JOIN m ON l.k = m.k AND date_diff_within(5s, l.t, m.t)").band is None
+    join = the_join(world, "SELECT l.k FROM l JOIN m ON l.k = m.k AND date_diff_within(5s, l.t, m.t)")
+    assert join.how == Enrichment()
 
 
 def test_the_state_of_a_side_is_named_with_what_clears_it(world: World) -> None:
@@ -218,10 +226,9 @@ def test_updating(world: World, query: str, updating: bool) -> None:
 
 @pytest.mark.parametrize("kind", ["LEFT", "LEFT ANTI"])
 def test_unmatched_rows_leave_once_where_that_is_asked_for(world: World, kind: str) -> None:
-    join = the_join(world, tables("a.ts >= b.ts", kind), output="append")
-    assert join.append
+    assert the_range(world, tables("a.ts >= b.ts", kind), output="append").append
     assert not world.plan(tables("a.ts >= b.ts", kind), output="append").updating
-    assert not the_join(world, tables("a.ts >= b.ts"), output="append").append
+    assert not the_range(world, tables("a.ts >= b.ts"), output="append").append
 
 
 @pytest.mark.parametrize(
@@ -270,15 +277,16 @@ def test_a_range_needs_an_equality(world: World) -> None:
 
 def test_an_interval_of_tables_may_hold_nothing(world: World) -> None:
     empty = tables("a.ts BETWEEN b.ts + INTERVAL '5 SECONDS' AND b.ts + INTERVAL '1 SECONDS'", "FULL")
-    assert the_join(world, empty).band == Band("a.ts", "b.ts", 5 * SECOND, SECOND)
+    assert the_range(world, empty).band == Band("a.ts", "b.ts", 5 * SECOND, SECOND)
 
 
 def test_semi_and_anti_joins_want_a_range_or_an_append_stream(world: World) -> None:
     with pytest.raises(Unsupported, match="answered anew"):
         world.plan("SELECT a.k FROM a LEFT ANTI JOIN b ON a.k = b.k")
-    assert the_join(world, "SELECT l.k FROM l LEFT ANTI JOIN r ON l.k = r.k").strategy == "enrichment"
+    assert the_join(world, "SELECT l.k FROM l LEFT ANTI JOIN r ON l.k = r.k").how == Enrichment()
     near = the_join(world, "SELECT l.k FROM l LEFT ANTI JOIN r ON l.k = r.k AND date_diff_within(10s)")
-    assert (near.strategy, near.kind) == ("range", "anti")
+    assert isinstance(near.how, Range)
+    assert near.kind == "anti"
 
 
 CONDITIONS = (
@@ -304,7 +312,7 @@ def test_the_same_rows_match_as_in_a_batch(condition: str, kind: str) -> None:
     )
     near = condition.format("x", "y")
     query = f"SELECT x.k, x.t, x.n, y.k AS k2, y.t AS t2, y.n AS n2 FROM x {kind} y ON x.k = y.k AND {near}"
-    assert the_join(world, query).band is not None
+    assert isinstance(the_join(world, query).how, Range)
     world.start(query)
     generator = random.Random(f"{condition} {kind}")
     held: dict[str, list[dict[str, object]]] = {"x": [], "y": []}

@@ -15,14 +15,17 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from changelog.errors import SqlError, Unsupported
+from sql.expressions.comparison import Comparison, comparison
 from sql.expressions.evaluate import columns_of, common_type, readable, types_of
 from sql.expressions.nearness import Nearness, nearnesses, rest
 from sql.expressions.predicates import conjunction
-from sql.plan.nodes import Expr, Join, Strategy
-from sql.plan.ordered import Asof
-from sql.plan.state_bounds import per_unit
+from sql.plan.conditions.join_side import JoinSide
+from sql.plan.joins.asof import Asof
+from sql.plan.joins.asof_once import AsofOnce
+from sql.plan.joins.inequality import TimeInequality
+from sql.plan.nodes import Expr, Join
+from sql.plan.time_text import per_unit
 from sql.plan.unique_keys import unique_keys
-from sql.rules.sides import Comparison, JoinSide, comparison
 from sql.syntax.types import LOCAL
 
 _FORM = "ON l.key = r.key AND l.time >= r.time"
@@ -46,26 +49,45 @@ class _Inequality:
         return self.near is not None and (self.near.left, self.near.right) == (near.left, near.right)
 
 
-def with_inequality(join: Join, left: JoinSide, right: JoinSide, terms: Sequence[str], numbers: Iterator[int]) -> Join:
-    """``join`` with its inequality, whose columns are computed where they are none, and with its residual condition.
+def with_nearest_once(
+    join: Join, how: AsofOnce, left: JoinSide, right: JoinSide, terms: Sequence[str], numbers: Iterator[int]
+) -> Join:
+    """``join``, a one-shot ASOF join, with its inequality, whose columns are computed where they are none, and with its
+    residual condition.
 
     terms  what is in ON beside the equalities
     """
-    chosen = _chosen(join, left, right, terms)
-    others = [term for term in terms if term != chosen.term]
-    tolerance = next((near for near in _near(others, left, right) if chosen.of_pair(near)), None)
-    beside = others if tolerance is None else rest(others, tolerance)
+    chosen, tolerance, beside = _parts(join, left, right, terms)
     made = _columns(join, left, right, chosen, tolerance is not None, numbers)
-    if join.strategy == Strategy.ASOF:
-        if second := _inequalities(left, right, beside):
-            raise _not_one(join, 1 + len(second))
-        return replace(join, asof=made, residual=conjunction(others))
+    if second := _inequalities(left, right, beside):
+        raise _not_one(join, 1 + len(second))
+    residual = conjunction([term for term in terms if term != chosen.term])
+    return replace(join, how=replace(how, inequality=made), residual=residual)
+
+
+def with_nearest(
+    join: Join, how: Asof, left: JoinSide, right: JoinSide, terms: Sequence[str], numbers: Iterator[int]
+) -> Join:
+    """As ``with_nearest_once``, of the join that updates: with a tolerance in place of a residual condition."""
+    chosen, tolerance, beside = _parts(join, left, right, terms)
+    made = _columns(join, left, right, chosen, tolerance is not None, numbers)
     if beside:
         raise _condition(join, left, right, beside[0])
     kind = right.with_hidden().schema.field(made.right).type
     distance = None if tolerance is None else _distance(join, chosen, tolerance, made.looks_back, kind)
-    ties = next(iter(unique_keys(join.right)), ())
-    return replace(join, asof=replace(made, ties=ties, tolerance=distance), residual=None)
+    tie_breaks = next(iter(unique_keys(join.right)), ())
+    nearest = replace(how, inequality=made, tie_breaks=tie_breaks, tolerance=distance)
+    return replace(join, how=nearest, residual=None)
+
+
+def _parts(
+    join: Join, left: JoinSide, right: JoinSide, terms: Sequence[str]
+) -> tuple[_Inequality, Nearness | None, list[str]]:
+    """The inequality, the range of its two columns that stands beside it, if any, and the other terms."""
+    chosen = _chosen(join, left, right, terms)
+    others = [term for term in terms if term != chosen.term]
+    tolerance = next((near for near in _near(others, left, right) if chosen.of_pair(near)), None)
+    return chosen, tolerance, others if tolerance is None else rest(others, tolerance)
 
 
 def _chosen(join: Join, left: JoinSide, right: JoinSide, terms: Sequence[str]) -> _Inequality:
@@ -94,7 +116,7 @@ def _near(terms: Sequence[str], left: JoinSide, right: JoinSide) -> list[Nearnes
 
 def _columns(
     join: Join, left: JoinSide, right: JoinSide, chosen: _Inequality, measured: bool, numbers: Iterator[int]
-) -> Asof:
+) -> TimeInequality:
     """The inequality between columns of one type; ``measured``: their distance counts too, so dates become instants."""
     written = chosen.written
     (left_type,) = types_of(left.node.schema, [written.left])
@@ -109,11 +131,10 @@ def _columns(
         )
     if measured and pa.types.is_date(kind):
         kind = LOCAL
-    return Asof(
+    return TimeInequality(
         left=left.column(Expr(written.left, left_type), kind, numbers),
         comparison=written.operator,
         right=right.column(Expr(written.right, right_type), kind, numbers),
-        keep_versions=join.asof.keep_versions if join.asof is not None else 0,
     )
 
 

@@ -1,16 +1,12 @@
-"""The sides of a join, and the comparisons between them."""
+"""A condition that compares an expression over the left of a join with one over its right."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
 from sqlglot import exp
 
 from sql.expressions.predicates import parsed, text
-from sql.plan.nodes import HIDDEN, Expr, Map, Node
-from sql.rules.push_down import identity
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -21,34 +17,6 @@ _OPERATORS: dict[type[exp.Expr], str] = {
     exp.LTE: "<=",
 }
 _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
-
-
-@dataclass
-class JoinSide:
-    """One side of a join, with the hidden columns that its keys need."""
-
-    node: Node
-    hidden: list[tuple[str, Expr]]
-
-    @staticmethod
-    def of(node: Node) -> JoinSide:
-        return JoinSide(node, [])
-
-    @property
-    def names(self) -> set[str]:
-        return set(self.node.schema.names)
-
-    def column(self, expr: Expr, wanted: pa.DataType, numbers: Iterator[int]) -> str:
-        """The column that holds ``expr`` as ``wanted``: itself, if it is one."""
-        plain = expr.plain
-        if plain is not None and expr.type == wanted:
-            return plain
-        name = f"{HIDDEN}{next(numbers)}"
-        self.hidden.append((name, Expr(expr.sql, wanted)))
-        return name
-
-    def with_hidden(self) -> Node:
-        return Map(self.node, (*identity(self.node), *self.hidden)) if self.hidden else self.node
 
 
 @dataclass(frozen=True)

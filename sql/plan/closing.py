@@ -16,11 +16,11 @@ from changelog.schema import Kind
 from joins.aggregates.aggregation import Closing
 from joins.dataflow.ports import Watermark
 from sql.expressions.evaluate import quoted
+from sql.plan.conditions.window_keys import window_of
 from sql.plan.event_times import EventTimeOrigin, origin_of, passage_of, with_watermark
 from sql.plan.nodes import Aggregate, Node
 from sql.plan.properties import changes, source_of, watermark_at
 from sql.query_settings import QuerySettings
-from sql.rules.window_keys import window_of
 from sql.syntax.types import Rules
 from sql.watermarks import as_set
 

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from changelog.errors import Unsupported
 from sql.expressions.evaluate import quoted
 from sql.plan.event_times import origin_of
 from sql.plan.explain import extent
-from sql.plan.nodes import Aggregate, Join, LookupJoin, Map, Node, StaticJoin, Window
+from sql.plan.nodes import (
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+)
 
 Pair = tuple[str, str]
 Found = tuple[Window, bool]
@@ -40,12 +54,14 @@ def window_of(node: Node, name: str) -> Found | None:
             return node, name == node.start
         case Window() | StaticJoin() | LookupJoin():
             return window_of(node.input, name)
-        case Aggregate() if name in node.by:
-            return window_of(node.input, name)
+        case Aggregate():
+            return window_of(node.input, name) if name in node.by else None
         case Join():
             return window_of(node.left if name in node.left.schema.names else node.right, name)
-        case _:
+        case Scan() | Static() | Keyed() | LookupTable():
             return None
+        case _:
+            assert_never(node)
 
 
 def _refuse_different(left: Window, right: Window, place: str) -> None:

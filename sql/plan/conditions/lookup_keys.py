@@ -14,11 +14,12 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
+from sql.expressions.comparison import comparison
 from sql.expressions.evaluate import common_type, plain_column, types_of
 from sql.expressions.functions import duckdb_type
 from sql.expressions.predicates import conjunction, parsed, text
+from sql.plan.conditions.join_side import JoinSide
 from sql.plan.nodes import Cover, Expr, LookupJoin, LookupTable
-from sql.rules.sides import JoinSide, comparison
 
 PRIMARY_KEY = "primary key"
 PREFIX = "primary key prefix"

@@ -1,0 +1,107 @@
+"""What a JOIN says beside its condition: which of the right rows it takes, and whether it waits for them.
+
+l ASOF JOIN r ON l.k = r.k AND l.t >= r.t                the nearest
+l LATEST JOIN r ON l.k = r.k                             the last inserted
+l JOIN r FOR SYSTEM_TIME AS OF l.t ON l.k = r.k          the version valid at l.t
+.. AND lag_behind(20ms, l.t, r.t)                        answered when the right side has passed l.t by 20 ms
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from sqlglot import exp
+
+from changelog.errors import SqlError, Unsupported
+from joins.dataflow.ports import JoinKind
+from sql.bind.clauses import event_time
+from sql.bind.resolve import resolved
+from sql.bind.scope import Scope, place_of
+from sql.expressions.functions import function_name
+from sql.expressions.predicates import conjuncts
+from sql.plan.conditions.lag import LAG_FORM
+from sql.plan.joins.as_written import LAG_BEHIND, AsWritten, Choice, Lag
+from sql.syntax.intervals import milliseconds
+
+
+def as_written(join: exp.Join, modifiers: Sequence[exp.Expr], left: Scope, both: Scope) -> AsWritten:
+    """``modifiers``: those of ON, as ``terms_of`` finds them."""
+    lag = _lag(modifiers, both, place_of(join, "JOIN .. ON"))
+    time = event_time(join.this)
+    if time is not None:
+        return AsWritten(Choice.TEMPORAL, resolved(time, left, "FOR SYSTEM_TIME AS OF"), lag)
+    method = join.method.upper()
+    return AsWritten(Choice(method) if method in (Choice.ASOF, Choice.LATEST) else Choice.ALL, lag=lag)
+
+
+def kind_of(join: exp.Join) -> JoinKind:
+    if join.kind.upper() in ("SEMI", "ANTI"):
+        return JoinKind(join.kind.lower())
+    return JoinKind(join.side.lower()) if join.side else JoinKind.INNER
+
+
+def terms_of(on: exp.Expr) -> tuple[list[exp.Expr], list[exp.Expr]]:
+    """The conditions of ON, and the modifiers among them. Raises SqlError for a modifier within a condition."""
+    terms = conjuncts(on)
+    modifiers = [term for term in terms if function_name(term) == LAG_BEHIND]
+    conditions = [term for term in terms if function_name(term) != LAG_BEHIND]
+    for condition in conditions:
+        if any(function_name(node) == LAG_BEHIND for node in condition.walk()):
+            raise SqlError(
+                f"{LAG_BEHIND} is no condition: it says when a left row is answered",
+                where=place_of(condition, "JOIN .. ON"),
+                fix=f"AND {LAG_FORM}, by itself",
+            )
+    return conditions, modifiers
+
+
+def _lag(modifiers: Sequence[exp.Expr], scope: Scope, place: str) -> Lag | None:
+    if not modifiers:
+        return None
+    if len(modifiers) > 1:
+        raise SqlError(f"{LAG_BEHIND} stands once in ON", where=place, fix="leave the second one out")
+    arguments = list(modifiers[0].expressions)
+    lengths = [milliseconds(argument) for argument in arguments]
+    if len(arguments) == 1 and lengths[0] is not None:
+        raise Unsupported(
+            f"{LAG_BEHIND} with a length alone would wait by the clock, and a replay would give other rows",
+            where=place,
+            fix=f"align by event time: {LAG_FORM}",
+        )
+    columns = [argument for argument in arguments if isinstance(argument, exp.Column)]
+    given = [length for length in lengths if length is not None]
+    if len(arguments) != 3 or len(columns) != 2 or len(given) != 1:
+        raise SqlError(f"{LAG_BEHIND} takes a length of time and a column of each side", where=place, fix=LAG_FORM)
+    first, second = (scope.find(column, "JOIN .. ON").internal for column in columns)
+    return Lag((first, second), _whole_ms(given[0], place), place)
+
+
+def _whole_ms(length: Decimal, place: str) -> int:
+    if length <= 0 or length % 1:
+        raise SqlError(f"{LAG_BEHIND} takes a positive length, in whole milliseconds", where=place, fix=LAG_FORM)
+    return int(length)
+
+
+def refuse_method(how: AsWritten, kind: JoinKind, place: str) -> None:
+    """What is said of a join with ``table(x)`` or with what is looked up, neither of which has an order in time."""
+    if how.choice != Choice.ALL:
+        written = f"{how.choice} JOIN" if how.choice != Choice.TEMPORAL else f"JOIN .. {how.choice}"
+        shown = written if kind == JoinKind.INNER else f"{kind.upper()} {written}"
+        raise Unsupported(
+            f"{shown} needs a stream on both sides: table(x) is read once, and what is looked up has no order",
+            where=place,
+            fix=f"{written} with the stream itself, or JOIN table(x) by equalities",
+        )
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        raise Unsupported(
+            f"{kind.upper()} JOIN with table(x) is not supported",
+            where=place,
+            fix="LEFT JOIN table(x), with WHERE x.key IS NULL" if kind == JoinKind.ANTI else "JOIN table(x)",
+        )
+    if how.lag is not None:
+        raise Unsupported(
+            f"{LAG_BEHIND} waits for a stream on the right: table(x), and what is looked up, is there",
+            where=how.lag.place,
+            fix=f"leave {LAG_BEHIND} out",
+        )

@@ -1,0 +1,38 @@
+"""What a join of two streams can be: one class for each kind, in a file of its own.
+
+    Bidirectional   both sides are kept, and both trigger
+    Range           as that, of rows near in time; state goes with the watermark
+    Enrichment      each left row once, with the right rows held then
+    AsofOnce        each left row once, with the nearest right row held then
+    Latest          each left row once, with the right row inserted last
+    Asof            each left row with the nearest right row, matched anew
+    Temporal        each left row with the right row valid at its time
+    AsWritten       not chosen yet: the rule ``strategy`` makes one of the others of it
+
+Passes over a plan ask ``join.how`` rather than which kind it is; those that have to tell them apart match all of them.
+"""
+
+from __future__ import annotations
+
+from sql.plan.joins.as_written import AsWritten
+from sql.plan.joins.asof import Asof
+from sql.plan.joins.asof_once import AsofOnce
+from sql.plan.joins.bidirectional import Bidirectional
+from sql.plan.joins.enrichment import Enrichment
+from sql.plan.joins.latest import Latest
+from sql.plan.joins.range import Range
+from sql.plan.joins.temporal import Temporal
+
+__all__ = [
+    "AsWritten",
+    "Asof",
+    "AsofOnce",
+    "Bidirectional",
+    "Enrichment",
+    "JoinMethod",
+    "Latest",
+    "Range",
+    "Temporal",
+]
+
+JoinMethod = Bidirectional | Range | Enrichment | AsofOnce | Latest | Asof | Temporal | AsWritten

@@ -1,0 +1,57 @@
+"""A join as the query writes it, before the rule ``strategy`` has chosen its method."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from joins.dataflow.ports import JoinKind
+from sql.plan.joins.method import BaseJoinMethod, JoinInputs
+
+LAG_BEHIND = "lag_behind"
+"""The modifier of ON that makes a join wait for its right side."""
+
+
+class Choice(StrEnum):
+    """Which of the right rows under its key a left row is joined with."""
+
+    ALL = "all"
+    ASOF = "ASOF"
+    LATEST = "LATEST"
+    TEMPORAL = "FOR SYSTEM_TIME AS OF"
+
+
+@dataclass(frozen=True)
+class Lag:
+    """``lag_behind(d, l.t, r.t)``: the two columns, in either order, and the distance."""
+
+    columns: tuple[str, str]
+    ms: int
+    place: str
+
+
+@dataclass(frozen=True)
+class AsWritten(BaseJoinMethod):
+    """What a JOIN says beside its kind and its condition.
+
+    as_of   TEMPORAL: an expression over the left row
+    lag     how long a left row is to wait for the right side; None: not at all
+    """
+
+    choice: Choice = Choice.ALL
+    as_of: str = ""
+    lag: Lag | None = None
+
+    operator: ClassVar[str] = "Join"
+
+    def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
+        return True
+
+    def conditions(self, inputs: JoinInputs) -> list[str]:
+        if self.choice == Choice.ALL:
+            return []
+        return [f"{self.choice} {self.as_of}" if self.as_of else str(self.choice)]
+
+    def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
+        return "not chosen yet"

@@ -1,0 +1,35 @@
+"""One-shot ASOF: each left row is answered once, when it comes, with the nearest of the right rows kept then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from joins.dataflow.ports import JoinKind
+from sql.plan.joins.alignment import AlignedJoinMethod
+from sql.plan.joins.inequality import UNKNOWN, TimeInequality
+from sql.plan.joins.method import JoinInputs
+
+
+@dataclass(frozen=True)
+class AsofOnce(AlignedJoinMethod):
+    """``keep_versions``: right rows kept of each join key; of equals the last arrived is taken."""
+
+    inequality: TimeInequality = UNKNOWN
+    keep_versions: int = 1
+
+    operator: ClassVar[str] = "AsofJoin"
+    called: ClassVar[str] = "an ASOF"
+    answers_once: ClassVar[bool] = True
+    takes_one: ClassVar[bool] = True
+    null_safe: ClassVar[bool] = False
+
+    @property
+    def columns_read(self) -> frozenset[str]:
+        return super().columns_read | self.inequality.columns
+
+    def conditions(self, inputs: JoinInputs) -> list[str]:
+        return [self.inequality.text(), f"keep_versions={self.keep_versions}", *super().conditions(inputs)]
+
+    def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
+        return f"the last {self.keep_versions} right rows of each join key, for ever"

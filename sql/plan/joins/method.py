@@ -1,0 +1,137 @@
+"""What every way of joining two streams tells of itself to the passes over a plan: rules, EXPLAIN, the compiler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import pyarrow as pa
+
+from joins.dataflow.ports import JoinKind, Pad, Watermark
+
+Key = tuple[str, ...]
+"""Names of columns that no two rows share."""
+
+
+@dataclass(frozen=True)
+class JoinInput:
+    """What is known of one side of a join: its columns, whether its rows can be taken back, its watermark, if any."""
+
+    schema: pa.Schema
+    updates: bool
+    watermark: Watermark | None
+
+    def type_of(self, column: str) -> pa.DataType:
+        return self.schema.field(column).type
+
+
+@dataclass(frozen=True)
+class JoinInputs:
+    left: JoinInput
+    right: JoinInput
+
+
+@dataclass(frozen=True)
+class KeyedSides:
+    """What the keys of a join's output follow from: ``pairs`` are its join keys, ``left`` and ``right`` the unique keys
+    of its sides.
+    """
+
+    kind: JoinKind
+    pad: Pad
+    pairs: tuple[tuple[str, str], ...]
+    left: list[Key]
+    right: list[Key]
+
+
+@dataclass(frozen=True)
+class BaseJoinMethod:
+    """The defaults: a join that answers the rows of its left side, and takes them back with these.
+
+    operator         its name in EXPLAIN
+    called           its name in errors, where it takes one row of many
+    symmetric        both sides are kept, and both trigger
+    answers_once     a left row is answered once, from what is there when it comes
+    takes_one        of many right rows one is taken; a condition on it is tested when it has been chosen, so none moves
+                     below the join
+    null_safe        its keys may be compared by IS NOT DISTINCT FROM
+    goes_by_arrival  the changes of its inputs tell when their records came
+    """
+
+    operator: ClassVar[str]
+    called: ClassVar[str] = ""
+    symmetric: ClassVar[bool] = False
+    answers_once: ClassVar[bool] = False
+    takes_one: ClassVar[bool] = False
+    null_safe: ClassVar[bool] = True
+    goes_by_arrival: ClassVar[bool] = False
+
+    @property
+    def columns_read(self) -> frozenset[str]:
+        """The columns of both sides that it reads beside its keys and its residual condition."""
+        return frozenset()
+
+    def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
+        """Whether output rows can be taken back; ``left``, ``right``: whether those of the sides can."""
+        return left
+
+    def unique_keys(self, sides: KeyedSides) -> list[Key]:
+        """Sets of columns no two output rows share, the shortest first."""
+        return sides.left if sides.kind in (JoinKind.SEMI, JoinKind.ANTI) else []
+
+    # -- event time --
+
+    @property
+    def passing_times(self) -> tuple[str, ...]:
+        """The columns that output rows are in the order of, as far as the watermarks of the inputs tell it."""
+        return ()
+
+    def with_clock(self, column: str) -> Self:
+        """With ``column``, one of ``passing_times``, as the time of the watermark that its output has."""
+        return self
+
+    def clock_shifts(self, inputs: JoinInputs) -> tuple[int, int] | None:
+        """By how much the rows that are yet to leave may be behind the watermarks of both sides, in the time of the
+        output's watermark (ms, or the number itself, 0 or below); None where nothing tells.
+        """
+        return None
+
+    def watermark(self, inputs: JoinInputs) -> Watermark | None:
+        """That of the rows that leave."""
+        return None
+
+    # -- EXPLAIN --
+
+    def conditions(self, inputs: JoinInputs) -> list[str]:
+        """What rows must fulfil beside the equalities, and when they are answered."""
+        return []
+
+    def emission(self) -> list[str]:
+        """When rows leave, and what is known of those that follow."""
+        return []
+
+    def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
+        """What is kept, and until when."""
+        return f"right {current(inputs.right)}"
+
+
+def current(side: JoinInput) -> str:
+    """What is kept of a side of which nothing is ever left out."""
+    return "the current rows" if side.updates else "all rows, unbounded"
+
+
+def kept(side: JoinInput, reason: str) -> str:
+    """As ``current``, with the reason why no row that cannot be taken back is ever forgotten."""
+    return current(side) if side.updates else f"{current(side)}: {reason}"
+
+
+def open_times(inputs: JoinInputs, left: str, right: str) -> str:
+    """Why the watermarks do not tell which rows can change no output any more; '' where they do. ``left`` and ``right``
+    are the times that the join goes by.
+    """
+    if inputs.left.updates or inputs.right.updates:
+        return "rows can be taken back"
+    for time, watermark in ((left, inputs.left.watermark), (right, inputs.right.watermark)):
+        if watermark is None or watermark.column != time:
+            return f"there is no watermark over {time}"
+    return ""

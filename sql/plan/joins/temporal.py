@@ -1,0 +1,44 @@
+"""FOR SYSTEM_TIME AS OF a time of the left row: each with the version of the right row that was valid then."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from joins.dataflow.ports import JoinKind
+from sql.plan.joins.method import BaseJoinMethod, JoinInputs, Key, KeyedSides
+
+
+@dataclass(frozen=True)
+class Temporal(BaseJoinMethod):
+    """The version whose time ``right`` is the last not after ``left``; both are expressions before the rule
+    ``join_keys`` has run, and columns of one type from there on.
+
+    deleted   a column of the right side that is true where the record is a delete; empty: there are none
+    """
+
+    left: str
+    right: str
+    deleted: str = ""
+
+    operator: ClassVar[str] = "Temporal"
+    called: ClassVar[str] = "a temporal"
+    takes_one: ClassVar[bool] = True
+
+    @property
+    def columns_read(self) -> frozenset[str]:
+        return frozenset({self.left, self.right, self.deleted})
+
+    def unique_keys(self, sides: KeyedSides) -> list[Key]:
+        """A left row leaves once: alone, or with one right row."""
+        return sides.left
+
+    def conditions(self, inputs: JoinInputs) -> list[str]:
+        return [f"the version of {self.left} by {self.right}" + (", deletes ignored" if not self.deleted else "")]
+
+    def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
+        answered = ", the answers of those that stand" if inputs.left.updates else ""
+        return (
+            f"left rows until both watermarks have passed them{answered}, "
+            "right versions from the last of each key behind the watermarks on"
+        )

@@ -1,0 +1,20 @@
+"""Maps that keep all columns: a filter, and the columns that it passes on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sql.expressions.evaluate import quoted
+from sql.expressions.predicates import conjunction
+from sql.plan.nodes import Expr, Map, Node
+
+
+def filtered(node: Node, terms: Sequence[str]) -> Node:
+    """A Map above ``node`` that keeps the rows for which all ``terms`` hold."""
+    if not terms:
+        return node
+    return Map(node, identity(node), conjunction(terms))
+
+
+def identity(node: Node) -> tuple[tuple[str, Expr], ...]:
+    return tuple((field.name, Expr(quoted(field.name), field.type)) for field in node.schema)
