@@ -10,7 +10,7 @@ import pyarrow as pa
 import typer
 
 from changelog.errors import SqlError
-from enrichment.definitions import definition_of
+from enrichment.dictionary_definitions import definition_of
 from services.cli.cells import texts
 from services.cli.failures import told
 from services.cli.run import show_result

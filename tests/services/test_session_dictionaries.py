@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from changelog.errors import DovetailError, ServiceUnavailable, SqlError, Unsupported
-from enrichment.definitions import definition_of
+from enrichment.dictionary_definitions import definition_of
 from services.commands import COMMANDS, RESULTS, Command
 from services.session import Done, Rows, Session, Text
 from services.session.dictionaries.statements import dictionary, keys_of, refresh
