@@ -17,7 +17,7 @@ from typing import Protocol
 import numpy as np
 
 from changelog.lookup import Rows
-from dictionaries.cache.entry import CacheEntry
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.hot.hot_tier import HotTier
 
 KEYS, ROOM, BATCHES, BATCH_RECORDS, SCAN_EVERY = 200_000, 10_000, 200, 5_000, 4

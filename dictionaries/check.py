@@ -24,7 +24,7 @@ from dictionaries.definition.kinds import (
 from dictionaries.definition.options import Option, Parameter, Parameters, read_options
 from dictionaries.definition.secrets import FORMS
 from dictionaries.feed.feed_definition import feed_of
-from dictionaries.sources.values import Unfit, value_reader
+from dictionaries.sources.source_values import Unfit, value_reader
 
 COMPLEX = "complex_key_"
 

@@ -24,10 +24,10 @@ from dictionaries.sources.clickhouse import ClickHouseSource
 from dictionaries.sources.file import FileSource
 from dictionaries.sources.http import HttpSource
 from dictionaries.sources.mysql import MySqlSource
+from dictionaries.sources.one_row_per_key import OneRowPerKey
 from dictionaries.sources.postgresql import PostgreSqlSource
 from dictionaries.sources.sqlite import SqliteSource
 from dictionaries.sources.stream import StreamSource
-from dictionaries.sources.unique import Unique
 
 
 class Checkable(Source, Protocol):
@@ -94,7 +94,7 @@ def reflect(source: SourceSpec, data_dir: Path | None = None) -> list[Column]:
 
 def open_layout(definition: Definition, resources: Resources) -> Layout:
     """The layout of a checked definition over its source."""
-    source, kind = Unique(definition, open_source(definition, resources)), definition.layout.kind
+    source, kind = OneRowPerKey(definition, open_source(definition, resources)), definition.layout.kind
     if kind == "direct":
         return Direct(definition, source)
     if kind in LOADED_LAYOUTS:

@@ -11,7 +11,7 @@ _CACHE_KIB = 16_384
 _WAIT_S = 60
 
 
-def connected(path: str | Path) -> sqlite3.Connection:
+def connect(path: str | Path) -> sqlite3.Connection:
     """A connection that any one thread at a time may use; transactions are begun and ended by statements.
 
     After a loss of power the file is as it was after some earlier transaction: the topic has the rest.
@@ -24,7 +24,7 @@ def connected(path: str | Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def writing(connection: sqlite3.Connection) -> Iterator[None]:
+def write_transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """A transaction that writes: what the block does is done as a whole, or, if it raises, not at all."""
     connection.execute("BEGIN IMMEDIATE")
     try:
@@ -35,17 +35,17 @@ def writing(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("COMMIT")
 
 
-def opened(path: str | Path) -> sqlite3.Connection:
-    """As ``connected``; a file that is no database is replaced by an empty one, and its folder is made."""
+def open_or_replace(path: str | Path) -> sqlite3.Connection:
+    """As ``connect``; a file that is no database is replaced by an empty one, and its folder is made."""
     if str(path) != ":memory:":
         Path(path).parent.mkdir(parents=True, exist_ok=True)
     try:
-        connection = connected(path)
+        connection = connect(path)
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except sqlite3.OperationalError:
         raise
     except sqlite3.DatabaseError:
         for suffix in ("", "-wal", "-shm"):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
-        connection = connected(path)
+        connection = connect(path)
     return connection

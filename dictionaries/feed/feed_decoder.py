@@ -19,8 +19,8 @@ from dictionaries.definition.definition import Definition
 from dictionaries.feed.feed_definition import Feed, FeedFormat
 from dictionaries.feed.feed_values import feed_value_reader
 from dictionaries.feed.source_changes import Change, SourceChanges
-from dictionaries.sources.rows import SourceRowReader
-from dictionaries.sources.values import Read, Unfit
+from dictionaries.sources.source_rows import SourceRowReader
+from dictionaries.sources.source_values import Read, Unfit
 
 _SHOWN = 80
 

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from changelog.formats.json_types import Mismatch, converter
-from dictionaries.sources.values import Read, Unfit, value_reader
+from dictionaries.sources.source_values import Read, Unfit, value_reader
 
 _LEFT_OUT = "__debezium_unavailable_value"
 """Stands in Debezium's records for a long value that did not change."""

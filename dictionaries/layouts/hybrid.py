@@ -14,8 +14,8 @@ from changelog.lookup import Key, Lookup, Rows
 from dictionaries.cache.cache_settings import CacheSettings, read_settings
 from dictionaries.cache.cold.cold_tier import ColdTier
 from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.cold.listener import Listener
-from dictionaries.cache.cold.messages import InvalidationMessage
+from dictionaries.cache.cold.invalidation_listener import Listener
+from dictionaries.cache.cold.invalidation_messages import InvalidationMessage
 from dictionaries.cache.cold.redis_space import RedisSpace, open_redis
 from dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
 from dictionaries.cache.filling.entry_writer import EntryWriter

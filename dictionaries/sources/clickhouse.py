@@ -24,8 +24,8 @@ from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
 from dictionaries.sources.column_types import INSTANT, fits
-from dictionaries.sources.parameters import given
-from dictionaries.sources.rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
+from dictionaries.sources.source_parameters import source_parameters
+from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
 # What the driver logs, with a traceback, is in the error that it raises as well.
 logging.getLogger("clickhouse_driver").addHandler(logging.NullHandler())
@@ -54,7 +54,7 @@ class ClickHouseSource:
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
-        self.parameters = given(definition)
+        self.parameters = source_parameters(definition)
         self.timeout_s = float(self.parameters["timeout"])
         host, port, database = (self.parameters.get(name) for name in ("host", "port", "db"))
         place = f"ClickHouse at {host}:{port}" + (f', database "{database}"' if database else "")
@@ -68,7 +68,7 @@ class ClickHouseSource:
     # -- the source --
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
-        return self._reader.asked(by, keys, lambda chunk: self._ask(by, chunk))
+        return self._reader.fetch_in_statements(by, keys, lambda chunk: self._ask(by, chunk))
 
     def load(self) -> Iterator[list[Row]]:
         yield from self._stream("")

@@ -9,9 +9,9 @@ from threading import Lock
 from changelog.errors import ServiceUnavailable, SourceRefused
 from changelog.lookup import Key, Row, Rows
 from dictionaries.definition.definition import Definition
-from dictionaries.sources.formats import format_of, parsed
-from dictionaries.sources.held import HeldRows
-from dictionaries.sources.rows import SourceRowReader
+from dictionaries.sources.indexed_rows import IndexedRows
+from dictionaries.sources.source_rows import SourceRowReader
+from dictionaries.sources.text_formats import format_of, parse_rows
 
 Version = tuple[int, int, int]
 """Inode, size and time of the last change in nanoseconds: what tells one content of a file from another."""
@@ -35,7 +35,7 @@ class FileSource:
         self._format = str(given).lower()
         self._reader = SourceRowReader(definition, self.where)
         self._lock = Lock()
-        self._held: tuple[Version, HeldRows] | None = None
+        self._read_rows: tuple[Version, IndexedRows] | None = None
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
         return self._current().fetch(by, keys)
@@ -47,17 +47,17 @@ class FileSource:
         self._current()
 
     def close(self) -> None:
-        self._held = None
+        self._read_rows = None
 
-    def _current(self) -> HeldRows:
+    def _current(self) -> IndexedRows:
         with self._lock:
             try:
                 found = self.path.stat()
                 version = (found.st_ino, found.st_size, found.st_mtime_ns)
-                if self._held is None or self._held[0] != version:
-                    given = parsed(self.path.read_bytes(), self._format, self.definition.columns, self.where)
-                    self._held = version, HeldRows(self._reader, given)
-                return self._held[1]
+                if self._read_rows is None or self._read_rows[0] != version:
+                    given = parse_rows(self.path.read_bytes(), self._format, self.definition.columns, self.where)
+                    self._read_rows = version, IndexedRows(self._reader, given)
+                return self._read_rows[1]
             except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
                 raise SourceRefused(
                     f"the file cannot be read: {error.strerror}", where=self.where, fix="create it, or correct PATH"

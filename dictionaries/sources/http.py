@@ -13,9 +13,9 @@ from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused
 from changelog.lookup import Key, Row, Rows
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
-from dictionaries.sources.formats import parsed
-from dictionaries.sources.parameters import given
-from dictionaries.sources.rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
+from dictionaries.sources.source_parameters import source_parameters
+from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
+from dictionaries.sources.text_formats import parse_rows
 
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATETIME
 _PASSING = frozenset({408, 425, 429})
@@ -30,7 +30,7 @@ class HttpSource:
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
-        self.parameters = given(definition)
+        self.parameters = source_parameters(definition)
         url = httpx.URL(str(self.parameters["url"]))
         self._url = url.copy_with(username=None, password=None)
         self._address_login = (url.username, url.password)
@@ -42,7 +42,7 @@ class HttpSource:
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
         if self.parameters["method"] == "get":
             return self._reader.matching(by, keys, self._rows("GET", None, "timeout"))
-        return self._reader.asked(
+        return self._reader.fetch_in_statements(
             by, keys, lambda chunk: self._rows("POST", b"".join(_line(by, key) for key in chunk), "timeout")
         )
 
@@ -75,7 +75,7 @@ class HttpSource:
             response.raise_for_status()
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._fault(error) from error
-        return parsed(response.content, self._format, self.definition.columns, self.where)
+        return parse_rows(response.content, self._format, self.definition.columns, self.where)
 
     @cached_property
     def _client(self) -> httpx.Client:

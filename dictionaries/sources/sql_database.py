@@ -27,8 +27,8 @@ from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
 from dictionaries.sources.column_types import arrow_type, fits
-from dictionaries.sources.parameters import given
-from dictionaries.sources.rows import ROWS_PER_PIECE, SourceRowReader
+from dictionaries.sources.source_parameters import source_parameters
+from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader
 
 _RECYCLE_S = 1800
 
@@ -53,7 +53,7 @@ class SqlSource(ABC):
 
     def __init__(self, definition: Definition) -> None:
         self.definition = definition
-        self.parameters = given(definition)
+        self.parameters = source_parameters(definition)
         self.timeout_s = float(self.parameters["timeout"])
         self.load_timeout_s = float(self.parameters["load_timeout"])
         self.where = f'dictionary "{definition.name}", {self.place}'
@@ -96,7 +96,7 @@ class SqlSource(ABC):
     # -- the source --
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
-        return self._reader.asked(by, keys, lambda chunk: self._ask(by, chunk))
+        return self._reader.fetch_in_statements(by, keys, lambda chunk: self._ask(by, chunk))
 
     def load(self) -> Iterator[list[Row]]:
         yield from self._stream(self._selected)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from changelog.errors import SqlError
-from enrichment.definitions import definition_of
+from enrichment.dictionary_definitions import definition_of
 from services.cli.cells import texts
 from services.cli.row_format import Format
 from services.cli.run import show_result

@@ -17,9 +17,9 @@ from changelog.errors import InternalError
 from changelog.lookup import Row
 from changelog.schema import StreamSchema
 from dictionaries.resources import Resources
-from enrichment.enrichment import Enricher
-from enrichment.memo import Memo, MemoStore
-from enrichment.rows_store import RowsStore
+from enrichment.enricher import Enricher
+from enrichment.memo.memo import Memo, MemoStore
+from enrichment.stream_rows.rows_store import RowsStore
 from joins.dataflow.ports import Ingest
 from services.worker.tables.followers import FollowedRows, Follower, Followers
 from services.worker.tables.tables import Tables

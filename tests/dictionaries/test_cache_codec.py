@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from dictionaries.cache.cold.entry_codec import EntryCodec
 from dictionaries.cache.cold.entry_names import entry_names, text_in_name
+from dictionaries.cache.cold.invalidation_messages import decode_message, encode_message
 from dictionaries.cache.cold.json_values import tagged, untagged
-from dictionaries.cache.cold.messages import decode_message, encode_message
 from dictionaries.cache.invalidation import Invalidation
 from dictionaries.cache.key_text import key_text
 

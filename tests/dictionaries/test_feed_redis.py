@@ -9,7 +9,6 @@ import redis
 
 from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
-from services.stack import temporary_stack
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names, settle
 from tests.dictionaries.test_feed import changed
 from tests.servers.proxy import proxy
@@ -19,15 +18,9 @@ FEED = "t/1"
 Worker = Callable[..., Hybrid]
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with temporary_stack(tmp_path_factory.mktemp("redis"), components=("redis",)) as running:
-        yield running.endpoint("redis")
-
-
 @pytest.fixture
-def client(address: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(address) as client:
+def client(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as client:
         client.flushall()
         yield client
 
@@ -40,12 +33,12 @@ def source() -> FakeSource:
 
 
 @pytest.fixture
-def worker(address: str, client: redis.Redis, source: FakeSource) -> Iterator[Worker]:
+def worker(redis_url: str, client: redis.Redis, source: FakeSource) -> Iterator[Worker]:
     workers: list[Hybrid] = []
 
     def open_worker(url: str = "") -> Hybrid:
         made = definition(timeout_ms=2000.0, redis_timeout_ms=1000.0, hot_keys=5_000)
-        workers.append(Hybrid(made, source, url or address, lambda: NOW_MS))
+        workers.append(Hybrid(made, source, url or redis_url, lambda: NOW_MS))
         settle(lambda: bool(workers[-1].statistics()["is_listening"]))
         return workers[-1]
 
@@ -124,9 +117,9 @@ def test_a_redis_that_was_set_back_is_not_believed(worker: Worker, source: FakeS
 
 
 def test_what_redis_could_not_be_told_is_done_before_it_is_read(
-    worker: Worker, source: FakeSource, address: str
+    worker: Worker, source: FakeSource, redis_url: str
 ) -> None:
-    port = int(address.rpartition(":")[2].partition("/")[0])
+    port = int(redis_url.rpartition(":")[2].partition("/")[0])
     with proxy("127.0.0.1", port) as between:
         one = worker(f"redis://127.0.0.1:{between.port}/0")
         one.begin_feed(FEED, {0: 0})
@@ -144,10 +137,12 @@ def test_what_redis_could_not_be_told_is_done_before_it_is_read(
         assert one.feed_positions(FEED) == {0: 2}
 
 
-def test_a_worker_that_starts_without_redis_believes_no_entry(worker: Worker, source: FakeSource, address: str) -> None:
+def test_a_worker_that_starts_without_redis_believes_no_entry(
+    worker: Worker, source: FakeSource, redis_url: str
+) -> None:
     worker().lookup(["a"], NOW_MS)
     source.put(a="quill")
-    port = int(address.rpartition(":")[2].partition("/")[0])
+    port = int(redis_url.rpartition(":")[2].partition("/")[0])
     with proxy("127.0.0.1", port) as between:
         one = worker(f"redis://127.0.0.1:{between.port}/0")
         between.close()

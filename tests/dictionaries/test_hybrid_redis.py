@@ -18,7 +18,6 @@ from changelog.lookup import Key
 from dictionaries.cache.cold.key_locks import LOCK_MS
 from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
-from services.stack import Stack, temporary_stack
 from services.stack.redis_server import RedisServer
 from services.stack.temporary import temporary_settings
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle
@@ -28,15 +27,9 @@ pytestmark = pytest.mark.services
 Worker = Callable[..., Hybrid]
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with temporary_stack(tmp_path_factory.mktemp("redis"), components=("redis",)) as running:
-        yield running
-
-
 @pytest.fixture
-def client(server: Stack) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(server.endpoint("redis")) as client:
+def client(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as client:
         client.flushall()
         yield client
 
@@ -49,12 +42,12 @@ def source() -> FakeSource:
 
 
 @pytest.fixture
-def worker(server: Stack, client: redis.Redis, source: FakeSource) -> Iterator[Worker]:
+def worker(redis_url: str, client: redis.Redis, source: FakeSource) -> Iterator[Worker]:
     workers: list[Hybrid] = []
 
     def open_worker(clock: Callable[[], int] = lambda: NOW_MS, url: str = "", **given: Any) -> Hybrid:
         made = definition(**({"timeout_ms": 2000.0, "redis_timeout_ms": 1000.0} | given))
-        workers.append(Hybrid(made, source, url or server.endpoint("redis"), clock))
+        workers.append(Hybrid(made, source, url or redis_url, clock))
         settle(lambda: bool(workers[-1].statistics()["is_listening"]) or bool(url))
         return workers[-1]
 
@@ -271,10 +264,10 @@ def test_a_feed_of_changes_reaches_all_workers(worker: Worker, source: FakeSourc
 
 
 def test_dictionaries_and_their_definitions_do_not_share_entries(
-    worker: Worker, server: Stack, source: FakeSource
+    worker: Worker, redis_url: str, source: FakeSource
 ) -> None:
     worker().lookup(["a"], NOW_MS)
-    changed = Hybrid(definition(source={"table": "other"}), source, server.endpoint("redis"))
+    changed = Hybrid(definition(source={"table": "other"}), source, redis_url)
     changed.lookup(["a"], NOW_MS)
     changed.close()
     assert len(source.asked) == 2
@@ -308,9 +301,9 @@ def test_redis_is_killed_and_comes_back(tmp_path: Path, source: FakeSource) -> N
 
 
 def test_an_invalidation_that_redis_missed_is_done_before_redis_is_used_again(
-    server: Stack, client: redis.Redis, source: FakeSource
+    redis_url: str, client: redis.Redis, source: FakeSource
 ) -> None:
-    port = int(server.endpoint("redis").rsplit(":", 1)[1].split("/")[0])
+    port = int(redis_url.rsplit(":", 1)[1].split("/", maxsplit=1)[0])
     with proxy("127.0.0.1", port) as between:
         cut_off = Hybrid(definition(timeout_ms=2000.0), source, f"redis://127.0.0.1:{between.port}/0")
         assert names(cut_off.lookup(["a"], NOW_MS)) == ["pen"]
@@ -324,9 +317,9 @@ def test_an_invalidation_that_redis_missed_is_done_before_redis_is_used_again(
 
 
 def test_a_redis_that_hangs_does_not_eat_the_budget_of_every_batch(
-    server: Stack, client: redis.Redis, source: FakeSource
+    redis_url: str, client: redis.Redis, source: FakeSource
 ) -> None:
-    port = int(server.endpoint("redis").rsplit(":", 1)[1].split("/")[0])
+    port = int(redis_url.rsplit(":", 1)[1].split("/", maxsplit=1)[0])
     with proxy("127.0.0.1", port, latency_s=30) as between:
         hybrid = Hybrid(definition(redis_timeout_ms=200.0), source, f"redis://127.0.0.1:{between.port}/0")
         started_s = time.monotonic()

@@ -11,12 +11,12 @@ import pytest
 
 from changelog.errors import DovetailError, ServiceUnavailable
 from changelog.lookup import Key, Rows
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cache_settings import CacheSettings, read_settings
 from dictionaries.cache.cold.cold_tier import ColdTier
 from dictionaries.cache.cold.entry_codec import EntryCodec
 from dictionaries.cache.cold.key_locks import Claim, Lease
 from dictionaries.cache.cold.redis_space import RedisSpace
-from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
 from dictionaries.cache.filling.entry_writer import EntryWriter
 from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer

@@ -16,9 +16,9 @@ from changelog.changes import DELTA
 from changelog.encode import Encoded
 from changelog.lookup import Key, Lookup, Rows
 from changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME, Column, Kind, StreamSchema
-from enrichment.enrichment import AnsweredBatch, Enricher
-from enrichment.memo import Memo, MemoStore
-from enrichment.rows_store import RowsStore, StoreLookup
+from enrichment.enricher import AnsweredBatch, Enricher
+from enrichment.memo.memo import Memo, MemoStore
+from enrichment.stream_rows.rows_store import RowsStore, StoreLookup
 from joins.dataflow.graph import Sink, TopicScan
 from joins.dataflow.lookup import Access, LookupFlow, LookupJoinSpec, LookupStage, LookupTarget
 from joins.dataflow.ports import Ingest, JoinKind, Predicate

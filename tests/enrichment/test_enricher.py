@@ -12,8 +12,8 @@ import pytest
 from changelog.changes import DELTA
 from changelog.errors import InternalError
 from changelog.schema import Kind
-from enrichment.enrichment import Enricher
-from enrichment.memo import Memo, MemoStore
+from enrichment.enricher import Enricher
+from enrichment.memo.memo import Memo, MemoStore
 from joins.dataflow.lookup import LookupFlow
 from joins.dataflow.ports import Ingest, JoinKind
 from sql.expressions.evaluate import RowMap
@@ -22,9 +22,9 @@ from tests.enrichment.flows import KINDS, DictLookup, Host, flow, net, records, 
 ROWS = {1: ((1, "a", 10),), 2: ((2, "b", 20),)}
 
 
-def enricher(made: LookupFlow, starts: Mapping[int, int] | None = None) -> Enricher:
+def enricher(made: LookupFlow, start_offsets: Mapping[int, int] | None = None) -> Enricher:
     memo = Memo(MemoStore(":memory:"), made.ingest) if made.ingest is not Ingest.APPEND else None
-    return Enricher(made, dict.fromkeys(made.accesses, DictLookup(ROWS)), memo, starts=starts)
+    return Enricher(made, dict.fromkeys(made.accesses, DictLookup(ROWS)), memo, start_offsets=start_offsets)
 
 
 def test_bad_records_are_set_aside_and_counted() -> None:
@@ -40,7 +40,7 @@ def test_bad_records_are_set_aside_and_counted() -> None:
 def test_records_before_the_start_do_not_count() -> None:
     made = flow(Ingest.APPEND, [stage(0, ("k",), JoinKind.INNER)])
     batch = records([((1, str(place), 0), 1) for place in range(5)], 0, Kind.APPEND)
-    step = enricher(made, starts={0: 3, 7: 100}).step(batch, 0)
+    step = enricher(made, start_offsets={0: 3, 7: 100}).step(batch, 0)
     assert [row[1] for row in net(step.messages, made.sink.columns)] == ["3", "4"]
 
 

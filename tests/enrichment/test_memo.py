@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from changelog.changes import DELTA
 from changelog.encode import encode
 from changelog.errors import InternalError
-from enrichment.memo import LeftRows, Memo, MemoStep, MemoStore, Update
-from enrichment.messages import Emitted, NetChanges
+from enrichment.memo.memo import LeftRows, Memo, MemoStep, MemoStore, Update
+from enrichment.memo.net_changes import Emitted, NetChanges
 from joins.dataflow.ports import Ingest
 
 Event = tuple[str, int]

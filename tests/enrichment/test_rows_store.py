@@ -17,7 +17,7 @@ from changelog.errors import InternalError
 from changelog.lookup import Row
 from changelog.schema import TIME, Column, Kind, StreamSchema
 from changelog.topic_content import content
-from enrichment.rows_store import RowsStore, StoreLookup
+from enrichment.stream_rows.rows_store import RowsStore, StoreLookup
 from joins.dataflow.lookup import Access, LookupTarget
 from joins.reference.rows import Record
 from sql.syntax.statements import Index

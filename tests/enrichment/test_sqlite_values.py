@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from changelog.errors import InternalError
-from enrichment.sqlite_values import codec
+from enrichment.stream_rows.sqlite_values import sqlite_codec
 from sql.syntax.types import INSTANT, LOCAL
 
 INSTANTS = [dt.datetime(1900, 1, 1, 12, 30, 0, 1, dt.UTC), dt.datetime(2262, 5, 5, tzinfo=dt.UTC)]
@@ -43,7 +43,7 @@ CASES: list[tuple[pa.DataType, list[Any]]] = [
 
 @pytest.mark.parametrize(("kind", "values"), CASES, ids=[str(kind) for kind, _ in CASES])
 def test_values_come_back_and_are_found(kind: pa.DataType, values: list[Any]) -> None:
-    code = codec(kind)
+    code = sqlite_codec(kind)
     column = pa.chunked_array([pa.array([*values, None], kind), pa.array([], kind)])
     session = sqlite3.connect(":memory:")
     session.execute("CREATE TABLE t (n, x)")
@@ -61,7 +61,7 @@ def test_values_come_back_and_are_found(kind: pa.DataType, values: list[Any]) ->
 
 
 def test_not_a_number_is_kept_apart_from_null() -> None:
-    stored = codec(pa.float64()).column(pa.chunked_array([[float("nan"), None]]))
+    stored = sqlite_codec(pa.float64()).column(pa.chunked_array([[float("nan"), None]]))
     assert list(stored) == ["nan", None]
 
 
@@ -79,16 +79,16 @@ def test_not_a_number_is_kept_apart_from_null() -> None:
     ],
 )
 def test_a_value_that_no_value_of_the_type_equals(kind: pa.DataType, asked: Any) -> None:
-    assert codec(kind).key(asked) is None
+    assert sqlite_codec(kind).key(asked) is None
 
 
 def test_values_of_the_same_family_are_found() -> None:
-    assert codec(pa.int32()).key(3.0) == 3
-    assert codec(pa.decimal128(9, 2)).key(3) == codec(pa.decimal128(9, 2)).key(Decimal("3.0")) == "300"
-    assert codec(pa.date32()).key(dt.datetime(1970, 1, 2)) == 1  # noqa: DTZ001
-    assert codec(INSTANT).key(dt.date(1970, 1, 2)) == 86_400_000_000
+    assert sqlite_codec(pa.int32()).key(3.0) == 3
+    assert sqlite_codec(pa.decimal128(9, 2)).key(3) == sqlite_codec(pa.decimal128(9, 2)).key(Decimal("3.0")) == "300"
+    assert sqlite_codec(pa.date32()).key(dt.datetime(1970, 1, 2)) == 1  # noqa: DTZ001
+    assert sqlite_codec(INSTANT).key(dt.date(1970, 1, 2)) == 86_400_000_000
 
 
 def test_a_type_without_a_form_is_an_error() -> None:
     with pytest.raises(InternalError, match="no form in SQLite"):
-        codec(pa.duration("s"))
+        sqlite_codec(pa.duration("s"))

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from changelog.errors import DovetailError, ServiceUnavailable, SqlError, Unsupported
-from enrichment.definitions import definition_of
+from enrichment.dictionary_definitions import definition_of
 from services.commands.codec import Stats
 from services.commands.command_topics import COMMANDS, RESULTS
 from services.session import Done, Rows, Session, Text

@@ -15,8 +15,8 @@ from broker.group_member import NOBODY, GroupMember
 from broker.transactional_writer import WriteTarget
 from changelog.decode import REJECTED
 from changelog.encode import Encoded
-from enrichment.enrichment import AnsweredBatch
-from enrichment.memo_store import Update
+from enrichment.enricher import AnsweredBatch
+from enrichment.memo.memo_store import Update
 from services.worker.lane.fetches import Fetch
 from services.worker.lane.lane import Lane, LaneSettings, LaneTopics
 from services.worker.lane.transactions import Place

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from changelog.lookup import Key
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cold.cold_invalidations import ColdInvalidations
 from dictionaries.cache.cold.entry_codec import EntryCodec
 from dictionaries.cache.cold.redis_space import RedisSpace
-from dictionaries.cache.entry import CacheEntry
 
 _MGET_KEYS = 4096
 

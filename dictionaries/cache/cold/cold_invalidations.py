@@ -8,9 +8,9 @@ from threading import Lock
 from typing import TypeVar
 
 from dictionaries.cache.cold.entry_names import text_in_name
-from dictionaries.cache.cold.messages import encode_message
+from dictionaries.cache.cold.invalidation_messages import encode_message
+from dictionaries.cache.cold.redis_scripts import FORGET, RENEW
 from dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace
-from dictionaries.cache.cold.scripts import FORGET, RENEW
 from dictionaries.cache.invalidation import Invalidation
 
 T = TypeVar("T")

@@ -13,8 +13,8 @@ import orjson
 import pyarrow as pa
 
 from changelog.lookup import Row, Rows
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cold.json_values import TAG, are_finite, is_plain, tagged, untagged
-from dictionaries.cache.entry import CacheEntry
 
 _BREAK = orjson.Fragment(b"\n")
 

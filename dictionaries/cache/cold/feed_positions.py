@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from changelog.lookup import Key
 from dictionaries.cache.cold.cold_entries import EncodedEntry
 from dictionaries.cache.cold.cold_invalidations import ColdInvalidations
-from dictionaries.cache.cold.messages import encode_message
+from dictionaries.cache.cold.invalidation_messages import encode_message
+from dictionaries.cache.cold.redis_scripts import BEGIN_FEED, FEED
 from dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace
-from dictionaries.cache.cold.scripts import BEGIN_FEED, FEED
 from dictionaries.cache.invalidation import Invalidation
 
 LOST = -2

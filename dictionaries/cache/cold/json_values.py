@@ -44,7 +44,7 @@ def tagged(value: Any) -> Any:
     if isinstance(value, float) and isfinite(value):
         return value
     if isinstance(value, list):
-        return [tagged(item) for item in value]
+        return [tagged(member) for member in value]
     for kind, name, write in _WRITERS:
         if isinstance(value, kind):
             return {"~": name, "v": write(value)}
@@ -56,7 +56,7 @@ def untagged(value: Any) -> Any:
     if isinstance(value, dict):
         return _READERS[value["~"]](value["v"])
     if isinstance(value, list):
-        return [untagged(item) for item in value]
+        return [untagged(member) for member in value]
     return value
 
 
@@ -69,8 +69,8 @@ _WRITERS: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (Decimal, "decimal", str),
     (bytes, "bytes", lambda value: base64.b64encode(value).decode()),
     (float, "float", repr),
-    (tuple, "tuple", lambda value: [tagged(item) for item in value]),
-    (dict, "object", lambda value: [[tagged(name), tagged(item)] for name, item in value.items()]),
+    (tuple, "tuple", lambda value: [tagged(member) for member in value]),
+    (dict, "object", lambda value: [[tagged(name), tagged(member)] for name, member in value.items()]),
 )
 _READERS: dict[str, Callable[[Any], Any]] = {
     "datetime": datetime.fromisoformat,
@@ -80,6 +80,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "decimal": Decimal,
     "bytes": base64.b64decode,
     "float": float,
-    "tuple": lambda value: tuple(untagged(item) for item in value),
-    "object": lambda value: {untagged(name): untagged(item) for name, item in value},
+    "tuple": lambda value: tuple(untagged(member) for member in value),
+    "object": lambda value: {untagged(name): untagged(member) for name, member in value},
 }

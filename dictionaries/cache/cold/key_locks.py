@@ -11,12 +11,12 @@ from typing import Any
 
 from changelog.errors import ServiceUnavailable
 from changelog.lookup import Key
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cold.cold_entries import EncodedEntry
 from dictionaries.cache.cold.cold_invalidations import ColdInvalidations
 from dictionaries.cache.cold.entry_codec import EntryCodec
+from dictionaries.cache.cold.redis_scripts import CLAIM, EXTEND, STORE
 from dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace, count_of_parts
-from dictionaries.cache.cold.scripts import CLAIM, EXTEND, STORE
-from dictionaries.cache.entry import CacheEntry
 
 LOCK_MS = 3_000
 """A worker that dies while it asks holds the others up for so long."""

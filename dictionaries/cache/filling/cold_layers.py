@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from changelog.errors import ServiceUnavailable
 from changelog.lookup import Key
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cold.cold_entries import EncodedEntry
 from dictionaries.cache.cold.cold_tier import ColdTier
 from dictionaries.cache.cold.key_locks import Claim, Lease
-from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
 from dictionaries.cache.hot.guarded_hot import GuardedHot
 from dictionaries.cache.layout_statistics import Statistics

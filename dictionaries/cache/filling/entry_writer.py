@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from changelog.lookup import Key, Rows
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cache_settings import CacheSettings
 from dictionaries.cache.cold.cold_entries import EncodedEntry
 from dictionaries.cache.cold.entry_codec import EntryCodec
-from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.layout_statistics import Statistics
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from changelog.errors import Domain, RecordRejected
 from changelog.lookup import Key, Rows
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cache_settings import CacheSettings, OnError
-from dictionaries.cache.entry import CacheEntry
 from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
 from dictionaries.cache.layout_statistics import Statistics
 

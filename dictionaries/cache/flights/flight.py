@@ -15,7 +15,7 @@ from typing import Protocol
 
 from changelog.errors import DovetailError
 from changelog.lookup import Key, Rows
-from dictionaries.cache.entry import CacheEntry
+from dictionaries.cache.cache_entry import CacheEntry
 
 
 class Flight:

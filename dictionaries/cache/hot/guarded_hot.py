@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 
 from changelog.lookup import Key
-from dictionaries.cache.entry import CacheEntry
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.flights.flight import Flight
 from dictionaries.cache.flights.flights import Flights
 from dictionaries.cache.hot.hot_tier import HotTier

@@ -9,7 +9,7 @@ from itertools import chain
 from threading import Lock
 
 from changelog.lookup import Key, Rows
-from dictionaries.cache.entry import CacheEntry
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.hot.scan_resistant_fifo import ScanResistantFifo
 from dictionaries.cache.hot.timers import Timers
 from dictionaries.cache.key_text import key_text

@@ -18,7 +18,7 @@ from dictionaries.open import open_source
 from dictionaries.resources import Resources
 from dictionaries.sources.clickhouse import ClickHouseSource
 from dictionaries.sources.sql_database import SqlSource
-from enrichment.definitions import definition_of
+from enrichment.dictionary_definitions import definition_of
 from services.session.context import Context
 from sql.planner import stream_of
 from sql.relations import Stream

@@ -14,7 +14,7 @@ from changelog.errors import InternalError, ServiceUnavailable, SqlError
 from changelog.schema import Column
 from dictionaries.definition.definition import Definition
 from dictionaries.open import open_layout
-from enrichment.definitions import definition_of
+from enrichment.dictionary_definitions import definition_of
 from services.commands.codec import Refresh
 from services.commands.commander import CommandAnswers
 from services.session.context import Context

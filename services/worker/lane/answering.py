@@ -13,9 +13,9 @@ from broker.address import BrokerAddress
 from broker.names import memo_topic
 from broker.reader import TopicReader
 from changelog.lookup import Lookup
-from enrichment.enrichment import AnsweredBatch, Enricher
-from enrichment.memo import Memo
-from enrichment.memo_store import MemoStore, Update
+from enrichment.enricher import AnsweredBatch, Enricher
+from enrichment.memo.memo import Memo
+from enrichment.memo.memo_store import MemoStore, Update
 from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import Ingest
 

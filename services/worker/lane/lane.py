@@ -34,8 +34,8 @@ from broker.transactional_writer import Backoff, is_fenced
 from changelog.dead_letter import dead_letters
 from changelog.decode import REJECTED
 from changelog.errors import Domain, DovetailError, InternalError, RecordRejected, RecordsGone, ServiceUnavailable
-from enrichment.enrichment import REJECTED_RECORDS, ROWS_IN, AnsweredBatch
-from enrichment.memo_store import Update
+from enrichment.enricher import REJECTED_RECORDS, ROWS_IN, AnsweredBatch
+from enrichment.memo.memo_store import Update
 from services.worker.lane.fetches import Fetch, Record, as_batch
 from services.worker.lane.transactions import NotAMember, Place, Transactions, opened
 

@@ -24,7 +24,7 @@ from changelog.encode import records_of
 from changelog.errors import ServiceUnavailable
 from changelog.lookup import Key, Row, Rows
 from changelog.schema import StreamSchema
-from enrichment.rows_store import RowsStore
+from enrichment.stream_rows.rows_store import RowsStore
 from sql.relations import Stream
 from sql.syntax.statements import Index
 

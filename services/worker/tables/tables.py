@@ -18,8 +18,8 @@ from dictionaries.feed.feed_definition import feed_of
 from dictionaries.feed.source_changes import Fed
 from dictionaries.open import open_layout, open_source
 from dictionaries.resources import Resources
-from enrichment.definitions import definition_of
-from enrichment.rows_store import StoreLookup
+from enrichment.dictionary_definitions import definition_of
+from enrichment.stream_rows.rows_store import StoreLookup
 from joins.dataflow.lookup import Access, LookupTarget
 from services.worker.tables.feeds import FeedReader
 from services.worker.tables.followers import Followers

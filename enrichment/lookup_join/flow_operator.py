@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from changelog.errors import InternalError
 from changelog.lookup import Lookup
-from enrichment.stage import StageOperator
+from enrichment.lookup_join.stage_operator import StageOperator
 from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import transformed
 
@@ -25,22 +25,22 @@ class FlowOperator:
         lookups: Mapping[Access, Lookup],
         snapshots: Mapping[str, pa.Table] | None = None,
     ) -> None:
-        held = snapshots or {}
+        bound_to = snapshots or {}
         missing = [access.table for access in flow.accesses if access not in lookups]
         if missing:
             raise InternalError(f"no lookup was given for {', '.join(missing)}")
-        self._scan_transforms = tuple(step.bound(held) for step in flow.scan.transforms)
-        self._stages = [StageOperator(stage, lookups[stage.join.access], held) for stage in flow.stages]
+        self._scan_transforms = tuple(step.bound(bound_to) for step in flow.scan.transforms)
+        self._stages = [StageOperator(stage, lookups[stage.join.access], bound_to) for stage in flow.stages]
 
     def answer(self, rows: pa.Table, now_ms: int) -> pa.Table:
         """``rows``: decoded rows of the scan (its columns, ``arrival`` if wanted, ``delta``), insertions only."""
-        return self.answered(self.scanned(rows), now_ms)
+        return self.run_stages(self.scan(rows), now_ms)
 
-    def scanned(self, rows: pa.Table) -> pa.Table:
+    def scan(self, rows: pa.Table) -> pa.Table:
         """Decoded rows as they reach the first stage."""
         return transformed(rows, self._scan_transforms)
 
-    def answered(self, rows: pa.Table, now_ms: int) -> pa.Table:
+    def run_stages(self, rows: pa.Table, now_ms: int) -> pa.Table:
         """Rows that reach the first stage as they reach the sink, in the same order."""
         for stage in self._stages:
             rows = stage(rows, now_ms)

@@ -48,7 +48,7 @@ class SqliteCodec:
     decode: Callable[[Any], Any] | None = None
 
 
-def codec(kind: pa.DataType) -> SqliteCodec:
+def sqlite_codec(kind: pa.DataType) -> SqliteCodec:
     for is_of, build in _BUILDERS:
         if is_of(kind):
             return build(kind)

@@ -1,4 +1,4 @@
-"""Rows held in memory, with an index for each set of columns that is asked by."""
+"""Rows in memory, with an index for each set of columns that is asked by."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from threading import Lock
 from typing import Any
 
 from changelog.lookup import Key, Row, Rows
-from dictionaries.sources.rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
+from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
 Given = Sequence[Any]
 """A row as the source gave it, not yet of the declared types."""
 
 
-class HeldRows:
+class IndexedRows:
     """What a source gave at one moment. Thread-safe."""
 
     def __init__(self, reader: SourceRowReader, given: Sequence[Given]) -> None:
@@ -35,6 +35,6 @@ class HeldRows:
 
     def _indexed(self, by: Sequence[str]) -> dict[Key, list[Given]]:
         index: dict[Key, list[Given]] = {}
-        for key, row in zip(self._reader.keys(by, self._given), self._given, strict=True):
+        for key, row in zip(self._reader.row_keys(by, self._given), self._given, strict=True):
             index.setdefault(key, []).append(row)
         return index

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from enrichment.sqlite_file import opened, writing
+from enrichment.sqlite_file import open_or_replace, write_transaction
 
 Update = tuple[bytes, bytes | None]
 """A record of the memo's topic: an identity and what was emitted for it; None: forgotten."""
@@ -26,7 +26,7 @@ class MemoStore:
 
     def __init__(self, path: str | Path, fingerprint: str = "") -> None:
         self._lock = threading.Lock()
-        self._connection = opened(path)
+        self._connection = open_or_replace(path)
         self._connection.execute("CREATE TABLE IF NOT EXISTS memo (identity PRIMARY KEY, emitted) WITHOUT ROWID")
         self._connection.execute("CREATE TABLE IF NOT EXISTS meta (name PRIMARY KEY, value) WITHOUT ROWID")
         if self._meta("fingerprint") != f"{_VERSION}:{fingerprint}":
@@ -55,7 +55,7 @@ class MemoStore:
         last = dict(updates)
         kept = [(identity, emitted) for identity, emitted in last.items() if emitted is not None]
         forgotten = [(identity,) for identity, emitted in last.items() if emitted is None]
-        with self._lock, writing(self._connection):
+        with self._lock, write_transaction(self._connection):
             self._connection.executemany("REPLACE INTO memo VALUES (?, ?)", kept)
             self._connection.executemany("DELETE FROM memo WHERE identity = ?", forgotten)
             if offset is not None:

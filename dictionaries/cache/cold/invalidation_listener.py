@@ -9,7 +9,7 @@ from threading import Event, Thread
 import redis
 import structlog
 
-from dictionaries.cache.cold.messages import InvalidationMessage, decode_message
+from dictionaries.cache.cold.invalidation_messages import InvalidationMessage, decode_message
 
 _WAIT_S = 0.2
 _SILENCE_S = 0.8
@@ -22,8 +22,8 @@ _log = structlog.get_logger(__name__)
 class Listener:
     """A thread that subscribes to a channel, and says when it may have missed something.
 
-    heard     a message came
-    deafened  from now on, or up to now, messages may have been missed: nothing held can be trusted
+    on_message  a message came
+    on_gap      from now on, or up to now, messages may have been missed: nothing held can be trusted
 
     A connection that is silent for 0.8 s although it is pinged counts as lost: a server that hangs tells nobody.
     """
@@ -32,13 +32,13 @@ class Listener:
         self,
         client: redis.Redis,
         channel: str,
-        heard: Callable[[InvalidationMessage], None],
-        deafened: Callable[[], None],
+        on_message: Callable[[InvalidationMessage], None],
+        on_gap: Callable[[], None],
     ) -> None:
         self._client = client
         self._channel = channel
-        self._heard = heard
-        self._deafened = deafened
+        self._on_message = on_message
+        self._on_gap = on_gap
         self._closing = Event()
         self._tried = Event()
         self.is_listening = False
@@ -64,7 +64,7 @@ class Listener:
             pause_s = _FIRST_PAUSE_S if self.is_listening else min(2 * pause_s, _LONGEST_PAUSE_S)
             if self.is_listening:
                 self.is_listening = False
-                self._deafened()
+                self._on_gap()
             self._tried.set()
             self._closing.wait(pause_s)
 
@@ -83,7 +83,7 @@ class Listener:
                 last_s = now_s
                 if message["type"] == "subscribe":
                     # What was published before this moment was missed; what comes after it is heard.
-                    self._deafened()
+                    self._on_gap()
                     self.is_listening = True
                     self._tried.set()
                 elif message["type"] == "message":
@@ -94,6 +94,6 @@ class Listener:
             message = decode_message(value)
         except (KeyError, TypeError, ValueError):
             _log.warning("dictionary.message_refused", channel=self._channel)
-            self._deafened()
+            self._on_gap()
             return
-        self._heard(message)
+        self._on_message(message)

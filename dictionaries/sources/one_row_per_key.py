@@ -11,7 +11,7 @@ from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 
 
-class Unique:
+class OneRowPerKey:
     """A source of which a dictionary takes one row per key: where there are more, the last one that it gave.
 
     Without this, dict_get would give a left row twice. An external table is asked without it, and joins with all rows.

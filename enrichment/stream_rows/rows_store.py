@@ -21,8 +21,8 @@ from changelog.changes import DELTA, DELTA_TYPE
 from changelog.lookup import Key, Row, Rows
 from changelog.rows import numpy_column
 from changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
-from enrichment.rows_layout import RESERVED, RowsLayout
-from enrichment.sqlite_file import connected, opened, writing
+from enrichment.sqlite_file import connect, open_or_replace, write_transaction
+from enrichment.stream_rows.rows_tables import RESERVED, RowsTables
 from joins.dataflow.lookup import Access
 from sql.syntax.statements import Index
 
@@ -41,7 +41,7 @@ class RowsStore:
         self.unfounded = 0
         """Retractions of CHANGELOG_KV rows that were not there."""
         self._path = Path(path)
-        self._layout = RowsLayout(schema, indexes)
+        self._layout = RowsTables(schema, indexes)
         self._writing = threading.Lock()
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
@@ -67,7 +67,7 @@ class RowsStore:
         """
         with self._writing:
             rows = _not_before(rows, self._offsets)
-            with writing(self._writer):
+            with write_transaction(self._writer):
                 unfounded = self._layout.take(self._writer, rows)
                 self._writer.executemany("REPLACE INTO offsets VALUES (?, ?)", list(offsets.items()))
             self._offsets.update(offsets)
@@ -104,7 +104,7 @@ class RowsStore:
 
     def load(self) -> Iterator[list[Row]]:
         """All rows, in pieces, as of the first."""
-        connection = connected(self._path)
+        connection = connect(self._path)
         try:
             query = self._layout.all_rows()
             cursor = query.everything(connection)
@@ -130,7 +130,7 @@ class RowsStore:
                 connection.close()
 
     def _opened(self) -> sqlite3.Connection:
-        connection = opened(self._path)
+        connection = open_or_replace(self._path)
         if _fingerprint(connection) != self._layout.fingerprint:
             self._layout.create(connection)
         return connection
@@ -139,7 +139,7 @@ class RowsStore:
         """This thread's connection."""
         found: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if found is None:
-            found = self._local.connection = connected(self._path)
+            found = self._local.connection = connect(self._path)
             with self._opening:
                 self._readers.append(found)
         return found

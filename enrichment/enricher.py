@@ -18,10 +18,10 @@ from changelog.hashing import row_hashes
 from changelog.lookup import Lookup
 from changelog.rows import numpy_column
 from changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME
-from enrichment.flow import FlowOperator
-from enrichment.memo import LeftRows, Memo
-from enrichment.memo_store import Update
-from enrichment.messages import Emitted
+from enrichment.lookup_join.flow_operator import FlowOperator
+from enrichment.memo.memo import LeftRows, Memo
+from enrichment.memo.memo_store import Update
+from enrichment.memo.net_changes import Emitted
 from joins.dataflow.graph import Sink
 from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import Ingest
@@ -51,7 +51,7 @@ class AnsweredBatch:
 class Enricher:
     """The flow with its lookups and, where the left side is updating, the memo of one input partition.
 
-    starts   the first offset of each partition that counts; 0 where none is given
+    start_offsets  the first offset of each partition that counts; 0 where none is given
 
     One thread at a time. A step that raises has changed nothing. After a step either ``confirm`` or ``discard``.
     """
@@ -62,12 +62,12 @@ class Enricher:
         lookups: Mapping[Access, Lookup],
         memo: Memo | None = None,
         snapshots: Mapping[str, pa.Table] | None = None,
-        starts: Mapping[int, int] | None = None,
+        start_offsets: Mapping[int, int] | None = None,
     ) -> None:
         self._flow = flow
         self._operator = FlowOperator(flow, lookups, snapshots)
         self._decoder = Decoder(flow.scan.stream, flow.scan.columns)
-        self._starts = dict(starts or {})
+        self._start_offsets = dict(start_offsets or {})
         self._memo = memo
         if (memo is None) != (flow.ingest is Ingest.APPEND):
             raise InternalError(f"a left side of {flow.ingest} rows {'needs a' if memo is None else 'has no'} memo")
@@ -75,7 +75,7 @@ class Enricher:
     def step(self, records: pa.Table | pa.RecordBatch, now_ms: int) -> AnsweredBatch:
         """``records``: key, value, timestamp, partition, offset, in order of arrival."""
         decoded = self._decoder.decode(records)
-        rows = self._counting(decoded.rows)
+        rows = self._from_start_offsets(decoded.rows)
         if self._memo is None:
             messages, updates, unfounded = self._appended(rows, now_ms), list[Update](), 0
         else:
@@ -100,13 +100,13 @@ class Enricher:
         if self._memo is not None:
             self._memo.discard()
 
-    def _counting(self, rows: pa.Table) -> pa.Table:
+    def _from_start_offsets(self, rows: pa.Table) -> pa.Table:
         """The rows from the start offsets on."""
-        if self._starts and rows.num_rows:
+        if self._start_offsets and rows.num_rows:
             arrivals = numpy_column(rows, ARRIVAL)
             partitions, offsets = arrivals >> OFFSET_BITS, arrivals & ((1 << OFFSET_BITS) - 1)
             before = np.zeros(len(arrivals), dtype=np.bool_)
-            for partition, start in self._starts.items():
+            for partition, start in self._start_offsets.items():
                 before |= (partitions == partition) & (offsets < start)
             rows = rows.filter(pa.array(~before)) if before.any() else rows
         return rows
@@ -116,12 +116,12 @@ class Enricher:
         return _encoded(self._flow.sink, answered, self._flow.sink.updating, self._flow.sink.format)
 
     def _updated(self, memo: Memo, decoded: pa.Table, now_ms: int) -> tuple[Encoded, list[Update], int]:
-        rows = self._operator.scanned(decoded)
+        rows = self._operator.scan(decoded)
         question = memo.ask(self._left_rows(decoded, rows))
         asked = np.array(question.asked, dtype=np.int64)
         # The place among those asked stands in for the arrival: it is what ties an answer to its row.
         insertions = _with_column(rows.take(pa.array(asked)), ARRIVAL, pa.array(np.arange(len(asked)), pa.int64()))
-        answered = self._operator.answered(insertions, now_ms)
+        answered = self._operator.run_stages(insertions, now_ms)
         step = memo.settle(question, self._answers(answered, len(asked)))
         return step.changes.records(self._flow.sink.format), step.updates, step.unfounded
 

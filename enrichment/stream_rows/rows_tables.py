@@ -22,8 +22,8 @@ from changelog.changes import DELTA
 from changelog.errors import InternalError
 from changelog.lookup import Key, Row
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Kind, StreamSchema
-from enrichment.sqlite_file import writing
-from enrichment.sqlite_values import SqliteCodec, Stored, codec
+from enrichment.sqlite_file import write_transaction
+from enrichment.stream_rows.sqlite_values import SqliteCodec, Stored, sqlite_codec
 from sql.syntax.statements import Index
 
 RESERVED = {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}
@@ -34,7 +34,7 @@ _KEYED = (Kind.UPSERT, Kind.CHANGELOG_KV)
 StoredRow = tuple[Stored, ...]
 
 
-class RowsLayout:
+class RowsTables:
     """The statements for one stream."""
 
     def __init__(self, schema: StreamSchema, indexes: Sequence[Index]) -> None:
@@ -43,7 +43,7 @@ class RowsLayout:
         self._declared = tuple(column.name for column in schema.columns)
         self.columns = (*self._declared, *(name for name in RESERVED if name not in self._declared))
         types = {**RESERVED, **{column.name: column.type for column in schema.columns}}
-        self._codecs = [codec(types[name]) for name in self.columns]
+        self._codecs = [sqlite_codec(types[name]) for name in self.columns]
         self._places = {name: place for place, name in enumerate(self.columns)}
         self._counted = schema.kind is Kind.CHANGELOG
         self._queries: dict[tuple[tuple[str, ...], tuple[str, ...]], RowsQuery] = {}
@@ -52,7 +52,7 @@ class RowsLayout:
 
     def create(self, connection: sqlite3.Connection) -> None:
         """The tables, empty, in place of whatever there is."""
-        with writing(connection):
+        with write_transaction(connection):
             for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
                 connection.execute(f'DROP TABLE "{name}"')
             for statement in self._definitions():

@@ -18,8 +18,8 @@ from changelog.errors import InternalError
 from changelog.lookup import Lookup, Rows
 from changelog.rows import Positions, expand
 from changelog.schema import ARRIVAL
-from enrichment.added import AddedColumns
-from enrichment.keys import distinct_keys
+from enrichment.lookup_join.distinct_keys import distinct_keys
+from enrichment.lookup_join.looked_up_columns import LookedUpColumns
 from joins.dataflow.lookup import LookupStage
 from joins.dataflow.ports import JoinKind, Predicate, transformed
 
@@ -32,7 +32,7 @@ class StageOperator:
         self._lookup = lookup
         self._transforms = tuple(step.bound(snapshots) for step in stage.transforms)
         self._outer = stage.join.kind is JoinKind.LEFT
-        self._added = AddedColumns(stage.join)
+        self._looked_up = LookedUpColumns(stage.join)
         types = dict(zip(stage.join.access.columns, stage.join.access.types, strict=True))
         self._key_types = [types.get(name) for name in stage.join.access.by]
 
@@ -45,22 +45,22 @@ class StageOperator:
 
     def _joined(self, rows: pa.Table, codes: Positions, answers: Sequence[Rows]) -> pa.Table:
         found = list(chain.from_iterable(answers))
-        added = self._added.of(found)
+        looked_up = self._looked_up.build(found)
         # One more than there are keys: the last stands for keys with a NULL, which have no rows.
         counts = np.fromiter(chain(map(len, answers), (0,)), np.int64, len(answers) + 1)
-        starts = np.cumsum(counts) - counts
+        firsts = np.cumsum(counts) - counts
         if self._join.condition is not None:
-            return self._conditional(self._join.condition, rows, added, starts[codes], counts[codes])
+            return self._conditional(self._join.condition, rows, looked_up, firsts[codes], counts[codes])
         if self._outer:
-            starts[counts == 0] = len(found)
+            firsts[counts == 0] = len(found)
             counts = np.maximum(counts, 1)
-        return self._side_by_side(rows, *_spread(starts[codes], counts[codes]), added)
+        return self._side_by_side(rows, *_spread(firsts[codes], counts[codes]), looked_up)
 
     def _conditional(
-        self, condition: Predicate, rows: pa.Table, added: list[pa.Array], starts: Positions, counts: Positions
+        self, condition: Predicate, rows: pa.Table, looked_up: list[pa.Array], firsts: Positions, counts: Positions
     ) -> pa.Table:
-        owners, matches = _spread(starts, counts)
-        candidates = self._side_by_side(rows, owners, matches, added)
+        owners, matches = _spread(firsts, counts)
+        candidates = self._side_by_side(rows, owners, matches, looked_up)
         holds = condition(candidates) if len(owners) else np.zeros(0, dtype=np.bool_)
         owners, matches = owners[holds], matches[holds]
         alone = np.full(rows.num_rows, self._outer)
@@ -68,30 +68,32 @@ class StageOperator:
         unmatched = np.flatnonzero(alone)
         if len(unmatched) == 0:
             return candidates if holds.all() else candidates.take(pa.array(np.flatnonzero(holds)))
-        padding = len(added[0]) - 1 if added else 0
+        padding = len(looked_up[0]) - 1 if looked_up else 0
         owners = np.concatenate([owners, unmatched])
         matches = np.concatenate([matches, np.full(len(unmatched), padding, dtype=np.int64)])
         order = np.argsort(owners, kind="stable")
-        return self._side_by_side(rows, owners[order], matches[order], added)
+        return self._side_by_side(rows, owners[order], matches[order], looked_up)
 
-    def _side_by_side(self, rows: pa.Table, owners: Positions, matches: Positions, added: list[pa.Array]) -> pa.Table:
+    def _side_by_side(
+        self, rows: pa.Table, owners: Positions, matches: Positions, looked_up: list[pa.Array]
+    ) -> pa.Table:
         """The left rows ``owners``, each with the found row of ``matches``; ``arrival`` and ``delta`` stay last."""
         left = rows if _is_every_row(owners, rows.num_rows) else rows.take(pa.array(owners))
         positions = pa.array(matches)
         columns = {field.name: (field, column) for field, column in zip(left.schema, left.columns, strict=True)}
-        carried = {name: columns.pop(name) for name in (ARRIVAL, DELTA) if name in columns}
-        for field, values in zip(self._added.schema, added, strict=True):
+        last = {name: columns.pop(name) for name in (ARRIVAL, DELTA) if name in columns}
+        for field, values in zip(self._looked_up.schema, looked_up, strict=True):
             columns[field.name] = (field.with_nullable(True), values.take(positions))
-        parts = [*columns.values(), *carried.values()]
+        parts = [*columns.values(), *last.values()]
         return pa.Table.from_arrays([column for _, column in parts], schema=pa.schema([field for field, _ in parts]))
 
 
-def _spread(starts: Positions, counts: Positions) -> tuple[Positions, Positions]:
-    """(left row, found row) of each pair; row i has the ``counts[i]`` found rows from ``starts[i]`` on."""
+def _spread(firsts: Positions, counts: Positions) -> tuple[Positions, Positions]:
+    """(left row, found row) of each pair; row i has the ``counts[i]`` found rows from ``firsts[i]`` on."""
     if counts.max(initial=0) <= 1:
         owners = np.flatnonzero(counts)
-        return owners, starts[owners]
-    return expand(starts, starts + counts)
+        return owners, firsts[owners]
+    return expand(firsts, firsts + counts)
 
 
 def _is_every_row(owners: Positions, count: int) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from changelog.errors import SqlError, Unsupported
 from dictionaries.definition.definition import Definition
-from enrichment.definitions import definition_of
+from enrichment.dictionary_definitions import definition_of
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateDictionary
 

@@ -1,4 +1,4 @@
-"""The columns that a lookup join adds, built from the rows that were found."""
+"""The columns that a lookup join adds to the left ones, built from the rows that were found."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from joins.dataflow.lookup import LookupJoinSpec
 from joins.dataflow.ports import JoinKind
 
 
-class AddedColumns:
+class LookedUpColumns:
     """Builds the columns of ``join.schema``; for LEFT with the padding as their last value."""
 
     def __init__(self, join: LookupJoinSpec) -> None:
@@ -25,7 +25,7 @@ class AddedColumns:
         if self._padding is not None and len(self._padding) != len(self._places):
             raise InternalError(f"{len(self._places)} columns of {join.access.table}, padded with {self._padding}")
 
-    def of(self, found: Sequence[Row]) -> list[pa.Array]:
+    def build(self, found: Sequence[Row]) -> list[pa.Array]:
         """Raises RecordRejected if a value does not fit the type that was declared for it."""
         columns = list(zip(*found, strict=True)) if found else [()] * len(self._access.columns)
         arrays = [

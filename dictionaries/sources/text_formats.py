@@ -30,13 +30,13 @@ def format_of(path: str) -> str | None:
     return next((found for suffix, found in _BY_SUFFIX.items() if path.lower().endswith(suffix)), None)
 
 
-def parsed(content: bytes, form: str, columns: Sequence[Column], where: str) -> list[tuple[Any, ...]]:
+def parse_rows(content: bytes, form: str, columns: Sequence[Column], where: str) -> list[tuple[Any, ...]]:
     """One tuple per row with the values of ``columns``, not yet of their types. Raises SourceRefused."""
     try:
         if form in ("csv", "csvwithnames"):
             return _csv(content.decode("utf-8-sig"), columns)
         names = [column.name for column in columns]
-        return [tuple(map(item.get, names)) for item in _objects(content, form)]
+        return [tuple(map(members.get, names)) for members in _objects(content, form)]
     except (ValueError, AttributeError, TypeError, csv.Error) as error:
         raise SourceRefused(
             f"the content is no {form}: {error}", where=where, fix="correct FORMAT, or the content"

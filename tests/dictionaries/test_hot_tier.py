@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dictionaries.cache.entry import CacheEntry
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.hot.hot_tier import ENTRY_BYTES, HotTier
 from dictionaries.cache.hot.scan_resistant_fifo import ScanResistantFifo
 

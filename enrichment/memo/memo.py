@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 import orjson
 
 from changelog.errors import InternalError
-from enrichment.memo_store import MemoStore, Update
-from enrichment.messages import Emitted, NetChanges
+from enrichment.memo.memo_store import MemoStore, Update
+from enrichment.memo.net_changes import Emitted, NetChanges
 from joins.dataflow.ports import Ingest
 
 __all__ = ["Copy", "LeftRows", "Memo", "MemoStep", "MemoStore", "Question", "Update"]
@@ -62,7 +62,7 @@ class Question:
 
     asked: list[int]
     prints: dict[int, int]
-    held: dict[bytes, list[Copy]]
+    before: dict[bytes, list[Copy]]
     standing: dict[bytes, list[Standing]]
     unfounded: int
 
@@ -94,11 +94,11 @@ class Memo:
 
     def ask(self, rows: LeftRows) -> Question:
         """Which rows of the batch have to be looked up. Changes nothing."""
-        held = self._held(list(dict.fromkeys(rows.identities)))
+        before = self._copies(list(dict.fromkeys(rows.identities)))
         follow = _follow_keyed if self._keyed else _follow_counted
-        standing, unfounded = follow(rows, held)
+        standing, unfounded = follow(rows, before)
         asked = sorted(state for states in standing.values() for state in states if isinstance(state, int))
-        return Question(asked, {place: rows.prints[place] or 0 for place in asked}, held, standing, unfounded)
+        return Question(asked, {place: rows.prints[place] or 0 for place in asked}, before, standing, unfounded)
 
     def settle(self, question: Question, answers: Sequence[tuple[Emitted, ...]]) -> MemoStep:
         """``answers[i]``: the records that the row ``question.asked[i]`` gives."""
@@ -107,18 +107,18 @@ class Memo:
         }
         changes, updates = NetChanges(), []
         for identity, standing in question.standing.items():
-            held = question.held.get(identity, [])
+            before = question.before.get(identity, [])
             copies = [fresh[state] if isinstance(state, int) else state for state in standing]
-            if copies == held:
+            if copies == before:
                 continue
-            for copy in held:
+            for copy in before:
                 changes.add(identity, copy.records, -1)
             for copy in copies:
                 changes.add(identity, copy.records, 1)
             if self.ingest is Ingest.UPSERT:
                 # Nothing compares with a row that gave nothing: it need not be remembered.
                 copies = [copy for copy in copies if copy.records]
-            if copies or held:
+            if copies or before:
                 updates.append((identity, _packed(copies)))
         self._pending.update((update[0], update) for update in updates)
         return MemoStep(changes, updates, question.unfounded)
@@ -139,19 +139,19 @@ class Memo:
     def _keyed(self) -> bool:
         return self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV)
 
-    def _held(self, identities: list[bytes]) -> dict[bytes, list[Copy]]:
+    def _copies(self, identities: list[bytes]) -> dict[bytes, list[Copy]]:
         packed: dict[bytes, bytes | None] = {}
         packed |= self.store.get([identity for identity in identities if identity not in self._pending])
         packed |= {identity: self._pending[identity][1] for identity in identities if identity in self._pending}
         return {identity: _unpacked(copies) for identity, copies in packed.items() if copies is not None}
 
 
-def _follow_keyed(rows: LeftRows, held: dict[bytes, list[Copy]]) -> tuple[dict[bytes, list[Standing]], int]:
+def _follow_keyed(rows: LeftRows, before: dict[bytes, list[Copy]]) -> tuple[dict[bytes, list[Standing]], int]:
     """The one row of each primary key after the batch, if there is one."""
     standing: dict[bytes, list[Standing]] = {}
     unfounded = 0
     for place, (identity, delta, print_) in enumerate(zip(rows.identities, rows.deltas, rows.prints, strict=True)):
-        states = standing.setdefault(identity, list(held.get(identity, ())))
+        states = standing.setdefault(identity, list(before.get(identity, ())))
         if delta > 0:
             states[:] = [place]
         elif print_ is None or (states and _print(states[0], rows) == print_):
@@ -165,12 +165,12 @@ def _print(state: Standing, rows: LeftRows) -> int | None:
     return rows.prints[state] if isinstance(state, int) else state.print
 
 
-def _follow_counted(rows: LeftRows, held: dict[bytes, list[Copy]]) -> tuple[dict[bytes, list[Standing]], int]:
+def _follow_counted(rows: LeftRows, before: dict[bytes, list[Copy]]) -> tuple[dict[bytes, list[Standing]], int]:
     """The queue of each row after the batch. A retraction may come before its insertion in the same batch."""
     queues: dict[bytes, deque[Standing]] = {}
     retracted: dict[bytes, int] = {}
     for place, (identity, delta) in enumerate(zip(rows.identities, rows.deltas, strict=True)):
-        queue = queues.setdefault(identity, deque(held.get(identity, ())))
+        queue = queues.setdefault(identity, deque(before.get(identity, ())))
         if delta > 0:
             queue.extend([place] * delta)
         else:

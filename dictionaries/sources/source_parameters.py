@@ -9,7 +9,7 @@ from dictionaries.definition.options import Parameter
 _PER_SECOND = 1000
 
 
-def given(definition: Definition) -> dict[str, Parameter]:
+def source_parameters(definition: Definition) -> dict[str, Parameter]:
     """What SOURCE gives, else the defaults; SETTINGS(timeout_ms, load_timeout_ms) win over both."""
     declared = SOURCES[definition.source.kind]
     parameters = {option.name: option.default for option in declared if option.default is not None}

@@ -14,7 +14,7 @@ from changelog.changes import DELTA
 from changelog.errors import InternalError, RecordRejected
 from changelog.lookup import Key, Lookup, Rows
 from changelog.schema import ARRIVAL
-from enrichment.flow import FlowOperator
+from enrichment.lookup_join.flow_operator import FlowOperator
 from joins.dataflow.lookup import LookupFlow, LookupStage
 from joins.dataflow.ports import Ingest, JoinKind
 from tests.enrichment.flows import DictLookup, VBelowW, flow, stage

@@ -9,7 +9,7 @@ from changelog.errors import RecordRejected
 from changelog.lookup import Key, Row, Rows
 from dictionaries.contracts import KEYS_PER_STATEMENT
 from dictionaries.definition.definition import Definition
-from dictionaries.sources.values import ReadColumn, Unfit, column_reader, value_reader
+from dictionaries.sources.source_values import ReadColumn, Unfit, column_reader, value_reader
 
 T = TypeVar("T")
 ROWS_PER_PIECE = 10_000
@@ -45,13 +45,13 @@ class SourceRowReader:
         """
         # Under the very keys that were asked: 1.50 and 1.5 are equal, and not the same text in a cache.
         asked = {key: key for key in keys}
-        found = [(asked[key], row) for key, row in zip(self.keys(by, given), given, strict=True) if key in asked]
+        found = [(asked[key], row) for key, row in zip(self.row_keys(by, given), given, strict=True) if key in asked]
         grouped: dict[Key, list[Row]] = {}
         for (key, _), row in zip(found, self.read([row for _, row in found]), strict=True):
             grouped.setdefault(key, []).append(row)
         return {key: tuple(rows) for key, rows in grouped.items()}
 
-    def asked(
+    def fetch_in_statements(
         self, by: Sequence[str], keys: Sequence[Key], ask: Callable[[list[Key]], Sequence[Sequence[Any]]]
     ) -> dict[Key, Rows]:
         """``matching``, over what ``ask`` gives for KEYS_PER_STATEMENT at a time."""
@@ -60,7 +60,7 @@ class SourceRowReader:
             answer |= self.matching(by, chunk, ask(chunk))
         return answer
 
-    def keys(self, by: Sequence[str], given: Sequence[Sequence[Any]]) -> list[Key]:
+    def row_keys(self, by: Sequence[str], given: Sequence[Sequence[Any]]) -> list[Key]:
         """The key of each row, with None in the place of what its type cannot hold.
 
         '12abc' equals 12 for some databases; it is no number, and no row of the key 12.
@@ -104,11 +104,11 @@ class SourceRowReader:
         return [default if value is None else value for value in read]
 
 
-def in_pieces(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """``items`` in lists of at most ``size``."""
+def in_pieces(elements: Iterable[T], size: int) -> Iterator[list[T]]:
+    """``elements`` in lists of at most ``size``."""
     piece: list[T] = []
-    for item in items:
-        piece.append(item)
+    for element in elements:
+        piece.append(element)
         if len(piece) == size:
             yield piece
             piece = []

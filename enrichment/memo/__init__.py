@@ -1,0 +1,1 @@
+"""The memo of an updating left side: what was emitted for each row, so that it can be taken back."""

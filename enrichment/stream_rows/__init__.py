@@ -1,0 +1,1 @@
+"""The current rows of a stream in a local SQLite file."""
