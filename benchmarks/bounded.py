@@ -32,10 +32,10 @@ from joins.dataflow.graph import Band, RangeSpec
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.operators.range import RangeOperator
 from joins.state.store import RunStore
+from runtime.settings import read_settings
 from services.jars import jar_paths
 from services.stack import temporary_stack
 from spark_jobs.runner.spark_session import start_session, warm_up
-from startup.settings import read_settings
 
 PARTITIONS = 2
 KEYS = 100_000

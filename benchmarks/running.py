@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 
 from benchmarks.load import committed_rows
 from broker.address import BrokerAddress
+from runtime.settings import Settings
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 from sql import plan_query
 from sql.catalog import Catalog
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream, CreateView
-from startup.settings import Settings
 
 
 def start(

@@ -27,8 +27,8 @@ from typing import Literal
 from xml.sax.saxutils import quoteattr
 
 from changelog.errors import DovetailError, StackError
+from runtime.settings import Settings, read_settings
 from services.java import find_java
-from startup.settings import Settings, read_settings
 
 JarSet = Literal["broker", "spark"]
 LOCK_FILE = Path(__file__).with_name("jars.lock")

@@ -9,10 +9,10 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
+from runtime.settings import read_settings
 from services.jars import jar_paths
 from services.stack import Stack, temporary_stack
 from spark_jobs.runner.spark_session import start_session
-from startup.settings import read_settings
 from tests.paths import GOLDEN
 
 

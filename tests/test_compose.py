@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 import yaml
 
+from runtime.settings import Settings
 from services.jars import locked_jars
-from startup.settings import Settings
 from tests.paths import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

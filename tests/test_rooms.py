@@ -29,16 +29,16 @@ def room(rooms: str, libraries: str | None, *, pure: bool = False) -> Room:
 ROOMS = {
     "changelog": room("", "numpy orjson polars pyarrow", pure=True),
     "broker": room("changelog", "confluent_kafka numpy pyarrow"),
-    "startup": room("broker changelog", "pydantic pydantic_settings structlog"),
     "joins": room("changelog", "duckdb numpy pyarrow", pure=True),
     "sql": room("changelog joins", "duckdb numpy pyarrow sqlalchemy sqlglot", pure=True),
+    "runtime": room("broker changelog sql", "pydantic pydantic_settings structlog"),
     "dictionaries": room("changelog", None),
     "enrichment": room("changelog dictionaries joins sql", "numpy orjson pyarrow", pure=True),
     "spark_jobs": room(
-        "broker changelog dictionaries enrichment joins sql startup",
+        "broker changelog dictionaries enrichment joins runtime sql",
         "confluent_kafka numpy pandas polars pyarrow pyspark",
     ),
-    "services": room("broker changelog dictionaries enrichment joins sql startup", None),
+    "services": room("broker changelog dictionaries enrichment joins runtime sql", None),
 }
 IMPURE_MODULES = frozenset({"asyncio", "random", "secrets", "socket", "subprocess", "time", "uuid"})
 CLOCK_READS = frozenset({"now", "utcnow", "today"})

@@ -11,6 +11,7 @@ import typer
 
 from changelog.errors import SqlError
 from enrichment.definitions import definition_of
+from runtime.settings import read_settings
 from services.cli.cells import texts
 from services.cli.failures import told
 from services.cli.run import show_result
@@ -20,7 +21,6 @@ from services.session.dictionaries.sources import check_source
 from services.session.dictionaries.statements import dictionary, keys_of, refresh
 from services.session.dictionaries.statistics import statistics
 from sql.syntax.statements import Describe, Drop, Show, ShowCreate
-from startup.settings import read_settings
 
 app = typer.Typer(
     help="Dictionaries: tables elsewhere, looked up by key.",

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from runtime.settings import Settings, read_settings
 from services.cli import dictionary
 from services.cli.console import Console
 from services.cli.demo import demonstration
@@ -21,7 +22,6 @@ from services.session import Session
 from services.stack import Stack
 from services.stack.components import COMPONENT_NAMES, component
 from services.stack.state import Phase
-from startup.settings import Settings, read_settings
 
 app = typer.Typer(
     name="dovetail",

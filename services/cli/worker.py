@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 
+from runtime.logs import configure_logs
+from runtime.settings import Settings
+from runtime.signals import told_to_stop
 from services.stack import Stack
 from services.worker.__main__ import run
-from startup.logs import configure_logs
-from startup.settings import Settings
-from startup.signals import told_to_stop
 
 
 def work(settings: Settings) -> None:

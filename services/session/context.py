@@ -10,9 +10,9 @@ from functools import cached_property
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
+from runtime.settings import Settings
 from services.commands.commander import Commander
 from sql.catalog import Catalog
-from startup.settings import Settings
 
 WORKER_LIVES_MS = 10_000
 """A worker that has not said for so long that it lives is taken to be dead."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from broker.address import BrokerAddress
 from changelog.errors import StackError
+from runtime.settings import Settings
 from services.session import listing, queries, rows
 from services.session.context import Context, RunnerFault, Say, no_fault, silent
 from services.session.dictionaries import statements as dictionaries
@@ -36,7 +37,6 @@ from sql.syntax.statements import (
     Terminate,
     Update,
 )
-from startup.settings import Settings
 
 
 class Session:

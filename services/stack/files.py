@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from startup.settings import Settings
+from runtime.settings import Settings
 
 _TAIL_BYTES = 65_536
 

@@ -13,11 +13,11 @@ from confluent_kafka import KafkaException
 from broker import clients
 from broker.address import BrokerAddress
 from changelog.errors import StackError
+from runtime.settings import Settings
 from services.jars import jar_folder
 from services.java import find_java
 from services.stack.component import Launch
 from services.stack.ports import LOOPBACK, choose_ports, port_of
-from startup.settings import Settings
 
 _ANSWER_TIMEOUT_S = 2.0
 

@@ -6,9 +6,9 @@ import sys
 import urllib.request
 from dataclasses import dataclass
 
+from runtime.settings import Settings
 from services.stack.component import Launch
 from services.stack.ports import choose_ports
-from startup.settings import Settings
 
 _ANSWER_TIMEOUT_S = 1.0
 

@@ -11,9 +11,9 @@ import redis
 from pydantic import SecretStr
 
 from changelog.errors import StackError
+from runtime.settings import Settings
 from services.stack.component import Launch
 from services.stack.ports import LOOPBACK, choose_ports, port_of
-from startup.settings import Settings
 
 _ANSWER_TIMEOUT_S = 1.0
 

@@ -6,9 +6,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from runtime.settings import Settings
 from services.jars import jar_folder
 from services.stack.component import Launch
-from startup.settings import Settings
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from changelog.errors import StackError
+from runtime.packages import PACKAGE_ROOT
+from runtime.settings import Settings
 from services.stack.components import COMPONENT_NAMES, component, in_start_order
 from services.stack.files import StackFiles, locked, tail
 from services.stack.processes import end_group, kill, marked_processes
 from services.stack.state import ChildState, Phase, StackState, read_state
-from startup.packages import PACKAGE_ROOT
-from startup.settings import Settings
 
 _POLL_S = 0.1
 Progress = Callable[[str], None]

@@ -23,14 +23,14 @@ from dataclasses import dataclass, field, replace
 import structlog
 
 from changelog.errors import DovetailError
+from runtime.logs import configure_logs
+from runtime.packages import PACKAGE_ROOT
+from runtime.settings import Settings, read_settings
 from services.stack.component import Component
 from services.stack.components import in_start_order
 from services.stack.files import StackFiles, locked
 from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes
 from services.stack.state import ChildState, Phase, StackState, write_state
-from startup.logs import configure_logs
-from startup.packages import PACKAGE_ROOT
-from startup.settings import Settings, read_settings
 
 log = structlog.get_logger(__name__)
 _TICK_S = 0.2

@@ -11,15 +11,15 @@ import time
 from dataclasses import replace
 
 from changelog.errors import DovetailError, ServiceUnavailable
+from runtime.logs import configure_logs
+from runtime.settings import Settings, read_settings
+from runtime.signals import told_to_stop
 from services.commands.command_reader import CommandReader
 from services.stack.kafka import broker_answers
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.supervisor.http import HealthServer
 from services.worker.supervisor.supervisor import WorkerSupervisor, discard_orphans
 from sql.catalog import Catalog, Worker
-from startup.logs import configure_logs
-from startup.settings import Settings, read_settings
-from startup.signals import told_to_stop
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2

@@ -6,11 +6,11 @@ import sys
 import threading
 
 from changelog.errors import DovetailError
+from runtime.logs import configure_logs
+from runtime.settings import read_settings
+from runtime.signals import told_to_stop
 from spark_jobs.runner.runner import run
 from spark_jobs.runner.runner_settings import RunnerSettings
-from startup.logs import configure_logs
-from startup.settings import read_settings
-from startup.signals import told_to_stop
 
 
 def main() -> int:

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,39 +24,28 @@ from broker import clients
 from broker.address import BrokerAddress
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
+from runtime.query_plan import plan_of
+from runtime.reconciler import Reconciler, Watched
+from runtime.troubles import Patience, Setback
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery, discard
 from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import start_session, warm_up
 from spark_jobs.runner.static_tables import table_of
-from sql.catalog import Actual, Catalog, Desired, Query
+from sql.catalog import Actual, Catalog, Query
 from sql.fragments import Engine
-from sql.planner import Plan, plan_query, stream_of
-from sql.syntax.parse import parse_one
+from sql.planner import Plan, stream_of
 from sql.syntax.redact import redacted
-from sql.syntax.statements import CreateView, Select
 
 _LOG = logging.getLogger("dovetail.runner")
 _LOOK_S = 0.2
+# A failure says whether it passes, so none is a crash.
 _FIRST_PAUSE_S = 1.0
-_LONGEST_PAUSE_S = 15.0
-
-
-@dataclass
-class Outage:
-    """A query that waits for a service: since when, and until when it pauses before the next attempt.
-
-    To be started again is no sign that the service is back: the outage ends with a batch that is committed, or when the
-    query has run for ``broker_wait_s``.
-    """
-
-    since_s: float
-    pause_s: float
-    next_s: float
+_CRASHES = 1
 
 
 class Runner:
-    """The queries of one catalog in one session."""
+    """The queries of one catalog in one session: a ``QueryDriver``."""
 
     def __init__(self, settings: RunnerSettings, session: SparkSession, catalog: Catalog) -> None:
         self._settings = settings
@@ -64,48 +53,36 @@ class Runner:
         self._catalog = catalog
         self._running: dict[int, RunningQuery] = {}
         self._reported: dict[int, Mapping[str, Any]] = {}
-        self._outages: dict[int, Outage] = {}
+        patience = Patience(_FIRST_PAUSE_S, settings.job.broker_wait_s, _CRASHES)
+        self._reconciler = Reconciler(catalog, Engine.SPARK, self, patience, _LOG)
 
     def look(self) -> None:
         """One look at the catalog: bring every query nearer to what is wanted of it."""
-        for query in self._catalog.queries(dropped=True):
-            if query.engine != Engine.SPARK:
-                continue
-            match query.desired:
-                case Desired.RUNNING:
-                    self._run(query)
-                case Desired.PAUSED:
-                    self._pause(query)
-                case Desired.DROPPED:
-                    self._drop(query)
+        self._reconciler.look()
 
     def stop(self) -> None:
         """End all queries; they go on from their checkpoints at the next start."""
         for query in self._catalog.queries():
             if query.id in self._running:
-                self._end(query)
+                self.end(query)
                 self._report(query, Actual.STOPPED)
 
     # -- one query
 
-    def _run(self, query: Query) -> None:
-        if query.id in self._running:
-            self._watch(query, self._running[query.id])
-        elif query.actual is not Actual.FAILED and self._may_try(query):
-            self._attempt(query)
+    def holds(self, query: Query) -> bool:
+        return query.id in self._running
 
-    def _attempt(self, query: Query) -> None:
-        _LOG.info('query "%s": starting', query.name)
+    def start(self, query: Query) -> Setback | None:
         try:
-            self._running[query.id] = self._start(query)
+            self._running[query.id] = self._started(query)
         except Exception as failure:  # noqa: BLE001 - whatever is wrong with one query, the others go on
-            self._failed(query, _as_error(failure, query))
-        else:
-            self._report(query, Actual.RUNNING, "")
-            _LOG.info('query "%s": running', query.name)
+            return _setback(_as_error(failure, query))
+        self._report(query, Actual.RUNNING, "")
+        _LOG.info('query "%s": running', query.name)
+        return None
 
-    def _start(self, query: Query) -> RunningQuery:
-        plan = _plan(query, self._catalog)
+    def _started(self, query: Query) -> RunningQuery:
+        plan = plan_of(query, self._catalog)
         fragment = plan.fragment(query.name)
         checkpoint = Path(query.checkpoint or self._settings.checkpoints / f"{query.id}-{query.name}").absolute()
         if not query.checkpoint:
@@ -132,18 +109,24 @@ class Runner:
     def _static_tables(self, dataflow: Dataflow) -> dict[str, pa.Table]:
         return {name: table_of(stream_of(self._catalog, name), self._settings.brokers) for name in dataflow.snapshots}
 
-    def _watch(self, query: Query, running: RunningQuery) -> None:
-        """Report how far it is, and what ended it."""
+    def watch(self, query: Query) -> Watched:
+        """Report how far it is, and what ended it.
+
+        To be started again is no sign that a lost service is back: a batch that is committed is one.
+        """
+        running = self._running[query.id]
         try:
             error = running.error()
         except Exception as failure:  # noqa: BLE001 - the second launch, after the history, may fail like the first
             error = _as_error(failure, query)
-        self._report_progress(query, running)
-        if error is not None:
-            self._end(query)
-            self._failed(query, error)
+        recovered = self._report_progress(query, running)
+        if error is None:
+            return Watched(recovered)
+        self.end(query)
+        return Watched(recovered, _setback(error))
 
-    def _report_progress(self, query: Query, running: RunningQuery) -> None:
+    def _report_progress(self, query: Query, running: RunningQuery) -> bool:
+        """Whether a batch was committed since the last report."""
         now = running.progress()
         progress = {
             "starts": running.starts,
@@ -154,66 +137,35 @@ class Runner:
             "batch_ms": now.batch_ms,
         }
         before = self._reported.get(query.id)
-        if before != progress:
-            self._reported[query.id] = progress
-            if before is not None and before["batch"] != now.batch:
-                self._outages.pop(query.id, None)
-            self._catalog.report(query.id, now_ms=_now_ms(), progress=progress)
+        if before == progress:
+            return False
+        self._reported[query.id] = progress
+        self._catalog.report(query.id, now_ms=_now_ms(), progress=progress)
+        return before is not None and before["batch"] != now.batch
 
-    def _pause(self, query: Query) -> None:
-        self._end(query)
-        self._outages.pop(query.id, None)
-        if query.actual is not Actual.PAUSED:
-            self._report(query, Actual.PAUSED)
-
-    def _drop(self, query: Query) -> None:
-        self._end(query)
-        if query.checkpoint:
-            discard(Path(query.checkpoint), self._settings.brokers, self._settings.job.local_copy_dir)
-        self._catalog.forget_query(query.id)
-        _LOG.info('query "%s": dropped', query.name)
-
-    def _end(self, query: Query) -> None:
+    def end(self, query: Query) -> bool:
         self._reported.pop(query.id, None)
         running = self._running.pop(query.id, None)
         if running is not None:
             running.stop()
             _LOG.info('query "%s": stopped', query.name)
+        return True
 
-    # -- failures
+    def discard(self, query: Query) -> bool:
+        if query.checkpoint:
+            discard(Path(query.checkpoint), self._settings.brokers, self._settings.job.local_copy_dir)
+        return True
 
-    def _failed(self, query: Query, error: DovetailError) -> None:
-        """A lost service is waited for, up to ``broker_wait_s``; anything else ends the query."""
-        told = redacted(str(error))
-        wait_s = self._settings.job.broker_wait_s
-        now_s = time.monotonic()
-        outage = self._outages.get(query.id)
-        if outage is not None and now_s - outage.next_s > wait_s:
-            outage = None
-        since_s = outage.since_s if outage else now_s
-        if error.retry and now_s - since_s < wait_s:
-            pause_s = min(2 * outage.pause_s, _LONGEST_PAUSE_S) if outage else _FIRST_PAUSE_S
-            self._outages[query.id] = Outage(since_s, pause_s, now_s + pause_s)
-            self._report(query, Actual.PENDING, told)
-            _LOG.warning('query "%s": waits for a service, next attempt in %g s\n%s', query.name, pause_s, told)
-            return
-        self._outages.pop(query.id, None)
-        self._report(query, Actual.FAILED, told)
-        _LOG.error('query "%s": failed\n%s', query.name, told)
-
-    def _may_try(self, query: Query) -> bool:
-        outage = self._outages.get(query.id)
-        return outage is None or time.monotonic() >= outage.next_s
+    def speaks_for(self, query: Query) -> bool:
+        """There is one runner."""
+        return True
 
     def _report(self, query: Query, actual: Actual, error: str | None = None) -> None:
         self._catalog.report(query.id, now_ms=_now_ms(), actual=actual, error=error)
 
 
-def _plan(query: Query, catalog: Catalog) -> Plan:
-    statement = parse_one(query.sql)
-    if not isinstance(statement, Select | CreateView):
-        raise InternalError(f'"{query.name}" is no query', where="the catalog")
-    return plan_query(query.view or query.name, statement, catalog)
+def _setback(error: DovetailError) -> Setback:
+    return Setback("waits for a service", redacted(str(error)), final=not error.retry)
 
 
 def _as_error(failure: Exception, query: Query) -> DovetailError:

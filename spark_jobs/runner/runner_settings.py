@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker.address import BrokerAddress
+from runtime.settings import Settings
 from spark_jobs.runner.job_settings import JobSettings
-from startup.settings import Settings
 
 _JARS = "DOVETAIL_SPARK_JARS"
 _READY_FILE = "DOVETAIL_READY_FILE"

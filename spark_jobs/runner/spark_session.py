@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from runtime.packages import PACKAGE_ROOT
 from spark_jobs.source.kafka_source import KafkaSource
-from startup.packages import PACKAGE_ROOT
 
 WORKER_PYTHON = Path(__file__).with_name("worker-python")
 """The interpreter of Spark's Python processes on this machine. Without it they start too, each a second later."""

@@ -23,6 +23,7 @@ from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
+from runtime.settings import Settings, read_settings
 from services.jars import jar_paths
 from services.stack import temporary_stack
 from spark_jobs.exchange import counts
@@ -32,7 +33,6 @@ from spark_jobs.runner.spark_session import start_session
 from sql.catalog import Catalog
 from sql.fragments import Engine
 from sql.syntax.statements import System
-from startup.settings import Settings, read_settings
 from tests.conformance.case import Case
 from tests.conformance.engine import NotRunnable
 from tests.conformance.external import Database

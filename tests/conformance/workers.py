@@ -15,12 +15,12 @@ from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable, SqlError
+from runtime.settings import read_settings
 from services.session.drained import InputProgress
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Statement
 from sql.syntax.types import Rules
-from startup.settings import read_settings
 from tests.conformance.engine import NotRunnable
 from tests.conformance.host import Launch
 from tests.paths import ROOT

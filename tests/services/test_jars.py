@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from changelog.errors import StackError
+from runtime.settings import Settings, read_settings
 from services.jars import ensure_jars, jar_folder, jar_paths, locked_jars
-from startup.settings import Settings, read_settings
 
 SOME_JAR = "kafka_2.13-4.3.0.jar"
 

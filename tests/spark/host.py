@@ -9,11 +9,11 @@ from pathlib import Path
 from broker import clients, topics
 from broker.address import BrokerAddress
 from joins.dataflow.ports import JoinKind
+from runtime.settings import read_settings
 from services.jars import jar_paths
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 from spark_jobs.runner.spark_session import start_session
-from startup.settings import read_settings
 from tests.spark.flows import orders_clicks
 
 

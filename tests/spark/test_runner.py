@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from runtime.settings import read_settings
 from services.jars import jar_paths
 from sql.catalog import Actual, Catalog, Desired, Query, What
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream, CreateView, Drop
-from startup.settings import read_settings
 from tests.paths import ROOT
 from tests.spark.kafka import multiset, send, values
 

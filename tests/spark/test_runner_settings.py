@@ -8,8 +8,8 @@ import pytest
 
 from broker.address import BrokerAddress
 from changelog.errors import StackError
+from runtime.settings import Settings
 from spark_jobs.runner.runner_settings import RunnerSettings
-from startup.settings import Settings
 
 
 def settings(folder: Path, **given: object) -> Settings:

@@ -21,6 +21,7 @@ from broker import topics as topic_admin
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from changelog.errors import StackError
+from runtime.settings import Settings
 from services.session import Session
 from services.session.drained import InputProgress
 from services.stack.temporary import temporary_settings
@@ -30,7 +31,6 @@ from sql.catalog.entries import queries_of
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView
-from startup.settings import Settings
 from tests.spark.kafka import messages
 
 _WAIT_S = 60.0

@@ -35,9 +35,12 @@ from broker.topic_shapes import TopicAdmin, TopicShape, config_for
 from broker.topics import PartitionOffsets
 from broker.transactional_writer import WriteTarget
 from changelog.dead_letter import topic_of
-from changelog.errors import DovetailError, InternalError, ServiceUnavailable
+from changelog.errors import DovetailError, ServiceUnavailable
 from changelog.schema import Kind
 from joins.dataflow.ports import Ingest
+from runtime.logs import configure_logs
+from runtime.query_plan import plan_of
+from runtime.settings import read_settings
 from services.commands.codec import command_of, outcome_bytes
 from services.worker.lane.answering import Answers
 from services.worker.lane.lane import Lane, LaneTopics
@@ -50,14 +53,9 @@ from services.worker.query.metrics import QueryFigures
 from services.worker.query.progress import Report, merged
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.tables.tables import Tables
-from sql.catalog import Actual, Catalog, Query
-from sql.fragments import Fragment
-from sql.planner import plan_query, stream_of
-from sql.syntax.parse import parse_one
+from sql.catalog import Actual, Catalog
+from sql.planner import stream_of
 from sql.syntax.redact import redacted
-from sql.syntax.statements import CreateView, Select
-from startup.logs import configure_logs
-from startup.settings import read_settings
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2
@@ -82,7 +80,7 @@ class LookupQuery:
     def open(self) -> None:
         """Plan, resolve where it starts, make its topics, open what it looks up."""
         settings, name = self._settings, self.query.name
-        fragment = fragment_of(self.query, self.catalog)
+        fragment = plan_of(self.query, self.catalog).fragment(name)
         self.flow = fragment.lookup_flow
         client = clients.admin(settings.brokers)
         static = {table: stream_of(self.catalog, table) for table in self.flow.snapshots}
@@ -249,13 +247,6 @@ class LookupQuery:
         await runner.setup()
         await web.SockSite(runner, listener).start()
         return runner
-
-
-def fragment_of(query: Query, catalog: Catalog) -> Fragment:
-    statement = parse_one(query.sql)
-    if not isinstance(statement, Select | CreateView):
-        raise InternalError(f'"{query.name}" is no query', where="the catalog")
-    return plan_query(query.view or query.name, statement, catalog).fragment(query.name)
 
 
 def ensure_memo(settings: WorkerSettings, topic: str, partitions: int) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker.address import BrokerAddress
+from runtime.settings import Settings
 from services.worker.lane.lane import LaneSettings
 from services.worker.query.app import AppSettings
-from startup.settings import Settings
 
 
 @dataclass(frozen=True)

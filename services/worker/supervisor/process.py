@@ -16,8 +16,8 @@ from pathlib import Path
 
 import httpx
 
+from runtime.packages import PACKAGE_ROOT
 from services.commands.codec import Command, Outcome, command_bytes, outcome_of
-from startup.packages import PACKAGE_ROOT
 
 _LINES = 20
 _ASK_S = 5.0

@@ -12,7 +12,7 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,13 @@ from broker import clients, topics
 from broker.names import memo_topic
 from broker.query_origin import QueryOrigin
 from changelog.errors import ServiceUnavailable
+from runtime.reconciler import Reconciler, Watched
+from runtime.troubles import Patience, Setback
 from services.commands.codec import Command, Outcome
 from services.worker.query.child import FAILED, WAITS
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.supervisor.process import Child
-from sql.catalog import Actual, Catalog, Desired, Query, Worker
+from sql.catalog import Actual, Catalog, Query, Worker
 from sql.fragments import Engine
 from sql.syntax.redact import redacted
 
@@ -36,23 +38,12 @@ _SEEN_EVERY_S = 2.0
 LIVES_MS = 10_000
 """A worker that has not been seen for so long is taken to be gone."""
 _FIRST_PAUSE_S = 0.5
-_LONGEST_PAUSE_S = 15.0
 _CALM_S = 30.0
 _CRASHES = 5
 
 
-@dataclass(frozen=True)
-class Trouble:
-    """A child that ended by itself: how often in a row, since when, and when it is started again."""
-
-    crashes: int
-    since_s: float
-    pause_s: float
-    next_s: float
-
-
 class WorkerSupervisor:
-    """``look`` brings what runs nearer to what is wanted; to be called again and again."""
+    """``look`` brings what runs nearer to what is wanted; to be called again and again. A ``QueryDriver``."""
 
     def __init__(
         self,
@@ -68,87 +59,54 @@ class WorkerSupervisor:
         self._catalog = catalog
         self._environment = environment
         self._children: dict[int, Child] = {}
-        self._troubles: dict[int, Trouble] = {}
         self._seen_s = 0.0
+        patience = Patience(_FIRST_PAUSE_S, settings.broker_wait_s, _CRASHES)
+        self._reconciler = Reconciler(catalog, Engine.FAUST, self, patience, _LOG)
         self.files, self._slot = claimed_folder(settings.data_dir / "worker")
 
     # -- the queries
 
     def look(self) -> None:
         """One look at the catalog."""
-        queries = [query for query in self._catalog.queries(dropped=True) if query.engine == Engine.FAUST]
-        for query in queries:
-            match query.desired:
-                case Desired.RUNNING:
-                    self._run(query)
-                case Desired.PAUSED:
-                    self._pause(query)
-                case Desired.DROPPED:
-                    self._drop(query)
+        queries = self._reconciler.look()
         for query_id in self._children.keys() - {query.id for query in queries}:
             self._ended(query_id)
         self._be_seen()
 
-    def _run(self, query: Query) -> None:
-        child = self._children.get(query.id)
-        if query.actual is Actual.FAILED:
-            self._troubles.pop(query.id, None)
-            self._ended(query.id)
-        elif child is None:
-            if self._may_start(query):
-                self._start(query)
-        elif (code := child.ended()) is not None:
-            del self._children[query.id]
-            self._after_end(query, child, code)
-        elif time.monotonic() - child.started_s > _CALM_S:
-            self._troubles.pop(query.id, None)
+    def holds(self, query: Query) -> bool:
+        return query.id in self._children
 
-    def _start(self, query: Query) -> None:
-        _LOG.info('query "%s": starting', query.name)
+    def start(self, query: Query) -> Setback | None:
         self._children[query.id] = Child(query.name, self._worker.id, self.files, self._environment)
         self._be_seen(now=True)
+        return None
 
-    def _may_start(self, query: Query) -> bool:
-        trouble = self._troubles.get(query.id)
-        return trouble is None or time.monotonic() >= trouble.next_s
-
-    def _after_end(self, query: Query, child: Child, code: int) -> None:
+    def watch(self, query: Query) -> Watched:
         """A query that failed says so itself. A crash is tried again; a service that is away is waited for."""
-        if code in (0, FAILED):
-            return
-        now_s = time.monotonic()
-        before = self._troubles.get(query.id)
-        since_s = before.since_s if before else now_s
-        pause_s = min(2 * before.pause_s, _LONGEST_PAUSE_S) if before else _FIRST_PAUSE_S
-        trouble = Trouble((before.crashes if before else 0) + (code != WAITS), since_s, pause_s, now_s + pause_s)
-        self._troubles[query.id] = trouble
-        told = redacted(child.last_words())
-        if trouble.crashes >= _CRASHES or now_s - since_s > self._settings.broker_wait_s:
-            _LOG.error('query "%s": failed', query.name)
-            self._troubles.pop(query.id)
-            self._report(query, Actual.FAILED, f"the process of the query ended with code {code}\n{told}")
-        else:
-            _LOG.warning('query "%s": its process ended with code %d, again in %g s', query.name, code, pause_s)
-            if not self._elsewhere(query):
-                self._report(query, Actual.PENDING, told)
+        child = self._children[query.id]
+        if query.actual is Actual.FAILED:
+            self._ended(query.id)
+            return Watched(recovered=True)
+        code = child.ended()
+        if code is None:
+            return Watched(recovered=time.monotonic() - child.started_s > _CALM_S)
+        del self._children[query.id]
+        return Watched(setback=_setback(child, code))
 
-    def _pause(self, query: Query) -> None:
-        self._troubles.pop(query.id, None)
-        if self._ended(query.id) and query.actual is not Actual.PAUSED and not self._elsewhere(query):
-            self._report(query, Actual.PAUSED)
+    def end(self, query: Query) -> bool:
+        return self._ended(query.id)
 
-    def _drop(self, query: Query) -> None:
-        self._troubles.pop(query.id, None)
-        if not self._ended(query.id):
-            return
+    def discard(self, query: Query) -> bool:
         if query.checkpoint:
             shutil.rmtree(self.files / QueryOrigin.read(query.checkpoint).identity, ignore_errors=True)
         if self._elsewhere(query):
-            return
+            return False
         if query.checkpoint:
             self._forget(query)
-        self._catalog.forget_query(query.id)
-        _LOG.info('query "%s": dropped', query.name)
+        return True
+
+    def speaks_for(self, query: Query) -> bool:
+        return not self._elsewhere(query)
 
     def _forget(self, query: Query) -> None:
         """What the broker holds of a dropped query, besides its output."""
@@ -177,9 +135,6 @@ class WorkerSupervisor:
         others = self._catalog.workers(_now_ms() - LIVES_MS)
         return any(query.name in other.queries for other in others if other.id != self._worker.id)
 
-    def _report(self, query: Query, actual: Actual, error: str | None = None) -> None:
-        self._catalog.report(query.id, now_ms=_now_ms(), actual=actual, error=error)
-
     def stop(self) -> None:
         """End all children; their queries go on elsewhere, or at the next start."""
         while any([not child.stop(self._stop_timeout_s) for child in self._children.values()]):  # noqa: C419 - all are asked
@@ -188,7 +143,7 @@ class WorkerSupervisor:
         self._catalog.worker_gone(self._worker.id)
         for query in self._catalog.queries():
             if query.id in ended and query.actual is Actual.RUNNING and not self._elsewhere(query):
-                self._report(query, Actual.STOPPED)
+                self._catalog.report(query.id, now_ms=_now_ms(), actual=Actual.STOPPED)
         self._slot.close()
 
     # -- the worker itself
@@ -211,6 +166,15 @@ class WorkerSupervisor:
     def execute(self, command: Command) -> Outcome:
         """What came of a command in all children."""
         return joined([child.execute(command) for child in self.children if child.ended() is None])
+
+
+def _setback(child: Child, code: int) -> Setback | None:
+    """None where the child has said in the catalog itself how the query is."""
+    if code in (0, FAILED):
+        return None
+    told = redacted(child.last_words())
+    verdict = f"the process of the query ended with code {code}\n{told}"
+    return Setback(f"its process ended with code {code}", told, verdict, crash=code != WAITS)
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:

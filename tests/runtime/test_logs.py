@@ -12,7 +12,7 @@ from tests.paths import ROOT
 
 WRITER = """
 import logging, structlog
-from startup.logs import configure_logs
+from runtime.logs import configure_logs
 configure_logs("INFO", "{form}")
 logging.getLogger("dovetail.worker").warning("one of %s", "logging")
 structlog.get_logger().warning("one of structlog")

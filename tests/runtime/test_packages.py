@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from startup.packages import PACKAGE_ROOT
+from runtime.packages import PACKAGE_ROOT
 from tests.paths import ROOT
 from tests.test_rooms import ROOMS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from changelog.errors import StackError
-from startup.settings import Settings, read_settings
+from runtime.settings import Settings, read_settings
 from tests.paths import ROOT
 
 OPERATIONS = ROOT / "docs" / "operations.md"

@@ -1,1 +1,0 @@
-"""What every process of Dovetail begins with: its settings, its log, the order to stop."""
