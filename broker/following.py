@@ -1,28 +1,182 @@
-"""A consumer that follows a topic from given offsets on, outside of any group."""
+"""A topic followed for ever, on a thread, by somebody who keeps the offsets himself."""
 
 from __future__ import annotations
 
+import logging
+import threading
+import time
 from collections.abc import Mapping
+from typing import Protocol
 
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from broker import clients
 from broker.address import BrokerAddress
+from changelog.errors import DovetailError, ServiceUnavailable
+
+_LOG = logging.getLogger("dovetail.broker")
+_POLL_S = 0.1
+_PAUSE_S = 1.0
+_WAIT_S = 60.0
+# The library's own errors, as against those of the broker, are named with an underscore, but public.
+_PARTITION_EOF = KafkaError._PARTITION_EOF  # noqa: SLF001
+_GONE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001
 
 
-def following(brokers: BrokerAddress, topic: str, offsets: Mapping[int, int], *, group: str, reset: str) -> Consumer:
-    """Reads committed records, partition by partition from ``offsets`` on, and tells where a partition ends.
+class TopicSink(Protocol):
+    """What takes the records of a followed topic, all on the follower's thread.
+
+    An error is told to those who wait, and the same records come again after a pause.
+    """
+
+    def take(self, records: list[Message], ended: Mapping[int, int]) -> None:
+        """Some records; ``ended``: partition → its end, where it was read so far. Calls ``TopicFollower.move``."""
+        ...
+
+    def after_poll(self) -> bool:
+        """Called many times a second; whether the topic is to be opened again from where it was reached."""
+        ...
+
+    def missed(self) -> None:
+        """Records are gone that were not read. Calls ``TopicFollower.place``."""
+        ...
+
+    def unavailable(self, why: str) -> ServiceUnavailable: ...
+
+
+class TopicFollower:
+    """Reads the committed records of a topic, partition by partition, outside of any group.
 
     group   a name for the broker's logs: it is never joined
-    reset   what happens where the record at an offset is gone: ``earliest``, or ``error``
+    reset   what happens where the record at an offset is gone: it goes on from the ``earliest``, or that is an
+            ``error``, and ``TopicSink.missed`` is called
+    batch   most records that are taken at once
     """
-    settings = {
-        "auto.offset.reset": reset,
-        "isolation.level": "read_committed",
-        "enable.partition.eof": True,
-        "fetch.wait.max.ms": 100,
-        "fetch.error.backoff.ms": 50,
-    }
-    consumer = clients.consumer(brokers, group, settings)
-    consumer.assign([TopicPartition(topic, partition, offset) for partition, offset in offsets.items()])
-    return consumer
+
+    def __init__(
+        self, brokers: BrokerAddress, topic: str, sink: TopicSink, *, group: str, reset: str, batch: int
+    ) -> None:
+        self._brokers = brokers
+        self._topic = topic
+        self._sink = sink
+        self._group = group
+        self._reset = reset
+        self._batch = batch
+        self._reached: dict[int, int] = {}
+        self._failure: Exception | None = None
+        self._moved = threading.Condition()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._follow, name=f"{group}-{topic}", daemon=True)
+
+    def start(self) -> None:
+        """From where it was ``place``d."""
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stopped.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    # -- how far it is
+
+    @property
+    def reached(self) -> dict[int, int]:
+        """Partition → up to where it was taken."""
+        with self._moved:
+            return dict(self._reached)
+
+    def place(self, offsets: Mapping[int, int]) -> None:
+        """Go on from ``offsets``, of these partitions; in the midst of it, once the consumer is opened again."""
+        with self._moved:
+            self._reached = dict(offsets)
+            self._moved.notify_all()
+
+    def move(self, offsets: Mapping[int, int]) -> None:
+        """Everything before ``offsets`` was taken."""
+        with self._moved:
+            self._failure = None
+            for partition, offset in offsets.items():
+                self._reached[partition] = max(offset, self._reached.get(partition, 0))
+            self._moved.notify_all()
+
+    def await_reached(self, ends: Mapping[int, int]) -> None:
+        """Return once all before ``ends`` was taken. Raises ServiceUnavailable if that fails, or takes too long."""
+        deadline = time.monotonic() + _WAIT_S
+        with self._moved:
+            while any(self._reached.get(partition, 0) < end for partition, end in ends.items()):
+                if self._failure is not None:
+                    raise self._sink.unavailable(str(self._failure)) from self._failure
+                if not self._moved.wait(deadline - time.monotonic()):
+                    raise self._sink.unavailable(f"not read to its end within {_WAIT_S:g} s")
+
+    # -- on the thread
+
+    def _follow(self) -> None:
+        while not self._stopped.is_set():
+            consumer = self._consumer()
+            try:
+                self._read(consumer)
+            except _Missed:
+                self._after_missed()
+            except Exception as failure:  # noqa: BLE001 - told to who waits, and tried again from the same records
+                self._fail(failure)
+            finally:
+                consumer.close()
+
+    def _after_missed(self) -> None:
+        try:
+            self._sink.missed()
+        except DovetailError as failure:
+            _LOG.warning("following %s: %s", self._topic, failure)
+            self._stopped.wait(_PAUSE_S)
+
+    def _fail(self, failure: Exception) -> None:
+        if isinstance(failure, DovetailError | KafkaException):
+            _LOG.warning("following %s: %s", self._topic, failure)
+        else:
+            _LOG.exception("following %s", self._topic, exc_info=failure)
+        with self._moved:
+            self._failure = failure
+            self._moved.notify_all()
+        self._stopped.wait(_PAUSE_S)
+
+    def _read(self, consumer: Consumer) -> None:
+        while not self._stopped.is_set():
+            first = consumer.poll(_POLL_S)
+            if first is not None:
+                # A call that waits for a batch waits its whole time; this one takes what is there.
+                self._take([first, *consumer.consume(self._batch, 0)])
+            if self._sink.after_poll():
+                return
+
+    def _take(self, messages: list[Message]) -> None:
+        records, ended = [], dict[int, int]()
+        for message in messages:
+            error = message.error()
+            if error is None:
+                records.append(message)
+            elif error.code() == _PARTITION_EOF:
+                # The offsets before it may be marks of transactions, which no reader sees.
+                ended[message.partition() or 0] = message.offset() or 0
+            elif error.code() in _GONE:
+                raise _Missed
+            elif error.fatal() or not error.retriable():
+                _LOG.warning("following %s: %s", self._topic, error.str())
+        if records or ended:
+            self._sink.take(records, ended)
+
+    def _consumer(self) -> Consumer:
+        settings = {
+            "auto.offset.reset": self._reset,
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "fetch.wait.max.ms": 100,
+            "fetch.error.backoff.ms": 50,
+        }
+        consumer = clients.consumer(self._brokers, self._group, settings)
+        consumer.assign([TopicPartition(self._topic, partition, offset) for partition, offset in self.reached.items()])
+        return consumer
+
+
+class _Missed(Exception):
+    """Records are gone that were not read."""

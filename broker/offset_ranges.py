@@ -1,4 +1,4 @@
-"""Runs of records of topic partitions, read by one consumer that a Python worker keeps for all its batches."""
+"""Ranges of offsets of topic partitions, read by one consumer that a Python worker keeps for all its batches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from changelog.errors import DovetailError, RecordsGone, ServiceUnavailable
 _BATCH = 20_000
 _POLL_S = 0.02
 _SHORT_POLL_S = 0.002
-"""A poll ends early only when it is full, so its length is what the last records of a small run wait."""
+"""A poll ends early only when it is full, so its length is what the last records of a small range wait."""
 _SILENCE_S = 60.0
 
 
@@ -65,8 +65,8 @@ def read(brokers: BrokerAddress, ranges: Sequence[OffsetRange]) -> Iterator[tupl
                 heard = time.monotonic()
             elif time.monotonic() - heard > _SILENCE_S:
                 raise _silent(brokers, waiting)
-            for (topic, partition), run in itertools.groupby(messages, key=_place):
-                records, position = _records(list(run))
+            for (topic, partition), of_partition in itertools.groupby(messages, key=_place):
+                records, position = _records(list(of_partition))
                 end = waiting.get((topic, partition), 0)
                 if position >= end:
                     waiting.pop((topic, partition), None)
@@ -77,7 +77,7 @@ def read(brokers: BrokerAddress, ranges: Sequence[OffsetRange]) -> Iterator[tupl
 
 
 def _consumed(consumer: Consumer, expected: int) -> list[Message]:
-    """What is there: a small run is not waited for to become a large one."""
+    """What is there: a small range is not waited for to become a large one."""
     if expected >= _BATCH:
         return consumer.consume(_BATCH, _POLL_S)
     return consumer.consume(_BATCH, _SHORT_POLL_S)

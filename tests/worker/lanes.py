@@ -1,4 +1,4 @@
-"""A lane by itself: runs are given to it by hand, and its answers are made up."""
+"""A lane by itself: fetches are given to it by hand, and its answers are made up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from changelog.encode import Encoded
 from enrichment.enricher import AnsweredBatch
 from enrichment.memo.memo_store import Update
 from services.worker.lane.fetches import Fetch
-from services.worker.lane.lane import Lane, LaneSettings, LaneTopics
+from services.worker.lane.lane import Lane
+from services.worker.lane.lane_settings import LaneSettings, LaneTopics
 from services.worker.lane.transactions import Place
 
 
@@ -32,7 +33,7 @@ class Given:
     timestamp: int = 0
 
 
-def run(start: int, count: int, partition: int = 0) -> Fetch:
+def fetch(start: int, count: int, partition: int = 0) -> Fetch:
     """Records n = start, start + 1, .."""
     records = [Given(offset, orjson.dumps({"n": offset})) for offset in range(start, start + count)]
     return Fetch(partition, start, start + count, records)
@@ -82,14 +83,14 @@ class Bench:
     def target(self) -> WriteTarget:
         return WriteTarget(BrokerAddress(self.broker), self.identity, "", 60.0, 20.0)
 
-    def lane(self, answering: Echo, settings: LaneSettings | None = None, member: GroupMember | None = None) -> Lane:
+    def lane(self, answerer: Echo, settings: LaneSettings | None = None, member: GroupMember | None = None) -> Lane:
         lane = Lane(
             Place(self.target, self.input, 0, 0),
             # A group without members takes offsets from anybody.
             member or GroupMember(self.identity, NOBODY, ""),
             LaneTopics(self.output, self.letters),
             "q",
-            answering,
+            answerer,
             settings or LaneSettings(),
             self.failures.append,
         )

@@ -13,9 +13,9 @@ from broker.group_member import GroupMember
 from broker.transactional_writer import transactional_producer
 from changelog.errors import InternalError, RecordsGone, ServiceUnavailable
 from services.worker.lane.fetches import Fetch
-from services.worker.lane.lane import LaneSettings
+from services.worker.lane.lane_settings import LaneSettings
 from tests.spark.kafka import messages, send, trim, values
-from tests.worker.lanes import Bench, Echo, Given, run, until
+from tests.worker.lanes import Bench, Echo, Given, fetch, until
 
 pytestmark = pytest.mark.services
 
@@ -35,10 +35,10 @@ def test_the_form_of_group_metadata_is_that_of_the_library(broker: str) -> None:
     group.check(BrokerAddress(broker))
 
 
-def test_runs_are_answered_in_order_and_committed(bench: Bench) -> None:
+def test_fetches_are_answered_in_order_and_committed(bench: Bench) -> None:
     lane = bench.lane(Echo())
     assert lane.open() == 0
-    assert [lane.offer(run(0, 10)), lane.offer(run(10, 5))] == [None, None]
+    assert [lane.offer(fetch(0, 10)), lane.offer(fetch(10, 5))] == [None, None]
     until(lambda: lane.reached == 15)
     lane.close()
     assert numbers(bench) == list(range(15))
@@ -46,22 +46,22 @@ def test_runs_are_answered_in_order_and_committed(bench: Bench) -> None:
     assert bench.lane(Echo()).open() == 15
 
 
-def test_a_run_that_was_lost_is_asked_for_again(bench: Bench) -> None:
+def test_a_fetch_that_was_lost_is_asked_for_again(bench: Bench) -> None:
     lane = bench.lane(Echo())
     lane.open()
-    assert lane.offer(run(0, 5)) is None
-    assert lane.offer(run(8, 5)) == 5
-    assert lane.offer(run(5, 8)) is None
+    assert lane.offer(fetch(0, 5)) is None
+    assert lane.offer(fetch(8, 5)) == 5
+    assert lane.offer(fetch(5, 8)) is None
     until(lambda: lane.reached == 13)
     assert numbers(bench) == list(range(13))
 
 
-def test_a_run_without_records_moves_on(bench: Bench) -> None:
+def test_a_fetch_without_records_moves_on(bench: Bench) -> None:
     lane = bench.lane(Echo())
     lane.open()
     lane.offer(Fetch(0, 0, 3, []))
     until(lambda: lane.reached == 3)
-    lane.offer(run(3, 2))
+    lane.offer(fetch(3, 2))
     until(lambda: lane.reached == 5)
     assert numbers(bench) == [3, 4]
 
@@ -73,7 +73,7 @@ def test_a_poison_record_is_a_dead_letter_and_the_rest_goes_on(bench: Bench) -> 
 
     lane = bench.lane(Echo(poison))
     lane.open()
-    lane.offer(run(0, 20))
+    lane.offer(fetch(0, 20))
     until(lambda: lane.reached == 20)
     assert numbers(bench) == [n for n in range(20) if n != 7]
     [letter] = messages(bench.broker, bench.letters)
@@ -89,7 +89,7 @@ def test_a_defect_that_hits_every_record_ends_the_query_and_writes_nothing(bench
 
     lane = bench.lane(Echo(defect))
     lane.open()
-    lane.offer(run(0, 64))
+    lane.offer(fetch(0, 64))
     until(lambda: bool(bench.failures))
     lane.close()
     assert isinstance(bench.failures[0], InternalError)
@@ -101,7 +101,7 @@ def test_records_that_are_gone_before_they_were_read_end_the_query(bench: Bench)
     send(bench.broker, bench.input, [{"n": n} for n in range(10)])
     lane = bench.lane(Echo())
     lane.open()
-    lane.offer(run(0, 3))
+    lane.offer(fetch(0, 3))
     until(lambda: lane.reached == 3)
     lane.close()
     trim(bench.broker, bench.input, 6)
@@ -127,7 +127,7 @@ def test_a_service_that_is_away_is_waited_for(bench: Bench) -> None:
 
     lane = bench.lane(Echo(away))
     lane.open()
-    lane.offer(run(0, 5))
+    lane.offer(fetch(0, 5))
     until(lambda: lane.reached == 5)
     assert numbers(bench) == list(range(5))
     assert bench.failures == []
@@ -140,20 +140,20 @@ def test_a_service_that_stays_away_ends_the_query_and_nothing_is_lost(bench: Ben
 
     lane = bench.lane(Echo(away), LaneSettings(wait_s=0.3))
     lane.open()
-    lane.offer(run(0, 10))
+    lane.offer(fetch(0, 10))
     until(lambda: lane.reached == 10)
-    lane.offer(run(10, 10))
+    lane.offer(fetch(10, 10))
     until(lambda: bool(bench.failures))
     assert "the source is away" in str(bench.failures[0])
     lane.close()
     resumed = bench.lane(Echo())
     assert resumed.open() == 10
-    resumed.offer(run(10, 10))
+    resumed.offer(fetch(10, 10))
     until(lambda: resumed.reached == 20)
     assert numbers(bench) == list(range(20))
 
 
-def test_runs_that_wait_are_answered_as_one_batch(bench: Bench) -> None:
+def test_fetches_that_wait_are_answered_as_one_batch(bench: Bench) -> None:
     batches: list[int] = []
     first = threading.Event()
 
@@ -161,12 +161,12 @@ def test_runs_that_wait_are_answered_as_one_batch(bench: Bench) -> None:
         batches.append(len(given))
         first.wait()
 
-    lane = bench.lane(Echo(held), LaneSettings(commit_records=40, queued_runs=10))
+    lane = bench.lane(Echo(held), LaneSettings(commit_records=40, queued_fetches=10))
     lane.open()
-    lane.offer(run(0, 10))
+    lane.offer(fetch(0, 10))
     until(lambda: batches == [10])
     for start in range(10, 80, 10):
-        lane.offer(run(start, 10))
+        lane.offer(fetch(start, 10))
     first.set()
     until(lambda: lane.reached == 80)
     lane.close()
@@ -177,11 +177,11 @@ def test_runs_that_wait_are_answered_as_one_batch(bench: Bench) -> None:
 def test_a_fenced_lane_begins_again_where_the_broker_says(bench: Bench) -> None:
     lane = bench.lane(Echo())
     lane.open()
-    lane.offer(run(0, 5))
+    lane.offer(fetch(0, 5))
     until(lambda: lane.reached == 5)
     rival = transactional_producer(bench.target, 0)
     rival.init_transactions(20)
-    lane.offer(run(5, 5))
+    lane.offer(fetch(5, 5))
     until(lambda: lane.reached == 10)
     assert numbers(bench) == list(range(10))
 
@@ -195,7 +195,7 @@ def test_half_a_transaction_is_taken_back(bench: Bench) -> None:
     killed.flush(10)
     lane = bench.lane(Echo())
     assert lane.open() == 0
-    lane.offer(run(0, 3))
+    lane.offer(fetch(0, 3))
     until(lambda: lane.reached == 3)
     assert numbers(bench) == [0, 1, 2]
 
@@ -203,7 +203,7 @@ def test_half_a_transaction_is_taken_back(bench: Bench) -> None:
 def test_who_is_no_member_commits_nothing(bench: Bench) -> None:
     zombie = bench.lane(Echo(), member=GroupMember(bench.identity, 7, "somebody"))
     zombie.open()
-    zombie.offer(run(0, 5))
+    zombie.offer(fetch(0, 5))
     until(lambda: not zombie.has_room)
     zombie.close()
     assert numbers(bench) == []
@@ -213,7 +213,7 @@ def test_who_is_no_member_commits_nothing(bench: Bench) -> None:
 def test_an_answer_that_is_too_large_is_a_dead_letter(bench: Bench) -> None:
     lane = bench.lane(Echo())
     lane.open()
-    given = run(0, 3)
+    given = fetch(0, 3)
     large = Given(1, b'{"n":1,"x":"%s"}' % (b"x" * 1_000_000))
     lane.offer(Fetch(0, 0, 3, [given.records[0], large, given.records[2]]))
     until(lambda: lane.reached == 3)

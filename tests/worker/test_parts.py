@@ -8,17 +8,17 @@ from services.commands.codec import Outcome
 from services.worker.lane.fetches import Fetch, as_batch
 from services.worker.query.progress import Report, merged
 from services.worker.supervisor.supervisor import claimed_folder, joined
-from tests.worker.lanes import Given, run
+from tests.worker.lanes import Given, fetch
 
 
-def test_a_run_is_cut_at_an_offset() -> None:
-    whole = run(10, 5)
+def test_a_fetch_is_cut_at_an_offset() -> None:
+    whole = fetch(10, 5)
     assert whole.after(10) is whole
     cut = whole.after(13)
     assert (cut.start, cut.end, [record.offset for record in cut.records]) == (13, 15, [13, 14])
 
 
-def test_a_run_becomes_what_a_decoder_takes() -> None:
+def test_a_fetch_becomes_what_a_decoder_takes() -> None:
     batch = as_batch(3, [Given(7, b"v", None, 1000)])
     assert batch.to_pylist()[0]["value"] == b"v"
     assert batch.column("partition").to_pylist() == [3]

@@ -1,1 +1,1 @@
-"""Lanes: the partitions of a lookup query, each answered run by run."""
+"""Lanes: the partitions of a lookup query, each answered fetch by fetch."""

@@ -1,4 +1,4 @@
-"""A run: the records that one fetch gave for one partition. It is what travels through Faust as a single event."""
+"""A fetch: the records that one request gave for one partition. It travels through Faust as a single event."""
 
 from __future__ import annotations
 
@@ -9,15 +9,7 @@ from typing import Any, Protocol
 import faust
 import pyarrow as pa
 
-_SCHEMA = pa.schema(
-    [
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("timestamp", pa.timestamp("ms", tz="UTC")),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-    ]
-)
+from broker.reader import RECORDS
 
 
 class Record(Protocol):
@@ -38,7 +30,7 @@ class Record(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """The records of ``partition`` from ``start`` up to ``end``, where the next run starts.
+    """The records of ``partition`` from ``start`` up to ``end``, where the next fetch starts.
 
     There may be fewer records than offsets, even none: the others are marks of transactions, or were taken back.
     """
@@ -60,15 +52,15 @@ def as_batch(partition: int, records: Sequence[Record]) -> pa.RecordBatch:
     columns = [
         pa.array([record.key for record in records], pa.binary()),
         pa.array([record.value for record in records], pa.binary()),
-        pa.array([record.timestamp for record in records], pa.int64()).cast(_SCHEMA.field("timestamp").type),
+        pa.array([record.timestamp for record in records], pa.int64()).cast(RECORDS.field("timestamp").type),
         pa.repeat(pa.scalar(partition, pa.int32()), len(records)),
         pa.array([record.offset for record in records], pa.int64()),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+    return pa.RecordBatch.from_arrays(columns, schema=RECORDS)
 
 
 class FetchSchema(faust.Schema[Any, Any]):
-    """Gives a run on as it is: records are decoded in the lane, all at once."""
+    """Gives a fetch on as it is: records are decoded in the lane, all at once."""
 
     def compile(
         self,

@@ -65,10 +65,10 @@ class Lanes:
         lane = self._lanes.get(partition)
         return lane is not None and lane.has_room
 
-    def offer(self, run: Fetch) -> int | None:
-        """Give a run to its lane. Where its partition must be read from instead, if the run is not the next one."""
-        lane = self._lanes.get(run.partition)
-        return None if lane is None else lane.offer(run)
+    def offer(self, fetch: Fetch) -> int | None:
+        """Give a fetch to its lane. Where its partition must be read from instead, if it is not the next one."""
+        lane = self._lanes.get(fetch.partition)
+        return None if lane is None else lane.offer(fetch)
 
     @property
     def partitions(self) -> list[int]:

@@ -1,4 +1,4 @@
-"""The Faust app of a query: one input topic, one agent, which hands each run to its lane."""
+"""The Faust app of a query: one input topic, one agent, which hands each fetch to its lane."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from broker.address import BrokerAddress
 from broker.clients import faust_settings
 from services.worker.lane.fetches import FetchSchema
 from services.worker.lane.lanes import Lanes
-from services.worker.query.transport import RunConsumer, RunTransport
+from services.worker.query.transport import FetchConsumer, FetchTransport
 
-_QUEUED_RUNS = 8
+_QUEUED_FETCHES = 8
 _NEVER_S = 24 * 3600.0
 
 
 @dataclass(frozen=True)
 class AppSettings:
-    """max_run_records    most records of a fetch, all partitions together
-    fetch_bytes        most bytes of a fetch for one partition
+    """max_fetch_records  most records of a request, all partitions together
+    fetch_bytes        most bytes of a request for one partition
     session_timeout_s  how long a worker may be silent before its partitions go to others
     """
 
-    max_run_records: int = 20_000
+    max_fetch_records: int = 20_000
     fetch_bytes: int = 4 << 20
     session_timeout_s: float = 10.0
 
@@ -46,7 +46,7 @@ def lookup_app(
         topic_allow_declare=False,
         consumer_auto_offset_reset="earliest",
         consumer_max_fetch_size=settings.fetch_bytes,
-        broker_max_poll_records=settings.max_run_records,
+        broker_max_poll_records=settings.max_fetch_records,
         broker_session_timeout=settings.session_timeout_s,
         broker_heartbeat_interval=settings.session_timeout_s / 5,
         # A worker whose source is away does not fetch, and is still alive.
@@ -54,18 +54,18 @@ def lookup_app(
         broker_commit_interval=_NEVER_S,
         stream_wait_empty=False,
     )
-    app.transport = RunTransport(app.conf.broker_consumer, app, lanes)
-    runs = app.topic(topic, schema=FetchSchema(), acks=False)
+    app.transport = FetchTransport(app.conf.broker_consumer, app, lanes)
+    fetches = app.topic(topic, schema=FetchSchema(), acks=False)
     # The argument of the same name is accepted and ignored.
-    runs.maxsize = _QUEUED_RUNS
+    fetches.maxsize = _QUEUED_FETCHES
 
     async def hand_over(stream: Any) -> None:
         async for event in stream.noack().events():
-            run = event.value
-            restart = lanes.offer(run)
+            fetch = event.value
+            restart = lanes.offer(fetch)
             event.ack()
             if restart is not None:
-                await cast(RunConsumer, app.consumer).reread(run.partition, restart)
+                await cast(FetchConsumer, app.consumer).reread(fetch.partition, restart)
 
-    app.agent(runs, name=f"{identity}.lanes")(hand_over)
+    app.agent(fetches, name=f"{identity}.lanes")(hand_over)
     return app

@@ -42,9 +42,10 @@ from runtime.logs import configure_logs
 from runtime.query_plan import plan_of
 from runtime.settings import read_settings
 from services.commands.codec import command_of, outcome_bytes
-from services.worker.lane.answering import Answers
-from services.worker.lane.lane import Lane, LaneTopics
+from services.worker.lane.lane import Lane
+from services.worker.lane.lane_settings import LaneTopics
 from services.worker.lane.lanes import Lanes
+from services.worker.lane.partition_answerer import QueryAnswers
 from services.worker.lane.transactions import Place
 from services.worker.query.app import lookup_app
 from services.worker.query.claimed_origin import claimed_origin
@@ -93,7 +94,7 @@ class LookupQuery:
             ensure_memo(settings, memo_topic(name), len(partitions))
         folder = self._folder()
         self.tables = Tables(self.catalog, settings.brokers, settings.redis_url, settings.data_dir, folder)
-        self._answers = Answers(
+        self._answers = QueryAnswers(
             flow=self.flow,
             lookups=self.tables.open(self.flow.accesses),
             snapshots={table: self._snapshot(table) for table in static},
@@ -140,9 +141,8 @@ class LookupQuery:
 
     def _lane(self, partition: int, member: group.GroupMember) -> Lane:
         place = Place(self._target, self.flow.scan.topic, partition, self._starts.get(partition, 0))
-        return Lane(
-            place, member, self._topics, self.query.name, self._answers.of(partition), self._settings.lane, self.fail
-        )
+        answerer = self._answers.for_partition(partition)
+        return Lane(place, member, self._topics, self.query.name, answerer, self._settings.lane, self.fail)
 
     def fail(self, failure: BaseException) -> None:
         """End the query, from any thread."""

@@ -1,12 +1,12 @@
 """Faust's transport, changed in four ways.
 
-- What a fetch gives for a partition goes on as one event (``Fetch``), not as one per record.
+- What a request gives for a partition goes on as one event (``Fetch``), not as one per record.
 - Where a partition is read from is what its lane says, and a lane is open as long as the partition is assigned.
 - Records stay as aiokafka's parser gives them.
 - Faust commits no offset: lanes do, in the transactions that also hold the answers. So nothing is acknowledged either.
 
-A run can be lost on its way through Faust's queues, which a rebalance clears. Each run therefore says where it starts;
-a lane takes only what starts where the run before ended, and asks for the rest again (``reread``).
+A fetch can be lost on its way through Faust's queues, which a rebalance clears. Each one therefore says where it
+starts; a lane takes only what starts where the one before ended, and asks for the rest again (``reread``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CROWDED_POLL_S = 0.01
 _PAUSE_S = 0.005
 
 
-class RunTaker(Protocol):
+class FetchTaker(Protocol):
     """What stands behind the consumer: the lanes. ``open`` and ``close`` block."""
 
     def open(self, partitions: Collection[int], member: GroupMember) -> Mapping[int, int]:
@@ -56,7 +56,7 @@ class ParsedRecords(fetcher.PartitionRecords):  # type: ignore[misc]
 fetcher.PartitionRecords = ParsedRecords
 
 
-class RunConsumerThread(driver.AIOKafkaConsumerThread):
+class FetchConsumerThread(driver.AIOKafkaConsumerThread):
     """The thread with aiokafka's consumer, made with what Faust has no settings for."""
 
     def _create_worker_consumer(self, transport: Any) -> Any:
@@ -67,17 +67,17 @@ class RunConsumerThread(driver.AIOKafkaConsumerThread):
         return consumer
 
 
-class RunConsumer(driver.Consumer):
-    """All topics of the app are topics of runs."""
+class FetchConsumer(driver.Consumer):
+    """All topics of the app are topics of fetches."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._lanes: RunTaker = cast(RunTransport, self.transport).lanes
+        self._lanes: FetchTaker = cast(FetchTransport, self.transport).lanes
         self._next: dict[TP, int] = {}
-        """Where the next run starts."""
+        """Where the next fetch starts."""
 
-    def _new_consumer_thread(self) -> RunConsumerThread:
-        return RunConsumerThread(self, loop=self.loop, beacon=self.beacon)
+    def _new_consumer_thread(self) -> FetchConsumerThread:
+        return FetchConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     # -- reading
 
@@ -94,11 +94,11 @@ class RunConsumer(driver.Consumer):
             # The fetch was overtaken: its records may be of the time before, and Faust would drop them.
             await self._read_again()
             return {}
-        runs = ((tp, self._run(tp, fetched.get(tp, ()))) for tp in wanted)
-        return {tp: [run] for tp, run in runs if run is not None}
+        fetches = ((tp, self._fetch(tp, fetched.get(tp, ()))) for tp in wanted)
+        return {tp: [fetch] for tp, fetch in fetches if fetch is not None}
 
-    def _run(self, tp: TP, records: Any) -> Fetch | None:
-        """What a fetch gave; None if it did not get any further."""
+    def _fetch(self, tp: TP, records: Any) -> Fetch | None:
+        """What a request gave; None if it did not get any further."""
         start = self._next[tp]
         end = self._position(tp)
         if end is None or (records and end <= records[-1].offset):
@@ -198,11 +198,11 @@ class RunConsumer(driver.Consumer):
         """Faust would complain of partitions in which it commits nothing."""
 
 
-class RunTransport(driver.Transport):
-    """The transport of an app whose runs go to ``lanes``."""
+class FetchTransport(driver.Transport):
+    """The transport of an app whose fetches go to ``lanes``."""
 
-    Consumer = RunConsumer
+    Consumer = FetchConsumer
 
-    def __init__(self, url: Any, app: Any, lanes: RunTaker) -> None:
+    def __init__(self, url: Any, app: Any, lanes: FetchTaker) -> None:
         super().__init__(url, app)
         self.lanes = lanes

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from broker.address import BrokerAddress
 from runtime.settings import Settings
-from services.worker.lane.lane import LaneSettings
+from services.worker.lane.lane_settings import LaneSettings
 from services.worker.query.app import AppSettings
 
 
@@ -39,7 +39,7 @@ class WorkerSettings:
             broker_wait_s=settings.broker_wait_s,
             broker_timeout_s=settings.broker_timeout_s,
             app=AppSettings(
-                max_run_records=settings.worker_run_records, session_timeout_s=settings.worker_session_timeout_s
+                max_fetch_records=settings.worker_run_records, session_timeout_s=settings.worker_session_timeout_s
             ),
             lane=LaneSettings(
                 commit_interval_s=settings.worker_commit_interval_ms / 1000,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from broker import clients, topics
 from broker.address import BrokerAddress
-from broker.following import following
+from broker.following import TopicFollower
 from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.feed_decoder import FeedDecoder
@@ -23,9 +22,6 @@ from dictionaries.feed.source_changes import Fed, SourceChanges
 
 _LOG = logging.getLogger("dovetail.worker")
 _BATCH = 5_000
-_POLL_S = 0.1
-_PAUSE_S = 1.0
-_WAIT_S = 60.0
 _CALL_S = 10.0
 _LOOK_S = 10.0
 _TOLD_EVERY_S = 60.0
@@ -49,36 +45,34 @@ class FeedReader:
         self._admin: AdminClient = clients.admin(brokers)
         self._decoder = FeedDecoder(definition, feed)
         self._complaints = _Complaints(f'dictionary "{definition.name}": feed {feed.topic}')
-        self._moved = threading.Condition()
-        self._failure: Exception | None = None
-        self._stopped = threading.Event()
         self._feed = ""
-        self._reached: dict[int, int] = {}
+        self._next_look_s = time.monotonic() + _LOOK_S
+        self._follower = TopicFollower(brokers, feed.topic, self, group="dovetail-feed", reset="error", batch=_BATCH)
         ends = self._place()
-        self._thread = threading.Thread(target=self._follow, name=f"feed-{definition.name}", daemon=True)
-        self._thread.start()
-        self._await(ends)
+        self._follower.start()
+        try:
+            self._follower.await_reached(ends)
+        except ServiceUnavailable:
+            self._follower.close()
+            raise
 
     def close(self) -> None:
-        self._stopped.set()
-        self._thread.join()
+        self._follower.close()
 
     def _place(self, *, anew: bool = False) -> Mapping[int, int]:
         """Where reading begins, and where the topic ends now. ``anew``: changes were missed."""
         try:
             self._feed, partitions = self._described()
             # The positions first: whoever moves them on has read what they name.
-            held = {} if anew else self._layout.feed_positions(self._feed)
+            positions = {} if anew else self._layout.feed_positions(self._feed)
             first = self._offsets(partitions, OffsetSpec.earliest)
             ends = self._offsets(partitions, OffsetSpec.latest)
         except (KafkaException, TimeoutError) as failure:
-            raise self._unavailable("the broker does not answer") from failure
-        starts = resume_offsets(held, first, ends)
+            raise self.unavailable("the broker does not answer") from failure
+        starts = resume_offsets(positions, first, ends)
         if starts is None:
             self._layout.begin_feed(self._feed, ends)
-        with self._moved:
-            self._reached = dict(ends) if starts is None else starts
-            self._moved.notify_all()
+        self._follower.place(ends if starts is None else starts)
         return ends
 
     def _described(self) -> tuple[str, list[int]]:
@@ -100,110 +94,48 @@ class FeedReader:
         places = {TopicPartition(self._topic, partition): spec() for partition in partitions}
         return {partition: offset for (_, partition), offset in topics.offsets(self._admin, places).items()}
 
-    def _await(self, ends: Mapping[int, int]) -> None:
-        deadline = time.monotonic() + _WAIT_S
-        with self._moved:
-            while any(self._reached.get(partition, 0) < end for partition, end in ends.items()):
-                late = not self._moved.wait(deadline - time.monotonic())
-                if self._failure is not None or late:
-                    self._stopped.set()
-                    raise self._unavailable(str(self._failure or f"not read to its end within {_WAIT_S:g} s"))
-
-    def _unavailable(self, why: str) -> ServiceUnavailable:
+    def unavailable(self, why: str) -> ServiceUnavailable:
         return ServiceUnavailable(
             f'"{self._topic}", the feed of dictionary "{self._name}", cannot be read: {why}', where=str(self._brokers)
         )
 
     # -- on the thread
 
-    def _follow(self) -> None:
-        while not self._stopped.is_set():
-            consumer = self._consumer()
-            try:
-                self._read(consumer)
-            except _Missed:
-                self._begin_anew()
-            except Exception as failure:  # noqa: BLE001 - told to who waits, and tried again from the same records
-                if isinstance(failure, DovetailError | KafkaException):
-                    _LOG.warning("feed %s of dictionary %s: %s", self._topic, self._name, failure)
-                else:
-                    _LOG.exception("feed %s of dictionary %s", self._topic, self._name)
-                with self._moved:
-                    self._failure = failure
-                    self._moved.notify_all()
-                self._stopped.wait(_PAUSE_S)
-            finally:
-                consumer.close()
+    def take(self, records: list[Message], ended: Mapping[int, int]) -> None:
+        by_partition: defaultdict[int, list[tuple[int, bytes | None, bytes | None]]] = defaultdict(list)
+        for message in records:
+            by_partition[message.partition() or 0].append((message.offset() or 0, message.key(), message.value()))
+        reached, now_ms = self._follower.reached, time.time_ns() // 1_000_000
+        for partition, found in by_partition.items():
+            changes = self._decoder.decode(reached[partition], found)
+            self._layout.apply_feed(self._feed, partition, changes, now_ms)
+            self._complaints.add(changes)
+            self._follower.move({partition: changes.end})
+        if ended:
+            self._follower.move(ended)
 
-    def _begin_anew(self) -> None:
-        _LOG.warning("feed %s of dictionary %s: records are gone, all is forgotten", self._topic, self._name)
-        try:
-            self._place(anew=True)
-        except DovetailError as failure:
-            _LOG.warning("feed %s of dictionary %s: %s", self._topic, self._name, failure)
-            self._stopped.wait(_PAUSE_S)
-
-    def _read(self, consumer: Consumer) -> None:
-        look_s = time.monotonic() + _LOOK_S
-        while not self._stopped.is_set():
-            first = consumer.poll(_POLL_S)
-            if first is not None:
-                # A call that waits for a batch waits its whole time; this one takes what is there.
-                self._take([first, *consumer.consume(_BATCH, 0)])
-            self._complaints.tell(time.monotonic())
-            if time.monotonic() > look_s:
-                look_s = time.monotonic() + _LOOK_S
-                if self._has_grown():
-                    return
+    def after_poll(self) -> bool:
+        now_s = time.monotonic()
+        self._complaints.tell(now_s)
+        if now_s < self._next_look_s:
+            return False
+        self._next_look_s = now_s + _LOOK_S
+        return self._has_grown()
 
     def _has_grown(self) -> bool:
         """Whether the topic has new partitions, which are read from their beginning."""
+        reached = self._follower.reached
         try:
-            added = set(topics.partitions(self._admin, self._topic)) - self._reached.keys()
+            added = set(topics.partitions(self._admin, self._topic)) - reached.keys()
         except DovetailError:
             return False
-        with self._moved:
-            self._reached |= dict.fromkeys(added, 0)
+        if added:
+            self._follower.place(reached | dict.fromkeys(added, 0))
         return bool(added)
 
-    def _take(self, messages: list[Message]) -> None:
-        records: defaultdict[int, list[tuple[int, bytes | None, bytes | None]]] = defaultdict(list)
-        ended: dict[int, int] = {}
-        for message in messages:
-            partition, offset, error = message.partition() or 0, message.offset() or 0, message.error()
-            if error is None:
-                records[partition].append((offset, message.key(), message.value()))
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
-                # The offsets before it may be marks of transactions, which no reader sees.
-                ended[partition] = offset
-            elif error.code() in _GONE:
-                raise _Missed
-            elif error.fatal() or not error.retriable():
-                _LOG.warning("feed %s: %s", self._topic, error.str())
-        now_ms = time.time_ns() // 1_000_000
-        for partition, found in records.items():
-            changes = self._decoder.decode(self._reached[partition], found)
-            self._layout.apply_feed(self._feed, partition, changes, now_ms)
-            self._complaints.add(changes)
-            self._move(partition, changes.end)
-        for partition, offset in ended.items():
-            self._move(partition, offset)
-
-    def _move(self, partition: int, offset: int) -> None:
-        with self._moved:
-            self._failure = None
-            self._reached[partition] = max(self._reached[partition], offset)
-            self._moved.notify_all()
-
-    def _consumer(self) -> Consumer:
-        return following(self._brokers, self._topic, self._reached, group="dovetail-feed", reset="error")
-
-
-class _Missed(Exception):
-    """Records are gone that were not read."""
-
-
-_GONE = frozenset({KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE})  # noqa: SLF001
+    def missed(self) -> None:
+        _LOG.warning("feed %s of dictionary %s: records are gone, all is forgotten", self._topic, self._name)
+        self._place(anew=True)
 
 
 class _Complaints:

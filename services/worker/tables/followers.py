@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import KafkaException, Message
 from confluent_kafka.admin import AdminClient
 
 from broker import clients, topics
 from broker.address import BrokerAddress
-from broker.following import following
+from broker.following import TopicFollower
 from broker.reader import as_records
 from broker.topic_writer import TopicWriter
 from changelog.changes import Changes
@@ -30,9 +29,6 @@ from sql.syntax.statements import Index
 
 _LOG = logging.getLogger("dovetail.worker")
 _BATCH = 20_000
-_POLL_S = 0.1
-_PAUSE_S = 1.0
-_WAIT_S = 60.0
 _WRITE_S = 30.0
 
 
@@ -47,31 +43,23 @@ class Follower:
         self._decoder = Decoder(stream.schema, self.store.columns)
         self._partitions = topics.partitions(self._admin, stream.topic)
         self._begin_anew_where_the_topic_was()
-        self._reached = {partition: self.store.offsets.get(partition, 0) for partition in self._partitions}
-        self._moved = threading.Condition()
-        self._failure: Exception | None = None
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._follow, name=f"follower-{stream.topic}", daemon=True)
-        self._thread.start()
+        self._follower = TopicFollower(
+            brokers, stream.topic, self, group="dovetail-follower", reset="earliest", batch=_BATCH
+        )
+        self._follower.place({partition: self.store.offsets.get(partition, 0) for partition in self._partitions})
+        self._follower.start()
 
     def await_caught_up(self) -> None:
         """Return once everything is in that the topic holds now. Raises ServiceUnavailable if that takes too long."""
-        ends = self._ends()
-        deadline = time.monotonic() + _WAIT_S
-        with self._moved:
-            while not all(self._reached[partition] >= end for partition, end in ends.items()):
-                if self._failure is not None:
-                    raise self._unavailable(str(self._failure)) from self._failure
-                if not self._moved.wait(deadline - time.monotonic()):
-                    raise self._unavailable(f"not read to its end within {_WAIT_S:g} s")
+        self._follower.await_reached(self._ends())
 
     def lag(self) -> int:
         """Offsets between what is in and the end of the topic."""
-        return sum(max(0, end - self._reached[partition]) for partition, end in self._ends().items())
+        reached = self._follower.reached
+        return sum(max(0, end - reached[partition]) for partition, end in self._ends().items())
 
     def close(self) -> None:
-        self._stopped.set()
-        self._thread.join()
+        self._follower.close()
         self.store.close()
 
     def _begin_anew_where_the_topic_was(self) -> None:
@@ -84,59 +72,19 @@ class Follower:
         try:
             return topics.ends(self._admin, {self._topic: self._partitions})[self._topic]
         except (KafkaException, TimeoutError) as failure:
-            raise self._unavailable("the broker does not answer") from failure
-
-    def _unavailable(self, why: str) -> ServiceUnavailable:
-        return ServiceUnavailable(
-            f'"{self._topic}", which is looked up, cannot be read: {why}', where=str(self._brokers)
-        )
+            raise self.unavailable("the broker does not answer") from failure
 
     # -- on the thread
 
-    def _follow(self) -> None:
-        while not self._stopped.is_set():
-            consumer = self._consumer()
-            try:
-                self._read(consumer)
-            except Exception as failure:  # noqa: BLE001 - told to those who wait, and tried again
-                _LOG.exception("following %s", self._topic)
-                with self._moved:
-                    self._failure = failure
-                    self._moved.notify_all()
-                self._stopped.wait(_PAUSE_S)
-            finally:
-                consumer.close()
-
-    def _read(self, consumer: Consumer) -> None:
-        while not self._stopped.is_set():
-            first = consumer.poll(_POLL_S)
-            if first is not None:
-                # A call that waits for a batch waits its whole time; this one takes what is there.
-                self._take([first, *consumer.consume(_BATCH, 0)])
-
-    def _take(self, messages: list[Message]) -> None:
-        records, reached = [], dict[int, int]()
-        for message in messages:
-            partition, offset = message.partition() or 0, message.offset() or 0
-            error = message.error()
-            if error is None:
-                records.append(message)
-                reached[partition] = offset + 1
-            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
-                # The offsets before it may be marks of transactions, which no reader sees.
-                reached[partition] = offset
-            elif error.fatal() or not error.retriable():
-                _LOG.warning("following %s: %s", self._topic, error.str())
-        if not reached:
-            return
+    def take(self, records: list[Message], ended: Mapping[int, int]) -> None:
+        ends = {message.partition() or 0: (message.offset() or 0) + 1 for message in records}
+        reached = {**ended, **{partition: max(end, ended.get(partition, 0)) for partition, end in ends.items()}}
         self._apply(records, reached)
-        with self._moved:
-            self._failure = None
-            self._reached.update(reached)
-            self._moved.notify_all()
+        self._follower.move(reached)
 
     def _apply(self, records: list[Message], reached: Mapping[int, int]) -> None:
-        if not records and all(self._reached[partition] >= offset for partition, offset in reached.items()):
+        before = self._follower.reached
+        if not records and all(before[partition] >= offset for partition, offset in reached.items()):
             return
         decoded = self._decoder.decode(as_records(records))
         if decoded.rejected.num_rows:
@@ -144,9 +92,16 @@ class Follower:
             _LOG.warning("%s: %d records left out: %s", self._topic, decoded.rejected.num_rows, first["reason"])
         self.store.apply(decoded.rows, reached)
 
-    def _consumer(self) -> Consumer:
-        reached = {partition: self._reached[partition] for partition in self._partitions}
-        return following(self._brokers, self._topic, reached, group="dovetail-follower", reset="earliest")
+    def after_poll(self) -> bool:
+        return False
+
+    def missed(self) -> None:
+        """Goes on from the earliest record that is there."""
+
+    def unavailable(self, why: str) -> ServiceUnavailable:
+        return ServiceUnavailable(
+            f'"{self._topic}", which is looked up, cannot be read: {why}', where=str(self._brokers)
+        )
 
 
 class FollowedRows:

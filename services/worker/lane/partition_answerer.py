@@ -21,8 +21,8 @@ from joins.dataflow.ports import Ingest
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Makes what answers a partition. ``catch_up`` is called before each batch."""
+class QueryAnswers:
+    """What the partitions of a query share. ``catch_up`` is called before each batch."""
 
     flow: LookupFlow
     lookups: Mapping[Access, Lookup]
@@ -33,14 +33,14 @@ class Answers:
     identity: str
     folder: Path
 
-    def of(self, partition: int) -> PartitionAnswers:
-        return PartitionAnswers(self, partition)
+    def for_partition(self, partition: int) -> PartitionAnswerer:
+        return PartitionAnswerer(self, partition)
 
 
-class PartitionAnswers:
-    """The answers of one partition, on one thread."""
+class PartitionAnswerer:
+    """Answers the batches of one partition, on one thread: a ``BatchAnswerer``."""
 
-    def __init__(self, answers: Answers, partition: int) -> None:
+    def __init__(self, answers: QueryAnswers, partition: int) -> None:
         self._answers = answers
         self._partition = partition
         self._store: MemoStore | None = None

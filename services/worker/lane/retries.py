@@ -1,0 +1,152 @@
+"""A batch answered in spite of failures: tried again, and if that does not help, the record isolated that is at fault.
+
+- a batch that cannot be answered because a service is away is tried again, for ``wait_s``, then the query fails;
+- any other failure is tried again, then by halves, down to the record that fails by itself;
+- where ``_DEFECT`` records on end fail so, and not because they are bad, the defect is Dovetail's: the query fails.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from changelog.errors import Domain, DovetailError, InternalError, RecordRejected, ServiceUnavailable
+from enrichment.enricher import AnsweredBatch
+from enrichment.memo.memo_store import Update
+from services.worker.lane.fetches import Record, as_batch
+from services.worker.lane.lane_settings import LaneClosed
+
+_LOG = logging.getLogger("dovetail.worker")
+_ATTEMPTS = 3
+_FIRST_PAUSE_S = 0.05
+_LONGEST_PAUSE_S = 2.0
+_DEFECT = 20
+LARGEST_MESSAGE = 950_000
+"""In bytes, below the client's limit of a message with all that belongs to it."""
+
+
+class BatchAnswerer(Protocol):
+    """What answers the batches of one partition. A ``step`` that raises has changed nothing."""
+
+    def restore(self) -> None:
+        """Bring what is remembered up to what was committed, by whomever. Blocking."""
+        ...
+
+    def step(self, records: pa.RecordBatch, now_ms: int) -> AnsweredBatch: ...
+
+    def confirm(self, updates: Sequence[Update], memo_end: int | None) -> None:
+        """All steps since the last call of this or ``discard`` are durable; the memo's topic holds theirs before
+        ``memo_end``."""
+        ...
+
+    def discard(self) -> None:
+        """Forget these steps."""
+        ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class FailedRecord:
+    """A record that cannot be answered, and why."""
+
+    record: Record
+    reason: str
+
+
+class Retries:
+    """Answers the batches of one partition, whose ``name`` stands in messages.
+
+    closing       once set, nothing is waited for any more
+    before_pause  called before a pause in which a whole batch waits
+    """
+
+    def __init__(
+        self,
+        answerer: BatchAnswerer,
+        partition: int,
+        name: str,
+        wait_s: float,
+        closing: threading.Event,
+        before_pause: Callable[[], None],
+    ) -> None:
+        self._answerer = answerer
+        self._partition = partition
+        self._name = name
+        self._wait_s = wait_s
+        self._closing = closing
+        self._before_pause = before_pause
+        self._failed_on_end = 0
+
+    def answers(self, records: Sequence[Record], *, whole: bool = True) -> Iterator[AnsweredBatch | FailedRecord]:
+        """The answers to ``records``, in one piece if nothing fails. Each is to be written before the next is asked.
+
+        Raises ServiceUnavailable, InternalError for what ends the query, LaneClosed in a pause.
+        """
+        step, failure = self._attempts(records, whole)
+        if step is not None:
+            self._failed_on_end = 0
+            yield step
+        elif len(records) == 1:
+            assert failure is not None
+            self._note_defect(failure)
+            reason = failure.what if isinstance(failure, DovetailError) else f"{type(failure).__name__}: {failure}"
+            yield FailedRecord(records[0], reason)
+        else:
+            middle = len(records) // 2
+            yield from self.answers(records[:middle], whole=False)
+            yield from self.answers(records[middle:], whole=False)
+
+    def _attempts(self, records: Sequence[Record], whole: bool) -> tuple[AnsweredBatch | None, Exception | None]:
+        """The answer, or what is wrong with it."""
+        batch = as_batch(self._partition, records)
+        pause_s, started_s, left = _FIRST_PAUSE_S, time.monotonic(), _ATTEMPTS if whole else 1
+        while True:
+            try:
+                return _checked(self._answerer.step(batch, time.time_ns() // 1_000_000)), None
+            except Exception as failure:
+                external = isinstance(failure, DovetailError) and (failure.retry or failure.domain is Domain.EXTERNAL)
+                left = 0 if isinstance(failure, RecordRejected) else left - (not external)
+                if not external and not left:
+                    return None, failure
+                if external and time.monotonic() - started_s > self._wait_s:
+                    raise _gave_up(failure, self._wait_s) from failure
+                _LOG.warning("%s: %d records are tried again in %g s: %s", self._name, len(records), pause_s, failure)
+            if whole:
+                self._before_pause()
+            if self._closing.wait(pause_s):
+                raise LaneClosed("it waited for a service")
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _note_defect(self, failure: Exception) -> None:
+        if isinstance(failure, RecordRejected):
+            return
+        self._failed_on_end += 1
+        if self._failed_on_end >= _DEFECT:
+            raise InternalError(
+                f"{_DEFECT} records on end cannot be answered: {type(failure).__name__}: {failure}",
+                where=self._name,
+                fix="this is a defect of Dovetail: dovetail logs worker has its trace; nothing is lost",
+            ) from failure
+
+
+def _checked(step: AnsweredBatch) -> AnsweredBatch:
+    largest = max(map(len, filter(None, step.messages.values)), default=0)
+    if largest > LARGEST_MESSAGE:
+        raise RecordRejected(f"an answer to it takes {largest} bytes, and a message has at most {LARGEST_MESSAGE}")
+    return step
+
+
+def _gave_up(failure: Exception, wait_s: float) -> ServiceUnavailable:
+    assert isinstance(failure, DovetailError)
+    return ServiceUnavailable(
+        f"{failure.what}; it was tried again for {wait_s:g} s",
+        where=failure.where,
+        fix=failure.fix or "mend the source and RESUME the query; nothing is lost",
+    )
