@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.rows import groups_of_equal, numpy_column
+from changelog.rows import Mask, Positions, groups_of_equal, numpy_column
 
 DELTA = "__delta"
 """The column of the counts; a user's own column may well be called ``delta``."""
@@ -21,7 +21,7 @@ class Changes:
     """An Arrow table whose last column, ``DELTA`` (int32, never null), is a signed count of the row before it.
 
     +n inserts the row n times, -n retracts it n times. As a multiset it forms a group: ``concat`` adds, ``negated``
-    inverts, ``consolidated`` gives the shortest form.
+    inverts, ``consolidated`` gives the shortest form; ``insertions`` and ``retractions`` add up to the whole.
     """
 
     table: pa.Table
@@ -62,8 +62,26 @@ class Changes:
         return numpy_column(self.table, DELTA)
 
     @property
+    def insertions(self) -> Changes:
+        """Those with a positive count, in order."""
+        return self.where(self.deltas > 0)
+
+    @property
+    def retractions(self) -> Changes:
+        """Those with a negative count, in order."""
+        return self.where(self.deltas < 0)
+
+    @property
     def only_insertions(self) -> bool:
         return len(self) == 0 or bool(self.deltas.min() > 0)
+
+    def where(self, mask: Mask) -> Changes:
+        """Those for which ``mask`` holds, in order; itself when all do."""
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def take(self, positions: Positions) -> Changes:
+        """Those at ``positions``, in their order."""
+        return Changes(self.table.take(pa.array(positions)))
 
     def negated(self) -> Changes:
         return Changes.with_deltas(self.rows, -self.deltas)
@@ -80,7 +98,7 @@ class Changes:
         order, starts = groups_of_equal(rows)
         if len(starts) == len(self):
             kept = np.flatnonzero(deltas)
-            return self if len(kept) == len(self) else Changes(self.table.take(pa.array(kept)))
+            return self if len(kept) == len(self) else self.take(kept)
         sums = np.add.reduceat(deltas[order], starts)
         first = np.minimum.reduceat(order, starts)[sums != 0]
         by_appearance = np.argsort(first, kind="stable")

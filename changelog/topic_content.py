@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
-from changelog.rows import allotted, groups_of_equal
+from changelog.rows import allotted, numbered
 from changelog.schema import ARRIVAL, SEQUENCE, TIME, Kind, StreamSchema
 
 
@@ -20,15 +20,14 @@ def content(schema: StreamSchema, decoded: pa.Table) -> pa.Table:
                           the version are among those decoded
     CHANGELOG             each row as often as its deltas add up to, its times aside; never fewer than no times
     """
-    rows = decoded.drop_columns([ARRIVAL])
+    changes = Changes(decoded.drop_columns([ARRIVAL]))
     if schema.kind is Kind.APPEND:
-        return Changes(rows).rows
+        return changes.rows
     if schema.kind is Kind.CHANGELOG:
-        return rows.select(Changes(rows).rows.column_names).take(pa.array(_not_taken_back(Changes(rows))))
+        return changes.take(_not_taken_back(changes)).rows
     if schema.version:
-        return Changes(rows.take(pa.array(_greatest_of_each(decoded, schema)))).rows
-    last = _last_of_each(decoded, schema.primary_key)
-    return Changes(rows.take(pa.array(last[Changes(rows).deltas[last] > 0]))).rows
+        return changes.take(_greatest_of_each(decoded, schema)).rows
+    return changes.take(_last_of_each(decoded, schema.primary_key)).insertions.rows
 
 
 def _last_of_each(decoded: pa.Table, primary_key: tuple[str, ...]) -> np.ndarray:
@@ -57,9 +56,7 @@ def _not_taken_back(changes: Changes) -> np.ndarray:
     the oldest rows go first.
     """
     identity = [name for name in changes.rows.column_names if name not in (TIME, SEQUENCE)]
-    grouped, starts = groups_of_equal(changes.rows.select(identity))
-    group = np.zeros(len(changes), dtype=np.int64)
-    group[grouped] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(changes))))
+    group, _ = numbered(changes.rows.select(identity))
     remaining = np.maximum(np.bincount(group, weights=changes.deltas), 0).astype(np.int64)
     newest_first = np.flatnonzero(changes.deltas > 0)[::-1]
     kept = allotted(group[newest_first], changes.deltas[newest_first], remaining)

@@ -136,7 +136,7 @@ class RealSum:
         digit = np.concatenate([(digits * values.deltas[:, None]).ravel(), found.rows.column(_DIGIT).to_numpy()])
         total, kept = _added_up(values.groups.num_rows, group, place, digit)
         kept_rows = self._rows(values.groups, *kept)
-        replaced = Changes.concat([Changes(found.rows).negated(), Changes.of(kept_rows.cast(self._digits.schema))])
+        replaced = Changes.concat([found.changes.negated(), Changes.of(kept_rows.cast(self._digits.schema))])
         self._digits.insert(replaced.consolidated())
         return [pa.array(total)]
 

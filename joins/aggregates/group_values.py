@@ -113,7 +113,7 @@ def drop(arrangement: Arrangement, groups: pa.Table) -> None:
     """Take all rows of ``groups`` out of an arrangement by their keys."""
     found = arrangement.probe(groups).summed()
     if found.rows.num_rows:
-        arrangement.insert(Changes(found.rows).negated())
+        arrangement.insert(found.changes.negated())
 
 
 def best(group: Positions, values: pa.Array, greatest: bool) -> Positions:

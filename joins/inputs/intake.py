@@ -135,20 +135,17 @@ class Intake:
 
         A retraction takes the row that equals it in the identity columns, the one held longest where there are several.
         """
-        deltas = changes.deltas
-        inserted = Changes(changes.table.filter(pa.array(deltas > 0)))
-        if len(inserted) == len(changes):
-            return inserted
-        retracted = Changes(changes.table.filter(pa.array(deltas < 0)).select([*self._identity, DELTA])).consolidated()
+        if changes.only_insertions:
+            return changes
+        inserted = changes.insertions
+        retracted = Changes(changes.retractions.table.select([*self._identity, DELTA])).consolidated()
         fresh = Arrangement(RunStore(), "fresh", self.arrangement.schema, self.port.keys, self._identity)
         fresh.insert(inserted)
         found = [side.equal(retracted.rows) for side in (self.arrangement, fresh)]
-        candidates = pa.concat_tables([match.rows for match in found]).combine_chunks()
-        taken = allotted(
-            np.concatenate([match.probe for match in found]), Changes(candidates).deltas, -retracted.deltas
-        )
+        candidates = Changes.concat(match.changes for match in found)
+        taken = allotted(np.concatenate([match.probe for match in found]), candidates.deltas, -retracted.deltas)
         self.unfounded -= int(retracted.deltas.sum() + taken.sum())
-        gone = Changes.with_deltas(Changes(candidates).rows, -taken)
+        gone = Changes.with_deltas(candidates.rows, -taken)
         return Changes.concat([inserted, gone]).consolidated()
 
     @property

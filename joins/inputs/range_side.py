@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import Mask, any_null, where
+from changelog.rows import Mask, any_null
 from joins.dataflow.ports import Ingest, Port
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement, TimeWindow
@@ -59,12 +59,12 @@ class RangeSide:
         gone = self._times(changes) < (EARLIEST if self.rows.expired is None else self.rows.expired)
         gone &= changes.deltas < 0
         self._gone -= int(changes.deltas[gone].sum())
-        return Changes(where(changes.table, ~gone))
+        return changes.where(~gone)
 
     def remember(self, changes: Changes) -> None:
         """Insert ``changes``; without the rows that can match nothing, where nobody looks for them either."""
         if self.port.ingest in (Ingest.APPEND, Ingest.CHANGES):
-            changes = Changes(where(changes.table, self.matchable(changes)))
+            changes = changes.where(self.matchable(changes))
         self.rows.insert(changes)
 
     def matchable(self, changes: Changes) -> Mask:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
-from changelog.rows import any_null, where
+from changelog.rows import any_null
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
 from joins.inputs.arrival import ArrivalIntake
@@ -58,8 +58,8 @@ class TimedIntake:
 
     def since(self, changes: Changes, bound: int | None) -> Changes:
         """Without the rows before ``bound``."""
-        return changes if bound is None else Changes(where(changes.table, self.times(changes) >= bound))
+        return changes if bound is None else changes.where(self.times(changes) >= bound)
 
     def matchable(self, changes: Changes) -> Changes:
         """Without the rows that can match nothing: those whose time, or key, is NULL."""
-        return Changes(where(changes.table, ~any_null(changes.table, self._needed)))
+        return changes.where(~any_null(changes.table, self._needed))

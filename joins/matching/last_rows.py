@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
-from changelog.rows import Mask, any_null, groups_of_equal, numbered, numpy_column, where
+from changelog.rows import Mask, any_null, groups_of_equal, numbered, numpy_column
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
 from joins.inputs.arrival import Arrivals
@@ -48,15 +48,16 @@ class LastRows:
     def take_in(self, rows: pa.Table) -> Changes:
         """The insertions that ``rows``, in the order of their arrival, come to."""
         if self._current is None:
-            self._replace(_last_of_each(rows.select([*self._port.schema.names, DELTA]), self._port.keys))
-            return Changes(rows.select([*self._port.schema.names, DELTA]))
+            changes = Changes(rows.select([*self._port.schema.names, DELTA]))
+            self._replace(_last_of_each(changes, self._port.keys))
+            return changes
         changes = self._current.changes(self._arrivals.numbered(rows))
         self._current.arrangement.insert(changes)
-        inserted = where(changes.table, changes.deltas > 0)
+        inserted = changes.insertions
         if not self._single:
             self._replace(_last_of_each(_by_arrival(inserted), self._port.keys))
-            self._uncover(where(changes.table, changes.deltas < 0))
-        return Changes(inserted.drop_columns([ARRIVAL]))
+            self._uncover(changes.retractions)
+        return Changes(inserted.table.drop_columns([ARRIVAL]))
 
     def under(self, rows: pa.Table, keys: tuple[str, ...]) -> Matches:
         """The last row under the join key of each of ``rows``, whose key columns are ``keys``; it counts once."""
@@ -69,36 +70,36 @@ class LastRows:
         matched = found.rows.take(pa.array(place[probe])).select(self._port.schema.names)
         return Matches(probe, Changes.of(matched).table)
 
-    def _replace(self, fresh: pa.Table) -> None:
+    def _replace(self, fresh: Changes) -> None:
         """Let the rows of ``fresh``, one for each of their keys, be the last ones."""
-        fresh = where(fresh, ~any_null(fresh, self._port.keys))
-        held = self._last.probe(fresh).summed()
-        self._last.insert(Changes.concat([Changes(held.rows).negated(), Changes.of(Changes(fresh).rows)]))
+        fresh = fresh.where(~any_null(fresh.table, self._port.keys))
+        replaced = self._last.probe(fresh.table).summed().changes
+        self._last.insert(Changes.concat([replaced.negated(), Changes.of(fresh.rows)]))
 
-    def _uncover(self, retracted: pa.Table) -> None:
+    def _uncover(self, retracted: Changes) -> None:
         """Where the last row of a key is among the ``retracted``, let the last of those that stand take its place."""
-        if self._current is None or retracted.num_rows == 0:
+        if self._current is None or len(retracted) == 0:
             return
-        held = self._last.probe(_one_of_each(retracted, self._port.keys)).summed().rows
-        gone = held.filter(pa.array(_among(held, retracted)))
-        standing = self._current.arrangement.probe(gone).summed().rows
+        last = self._last.probe(_one_of_each(retracted, self._port.keys).table).summed().changes
+        gone = last.where(_among(last, retracted))
+        standing = self._current.arrangement.probe(gone.table).summed().changes
         newest = _last_of_each(_by_arrival(standing), self._port.keys)
-        self._last.insert(Changes.concat([Changes(gone).negated(), Changes.of(Changes(newest).rows)]))
+        self._last.insert(Changes.concat([gone.negated(), Changes.of(newest.rows)]))
 
 
-def _last_of_each(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    order, starts = groups_of_equal(rows.select(list(keys)))
-    return rows.take(pa.array(np.maximum.reduceat(order, starts)))
+def _last_of_each(changes: Changes, keys: tuple[str, ...]) -> Changes:
+    order, starts = groups_of_equal(changes.table.select(list(keys)))
+    return changes.take(np.maximum.reduceat(order, starts))
 
 
-def _one_of_each(rows: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    _, firsts = numbered(rows.select(list(keys)))
-    return rows.take(pa.array(firsts))
+def _one_of_each(changes: Changes, keys: tuple[str, ...]) -> Changes:
+    _, firsts = numbered(changes.table.select(list(keys)))
+    return changes.take(firsts)
 
 
-def _by_arrival(rows: pa.Table) -> pa.Table:
-    return rows.take(pa.array(np.argsort(numpy_column(rows, ARRIVAL))))
+def _by_arrival(changes: Changes) -> Changes:
+    return changes.take(np.argsort(numpy_column(changes.table, ARRIVAL)))
 
 
-def _among(rows: pa.Table, others: pa.Table) -> Mask:
-    return np.isin(numpy_column(rows, ARRIVAL), numpy_column(others, ARRIVAL))
+def _among(changes: Changes, others: Changes) -> Mask:
+    return np.isin(numpy_column(changes.table, ARRIVAL), numpy_column(others.table, ARRIVAL))

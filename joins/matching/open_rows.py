@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import numbered, where
+from changelog.rows import numbered
 from joins.inputs.timed import TimedIntake
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
@@ -62,4 +62,4 @@ class OpenRows:
         latest = np.full(len(firsts), EARLIEST)
         np.maximum.at(latest, groups[len(gone) :], upto)
         found = self.side.times(gone) <= latest[groups[: len(gone)]]
-        self.open.insert(Changes(where(gone.table, ~found)))
+        self.open.insert(gone.where(~found))

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import Mask, any_null, where
-from joins.state.arrangement import Arrangement, Matches
+from changelog.rows import Mask, any_null
+from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
 
 
@@ -44,7 +44,7 @@ class CountedPadding:
 
     def before(self, own_changes: Changes, other_changes: Changes) -> None:
         unmatched = self.other.counts(own_changes.table, self.own.keys) == 0
-        self._fresh = Changes(own_changes.table.filter(pa.array(unmatched)))
+        self._fresh = own_changes.where(unmatched)
         self._touched = distinct(other_changes.table, self.other.keys)
         self._counts = self.other.counts(self._touched)
 
@@ -53,7 +53,7 @@ class CountedPadding:
         flipped = np.flatnonzero((self._counts == 0) != (counts == 0))
         found = self.own.probe(self._touched.take(pa.array(flipped)), self.other.keys)
         sign = np.where(counts[flipped] == 0, 1, -1).astype(np.int32)
-        moved = Changes.with_deltas(Changes(found.rows).rows, found.deltas * sign[found.probe])
+        moved = Changes.with_deltas(found.changes.rows, found.deltas * sign[found.probe])
         return Changes.concat([self._fresh, moved])
 
 
@@ -73,7 +73,7 @@ class RederivedPadding:
 
     def before(self, own_changes: Changes, other_changes: Changes) -> None:
         unkeyed = any_null(own_changes.table, self.own.strict())
-        self._unkeyed = Changes(own_changes.table.filter(pa.array(unkeyed)))
+        self._unkeyed = own_changes.where(unkeyed)
         others = other_changes.table.select(self.other.keys).rename_columns(self.own.keys)
         touched = pa.concat_tables([own_changes.table.select(self.own.keys), others.cast(_keys(self.own))])
         self._touched = distinct(touched, self.own.keys)
@@ -83,14 +83,13 @@ class RederivedPadding:
         return Changes.concat([self._unkeyed, self._derive(), self._unmatched.negated()]).consolidated()
 
     def _derive(self) -> Changes:
-        own = Changes(self.own.probe(self._touched).rows).consolidated()
-        other = Changes(self.other.probe(self._touched, self.own.keys).rows).consolidated()
+        own = self.own.probe(self._touched).changes.consolidated()
+        other = self.other.probe(self._touched, self.own.keys).changes.consolidated()
         side = Arrangement(RunStore(), "other", self.other.schema, self.other.keys, null_safe=self.other.null_safe)
         side.insert(other)
         found = side.probe(own.table, self.own.keys)
-        holds = self.matching(own.table.take(pa.array(found.probe)), found.rows)
-        found = Matches(found.probe[holds], where(found.rows, holds))
-        return Changes(where(own.table, found.unmatched(len(own))))
+        found = found.where(self.matching(own.take(found.probe).table, found.rows))
+        return own.where(found.unmatched(len(own)))
 
 
 def distinct(rows: pa.Table, keys: Sequence[str]) -> pa.Table:

@@ -31,11 +31,11 @@ class Pairing:
 
     def of_left(self, left: Changes, matches: Matches) -> Changes:
         """``left`` joined with the right rows that its rows found."""
-        return self.joined(left.table.take(pa.array(matches.probe)), matches.rows)
+        return self.joined(left.take(matches.probe).table, matches.rows)
 
     def of_right(self, right: Changes, matches: Matches) -> Changes:
         """``right`` joined with the left rows that its rows found."""
-        return self.joined(matches.rows, right.table.take(pa.array(matches.probe)))
+        return self.joined(matches.rows, right.take(matches.probe).table)
 
     def joined(self, left: pa.Table, right: pa.Table) -> Changes:
         """Row i of ``left`` with row i of ``right`` (both with ``delta``), where the condition holds."""
@@ -44,7 +44,7 @@ class Pairing:
         changes = Changes.with_deltas(rows, deltas)
         if self.condition is None or len(changes) == 0:
             return changes
-        return Changes(changes.table.filter(pa.array(self.condition(rows))))
+        return changes.where(self.condition(rows))
 
     def matching(self, left: pa.Table, right: pa.Table) -> Mask:
         """Which rows i of ``left`` and ``right`` satisfy the condition."""

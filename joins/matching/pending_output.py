@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import Mask, numpy_column
+from changelog.changes import Changes
+from changelog.rows import Mask
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
 from joins.state.times import EARLIEST, NEVER, Times
@@ -28,10 +28,8 @@ class PendingOutput:
         table = changes.rows.append_column(_DUE, pa.array(due, pa.int64()))
         released = EARLIEST if self._rows.expired is None else self._rows.expired
         waiting: Mask = (due >= released) & (due != NEVER)
-        held = Changes.with_deltas(table, changes.deltas).table.filter(pa.array(waiting))
-        self._rows.insert(Changes(held))
+        self._rows.insert(Changes.with_deltas(table, changes.deltas).where(waiting))
 
     def released(self, bound: int) -> Changes:
         """The rows that were due before ``bound``, held no more."""
-        gone = self._rows.expire(bound).table.drop_columns([_DUE])
-        return Changes(gone.filter(pa.array(numpy_column(gone, DELTA) > 0)))
+        return Changes(self._rows.expire(bound).insertions.table.drop_columns([_DUE]))

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import Mask, Positions, allotted, where
+from changelog.rows import Mask, Positions, allotted
 from joins.inputs.range_side import RangeSide
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
@@ -40,24 +40,22 @@ class Unmatched:
 
     def came(self, changes: Changes, matched: Mask) -> Changes:
         """``changes`` of own rows; ``matched``: which of them match a row of the other side."""
-        insertions = changes.deltas > 0
-        opened = Changes(where(changes.table, insertions & ~matched))
-        if insertions.all():
+        opened = changes.where(~matched).insertions
+        if changes.only_insertions:
             return self._moved(opened)
-        retracted = Changes(where(changes.table, ~insertions))
+        retracted = changes.retractions
         held = self._open.equal(retracted.rows)
         taken = allotted(held.probe, held.deltas, -retracted.deltas)
-        return self._moved(Changes.concat([opened, Changes.with_deltas(Changes(held.rows).rows, -taken)]))
+        return self._moved(Changes.concat([opened, Changes.with_deltas(held.changes.rows, -taken)]))
 
     def met(self, changes: Changes) -> Changes:
         """``changes`` of other rows: insertions close the open rows that match, retractions may open rows again."""
-        insertions = changes.deltas > 0
-        closed = self._found(self._open, Changes(where(changes.table, insertions))).negated()
-        if insertions.all():
+        closed = self._found(self._open, changes.insertions).negated()
+        if changes.only_insertions:
             return self._moved(closed)
-        touched = self._found(self._own.rows, Changes(where(changes.table, ~insertions)))
-        opened = where(touched.table, ~self.matched(touched) & ~self._is_settled(touched))
-        return self._moved(Changes.concat([closed, Changes(opened)]))
+        touched = self._found(self._own.rows, changes.retractions)
+        opened = touched.where(~self.matched(touched) & ~self._is_settled(touched))
+        return self._moved(Changes.concat([closed, opened]))
 
     def matched(self, own: Changes) -> Mask:
         """Which of some own rows match a row that the other side holds."""
@@ -65,14 +63,14 @@ class Unmatched:
         if self._holds is None:
             return self._other.rows.counts_between(own.table, *window, keys) > 0
         found = self._other.rows.between(own.table, *window, keys)
-        counted = np.where(self._holds(own.table.take(pa.array(found.probe)), found.rows), found.deltas, 0)
+        counted = np.where(self._holds(own.take(found.probe).table, found.rows), found.deltas, 0)
         return np.bincount(found.probe, counted, minlength=len(own)) > 0
 
     def settle(self, gone: Changes) -> None:
         """Other rows have gone with the watermark: what matches them has had its match."""
         if self._settled is not None and len(gone):
             found = self._found(self._own.rows, gone)
-            self._settled.insert(Changes(where(found.table, ~self._is_settled(found))))
+            self._settled.insert(found.where(~self._is_settled(found)))
 
     def drop(self, bound: int | None) -> Changes:
         """Own rows before ``bound`` have gone, if there is one; those of them that were open."""
@@ -99,7 +97,7 @@ class Unmatched:
             return among.found_between(others.table, *window, keys)
 
         def pairs_hold(probe: Positions, own: pa.Table) -> Mask:
-            return holds(own, others.table.take(pa.array(probe)))
+            return holds(own, others.take(probe).table)
 
         return among.found_between(others.table, *window, keys, pairs_hold)
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.changes import Changes
-from changelog.rows import Positions, numbered, where
+from changelog.rows import Positions, numbered
 from joins.inputs.timed import TimedIntake
 from joins.matching.tie_breaks import Choice
 from joins.state.arrangement import Arrangement, Matches
@@ -71,10 +71,10 @@ class Versions:
         """A row before the bound comes too late to be asked for; a retraction takes it away where it is held yet."""
         bound = self.since.rows.expired
         behind = self.since.times(changes.table) < (EARLIEST if bound is None else bound)
-        self.since.insert(Changes(where(changes.table, ~behind)))
-        retracted = where(changes.table, behind & (changes.deltas < 0))
-        if retracted.num_rows:
-            self.before.insert(Changes(self.before.rows.equal(retracted).rows).negated())
+        self.since.insert(changes.where(~behind))
+        retracted = changes.where(behind).retractions
+        if len(retracted):
+            self.before.insert(self.before.rows.equal(retracted.table).changes.negated())
 
     def nearest(self, rows: pa.Table, at: Times, newest: bool, inclusive: bool, keys: Sequence[str]) -> Matches:
         """As ``Timeline.nearest``, of ``newest`` alone."""
@@ -91,28 +91,28 @@ class Versions:
         gone = self.since.rows.expire(bound)
         if len(gone):
             newest = self._newest(gone)
-            held = self.before.rows.probe(newest).summed().rows
-            self.before.insert(Changes.concat([Changes(held).negated(), self._lasting(newest)]))
+            replaced = self.before.rows.probe(newest.table).summed().changes
+            self.before.insert(Changes.concat([replaced.negated(), self._lasting(newest)]))
         if reach is not None:
             self.before.rows.expire(max(bound - reach, EARLIEST))
 
-    def _newest(self, gone: Changes) -> pa.Table:
+    def _newest(self, gone: Changes) -> Changes:
         """Of these rows the newest of each key."""
         groups, firsts = numbered(gone.table.select(list(self.since.rows.keys)))
         times = self.since.times(gone.table)
         latest = np.full(len(firsts), EARLIEST)
         np.maximum.at(latest, groups, times)
         newest = np.flatnonzero(times == latest[groups])
-        return self.since.one(Matches(groups[newest], gone.table.take(pa.array(newest)))).rows
+        return self.since.one(Matches(groups[newest], gone.take(newest).table)).changes
 
-    def _lasting(self, newest: pa.Table) -> Changes:
+    def _lasting(self, newest: Changes) -> Changes:
         """Those of the rows that may be asked for yet."""
-        needed = np.ones(newest.num_rows, dtype=np.bool_)
+        needed = np.ones(len(newest), dtype=np.bool_)
         if self.ends:
-            needed &= ~pc.fill_null(newest.column(self.ends), False).to_numpy()
+            needed &= ~pc.fill_null(newest.table.column(self.ends), False).to_numpy()
         if self.before.rows.expired is not None:
-            needed &= self.before.times(newest) >= self.before.rows.expired
-        return Changes.of(Changes(where(newest, needed)).rows)
+            needed &= self.before.times(newest.table) >= self.before.rows.expired
+        return Changes.of(newest.where(needed).rows)
 
 
 def _each(answer: Positions, found: Matches) -> Matches:
@@ -121,5 +121,4 @@ def _each(answer: Positions, found: Matches) -> Matches:
     place[found.probe] = np.arange(len(found.probe))
     held = place[answer]
     probe = np.flatnonzero(held >= 0)
-    rows = Changes(found.rows.take(pa.array(held[probe]))).rows
-    return Matches(probe, Changes.of(rows).table)
+    return Matches(probe, Changes.of(found.changes.take(held[probe]).rows).table)

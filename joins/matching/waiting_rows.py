@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import Positions, numpy_column, where
+from changelog.changes import Changes
+from changelog.rows import Positions, numpy_column
 from changelog.schema import ARRIVAL
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
@@ -36,12 +36,11 @@ class WaitingRows:
         """
         if watermark is None:
             return Changes.empty(self._rows.schema)
-        gone = self._rows.expire(bound_of(watermark, self._kind)).table
-        gone = where(gone, numpy_column(gone, DELTA) > 0)
-        order = [times_of(gone.column(self._time))]
-        if ARRIVAL in gone.column_names:
-            order.insert(0, numpy_column(gone, ARRIVAL))
-        return Changes(gone.take(pa.array(np.lexsort(order))))
+        gone = self._rows.expire(bound_of(watermark, self._kind)).insertions
+        order = [times_of(gone.table.column(self._time))]
+        if ARRIVAL in gone.table.column_names:
+            order.insert(0, numpy_column(gone.table, ARRIVAL))
+        return gone.take(np.lexsort(order))
 
     @property
     def passed(self) -> int:

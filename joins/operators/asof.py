@@ -32,7 +32,7 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import Mask, where
+from changelog.rows import Mask
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from joins.dataflow.specification import JoinSpec
 from joins.inputs.timed import TimedIntake
@@ -118,13 +118,11 @@ class AsofOperator:
         """``left`` with its matches among ``rights``, padded where there is none and the join asks for it."""
         at = self._left.times(left)
         found = rights.nearest(left.table, at, self._back, self._inclusive, self._spec.left.keys)
-        near = self._near(at[found.probe], found)
-        found = Matches(found.probe[near], where(found.rows, near))
+        found = found.where(self._near(at[found.probe], found))
         joined = self._pairing.of_left(left, found)
         if self._spec.kind is JoinKind.INNER:
             return joined
-        unmatched = Changes(where(left.table, found.unmatched(len(left))))
-        return Changes.concat([joined, self._pairing.left_padded(unmatched)])
+        return Changes.concat([joined, self._pairing.left_padded(left.where(found.unmatched(len(left))))])
 
     # -- which left rows are matched anew
 

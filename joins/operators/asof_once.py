@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import Mask, Positions, any_null, numbered, numpy_column, where
+from changelog.changes import Changes
+from changelog.rows import Mask, Positions, any_null, numbered, numpy_column
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import JoinKind, Predicate
 from joins.inputs.arrival import ArrivalIntake
@@ -70,7 +70,7 @@ class AsofOnceOperator(OneShotOperator):
     def _take_in(self, rows: pa.Table) -> Changes:
         changes = self._right.changes(rows)
         usable = ~any_null(changes.table, [*self._spec.right.keys, self._spec.right_time])
-        self._settle(Changes(where(changes.table, usable)), changes.table, self._spec.right.keys)
+        self._settle(changes.where(usable), changes.table, self._spec.right.keys)
         return Changes.empty(self._output)
 
     def _answered(self, left: Changes) -> Changes:
@@ -81,7 +81,7 @@ class AsofOnceOperator(OneShotOperator):
         nearest = Nearest.of(held.probe, times, arrivals, (groups, at), self._spec.comparison)
 
         def holds(needles: Positions, rows: Positions) -> Mask:
-            return self._pairing.matching(left.table.take(pa.array(needles)), held.rows.take(pa.array(rows)))
+            return self._pairing.matching(left.take(needles).table, held.rows.take(pa.array(rows)))
 
         chosen = nearest.chosen(holds if self._spec.condition is not None else None)
         chosen[any_null(left.table, [self._spec.left_time])] = -1
@@ -98,16 +98,14 @@ class AsofOnceOperator(OneShotOperator):
     def _settle(self, changes: Changes, touched: pa.Table, keys: Sequence[str]) -> None:
         """Bring ``changes`` into what is kept, and what is kept of the keys ``touched`` to what is to be kept."""
         _, firsts = numbered(touched.select(list(keys)))
-        held = Changes(self._right.arrangement.probe(touched.take(pa.array(firsts)), keys).summed().rows)
+        held = self._right.arrangement.probe(touched.take(pa.array(firsts)), keys).summed().changes
         known = Changes.concat([held, changes])
         if known.only_insertions:
             stays, fresh = self._kept(known.table), np.arange(len(known)) >= len(held)
-            gone, come = where(known.table, ~stays & ~fresh), where(known.table, stays & fresh)
-            net = Changes.concat([Changes(gone).negated(), Changes(come)])
+            net = Changes.concat([known.where(~stays & ~fresh).negated(), known.where(stays & fresh)])
         else:
-            standing = known.consolidated().table
-            standing = where(standing, numpy_column(standing, DELTA) > 0)
-            kept = Changes(where(standing, self._kept(standing)))
+            standing = known.consolidated().insertions
+            kept = standing.where(self._kept(standing.table))
             net = Changes.concat([held.negated(), kept]).consolidated()
         self._right.arrangement.insert(net)
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import any_null, where
+from changelog.rows import any_null
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
 from joins.dataflow.specification import JoinSpec
 from joins.inputs.intake import Intake
@@ -108,5 +108,5 @@ def _taken_in(intake: Intake, rows: pa.Table | None) -> Changes:
 def _remember(intake: Intake, changes: Changes) -> None:
     """Insert ``changes``; without the rows whose key can match nothing, where nobody looks for them either."""
     if intake.port.ingest in (Ingest.APPEND, Ingest.CHANGES):
-        changes = Changes(where(changes.table, ~any_null(changes.table, intake.arrangement.strict())))
+        changes = changes.where(~any_null(changes.table, intake.arrangement.strict()))
     intake.arrangement.insert(changes)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import Mask, where
+from changelog.rows import Mask
 from joins.dataflow.ports import JoinKind, Predicate
 from joins.inputs.intake import Intake
 from joins.operators.one_shot import OneShotOperator, OneShotSpec
@@ -62,8 +62,8 @@ class EnrichmentOperator(OneShotOperator):
     def _answered(self, left: Changes) -> Changes:
         if self._kind in (JoinKind.SEMI, JoinKind.ANTI):
             matched = self._matched(left)
-            kept = where(left.table, matched if self._kind is JoinKind.SEMI else ~matched)
-            return Changes.with_deltas(Changes(kept).rows.cast(self._output), Changes(kept).deltas)
+            answered = left.where(matched if self._kind is JoinKind.SEMI else ~matched)
+            return Changes.with_deltas(answered.rows.cast(self._output), answered.deltas)
         return self._joined(left, self._found(left))
 
     def _matched(self, left: Changes) -> Mask:
@@ -74,5 +74,4 @@ class EnrichmentOperator(OneShotOperator):
 
     def _found(self, left: Changes) -> Matches:
         found = self._right.arrangement.probe(left.table, self._left.keys).summed()
-        holds = self._pairing.matching(left.table.take(pa.array(found.probe)), found.rows)
-        return Matches(found.probe[holds], where(found.rows, holds))
+        return found.where(self._pairing.matching(left.take(found.probe).table, found.rows))

@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import where
 from joins.dataflow.ports import JoinKind
 from joins.inputs.arrival import in_order
 from joins.matching.last_rows import LastRows
@@ -62,7 +61,7 @@ class LatestOperator(OneShotOperator):
         if self._lefts is None:
             return Changes.empty(self._output)
         found = self._lefts.under(inserted.table, self._right_keys)
-        unmatched = Changes(where(inserted.table, found.unmatched(len(inserted))))
+        unmatched = inserted.where(found.unmatched(len(inserted)))
         return Changes.concat([self._pairing.of_right(inserted, found), self._pairing.right_padded(unmatched)])
 
     def _answered(self, left: Changes) -> Changes:

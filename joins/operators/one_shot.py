@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
-from changelog.rows import any_null, where
+from changelog.rows import any_null
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import JoinKind, Pad, Predicate
 from joins.dataflow.specification import JoinSpec
@@ -99,17 +99,16 @@ class OneShotOperator(ABC):
 
     def _ready(self, rows: pa.Table) -> Changes:
         """The left rows that wait for nothing; the others are held."""
-        rows = in_order(rows).select([*self._asked.names, DELTA])
+        left = Changes(in_order(rows).select([*self._asked.names, DELTA]))
         if self._waiting is None or self._alignment is None:
-            return Changes(rows)
-        timeless = any_null(rows, [self._alignment.left_time])
-        self._waiting.hold(Changes(where(rows, ~timeless)))
-        return Changes(where(rows, timeless))
+            return left
+        timeless = any_null(left.table, [self._alignment.left_time])
+        self._waiting.hold(left.where(~timeless))
+        return left.where(timeless)
 
     def _joined(self, left: Changes, found: Matches) -> Changes:
         """``left`` with what was ``found`` for it, the condition tested; padded where the join asks for it."""
         joined = Pairing(self._pairing.left, self._pairing.right).of_left(left, found)
         if self._kind not in (JoinKind.LEFT, JoinKind.FULL):
             return joined
-        unmatched = Changes(where(left.table, found.unmatched(len(left))))
-        return Changes.concat([joined, self._pairing.left_padded(unmatched)])
+        return Changes.concat([joined, self._pairing.left_padded(left.where(found.unmatched(len(left))))])

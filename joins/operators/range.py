@@ -38,7 +38,7 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import Mask, where
+from changelog.rows import Mask
 from joins.dataflow.ports import JoinKind, Pad, Predicate
 from joins.dataflow.specification import JoinSpec
 from joins.inputs.intake import Intake
@@ -173,7 +173,7 @@ class RangeOperator:
         joined, probe, counts = own.joined(changes, found), found.probe, found.deltas
         if self._spec.condition is not None and len(joined):
             holds = self._spec.condition(joined.rows)
-            joined, probe, counts = Changes(where(joined.table, holds)), probe[holds], counts[holds]
+            joined, probe, counts = joined.where(holds), probe[holds], counts[holds]
         matched = np.zeros(0, dtype=np.bool_)
         if own.unmatched is not None:
             matched = np.bincount(probe, counts, minlength=len(changes)) > 0
@@ -182,8 +182,8 @@ class RangeOperator:
     def _left_alone(self, own: _Half, changes: Changes, unmatched: Unmatched, matched: Mask) -> Changes:
         """What own ``changes`` change in the rows without a match; what can match nothing is one as it comes."""
         lone = own.side.timeless(changes) if self._waits else ~own.side.matchable(changes)
-        at_once = Changes(where(changes.table, lone))
-        moved = unmatched.came(Changes(where(changes.table, ~lone)), matched[~lone])
+        at_once = changes.where(lone)
+        moved = unmatched.came(changes.where(~lone), matched[~lone])
         if self._spec.kind is JoinKind.SEMI:
             met = Changes.concat([changes, at_once.negated(), moved.negated()]).consolidated()
             return self._leave(met, lambda: own.side.last_match(met))

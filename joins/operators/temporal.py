@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.changes import Changes
-from changelog.rows import Mask, allotted, any_null, where
+from changelog.rows import Mask, allotted, any_null
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
 from joins.dataflow.specification import JoinSpec
 from joins.inputs.timed import TimedIntake
@@ -35,7 +35,7 @@ from joins.matching.pairing import Pairing
 from joins.matching.tie_breaks import last_arrived
 from joins.matching.timeline import Versions
 from joins.matching.waiting_rows import WaitingRows
-from joins.state.arrangement import Arrangement, Matches
+from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
 from joins.state.times import bound_of
 
@@ -91,12 +91,10 @@ class TemporalOperator:
         left = self._left.taken_in(inputs[0])
         self._versions.insert(self._right.matchable(self._right.taken_in(inputs[1])))
         timeless = any_null(left.table, [self._spec.left_time])
-        timed = Changes(where(left.table, ~timeless))
+        timed = left.where(~timeless)
         late = (self._left.times(timed) < self._waiting.passed) & (timed.deltas < 0)
-        self._waiting.hold(Changes(where(timed.table, ~late)))
-        return Changes.concat(
-            [self._unmatched(Changes(where(left.table, timeless))), self._taken_back(Changes(where(timed.table, late)))]
-        )
+        self._waiting.hold(timed.where(~late))
+        return Changes.concat([self._unmatched(left.where(timeless)), self._taken_back(timed.where(late))])
 
     def on_watermark(self, watermarks: Sequence[int | None]) -> Changes:
         left, right = watermarks
@@ -113,11 +111,9 @@ class TemporalOperator:
         """The answers to left rows that all versions are there for."""
         at = self._left.times(left)
         found = self._versions.nearest(left.table, at, newest=True, inclusive=True, keys=self._spec.left.keys)
-        holds = self._holds(left.table.take(pa.array(found.probe)), found.rows)
-        found = Matches(found.probe[holds], where(found.rows, holds))
+        found = found.where(self._holds(left.take(found.probe).table, found.rows))
         joined = Pairing(self._pairing.left, self._pairing.right).of_left(left, found)
-        unmatched = Changes(where(left.table, found.unmatched(len(left))))
-        return Changes.concat([joined, self._unmatched(unmatched)])
+        return Changes.concat([joined, self._unmatched(left.where(found.unmatched(len(left))))])
 
     def _holds(self, left: pa.Table, versions: pa.Table) -> Mask:
         """Which left rows are joined with the version at their side."""
@@ -138,6 +134,6 @@ class TemporalOperator:
         retracted = retracted.consolidated()
         found = self._answers.equal(retracted.table)
         counts = allotted(found.probe, found.deltas, -retracted.deltas)
-        changes = Changes.with_deltas(Changes(found.rows).rows, -counts).consolidated()
+        changes = Changes.with_deltas(found.changes.rows, -counts).consolidated()
         self._answers.insert(changes)
         return changes

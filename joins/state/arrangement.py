@@ -51,8 +51,21 @@ class Matches:
     """The held rows, ``delta`` last."""
 
     @property
+    def changes(self) -> Changes:
+        """The held rows as insertions, and retractions that lie in a run of their own."""
+        return Changes(self.rows)
+
+    @property
     def deltas(self) -> npt.NDArray[np.int32]:
-        return numpy_column(self.rows, DELTA)
+        return self.changes.deltas
+
+    def where(self, mask: Mask) -> Matches:
+        """The pairs for which ``mask`` holds."""
+        return self if mask.all() else self.take(np.flatnonzero(mask))
+
+    def take(self, positions: Positions) -> Matches:
+        """The pairs at ``positions``, in their order."""
+        return Matches(self.probe[positions], self.rows.take(pa.array(positions)))
 
     def unmatched(self, count: int) -> Mask:
         """Which of ``count`` probing rows found nothing."""
@@ -62,7 +75,7 @@ class Matches:
 
     def summed(self) -> Matches:
         """With the rows whose retraction lies in a run of its own taken out."""
-        if Changes(self.rows).only_insertions:
+        if self.changes.only_insertions:
             return self
         together = Changes(self.rows.add_column(0, "__probe", pa.array(self.probe))).consolidated().table
         return Matches(numpy_column(together, "__probe"), together.drop_columns(["__probe"]))

@@ -96,3 +96,31 @@ def test_rows_without_columns_are_one_row() -> None:
     changes = Changes.with_deltas(nothing, np.array([2, 1, -1], dtype=np.int32))
     assert changes.consolidated().deltas.tolist() == [2]
     assert len(Changes.concat([changes, changes.negated()]).consolidated()) == 0
+
+
+@given(CHANGES)
+def test_insertions_and_retractions_add_up_to_the_whole(part: Changes) -> None:
+    assert part.insertions.only_insertions
+    assert part.retractions.negated().only_insertions
+    assert multiset(Changes.concat([part.insertions, part.retractions])) == multiset(part)
+
+
+@given(CHANGES)
+def test_negating_turns_insertions_into_retractions(part: Changes) -> None:
+    assert multiset(part.negated().retractions) == multiset(part.insertions.negated())
+
+
+@given(CHANGES, st.data())
+def test_a_mask_and_its_complement_part_the_changes(part: Changes, data: st.DataObject) -> None:
+    mask = np.array(data.draw(st.lists(st.booleans(), min_size=len(part), max_size=len(part))), dtype=np.bool_)
+
+    assert multiset(Changes.concat([part.where(mask), part.where(~mask)])) == multiset(part)
+    assert repr(part.where(mask).table) == repr(part.take(np.flatnonzero(mask)).table)
+
+
+@given(CHANGES)
+def test_what_is_taken_in_another_order_is_the_same_multiset(part: Changes) -> None:
+    turned = part.take(np.arange(len(part))[::-1])
+
+    assert multiset(turned) == multiset(part)
+    assert turned.deltas.tolist() == part.deltas.tolist()[::-1]
