@@ -16,7 +16,10 @@ INSERT INTO payments VALUES
   (1, 12.5, '2026-01-31 12:00:07.000'),
   (2, 8.0, '2026-01-31 12:00:40.000');
 
--- bob's payment came 35 s after the order, so his row stays padded.
+-- bob's payment came 35 s after the order, so his row stays padded. A streaming SELECT waits for what the view makes of its input ..
+SELECT order_id, customer, amount, _tp_delta FROM paid;
+
+-- .. and table(paid) is what the view holds at the moment.
 SELECT * FROM table(paid) ORDER BY order_id;
 
 CREATE STREAM trades (id int64, symbol string, at datetime64(3)) SETTINGS event_time_column = 'at';
@@ -33,9 +36,12 @@ INSERT INTO trades VALUES
   (1, 'A', '2026-01-31 12:00:05.000'),
   (2, 'A', '2026-01-31 12:00:07.000');
 
-SELECT * FROM table(priced) ORDER BY id;
+SELECT id, symbol, bid FROM priced;
 
+-- The orders are there already: seek_to takes them in.
 CREATE MATERIALIZED VIEW orders_by_minute AS
-SELECT window_start AS minute, count() AS orders FROM tumble(orders, at, 1m) GROUP BY window_start;
+SELECT window_start AS minute, count() AS orders FROM tumble(orders, at, 1m) GROUP BY window_start
+SETTINGS seek_to = 'earliest';
 
+SELECT minute, orders, _tp_delta FROM orders_by_minute;
 SELECT * FROM table(orders_by_minute) ORDER BY minute;

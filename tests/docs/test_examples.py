@@ -1,0 +1,137 @@
+"""Every file of examples/ is planned, and runs on a whole stack; its worker gives the metrics that the page names."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from services.cli.main import app
+from services.session import Session
+from services.stack import Stack
+from services.stack.components import COMPONENT_NAMES
+from services.stack.temporary import temporary_stack
+from sql.catalog import Catalog
+from sql.planner import plan_query
+from sql.syntax.parse import parse
+from sql.syntax.statements import CreateDictionary, CreateStream, CreateView, Drop, Select
+from tests.docs.pages import Page, code_of
+from tests.paths import ROOT
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.sql"))
+SHOP = "/tmp/shop.db"
+Row = dict[str, object]
+
+PRINTED: dict[str, list[Row]] = {
+    "bidirectional": [{"k": "a", "count()": 1, "sum(i)": 2, "max(ii)": 11}],
+    "bounded": [
+        {"order_id": 1, "customer": "ann", "amount": 12.5},
+        {"order_id": 2, "customer": "bob", "amount": None},
+        {"order_id": 3, "customer": "cem", "amount": None},
+        {"id": 1, "symbol": "A", "bid": 10.0},
+        {"id": 2, "symbol": "A", "bid": 12.0},
+        {"minute": "2026-01-31 12:00:00.000000", "orders": 2},
+        {"minute": "2026-01-31 12:01:00.000000", "orders": 1},
+    ],
+    "clickthrough": [
+        {"campaign": "travel", "impressions": 1, "clicks": 1, "cost": 0.05},
+        {"campaign": "winter", "impressions": 2, "clicks": 1, "cost": 0.22},
+    ],
+    "lookup": [
+        {"id": "o2", "name": "unknown"},
+        {"id": "o1", "quantity": 2, "name": "pen"},
+        {"id": "o2", "quantity": 1, "name": None},
+        {"id": "o3", "quantity": 5, "name": "ink"},
+        {"id": "o4", "quantity": 1, "name": "pen"},
+    ],
+}
+"""Rows that each prints, among others: those of tables and of streams to which rows are only added."""
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_every_query_is_planned(file: Path) -> None:
+    catalog = Catalog.open("sqlite://")
+    planned = 0
+    for statement in parse(file.read_text()):
+        if isinstance(statement, CreateView | Select):
+            name = statement.name if isinstance(statement, CreateView) else "q"
+            assert plan_query(name, statement, catalog).explain()
+            planned += 1
+        if isinstance(statement, CreateView | CreateStream | CreateDictionary):
+            catalog.create(statement, now_ms=0)
+    assert planned
+
+
+@pytest.fixture(scope="module")
+def whole_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    """All components, for all examples."""
+    with temporary_stack(tmp_path_factory.mktemp("examples"), COMPONENT_NAMES, buckets=2) as running:
+        yield running
+
+
+def test_every_example_says_what_it_prints() -> None:
+    assert set(PRINTED) == {file.stem for file in EXAMPLES}
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+def test_every_example_runs(file: Path, whole_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(whole_stack.settings.data_dir))
+    result = CliRunner().invoke(app, ["run", str(prepared(file, tmp_path)), "--until-idle", "--output", "json"])
+    assert result.exit_code == 0, result.stderr
+    printed = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [row for row in PRINTED[file.stem] if row not in printed] == [], result.output
+    drop_all(whole_stack)
+
+
+@pytest.mark.services
+def test_the_page_has_all_metrics_and_no_other(whole_stack: Stack) -> None:
+    with Session.open(whole_stack.connected_settings()) as session:
+        session.run("CREATE STREAM orders (id string); CREATE MUTABLE STREAM goods (id string) PRIMARY KEY id")
+        session.run(
+            "CREATE MATERIALIZED VIEW found AS SELECT orders.id AS id FROM orders JOIN goods ON orders.id = goods.id "
+            "SETTINGS join_algorithm = 'direct'"
+        )
+    given = metric_names(httpx.get(f"{whole_stack.endpoint('worker')}/metrics").text)
+    rows = Page.of("docs/operations.md").rows("metric", "meaning")
+    told = {name for row in rows for name in full_names(code_of(row[0])) if "<" not in name}
+    drop_all(whole_stack)
+    assert given == told
+
+
+def metric_names(metrics: str) -> set[str]:
+    return set(re.findall(r"^# TYPE (\S+)", metrics, re.MULTILINE))
+
+
+def full_names(codes: list[str]) -> list[str]:
+    """``dovetail_worker_rows_in_total`, `_rows_out_total``: the second goes without what it shares with the first."""
+    prefix = "dovetail_worker"
+    return [code if code.startswith("dovetail") else prefix + code for code in codes]
+
+
+def prepared(file: Path, folder: Path) -> Path:
+    """The example, over a database of this test, made by the statements that its first comment gives."""
+    text = file.read_text()
+    if SHOP in text:
+        comment = re.sub(r"^--", "", text[: text.index("\n\n")], flags=re.MULTILINE)
+        [statements] = re.findall(rf'sqlite3 {SHOP} "(.*?)"', comment, re.DOTALL)
+        with closing(sqlite3.connect(folder / "shop.db")) as database:
+            database.executescript(statements)
+        text = text.replace(SHOP, str(folder / "shop.db"))
+    script = folder / file.name
+    script.write_text(text)
+    return script
+
+
+def drop_all(stack: Stack) -> None:
+    """Drop all that there is: examples share names."""
+    with Session.open(stack.connected_settings()) as session:
+        for relation in reversed(session.context.catalog.relations()):
+            session.execute(Drop(relation.what.value, relation.name, if_exists=True, cascade=True))
