@@ -37,7 +37,7 @@ down: setup ## stop what `make up` started
 demo: setup ## two examples through real Kafka and Spark, start to end; leaves nothing running
 	@$(BIN)/python -m services.demo
 
-test: setup ## all tests, those with Kafka and Spark included; PROCESSES=4 on four cores
+test: setup ## all tests, those with Kafka and Spark included
 	@$(PYTEST)
 
 unit: setup ## the tests that start no service

@@ -19,8 +19,8 @@ import httpx
 from changelog.errors import InternalError
 from spark_jobs.forked import Forked, ForkServer, Request
 
-_MODULE = "services.worker.child"
-PRELOADED = (_MODULE,)
+MODULE = "services.worker.child"
+PRELOADED = (MODULE,)
 _LISTENER = 100
 """The number of the listening socket in the child, out of the way of those that the child opens."""
 _ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ class Child:
         """The process, and what it writes."""
         options = ("--worker", worker, "--files", str(files), "--listen", str(_LISTENER))
         request = Request(
-            _MODULE, (self.name, *options), str(_ROOT), os.environ | dict(environment), (0, 1, 2, _LISTENER)
+            MODULE, (self.name, *options), str(_ROOT), os.environ | dict(environment), (0, 1, 2, _LISTENER)
         )
         read, write = os.pipe()
         lines = os.fdopen(read, errors="replace")

@@ -14,6 +14,7 @@ from changelog.errors import InternalError, ServiceUnavailable, SqlError
 from services.session.drained import Reading
 from services.session.kafka_topics import Topics
 from services.settings import read_settings
+from services.worker.process import MODULE
 from spark_jobs import topics
 from spark_jobs.forked import Forked, Request
 from sql.catalog import Actual, Catalog, Desired, Query
@@ -109,7 +110,7 @@ class WorkerQuery:
     def _start(self) -> Forked:
         self._catalog.report(self._query.id, now_ms=_now_ms(), actual=Actual.PENDING)
         variables = self._environment.variables(self._folder)
-        request = Request("services.worker.child", (self._query.name,), str(_ROOT), variables)
+        request = Request(MODULE, (self._query.name,), str(_ROOT), variables)
         with self._log.open("ab") as log, Path(os.devnull).open() as nothing:
             process = children().fork(request, (nothing.fileno(), log.fileno(), log.fileno()))
         self._process = process
