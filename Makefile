@@ -37,7 +37,7 @@ down: setup ## stop what `make up` started
 demo: setup ## three examples through real Kafka, Redis, Spark and a lookup worker; leaves nothing running
 	@$(BIN)/dovetail demo
 
-test: setup ## all tests, those with Kafka and Spark included; PROCESSES=4 on four cores
+test: setup ## all tests, those with Kafka and Spark included
 	@$(PYTEST)
 
 unit: setup ## the tests that start no service

@@ -17,6 +17,7 @@ from changelog.errors import InternalError, ServiceUnavailable, SqlError
 from runtime.forked import Forked, Request
 from runtime.settings import read_settings
 from services.session.drained import InputProgress
+from services.worker.supervisor.process import MODULE
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Statement
@@ -110,7 +111,7 @@ class WorkerQuery:
     def _start(self) -> Forked:
         self._catalog.report(self._query.id, now_ms=_now_ms(), actual=Actual.PENDING)
         variables = self._environment.variables(self._folder)
-        request = Request("services.worker.query.child", (self._query.name,), str(ROOT), variables)
+        request = Request(MODULE, (self._query.name,), str(ROOT), variables)
         with self._log.open("ab") as log, Path(os.devnull).open() as nothing:
             process = children().fork(request, (nothing.fileno(), log.fileno(), log.fileno()))
         self._process = process

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ from broker.address import BrokerAddress
 from broker.reader import read_topic
 from changelog.decode import Decoder
 from changelog.schema import Column, Kind, StreamSchema
-from sql import plan_query
+from sql import Plan, plan_query
 from sql.catalog import Catalog
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream, CreateView
@@ -120,8 +120,8 @@ def test_kcat_and_python_read_the_outputs(
     for value in ("9.5", "9.75", '"cheap"'):
         line = f"""echo '{{"order_id":1}}|{{"order_id":1,"price":{value}}}' | kcat -b {broker} -P -t {orders} -K '|'"""
         subprocess.run(["bash", "-ec", line], check=True, timeout=60)
-        for name, output_format in (("orders_priced", "changelog"), ("orders_now", "upsert")):
-            start(catalog, queries, page.topics[name], output_format)
+        formats = {"orders_priced": "changelog", "orders_now": "upsert"}
+        run(catalog, queries, {page.topics[name]: output_format for name, output_format in formats.items()})
 
     priced = page.shell("orders_priced")
     assert priced in PAGE.read_text()
@@ -144,18 +144,23 @@ def test_kcat_and_python_read_late_rows(broker: str, topics: Callable[..., str])
     assert printed(page.blocks("python", "rides_late")[0], scope) == "2026-01-31 12:00:00.000 b'{\"id\":1}'\n"
 
 
-def start(catalog: Catalog, queries: Queries, name: str, output_format: str) -> None:
-    """Run the query over what its input holds now; it resumes where it was."""
+def run(catalog: Catalog, queries: Queries, formats: Mapping[str, str]) -> None:
+    """Run queries, by name, side by side over what their input holds now; each resumes where it was."""
+    plans = {name: planned(catalog, name, output_format) for name, output_format in formats.items()}
+    running = {name: queries.start(plan.dataflow, name) for name, plan in plans.items()}
+    for name, query in running.items():
+        queries.drain(query, plans[name].dataflow)
+        query.stop()
+
+
+def planned(catalog: Catalog, name: str, output_format: str) -> Plan:
     text = (
         f"CREATE MATERIALIZED VIEW {name} AS SELECT order_id, price, _tp_delta FROM orders"
         f" EMIT CHANGELOG SETTINGS output_format = '{output_format}'"
     )
     view = parse_one(text)
     assert isinstance(view, CreateView)
-    plan = plan_query(name, view, catalog)
-    query = queries.start(plan.dataflow, name)
-    queries.drain(query, plan.dataflow)
-    query.stop()
+    return plan_query(name, view, catalog)
 
 
 def dead_letters(page: Page) -> str:

@@ -21,8 +21,8 @@ from runtime.forked import Forked, ForkServer, Request
 from runtime.packages import PACKAGE_ROOT
 from services.commands.codec import Command, Outcome, command_bytes, outcome_of
 
-_MODULE = "services.worker.query.child"
-PRELOADED = (_MODULE,)
+MODULE = "services.worker.query.child"
+PRELOADED = (MODULE,)
 _LISTENER = 100
 """The number of the listening socket in the child, out of the way of those that the child opens."""
 _LINES = 20
@@ -53,7 +53,7 @@ class Child:
         """The process, and what it writes."""
         options = ("--worker", worker, "--files", str(files), "--listen", str(_LISTENER))
         request = Request(
-            _MODULE, (self.name, *options), str(PACKAGE_ROOT), os.environ | dict(environment), (0, 1, 2, _LISTENER)
+            MODULE, (self.name, *options), str(PACKAGE_ROOT), os.environ | dict(environment), (0, 1, 2, _LISTENER)
         )
         read, write = os.pipe()
         lines = os.fdopen(read, errors="replace")
