@@ -1,9 +1,9 @@
-"""From a statement to its plan: bind, rewrite, find the key, prune, compile."""
+"""From a statement to its plan: bind, rewrite by the rules, compile."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import pyarrow as pa
@@ -15,19 +15,17 @@ from changelog.schema import TIME, Column, Kind, StreamSchema
 from joins.dataflow.graph import Dataflow
 from sql.bind.aggregates import is_grouped
 from sql.bind.binder import Binder
-from sql.bind.output import output, together
+from sql.bind.inlined_view import inlined
 from sql.bind.snapshot import Snapshot, snapshot_of
 from sql.bind.static import is_static
-from sql.expressions.evaluate import family
-from sql.fragments import Fragment, cut
-from sql.plan import nodes as logical
+from sql.fragments import Fragment
 from sql.plan.explain import explain
-from sql.plan.nodes import Output
-from sql.plan.properties import Engine, rules_of, runs_on, walk
+from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
+from sql.plan.properties import rules_of, walk
+from sql.plan.query_plan import QueryPlan
 from sql.query_settings import QuerySettings, Value, checked
 from sql.relations import Relations, Stream
 from sql.rules import rewritten
-from sql.rules.window_close import closed, opened
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import too_deep
 from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Emit, Select
@@ -125,35 +123,39 @@ def plan_query(
     Raises a SqlError that names the clause and the nearest thing that works.
     """
     merged = checked({**(settings or {}), **statement.settings})
-    texts = select_list(statement.text)
     if is_static(statement.query, {}, catalog):
-        snapshot = snapshot_of(statement.query, catalog, _stream_of(catalog), texts)
+        snapshot = snapshot_of(statement.query, catalog, _stream_of(catalog), select_list(statement.text))
         reads = tuple(relation for relation in snapshot.relations if relation not in SYSTEM_TABLES)
         return Plan(name, merged, snapshot=snapshot, reads=reads)
-    closes = _closes(statement.emit)
-    query, of_view = _read(statement, catalog, merged)
-    merged = checked({**of_view, **merged.values})
     try:
-        bound = Binder(catalog, merged, _stream_of(catalog)).bind(query, texts)
-        node = rewritten(bound.node, merged, closes)
+        bound = bound_query(name, statement, catalog, merged)
+        made = rewritten(bound)
     except RecursionError:
         raise too_deep() from None
-    _refuse_idle_policy(statement.emit, node)
-    marked = bound.marked or (statement.emit is not None and statement.emit.changelog)
-    if closes:
-        node = closed(node)
-    into = statement.into if isinstance(statement, CreateView) else None
-    target = _target(into, catalog) if into is not None else None
-    parts = cut(name, node)
-    made = output(name, target.topic if target else name, parts.top, bound.columns, marked, merged)
-    if target is not None:
-        made = _into(made, target)
-    fragments = parts.under(made)
-    check_late_topic(merged, _topics(fragments))
+    fragments = tuple(map(Fragment.of, made.fragments))
+    check_late_topic(made.settings, _topics(fragments))
     reads = _reads(fragments, catalog)
-    if target is not None and target.schema.name in reads:
-        raise _endless(target.schema.name)
-    return Plan(name, merged, fragments[-1].output, reads=reads, fragments=fragments)
+    if made.target is not None and made.target.schema.name in reads:
+        raise _endless(made.target.schema.name)
+    return Plan(name, made.settings, fragments[-1].output, reads=reads, fragments=fragments)
+
+
+def bound_query(name: str, statement: Select | CreateView, catalog: Relations, settings: QuerySettings) -> QueryPlan:
+    """A streaming query as it is written, before any rule; ``settings`` are those of the statement, and others."""
+    query, of_view = _read(statement, catalog, settings)
+    merged = checked({**of_view, **settings.values})
+    bound = Binder(catalog, merged, _stream_of(catalog)).bind(query, select_list(statement.text))
+    _refuse_idle_policy(statement.emit, bound.node)
+    into = statement.into if isinstance(statement, CreateView) else None
+    return QueryPlan(
+        name=name,
+        rows=bound.node,
+        columns=bound.columns,
+        settings=merged,
+        marked=bound.marked or (statement.emit is not None and statement.emit.changelog),
+        final=_closes(statement.emit),
+        target=None if into is None else _target(into, catalog),
+    )
 
 
 def _read(
@@ -161,7 +163,7 @@ def _read(
 ) -> tuple[exp.Query, Mapping[str, Value]]:
     """The query, and the settings that come with it: final rows are not told by the topic of a view."""
     final = _closes(statement.emit) or (settings["output"] == "append" and is_grouped(statement.query))
-    return opened(statement.query, catalog) if final else (statement.query, {})
+    return inlined(statement.query, catalog) if final else (statement.query, {})
 
 
 def _closes(emit: Emit | None) -> bool:
@@ -185,11 +187,11 @@ def _closes(emit: Emit | None) -> bool:
     return True
 
 
-def _refuse_idle_policy(emit: Emit | None, node: logical.Node) -> None:
+def _refuse_idle_policy(emit: Emit | None, node: Node) -> None:
     """EMIT PERIODIC and ON UPDATE: the changes of the groups leave with every batch, which is as often or more so."""
     if emit is None or emit.policy not in _EVERY_CHANGE:
         return
-    if not any(isinstance(below, logical.Aggregate) for below in walk(node)):
+    if not any(isinstance(below, Aggregate) for below in walk(node)):
         raise Unsupported(
             f"EMIT {emit.policy.upper()} is for aggregates, and this query has none",
             where="EMIT",
@@ -229,7 +231,7 @@ def _topics(fragments: Sequence[Fragment]) -> Iterator[str]:
     """What the query reads and writes."""
     for fragment in fragments:
         yield fragment.output.topic
-        yield from (node.topic for node in walk(fragment.output) if isinstance(node, logical.Scan))
+        yield from (node.topic for node in walk(fragment.output) if isinstance(node, Scan))
 
 
 def _reads(fragments: Sequence[Fragment], catalog: Relations) -> tuple[str, ...]:
@@ -237,15 +239,14 @@ def _reads(fragments: Sequence[Fragment], catalog: Relations) -> tuple[str, ...]
     names: list[str] = []
     indexes: list[str] = []
     for node in (node for fragment in fragments for node in walk(fragment.output)):
-        match node:
-            case logical.Scan():
-                names.append(node.stream.name)
-            case logical.Static():
-                names += node.relations
-            case logical.LookupTable():
-                names.append(node.name)
-            case logical.LookupJoin() if _is_index(node.index, catalog):
-                indexes.append(node.index)
+        if isinstance(node, Scan):
+            names.append(node.stream.name)
+        elif isinstance(node, Static):
+            names += node.relations
+        elif isinstance(node, LookupTable):
+            names.append(node.name)
+        elif isinstance(node, LookupJoin) and _is_index(node.index, catalog):
+            indexes.append(node.index)
     own = {fragment.name for fragment in fragments[:-1]}
     return tuple(name for name in dict.fromkeys(names + indexes) if name not in own)
 
@@ -263,55 +264,6 @@ def _target(into: str, catalog: Relations) -> Stream:
     if not isinstance(definition, CreateStream):
         raise Unsupported(f'INTO "{into}", which is no stream', where="INTO", fix="INTO a stream")
     return Stream.declared(definition)
-
-
-def _into(made: Output, target: Stream) -> Output:
-    """The output as ``target`` takes it: its columns, and the Kafka key is its primary key."""
-    schema, names = target.schema, {name for name, _ in made.columns}
-    declared = {column.name for column in schema.columns}
-    if not names <= declared:
-        raise SqlError(
-            f'"{schema.name}" has no column "{min(names - declared)}"',
-            where="INTO",
-            fix=f"rename it with AS; there are: {', '.join(sorted(declared))}",
-        )
-    for name, expr in made.columns:
-        if family(expr.type) != family(schema.column(name).type):
-            raise SqlError(
-                f'"{name}" is {expr.type}, and the column of "{schema.name}" is {schema.column(name).type}',
-                where="INTO",
-                fix=f"write CAST({name} AS ..) AS {name}",
-            )
-    if made.updating and schema.kind == Kind.APPEND:
-        raise Unsupported(
-            f'the rows of the view can be taken back, and "{schema.name}" is append-only',
-            where="INTO",
-            fix="INTO a stream with mode = 'changelog', or a mutable stream with the view's key",
-        )
-    if schema.kind not in (Kind.UPSERT, Kind.CHANGELOG_KV) or made.key == schema.primary_key:
-        return made
-    if not set(schema.primary_key) <= names:
-        raise SqlError(
-            f'the view does not give the primary key of "{schema.name}"',
-            where="INTO",
-            fix=f"select {', '.join(schema.primary_key)}",
-        )
-    if runs_on(made.input) == Engine.FAUST:
-        return _into_from_lookup(made, schema)
-    # Rows of one primary key must come in order, so they meet before they are written.
-    return replace(made, key=schema.primary_key, key_names=schema.primary_key, hidden=(), exchanged=True, unique=False)
-
-
-def _into_from_lookup(made: Output, schema: StreamSchema) -> Output:
-    """Rows that are looked up are written partition by partition of the input: those of one key must lie in one."""
-    if made.updating and not together(made, schema.primary_key):
-        raise Unsupported(
-            f'rows of one primary key of "{schema.name}" ({", ".join(schema.primary_key)}) come from several '
-            "partitions of what is looked up, and could overtake one another",
-            where="INTO",
-            fix="INTO a stream with the primary key of the left side of the lookup",
-        )
-    return replace(made, key=schema.primary_key, key_names=schema.primary_key, hidden=(), unique=False)
 
 
 def _endless(name: str) -> Unsupported:

@@ -30,13 +30,14 @@ from sql.bind.join_method import as_written, kind_of, refuse_method, terms_of
 from sql.bind.lookups import Lookups
 from sql.bind.projection import is_delta, projected
 from sql.bind.resolve import resolved, resolved_on
-from sql.bind.scope import output_names, place_of
+from sql.bind.scope import place_of
 from sql.bind.snapshot import snapshot_of
 from sql.bind.static import is_dictionary, is_static
 from sql.bind.windows import WindowCall, windowed
 from sql.expressions.evaluate import quoted, types_of
 from sql.expressions.functions import WINDOWS, function_name
 from sql.expressions.predicates import conjunction, conjuncts
+from sql.plan.column_names import output_names
 from sql.plan.joins import AsWritten
 from sql.plan.maps import identity
 from sql.plan.nodes import Expr, Join, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin

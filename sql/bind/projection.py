@@ -5,9 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from changelog.schema import SEQUENCE, TIME
-from sql.bind.resolve import DELTA_COLUMN, resolved
+from sql.bind.resolve import resolved
 from sql.bind.scope import Scope
 from sql.expressions.evaluate import quoted
+from sql.plan.column_names import DELTA_COLUMN
 
 
 def projected(projection: exp.Expr, scope: Scope, text: str) -> list[tuple[str, str, str]]:

@@ -14,10 +14,10 @@ from sql.bind.scope import Scope, place_of
 from sql.expressions.dict_functions import dict_function
 from sql.expressions.evaluate import types_of
 from sql.expressions.functions import function_name, is_aggregate, refuse_volatile, to_duckdb
+from sql.plan.column_names import DELTA_COLUMN
 from sql.syntax.dialect import DURATION, DURATION_UNITS
 from sql.syntax.intervals import milliseconds, unit_ms
 
-DELTA_COLUMN = "_tp_delta"
 _OVER_GROUPS = ("SELECT", "HAVING")
 """The clauses in which aggregates stand."""
 

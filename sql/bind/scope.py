@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -131,20 +130,3 @@ def place_of(node: exp.Expr, clause: str) -> str:
             start = identifier.meta["col"] - (identifier.meta["end"] - identifier.meta["start"])
             return f"line {identifier.meta['line']}, column {start}, in {clause}"
     return f"in {clause}"
-
-
-def output_names(columns: Iterable[tuple[str, str]]) -> list[str]:
-    """Names for pairs (name, table): the second of two equal ones is ``table.name``, further ones are numbered.
-
-    Names that differ in letter case alone count as equal: DuckDB does not tell them apart.
-    """
-    taken: dict[str, str] = {}
-    for name, table in columns:
-        chosen = name
-        if chosen.casefold() in taken and table:
-            chosen = f"{table}.{name}"
-        number = 1
-        while chosen.casefold() in taken:
-            chosen, number = f"{name}_{number}", number + 1
-        taken[chosen.casefold()] = chosen
-    return list(taken.values())

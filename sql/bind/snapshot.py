@@ -19,13 +19,14 @@ from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
 from changelog.suggest import suggestion
 from sql.bind.clauses import event_time
 from sql.bind.join_method import terms_of
-from sql.bind.resolve import DELTA_COLUMN, bounded_on
-from sql.bind.scope import output_names, place_of
+from sql.bind.resolve import bounded_on
+from sql.bind.scope import place_of
 from sql.bind.snapshot_asof import Right, as_duckdb
 from sql.bind.windows import END, START, WindowCall
 from sql.expressions import evaluate as expressions
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.functions import WINDOWS, function_name, to_duckdb
+from sql.plan.column_names import DELTA_COLUMN, output_names
 from sql.relations import Relations, Stream
 from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
 from sql.system_tables import DATABASE, SYSTEM_TABLES

@@ -161,9 +161,8 @@ def extent(window: Window) -> str:
 
 def _join(node: Join) -> str:
     inputs = inputs_of(node)
-    parts = [f"{node.how.operator} {node.kind.value}", f"on={_equalities(node)}"]
-    if node.on:
-        parts.append(f"where {readable(conjunction(node.on) or '')}")
+    on = f"on={_equalities(node)}" if not node.on else f"on {readable(conjunction(node.on) or '')}"
+    parts = [f"{node.how.operator} {node.kind.value}", on]
     parts += node.how.conditions(inputs)
     if node.residual is not None:
         parts.append(f"and {readable(node.residual)}")

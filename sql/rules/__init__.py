@@ -1,4 +1,4 @@
-"""Rewrites of the logical plan, plan to plan; reading ``rules`` in order is reading the design.
+"""Rewrites of a query's plan, plan to plan; reading ``RULES`` in order is reading the design.
 
 strategy       a join becomes bidirectional, enrichment, asof, .., as its sides are
 push_down      conditions move towards the scans, as far as the kinds of join above them allow
@@ -6,34 +6,42 @@ join_keys      equalities of a join condition become its keys, the rest its resi
 bands          inequalities of a time of each side make it a join of rows that are near in time
                groups by a window, or a time, go when the watermark has passed it
 keyed_inputs   an upsert stream whose primary key does not hold the join key gets a level of its own
+window_close   asked for final rows, the uppermost join lets each leave once
+fragments      what Spark runs and what the Faust workers run are cut apart, with a topic between them
+sink           what leaves gets its columns, its key, its topic
+prune          only the columns that something above reads travel
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
-from sql.plan.nodes import Node
-from sql.query_settings import QuerySettings
+from sql.plan.query_plan import QueryPlan
 from sql.rules.bands import bands
+from sql.rules.fragments import fragments
 from sql.rules.join_keys import join_keys
 from sql.rules.keyed_inputs import keyed_inputs
+from sql.rules.prune import prune
 from sql.rules.push_down import push_down
+from sql.rules.sink import sink
 from sql.rules.strategy import strategy
+from sql.rules.window_close import window_close
+
+RULES: tuple[Callable[[QueryPlan], QueryPlan], ...] = (
+    strategy,
+    push_down,
+    join_keys,
+    bands,
+    keyed_inputs,
+    window_close,
+    fragments,
+    sink,
+    prune,
+)
 
 
-def rules(settings: QuerySettings, once: bool) -> tuple[Callable[[Node], Node], ...]:
-    return (
-        partial(strategy, settings=settings),
-        push_down,
-        join_keys,
-        partial(bands, settings=settings, once=once),
-        keyed_inputs,
-    )
-
-
-def rewritten(node: Node, settings: QuerySettings, once: bool = False) -> Node:
-    """``once``: rows are to leave when they are final (EMIT ON WINDOW CLOSE)."""
-    for rule in rules(settings, once):
-        node = rule(node)
-    return node
+def rewritten(plan: QueryPlan) -> QueryPlan:
+    """``plan`` with its fragments, ready to be compiled. Raises SqlError and Unsupported for what no rule can make."""
+    for rule in RULES:
+        plan = rule(plan)
+    return plan

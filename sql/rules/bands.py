@@ -53,6 +53,7 @@ from sql.plan.nodes import (
     rebuilt,
 )
 from sql.plan.properties import changes, inputs_of, rules_of, walk
+from sql.plan.query_plan import QueryPlan
 from sql.plan.time_text import length_text, per_unit
 from sql.query_settings import QuerySettings
 from sql.rules.strategy import answered_anew
@@ -62,19 +63,21 @@ from sql.watermarks import as_set
 _LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)
 
 
-def bands(node: Node, settings: QuerySettings, once: bool = False) -> Node:
-    """``once``: rows are to leave when they are final, as ``output = 'append'`` asks, too.
-
-    Raises SqlError or Unsupported for a band that holds nothing, is too wide, or has not the form asked for.
-    """
-    hidden = [name for below in walk(node) for name in below.schema.names if name.startswith(HIDDEN)]
+def bands(plan: QueryPlan) -> QueryPlan:
+    """Raises SqlError or Unsupported for a band that holds nothing, is too wide, or has not the form asked for."""
+    hidden = [name for below in walk(plan.rows) for name in below.schema.names if name.startswith(HIDDEN)]
     used = [int(name.removeprefix(HIDDEN)) for name in hidden if name.removeprefix(HIDDEN).isdecimal()]
-    return _Rule(settings, count(1 + max(used, default=-1)), once or settings["output"] == "append").of(node)
+    once = plan.final or plan.settings["output"] == "append"
+    return plan.with_rows(_Rule(plan.settings, count(1 + max(used, default=-1)), once).of(plan.rows))
 
 
 @dataclass(frozen=True)
 class _Rule:
-    """``numbers``: those of hidden columns that are not taken."""
+    """The rule on its way down the tree.
+
+    numbers  those of hidden columns that are not taken
+    once     rows are to leave when they are final
+    """
 
     settings: QuerySettings
     numbers: Iterator[int]

@@ -31,10 +31,11 @@ from sql.plan.joins import (
 )
 from sql.plan.maps import identity
 from sql.plan.nodes import HIDDEN, Expr, Join, LookupJoin, Map, Node, Scan, StaticJoin, rebuilt
+from sql.plan.query_plan import QueryPlan
 
 
-def join_keys(node: Node) -> Node:
-    return _keys(node, count())
+def join_keys(plan: QueryPlan) -> QueryPlan:
+    return plan.with_rows(_keys(plan.rows, count()))
 
 
 def _keys(node: Node, numbers: Iterator[int]) -> Node:

@@ -23,25 +23,30 @@ from sql.plan.nodes import (
     Window,
     rebuilt,
 )
+from sql.plan.query_plan import QueryPlan
 from sql.plan.upserts import UPSERTS, fused_key, fused_version
 
 
-def keyed_inputs(node: Node) -> Node:
+def keyed_inputs(plan: QueryPlan) -> QueryPlan:
+    return plan.with_rows(_keyed(plan.rows))
+
+
+def _keyed(node: Node) -> Node:
     match node:
         case Scan():
             return Keyed(node) if node.stream.kind in UPSERTS else node
         case Map() | Window() | StaticJoin() | Static() | LookupTable():
-            return rebuilt(node, keyed_inputs)
+            return rebuilt(node, _keyed)
         case Keyed():
             return node
         case Aggregate():
             # Without keys all rows go into one bucket: the changes are made before, in many.
-            return replace(node, input=_side(node.input, node.by) if node.by else keyed_inputs(node.input))
+            return replace(node, input=_side(node.input, node.by) if node.by else _keyed(node.input))
         case LookupJoin():
             # Each record of a left row is answered for itself: its memo, by the primary key, makes the changes. It
             # takes the last record of a key for its row, whatever the version.
             fused = fused_key(node.input) is not None and not fused_version(node.input)
-            return node if fused else replace(node, input=keyed_inputs(node.input))
+            return node if fused else replace(node, input=_keyed(node.input))
         case Join():
             left = _side(node.left, tuple(left for left, _ in node.keys))
             right = _side(node.right, tuple(right for _, right in node.keys))
@@ -54,7 +59,7 @@ def keyed_inputs(node: Node) -> Node:
 
 def _side(node: Node, keys: tuple[str, ...]) -> Node:
     key = fused_key(node)
-    return node if key is not None and set(keys) <= set(key) else keyed_inputs(node)
+    return node if key is not None and set(keys) <= set(key) else _keyed(node)
 
 
 def _by_arrival(node: Node) -> Node:

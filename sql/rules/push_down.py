@@ -35,10 +35,11 @@ from sql.plan.nodes import (
     StaticJoin,
     Window,
 )
+from sql.plan.query_plan import QueryPlan
 
 
-def push_down(node: Node) -> Node:
-    return _push(node, [])
+def push_down(plan: QueryPlan) -> QueryPlan:
+    return plan.with_rows(_push(plan.rows, []))
 
 
 def _push(node: Node, terms: list[str]) -> Node:

@@ -42,16 +42,21 @@ from sql.plan.joins.as_written import LAG_BEHIND, Choice, Lag
 from sql.plan.maps import identity
 from sql.plan.nodes import Join, Map, Node, Scan, Window, rebuilt
 from sql.plan.properties import changes, rules_of, walk
+from sql.plan.query_plan import QueryPlan
 from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
 from sql.syntax.types import Rules
 
 
-def strategy(node: Node, settings: QuerySettings) -> Node:
-    """``node`` with the method of each join chosen, from what its sides are.
+def strategy(plan: QueryPlan) -> QueryPlan:
+    """The method of each join is chosen, from what its sides are.
 
     Raises Unsupported for a pair of sides that makes no join, SqlError for settings that fit none.
     """
-    made = rebuilt(node, lambda below: strategy(below, settings))
+    return plan.with_rows(_below(plan.rows, plan.settings))
+
+
+def _below(node: Node, settings: QuerySettings) -> Node:
+    made = rebuilt(node, lambda below: _below(below, settings))
     if isinstance(node, Map) and isinstance(made, Map):
         return _passing_on(made, len(node.input.schema) if _passes_all(node) else 0)
     if isinstance(made, Join) and isinstance(made.how, AsWritten):

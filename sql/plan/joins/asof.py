@@ -41,7 +41,7 @@ class Asof(BaseJoinMethod):
     def conditions(self, inputs: JoinInputs) -> list[str]:
         far = [] if self.tolerance is None else [f"at most {self._distance(inputs)} apart"]
         tie = f"of equals the least {','.join(self.tie_breaks)}" if self.tie_breaks else "of equals the last arrived"
-        return [self.inequality.text(), *far, tie]
+        return [*self.inequality.text(), *far, tie]
 
     def _distance(self, inputs: JoinInputs) -> str:
         return "" if self.tolerance is None else length_text(self.tolerance, inputs.left.type_of(self.inequality.left))

@@ -29,7 +29,7 @@ class AsofOnce(AlignedJoinMethod):
         return super().columns_read | self.inequality.columns
 
     def conditions(self, inputs: JoinInputs) -> list[str]:
-        return [self.inequality.text(), f"keep_versions={self.keep_versions}", *super().conditions(inputs)]
+        return [*self.inequality.text(), f"keep_versions={self.keep_versions}", *super().conditions(inputs)]
 
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
         return f"the last {self.keep_versions} right rows of each join key, for ever"

@@ -27,8 +27,9 @@ class TimeInequality:
     def columns(self) -> frozenset[str]:
         return frozenset({self.left, self.right})
 
-    def text(self) -> str:
-        return f"{self.left} {self.comparison} {self.right}"
+    def text(self) -> list[str]:
+        """What EXPLAIN says; nothing before it is known."""
+        return [f"{self.left} {self.comparison} {self.right}"] if self.comparison else []
 
 
 UNKNOWN = TimeInequality()

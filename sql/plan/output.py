@@ -10,9 +10,8 @@ from changelog.changes import DELTA
 from changelog.errors import SqlError, Unsupported
 from changelog.formats.json_types import converter
 from changelog.schema import ARRIVAL, TIME
-from sql.bind.resolve import DELTA_COLUMN
-from sql.bind.scope import output_names
 from sql.expressions.evaluate import columns_of, plain_column, quoted
+from sql.plan.column_names import DELTA_COLUMN, output_names
 from sql.plan.nodes import HIDDEN, Expr, Node, Output
 from sql.plan.properties import Engine, changes, runs_on
 from sql.plan.unique_keys import bucket_key, equals, padded, unique_keys

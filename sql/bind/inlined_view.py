@@ -1,0 +1,44 @@
+"""EMIT ON WINDOW CLOSE over a materialized view that is read alone: the query is bound as if the view were a plain one.
+
+Its topic tells what the view holds at every moment, but carries no watermark that would say what of it is final.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from changelog.errors import UnknownName
+from sql.expressions.functions import WINDOWS, function_name
+from sql.query_settings import Value
+from sql.relations import Relations
+from sql.syntax.statements import CreateView
+
+_OF_OUTPUT = ("output", "output_format", "buckets", "late_topic")
+"""Settings that are about the topics and the state of a view rather than about its rows."""
+
+
+def inlined(query: exp.Query, catalog: Relations) -> tuple[exp.Query, dict[str, Value]]:
+    """The query with the materialized view that it reads alone as a CTE, and the settings of that view."""
+    if not isinstance(query, exp.Select) or query.args.get("joins") or query.ctes:
+        return query, {}
+    source = query.args.get("from_") or query.args.get("from")
+    name = "" if source is None else _read_by(source.this)
+    try:
+        view = catalog.get(name).definition if name else None
+    except UnknownName:
+        return query, {}
+    if not isinstance(view, CreateView):
+        return query, {}
+    inner, settings = inlined(view.query, catalog)
+    of_rows = {name: value for name, value in view.settings.items() if name not in _OF_OUTPUT}
+    return query.copy().with_(name, as_=inner.copy()), {**settings, **of_rows}
+
+
+def _read_by(table: exp.Expr) -> str:
+    """The name of the relation that a FROM item reads, as it is or in windows; '' for any other item."""
+    if not isinstance(table, exp.Table) or table.db:
+        return ""
+    if not isinstance(table.this, exp.Anonymous):
+        return table.name
+    windowed = function_name(table.this) in WINDOWS and isinstance(table.this.expressions[0], exp.Column)
+    return str(table.this.expressions[0].name) if windowed else ""

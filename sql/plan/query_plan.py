@@ -1,0 +1,41 @@
+"""A query on its way through the rules: what they take and what they return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sql.plan.nodes import Expr, Node, Output
+from sql.query_settings import QuerySettings
+from sql.relations import Stream
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """What a query reads, joins and groups, and what it selects of that.
+
+    rows      the tree; once it is cut, that of the last fragment
+    columns   the output columns, over ``rows``
+    marked    it asks for ``_tp_delta`` even where no row can be taken back
+    final     its rows are to leave when they are final (EMIT ON WINDOW CLOSE)
+    target    the stream that it writes INTO; None: a topic of its own
+    upstream  the fragments before the last, the first of them first; none before the rule ``fragments``
+    output    what leaves the last one; None before the rule ``sink``
+    """
+
+    name: str
+    rows: Node
+    columns: tuple[tuple[str, Expr], ...]
+    settings: QuerySettings
+    marked: bool = False
+    final: bool = False
+    target: Stream | None = None
+    upstream: tuple[Output, ...] = ()
+    output: Output | None = None
+
+    def with_rows(self, rows: Node) -> QueryPlan:
+        return replace(self, rows=rows)
+
+    @property
+    def fragments(self) -> tuple[Output, ...]:
+        """All of them, upstream first; complete when all rules have run."""
+        return self.upstream if self.output is None else (*self.upstream, self.output)

@@ -1,0 +1,70 @@
+"""What leaves the query, as its topic takes it: columns, key, and whether rows of one key meet before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from changelog.errors import SqlError, Unsupported
+from changelog.schema import Kind, StreamSchema
+from sql.expressions.evaluate import family
+from sql.plan.nodes import Output
+from sql.plan.output import output, together
+from sql.plan.properties import Engine, runs_on
+from sql.plan.query_plan import QueryPlan
+from sql.relations import Stream
+
+
+def sink(plan: QueryPlan) -> QueryPlan:
+    """Raises SqlError or Unsupported for columns that are not those of the target, and for a key that there is not."""
+    topic = plan.name if plan.target is None else plan.target.topic
+    made = output(plan.name, topic, plan.rows, plan.columns, plan.marked, plan.settings)
+    return replace(plan, output=made if plan.target is None else _into(made, plan.target))
+
+
+def _into(made: Output, target: Stream) -> Output:
+    """The output as ``target`` takes it: its columns, and the Kafka key is its primary key."""
+    schema, names = target.schema, {name for name, _ in made.columns}
+    declared = {column.name for column in schema.columns}
+    if not names <= declared:
+        raise SqlError(
+            f'"{schema.name}" has no column "{min(names - declared)}"',
+            where="INTO",
+            fix=f"rename it with AS; there are: {', '.join(sorted(declared))}",
+        )
+    for name, expr in made.columns:
+        if family(expr.type) != family(schema.column(name).type):
+            raise SqlError(
+                f'"{name}" is {expr.type}, and the column of "{schema.name}" is {schema.column(name).type}',
+                where="INTO",
+                fix=f"write CAST({name} AS ..) AS {name}",
+            )
+    if made.updating and schema.kind == Kind.APPEND:
+        raise Unsupported(
+            f'the rows of the view can be taken back, and "{schema.name}" is append-only',
+            where="INTO",
+            fix="INTO a stream with mode = 'changelog', or a mutable stream with the view's key",
+        )
+    if schema.kind not in (Kind.UPSERT, Kind.CHANGELOG_KV) or made.key == schema.primary_key:
+        return made
+    if not set(schema.primary_key) <= names:
+        raise SqlError(
+            f'the view does not give the primary key of "{schema.name}"',
+            where="INTO",
+            fix=f"select {', '.join(schema.primary_key)}",
+        )
+    if runs_on(made.input) == Engine.FAUST:
+        return _into_from_lookup(made, schema)
+    # Rows of one primary key must come in order, so they meet before they are written.
+    return replace(made, key=schema.primary_key, key_names=schema.primary_key, hidden=(), exchanged=True, unique=False)
+
+
+def _into_from_lookup(made: Output, schema: StreamSchema) -> Output:
+    """Rows that are looked up are written partition by partition of the input: those of one key must lie in one."""
+    if made.updating and not together(made, schema.primary_key):
+        raise Unsupported(
+            f'rows of one primary key of "{schema.name}" ({", ".join(schema.primary_key)}) come from several '
+            "partitions of what is looked up, and could overtake one another",
+            where="INTO",
+            fix="INTO a stream with the primary key of the left side of the lookup",
+        )
+    return replace(made, key=schema.primary_key, key_names=schema.primary_key, hidden=(), unique=False)

@@ -1,0 +1,68 @@
+"""Each rule on one query: the plan before and after it, compared with golden files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sql.plan.explain import explain
+from sql.plan.query_plan import QueryPlan
+from sql.planner import bound_query
+from sql.query_settings import checked
+from sql.rules import RULES
+from tests.sql.planner import Planner
+from tests.sql.world import select
+
+DDL = (
+    "CREATE STREAM trades (symbol string, price float64, at datetime64(3))",
+    "CREATE STREAM quotes (symbol string, bid float64, at datetime64(3))",
+    "CREATE MUTABLE STREAM prices (symbol string, price float64) PRIMARY KEY symbol",
+    "CREATE MUTABLE STREAM orders (id int, customer int, symbol string) PRIMARY KEY id",
+    """CREATE DICTIONARY names (symbol string, name string) PRIMARY KEY symbol
+       SOURCE(MYSQL(HOST 'db' PORT 3306 USER 'u' DB 'shop' TABLE 'names')) LAYOUT(HASHED()) LIFETIME(300)""",
+)
+QUERIES = {
+    "strategy": "SELECT t.price, p.price AS known FROM prices AS p RIGHT JOIN trades AS t ON p.symbol = t.symbol",
+    "push_down": "SELECT t.price, q.bid FROM trades AS t LEFT JOIN quotes AS q ON t.symbol = q.symbol AND q.bid > 1 "
+    "WHERE t.price > 10",
+    "join_keys": "SELECT t.price, q.bid FROM trades AS t ASOF JOIN quotes AS q ON upper(t.symbol) = q.symbol "
+    "AND t.at >= q.at",
+    "bands": "SELECT t.price, q.bid FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
+    "AND date_diff_within(10s, t.at, q.at)",
+    "keyed_inputs": "SELECT o.id, p.price FROM orders AS o JOIN prices AS p ON o.symbol = p.symbol",
+    "window_close": "SELECT t.price, q.bid FROM trades AS t LEFT JOIN quotes AS q ON t.symbol = q.symbol "
+    "AND date_diff_within(10s, t.at, q.at) EMIT ON WINDOW CLOSE",
+    "fragments": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
+    "JOIN names AS n ON t.symbol = n.symbol",
+    "sink": "SELECT o.id, p.price FROM orders AS o LEFT JOIN prices AS p ON o.symbol = p.symbol",
+    "prune": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
+    "JOIN names AS n ON t.symbol = n.symbol",
+}
+
+
+def text(plan: QueryPlan) -> str:
+    """The fragments, and the tree that is not one yet."""
+    trees = plan.fragments if plan.output is not None else (*plan.upstream, plan.rows)
+    return "\n\n".join(explain(tree) for tree in trees)
+
+
+@pytest.fixture(scope="module")
+def planner() -> Planner:
+    return Planner.of(*DDL)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_before_and_after(planner: Planner, name: str, golden: Callable[[str, str], None]) -> None:
+    statement = select(QUERIES[name])
+    plan = bound_query("q", statement, planner.catalog, checked(statement.settings))
+    position = [rule.__name__ for rule in RULES].index(name)
+    for rule in RULES[:position]:
+        plan = rule(plan)
+    before, after = text(plan), text(RULES[position](plan))
+    assert before != after
+    golden(f"rules/{name}.txt", f"{QUERIES[name]}\n\n-- before\n\n{before}\n\n-- after\n\n{after}\n")
+
+
+def test_every_rule_has_its_query() -> None:
+    assert [rule.__name__ for rule in RULES] == list(QUERIES)
