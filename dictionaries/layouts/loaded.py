@@ -22,7 +22,7 @@ from dictionaries.cache.layout_statistics import Statistics, Status
 from dictionaries.contracts import KEYS_PER_STATEMENT, Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.source_changes import SourceChanges
-from dictionaries.layouts.hybrid import wall_clock_ms
+from dictionaries.layouts.wall_clock import wall_clock_ms
 
 _SAMPLED_ROWS = 1_000
 _FIRST_RETRY_S = 1.0
