@@ -68,7 +68,7 @@ class Hybrid:
         self._hot = HotTier(settings.hot_keys, settings.hot_bytes, settings.keep_ms, settings.ahead_ms)
         self._guarded = GuardedHot(self._hot, self._flights, self._hears)
         self._fetcher = Fetcher(definition, source, settings, statistics)
-        self._seen = SeenRefreshes()
+        self._refreshes = SeenRefreshes()
         self._listener: Listener | None = None
         self._cold: ColdTier | None = None
         if redis_url is not None:
@@ -113,7 +113,7 @@ class Hybrid:
 
         If Redis does not answer, this process forgets its own, and does the rest before it uses Redis again.
         """
-        if not self._seen.is_new(token):
+        if not self._refreshes.is_new(token):
             return 0
         invalidation = Invalidation(None if keys is None else tuple(keys), prefix, token)
         self._statistics.count(invalidations=1)
@@ -165,7 +165,7 @@ class Hybrid:
         if message.invalidation.is_whole:
             self._cold.space.forget_version()
         self._guarded.drop(message.invalidation)
-        self._seen.is_new(message.invalidation.token)
+        self._refreshes.is_new(message.invalidation.token)
 
     def _distrust(self) -> None:
         """Invalidations may have been missed: nothing that is held here can be trusted."""
