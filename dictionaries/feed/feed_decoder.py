@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import Decimal
-from typing import Any, NamedTuple
-
-import orjson
-import pyarrow as pa
+from typing import Any
 
 from changelog.errors import RecordRejected
 from changelog.formats.json_record import holds_decimal
-from changelog.keys import as_object
 from changelog.lookup import Key, Row, Rows
 from changelog.row_reader import WIRE_DELTA
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.feed_definition import Feed, FeedFormat
+from dictionaries.feed.feed_keys import FeedKey, FeedKeyReader, JsonReader, as_members, unwrapped
 from dictionaries.feed.feed_values import feed_value_reader
 from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.sources.source_rows import SourceRowReader
 from dictionaries.sources.source_values import Read, Unfit
-
-_SHOWN = 80
-
-
-class _Key(NamedTuple):
-    """``is_exact``: it has the dictionary's key columns and no others, so there is one row of it, in one partition."""
-
-    key: Key | None
-    members: Mapping[str, Any]
-    is_exact: bool
-
-
-_NO_KEY = _Key(None, {}, False)
 
 
 class FeedDecoder:
@@ -51,17 +33,15 @@ class FeedDecoder:
         is_debezium = feed.format is FeedFormat.DEBEZIUM
         self._stores = feed.stores
         self._names = definition.names
-        self._key_names = definition.key
-        self._has_text_key = len(definition.key) == 1 and pa.types.is_string(columns[definition.key[0]].type)
         readers = {
             name: feed_value_reader(column.type, is_debezium=is_debezium, is_key=name in definition.key)
             for name, column in columns.items()
         }
         self._readers = list(readers.values())
-        self._key_readers = [readers[name] for name in definition.key]
         self._rows = SourceRowReader(definition, f'dictionary "{definition.name}", its feed')
         needed = definition.columns if feed.stores else [columns[name] for name in definition.key]
-        self._is_exact = any(holds_decimal(column.type) for column in needed)
+        self._json = JsonReader(is_exact=any(holds_decimal(column.type) for column in needed))
+        self._keys = FeedKeyReader(definition, self._json, [readers[name] for name in definition.key])
         self._read: Callable[[bytes | None, bytes | None], dict[Key, Rows | None] | None] = {
             FeedFormat.KEY: self._of_key,
             FeedFormat.JSON: self._of_json,
@@ -92,25 +72,25 @@ class FeedDecoder:
 
     def _of_key(self, key: bytes | None, value: bytes | None) -> dict[Key, Rows | None]:
         given = value if key is None else key
-        return {self._known(self._key_in(given).key, given): None}
+        return {self._keys.required(self._keys.in_text(given).key, given): None}
 
     def _of_json(self, key: bytes | None, value: bytes | None) -> dict[Key, Rows | None]:
-        named = self._key_in(key)
+        named = self._keys.in_text(key)
         if value is None:
-            return {self._known(named.key, key): self._deleted(named)}
-        parsed = _unwrapped(self._parsed(value))
+            return {self._keys.required(named.key, key): self._deleted(named)}
+        parsed = unwrapped(self._json.parse(value))
         members = {**named.members, **parsed} if isinstance(parsed, dict) else {}
-        key_inside = self._key_of(members)
+        key_inside = self._keys.in_members(members)
         found = self._forgotten(value, named.key, key_inside)
         if key_inside == named.key and members.get(WIRE_DELTA, 1) == 1:
             self._store(found, named, members)
         return found
 
     def _of_debezium(self, key: bytes | None, value: bytes | None) -> dict[Key, Rows | None] | None:
-        named = self._key_in(key)
+        named = self._keys.in_text(key)
         if value is None:
-            return {self._known(named.key, key): self._deleted(named)}
-        envelope = _unwrapped(self._parsed(value))
+            return {self._keys.required(named.key, key): self._deleted(named)}
+        envelope = unwrapped(self._json.parse(value))
         if not isinstance(envelope, dict):
             return self._forgotten(value, named.key)
         op = envelope.get("op")
@@ -118,8 +98,8 @@ class FeedDecoder:
             return None
         if op == "m":  # somebody's message in the log of PostgreSQL, of no table
             return {}
-        after = _object(envelope.get("after"))
-        old_key, new_key = self._key_of(_object(envelope.get("before"))), self._key_of(after)
+        after = as_members(envelope.get("after"))
+        old_key, new_key = self._keys.in_members(as_members(envelope.get("before"))), self._keys.in_members(after)
         found = self._forgotten(value, named.key, old_key, new_key)
         if op == "d" and old_key in (None, named.key) and named.key is not None:
             found[named.key] = self._deleted(named)
@@ -127,54 +107,16 @@ class FeedDecoder:
             self._store(found, named, after)
         return found
 
-    # -- keys
-
-    def _key_in(self, text: bytes | None) -> _Key:
-        """What a text holds of the key; ``key`` is None if that is not all of it."""
-        if text is None:
-            return _NO_KEY
-        members: Mapping[str, Any]
-        if len(self._key_names) > 1 and text.startswith(b"["):
-            values = self._parsed(text)
-            is_key = isinstance(values, list) and len(values) == len(self._key_names)
-            members = dict(zip(self._key_names, values, strict=True)) if is_key else {}
-        else:
-            members = _object(_unwrapped(self._parsed(as_object(text, self._key_names, self._has_text_key))))
-        return _Key(self._key_of(members), members, members.keys() == set(self._key_names))
-
-    def _key_of(self, members: Mapping[str, Any]) -> Key | None:
-        if not members:
-            return None
-        values = []
-        for name, read in zip(self._key_names, self._key_readers, strict=True):
-            given = members.get(name)
-            try:
-                value = None if given is None else read(given)
-            except Unfit:
-                value = None
-            if value is None:
-                return None
-            values.append(value)
-        return values[0] if len(values) == 1 else tuple(values)
-
     def _forgotten(self, value: bytes, *keys: Key | None) -> dict[Key, Rows | None]:
         found: dict[Key, Rows | None] = dict.fromkeys(key for key in keys if key is not None)
         if not found:
-            self._known(None, value)
+            self._keys.required(None, value)
         return found
 
-    def _known(self, key: Key | None, text: bytes | None) -> Key:
-        if key is None:
-            shown = "null" if text is None else repr(text[:_SHOWN])
-            raise RecordRejected(f"no key ({', '.join(self._key_names)}) can be read in {shown}")
-        return key
-
-    # -- rows
-
-    def _deleted(self, named: _Key) -> Rows | None:
+    def _deleted(self, named: FeedKey) -> Rows | None:
         return () if self._stores and named.is_exact else None
 
-    def _store(self, found: dict[Key, Rows | None], named: _Key, members: Mapping[str, Any]) -> None:
+    def _store(self, found: dict[Key, Rows | None], named: FeedKey, members: Mapping[str, Any]) -> None:
         """The row in the place of None, if it may be stored."""
         if not self._stores or not named.is_exact or named.key is None or not members.keys() >= set(self._names):
             return
@@ -202,24 +144,6 @@ class FeedDecoder:
         except RecordRejected:
             return None
 
-    def _parsed(self, text: bytes) -> Any:
-        """None for what is no JSON."""
-        try:
-            value = orjson.loads(text)
-            # orjson reads a fraction as a double: digits of a decimal would be lost.
-            return json.loads(text, parse_float=Decimal) if self._is_exact and b"." in text else value
-        except (ValueError, RecursionError):
-            return None
-
 
 def _read_or_null(read: Read, value: Any) -> Any:
     return None if value is None else read(value)
-
-
-def _unwrapped(value: Any) -> Any:
-    """What stands in the envelope of Kafka Connect, which has the schema beside it."""
-    return value["payload"] if isinstance(value, dict) and value.keys() == {"schema", "payload"} else value
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

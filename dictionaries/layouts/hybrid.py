@@ -1,11 +1,10 @@
 """HYBRID_HASH_CACHE: hot keys in the process, all keys in Redis until their TTL, misses asked at the source.
 
-lookup ─▶ hot tier ─▶ (one thread per key) ─▶ cold tier ─▶ (one worker per key) ─▶ source
+lookup ─▶ hot tier ─▶ cold tier ─▶ (one thread per key) ─▶ (one worker per key) ─▶ source
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from dictionaries.cache.filling.key_lock_layers import ClaimedKeys, KeyLockLayer
 from dictionaries.cache.filling.on_error import OnErrorLayer
 from dictionaries.cache.filling.renewal import BackgroundRenewal, Renewal
 from dictionaries.cache.filling.stale_layers import KeptLayer, StaleLayer
+from dictionaries.cache.flights.flight import stacked
 from dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
 from dictionaries.cache.flights.flights import Flights
 from dictionaries.cache.hot.guarded_hot import GuardedHot
@@ -35,12 +35,9 @@ from dictionaries.cache.layout_statistics import MeteredLookup, Statistics
 from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.source_changes import SourceChanges
+from dictionaries.layouts.wall_clock import wall_clock_ms
 
 _FIRST_SUBSCRIPTION_S = 0.5
-
-
-def wall_clock_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class Hybrid:
@@ -71,7 +68,7 @@ class Hybrid:
         self._hot = HotTier(settings.hot_keys, settings.hot_bytes, settings.keep_ms, settings.ahead_ms)
         self._guarded = GuardedHot(self._hot, self._flights, self._hears)
         self._fetcher = Fetcher(definition, source, settings, statistics)
-        self._seen = SeenRefreshes()
+        self._refreshes = SeenRefreshes()
         self._listener: Listener | None = None
         self._cold: ColdTier | None = None
         if redis_url is not None:
@@ -94,41 +91,18 @@ class Hybrid:
             self._listener.wait(_FIRST_SUBSCRIPTION_S)
 
     def _layers_over(self, claimed: ClaimedKeys, cold: TolerantColdTier, settings: CacheSettings) -> Lookup:
-        statistics, hot, renew = self._statistics, self._hot, self._renewal.ask
-        return MeteredLookup(
-            statistics,
-            HotLayer(
-                hot,
-                statistics,
-                renew,
-                FlightLayer(
-                    self._flights,
-                    statistics,
-                    ColdLayer(
-                        cold,
-                        self._guarded,
-                        statistics,
-                        KeptLayer(
-                            hot,
-                            settings,
-                            StaleLayer(
-                                settings,
-                                statistics,
-                                renew,
-                                OnErrorLayer(
-                                    settings,
-                                    statistics,
-                                    SingleFlightLayer(
-                                        self._flights,
-                                        SecondLookLayer(hot, KeyLockLayer(claimed, settings, statistics)),
-                                    ),
-                                ),
-                            ),
-                        ),
-                    ),
-                ),
-            ),
+        statistics, hot, flights, renew = self._statistics, self._hot, self._flights, self._renewal.ask
+        below_flight = stacked(
+            lambda below: ColdLayer(cold, self._guarded, statistics, below),
+            lambda below: KeptLayer(hot, settings, below),
+            lambda below: StaleLayer(settings, statistics, renew, below),
+            lambda below: OnErrorLayer(settings, statistics, below),
+            lambda below: SingleFlightLayer(flights, below),
+            lambda below: SecondLookLayer(hot, below),
+            lowest=KeyLockLayer(claimed, settings, statistics),
         )
+        flight = FlightLayer(flights, statistics, below_flight)
+        return MeteredLookup(statistics, HotLayer(hot, statistics, renew, flight))
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
         """The rows under distinct keys. Raises what ``on_error`` says if the source does not answer."""
@@ -139,7 +113,7 @@ class Hybrid:
 
         If Redis does not answer, this process forgets its own, and does the rest before it uses Redis again.
         """
-        if not self._seen.is_new(token):
+        if not self._refreshes.is_new(token):
             return 0
         invalidation = Invalidation(None if keys is None else tuple(keys), prefix, token)
         self._statistics.count(invalidations=1)
@@ -191,7 +165,7 @@ class Hybrid:
         if message.invalidation.is_whole:
             self._cold.space.forget_version()
         self._guarded.drop(message.invalidation)
-        self._seen.is_new(message.invalidation.token)
+        self._refreshes.is_new(message.invalidation.token)
 
     def _distrust(self) -> None:
         """Invalidations may have been missed: nothing that is held here can be trusted."""

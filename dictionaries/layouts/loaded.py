@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Any, Protocol, runtime_checkable
-
-import structlog
 
 from changelog.errors import DovetailError
 from changelog.lookup import Key, Row, Rows
@@ -22,12 +19,10 @@ from dictionaries.cache.layout_statistics import Statistics, Status
 from dictionaries.contracts import KEYS_PER_STATEMENT, Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.source_changes import SourceChanges
-from dictionaries.layouts.hybrid import wall_clock_ms
+from dictionaries.layouts.reloader import Reloader
+from dictionaries.layouts.wall_clock import wall_clock_ms
 
 _SAMPLED_ROWS = 1_000
-_FIRST_RETRY_S = 1.0
-
-_log = structlog.get_logger(__name__)
 
 
 @runtime_checkable
@@ -60,11 +55,10 @@ class Loaded:
         self._has_increments = "update_field" in definition.source.parameters
         self._rows: dict[Key, Rows] | None = None
         self._loading = Lock()
-        self._seen = SeenRefreshes()
+        self._refreshes = SeenRefreshes()
         self._loaded_since_ms = 0
         self._bytes = 0
-        self._closing = Event()
-        self._reloader: Thread | None = None
+        self._reloader = Reloader(definition, self._reload)
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
         """Raises ServiceUnavailable while nothing could be loaded yet, or does what ``on_error`` says."""
@@ -85,13 +79,13 @@ class Loaded:
 
         Raises ServiceUnavailable if the source does not answer; the old rows go on answering.
         """
-        if not self._seen.is_new(token):
+        if not self._refreshes.is_new(token):
             return 0
         self._statistics.count(invalidations=1)
         try:
             return self._refresh(keys, prefix)
         except DovetailError:
-            self._seen.forget(token)
+            self._refreshes.forget(token)
             raise
 
     def feed_positions(self, feed: str) -> Mapping[int, int]:
@@ -125,16 +119,14 @@ class Loaded:
         )
 
     def close(self) -> None:
-        self._closing.set()
-        if self._reloader is not None:
-            self._reloader.join(timeout=10)
+        self._reloader.close()
         self._source.close()
 
     def _first_load(self) -> dict[Key, Rows]:
         with self._loading:
             if self._rows is None:
                 self._load(whole=True)
-                self._start_reloading()
+                self._reloader.start()
             assert self._rows is not None
             return self._rows
 
@@ -203,22 +195,9 @@ class Loaded:
                 by_key[key] = (*by_key.get(key, ()), row)
         return by_key
 
-    def _start_reloading(self) -> None:
-        if self._definition.lifetime_s[1] > 0 and self._reloader is None:
-            self._reloader = Thread(target=self._reload_forever, name=f"load {self._definition.name}", daemon=True)
-            self._reloader.start()
-
-    def _reload_forever(self) -> None:
-        least_s, greatest_s = self._definition.lifetime_s
-        pause_s = random.uniform(least_s, greatest_s)
-        while not self._closing.wait(pause_s):
-            try:
-                with self._loading:
-                    self._load(whole=False)
-                pause_s = random.uniform(least_s, greatest_s)
-            except DovetailError as error:
-                _log.warning("dictionary.reload_failed", dictionary=self._definition.name, error=str(error))
-                pause_s = min(_FIRST_RETRY_S, greatest_s)
+    def _reload(self) -> None:
+        with self._loading:
+            self._load(whole=False)
 
 
 def _estimated_bytes(rows: Mapping[Key, Rows]) -> int:

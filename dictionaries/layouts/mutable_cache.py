@@ -9,6 +9,7 @@ from changelog.lookup import Key, Row, Rows
 from dictionaries.cache.cache_settings import read_settings
 from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
 from dictionaries.cache.filling.on_error import OnErrorLayer
+from dictionaries.cache.flights.flight import stacked
 from dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
 from dictionaries.cache.flights.flights import Flights
 from dictionaries.cache.invalidation import SeenRefreshes
@@ -38,20 +39,17 @@ class MutableCache:
         self._stream = stream_rows
         self._stores = bool(definition.layout.parameters.get("update_from_source", False))
         flights = Flights()
-        self._misses = FlightLayer(
-            flights,
-            statistics,
-            OnErrorLayer(
-                settings,
-                statistics,
-                SingleFlightLayer(flights, SourceLayer(self._fetcher, self._store_if_ours)),
-            ),
+        below_flight = stacked(
+            lambda below: OnErrorLayer(settings, statistics, below),
+            lambda below: SingleFlightLayer(flights, below),
+            lowest=SourceLayer(self._fetcher, self._store_if_ours),
         )
-        self._seen = SeenRefreshes()
-        self._seen_ms = 0
+        self._misses = FlightLayer(flights, statistics, below_flight)
+        self._refreshes = SeenRefreshes()
+        self._last_lookup_ms = 0
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
-        self._seen_ms = now_ms
+        self._last_lookup_ms = now_ms
         found = self._stream.fetch(self._by, keys)
         missing = [key for key in keys if not found.get(key)]
         self._statistics.count(cold=len(keys) - len(missing), misses=len(missing))
@@ -63,15 +61,15 @@ class MutableCache:
 
     def invalidate(self, keys: Sequence[Key] | None = None, prefix: str | None = None, token: str = "") -> int:
         """Fetches rows of the stream anew; of how many keys. Raises ServiceUnavailable without an answer."""
-        if not self._stores or not self._seen.is_new(token):
+        if not self._stores or not self._refreshes.is_new(token):
             return 0
         self._statistics.count(invalidations=1)
         wanted = list(keys or ())
         if keys is None or prefix is not None:
             wanted += [key for key in self._stream_keys() if prefix is None or key_text(key).startswith(prefix)]
-        unanswered = self._fetcher.fetch(wanted, lambda _, found: self._store(found), self._seen_ms)
+        unanswered = self._fetcher.fetch(wanted, lambda _, found: self._store(found), self._last_lookup_ms)
         if unanswered is not None:
-            self._seen.forget(token)
+            self._refreshes.forget(token)
             raise unanswered.error
         return len(wanted)
 

@@ -37,25 +37,25 @@ class FeedIntake:
         self._cold = cold
         self._writer = writer
         self._statistics = statistics
-        self._seen: dict[int, int] = {}
+        self._positions: dict[int, int] = {}
 
     def positions(self, feed: str) -> Mapping[int, int]:
-        self._seen = {}
+        self._positions = {}
         if self._cold is not None:
             try:
-                self._seen = self._cold.feed.read(feed)
+                self._positions = self._cold.feed.read(feed)
             except ServiceUnavailable as error:
                 self._statistics.failed(error)
-        return dict(self._seen)
+        return dict(self._positions)
 
     def begin(self, feed: str, positions: Mapping[int, int]) -> None:
-        self._seen = dict(positions)
+        self._positions = dict(positions)
         if self._cold is not None:
             try:
                 self._cold.feed.begin(feed, positions)
             except ServiceUnavailable as error:
                 self._statistics.failed(error)
-                self._later(Invalidation())
+                self._execute_later(Invalidation())
         self._guarded.drop(Invalidation())
 
     def apply(self, feed: str, partition: int, changes: SourceChanges, now_ms: int) -> None:
@@ -67,7 +67,7 @@ class FeedIntake:
             feed_invalidated=len(changes.by_key) - len(stored),
         )
         if changes.is_whole:
-            self.begin(feed, self._seen | {partition: changes.end})
+            self.begin(feed, self._positions | {partition: changes.end})
             return
         written = self._writer.write(list(stored), {key: rows for key, rows in stored.items() if rows}, now_ms)
         if self._cold is not None:
@@ -91,16 +91,18 @@ class FeedIntake:
                 end = changes.end if len(left) == len(chosen) else chosen[-1][1] + 1
                 chosen += [(key, offset) for key, offset in left[FEED_KEYS:] if offset < end]
                 piece = {key: values[key] for key, _ in chosen}
-                stands = cold.feed.apply(FeedPiece(feed, partition, self._seen.get(partition, 0), start, end, piece))
+                stands = cold.feed.apply(
+                    FeedPiece(feed, partition, self._positions.get(partition, 0), start, end, piece)
+                )
                 if stands == LOST:
-                    self.begin(feed, self._seen | {partition: changes.end})
+                    self.begin(feed, self._positions | {partition: changes.end})
                     return
-                self._seen[partition] = start = stands
+                self._positions[partition] = start = stands
         except ServiceUnavailable as error:
             self._statistics.failed(error)
-            self._later(Invalidation(tuple(key for key, _ in offsets)))
+            self._execute_later(Invalidation(tuple(key for key, _ in offsets)))
 
-    def _later(self, invalidation: Invalidation) -> None:
+    def _execute_later(self, invalidation: Invalidation) -> None:
         """Once Redis answers, before it is read."""
         assert self._cold is not None
         try:

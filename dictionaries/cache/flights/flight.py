@@ -8,7 +8,7 @@ rest it asks the layer below. ``layouts/`` compose them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Event
 from typing import Protocol
@@ -84,3 +84,10 @@ class Layer(Protocol):
         another flight or worker. Not called without keys.
         """
         ...
+
+
+def stacked(*layers: Callable[[Layer], Layer], lowest: Layer) -> Layer:
+    """The layers as one, the first on top; each is made over the one below it."""
+    for layer in reversed(layers):
+        lowest = layer(lowest)
+    return lowest
