@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 
 from runtime.packages import PACKAGE_ROOT
-from services.commands.codec import Command, Outcome, command_bytes, outcome_of
+from services.commands.command_codec import Command, Outcome, command_bytes, outcome_of
 
 _LINES = 20
 _ASK_S = 5.0
