@@ -37,7 +37,7 @@ from confluent_kafka import Producer
 from benchmarks.delays import received
 from benchmarks.load import create_topics, now_ms, produce
 from services.session import Session
-from services.session.dictionaries.statistics import statistics
+from services.session.dictionaries.system_dictionaries import statistics
 from services.stack import temporary_stack
 from tests.servers.mariadb import mariadb
 from tests.servers.process import Server

@@ -55,7 +55,7 @@ def start(
 
 def drain(query: RunningQuery, ends: dict[str, dict[int, int]]) -> None:
     """Wait until all input up to ``ends`` is read, its state saved and its output committed."""
-    while not query.drained(ends):
+    while not query.has_read(ends):
         failure = query.error()
         if failure is not None:
             raise failure

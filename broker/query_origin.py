@@ -11,23 +11,26 @@ from dataclasses import asdict, dataclass, field
 from broker.topics import PartitionOffsets
 from changelog.errors import CheckpointMismatch
 
+_STARTS = "starts"
+"""``first_offsets`` in the text that checkpoints keep."""
+
 
 @dataclass(frozen=True)
 class QueryOrigin:
     """What stays the same as long as a query's checkpoint lives.
 
-    identity     names the query at the broker: transactional ids, the group of its offsets or marks
-    fingerprint  of the plan
-    plan         its text, for the message when it no longer fits
-    starts       by scan: partition → first offset
-    snapshots    static table → partition → where its topic ended then; empty where the rows themselves are kept
-    buckets      of keys; 0 where there are none
+    identity       names the query at the broker: transactional ids, the group of its offsets or marks
+    fingerprint    of the plan
+    plan           its text, for the message when it no longer fits
+    first_offsets  by scan: partition → offset of the first record that is read
+    snapshots      static table → partition → where its topic ended then; empty where the rows themselves are kept
+    buckets        of keys; 0 where there are none
     """
 
     identity: str
     fingerprint: str
     plan: str
-    starts: tuple[PartitionOffsets, ...]
+    first_offsets: tuple[PartitionOffsets, ...]
     snapshots: Mapping[str, PartitionOffsets] = field(default_factory=dict)
     buckets: int = 0
 
@@ -48,13 +51,15 @@ class QueryOrigin:
 
     @property
     def text(self) -> str:
-        return json.dumps(asdict(self))
+        members = asdict(self)
+        members[_STARTS] = members.pop("first_offsets")
+        return json.dumps(members)
 
     @staticmethod
     def read(text: str) -> QueryOrigin:
         members = json.loads(text)
         # A lookup query has one scan; its text once held the starts of that one, without the list around them.
-        starts: Sequence[Mapping[str, int]] = members["starts"]
+        starts: Sequence[Mapping[str, int]] = members[_STARTS]
         return QueryOrigin(
             members["identity"],
             members["fingerprint"],

@@ -35,15 +35,18 @@ _SILENCE_S = 30.0
 
 @dataclass
 class TopicReader:
-    """The committed records of a topic, batch by batch; ``starts``: where partitions begin, if not at their first."""
+    """The committed records of a topic, batch by batch.
+
+    first_offsets   where partitions begin, if not at their first record
+    """
 
     brokers: BrokerAddress
     topic: str
-    starts: PartitionOffsets = field(default_factory=dict)
+    first_offsets: PartitionOffsets = field(default_factory=dict)
 
     def until(self, ends: PartitionOffsets) -> Iterator[pa.Table]:
         """The records before ``ends``. Raises ServiceUnavailable where the broker falls silent on the way."""
-        waiting = {partition: end for partition, end in ends.items() if end > self.starts.get(partition, 0)}
+        waiting = {partition: end for partition, end in ends.items() if end > self.first_offsets.get(partition, 0)}
         if not waiting:
             return
         with closing(self._consumer(waiting)) as consumer:
@@ -72,7 +75,7 @@ class TopicReader:
         }
         consumer = clients.consumer(self.brokers, "dovetail-reader", settings)
         consumer.assign(
-            [TopicPartition(self.topic, partition, self.starts.get(partition, 0)) for partition in partitions]
+            [TopicPartition(self.topic, partition, self.first_offsets.get(partition, 0)) for partition in partitions]
         )
         return consumer
 
@@ -146,14 +149,14 @@ def read_topic(
     ends: PartitionOffsets,
     *,
     columns: tuple[str, ...] | None = None,
-    starts: PartitionOffsets | None = None,
+    first_offsets: PartitionOffsets | None = None,
 ) -> TopicContent:
-    """What ``topic`` holds between ``starts`` (default: its beginning) and ``ends``.
+    """What ``topic`` holds between ``first_offsets`` (default: its beginning) and ``ends``.
 
     ``columns`` defaults to the declared ones and ``_tp_time``.
     """
     decoder = Decoder(schema, columns or all_columns(schema))
-    decoded = [decoder.decode(records) for records in TopicReader(brokers, topic, starts or {}).until(ends)]
+    decoded = [decoder.decode(records) for records in TopicReader(brokers, topic, first_offsets or {}).until(ends)]
     empty = decoder.decode(RECORDS.empty_table())
     rows = pa.concat_tables([empty.rows, *(part.rows for part in decoded)]).combine_chunks()
     rejected = sum(part.rejected.num_rows for part in decoded)

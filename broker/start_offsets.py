@@ -14,7 +14,7 @@ from changelog.errors import Unsupported
 
 Offsets = dict[str, dict[int, int]]
 """Topic → partition → offset."""
-Starts = dict[int, int]
+FirstOffsets = dict[int, int]
 """Partition → offset of the first record that a reading wants; 0: all there is."""
 
 _FIRST_TIME_MS = 100_000_000_000
@@ -38,12 +38,12 @@ class ReadStart(Protocol):
         ...
 
 
-def resolved_starts(client: AdminClient, readings: Sequence[ReadStart]) -> list[Starts]:
+def resolved_first_offsets(client: AdminClient, readings: Sequence[ReadStart]) -> list[FirstOffsets]:
     """Where each reading begins, as offsets. Asked once in a query's life: "latest" means its very first start."""
     return [_starts(client, reading, topics.partitions(client, reading.topic)) for reading in readings]
 
 
-def _starts(client: AdminClient, reading: ReadStart, partitions: Sequence[int]) -> Starts:
+def _starts(client: AdminClient, reading: ReadStart, partitions: Sequence[int]) -> FirstOffsets:
     wish = reading.start_offsets or ("latest" if reading.starts_latest else "earliest")
     if wish == "earliest":
         return dict.fromkeys(partitions, 0)
@@ -76,7 +76,7 @@ def _numbers(wish: str, reading: ReadStart) -> list[int]:
         ) from None
 
 
-def _asked(client: AdminClient, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> Starts:
+def _asked(client: AdminClient, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> FirstOffsets:
     answers = topics.offsets(client, {TopicPartition(topic, partition): spec for partition in partitions})
     # A time after the last record has no offset (-1): the end it is.
     missing = [partition for (_, partition), offset in answers.items() if offset < 0]
@@ -84,19 +84,21 @@ def _asked(client: AdminClient, topic: str, partitions: Iterable[int], spec: Off
     return {**found, **(_asked(client, topic, missing, OffsetSpec.latest()) if missing else {})}
 
 
-def least_starts(readings: Sequence[ReadStart], starts: Sequence[Mapping[int, int]]) -> Offsets:
+def least_offsets(readings: Sequence[ReadStart], first_offsets: Sequence[Mapping[int, int]]) -> Offsets:
     """Topic → partition → the least offset that a reading wants."""
     least: Offsets = {}
-    for reading, wanted in zip(readings, starts, strict=True):
+    for reading, wanted in zip(readings, first_offsets, strict=True):
         of_topic = least.setdefault(reading.topic, {})
         for partition, offset in wanted.items():
             of_topic[partition] = min(offset, of_topic.get(partition, offset))
     return least
 
 
-def first_offsets(client: AdminClient, readings: Sequence[ReadStart], starts: Sequence[Mapping[int, int]]) -> Offsets:
-    """``least_starts``, where the records are gone that it names: those of the first ones that are there."""
-    least = least_starts(readings, starts)
+def readable_offsets(
+    client: AdminClient, readings: Sequence[ReadStart], first_offsets: Sequence[Mapping[int, int]]
+) -> Offsets:
+    """``least_offsets``, where the records are gone that it names: those of the first ones that are there."""
+    least = least_offsets(readings, first_offsets)
     places = [TopicPartition(topic, partition) for topic, wanted in least.items() for partition in wanted]
     there = topics.offsets(client, {place: OffsetSpec.earliest() for place in places})
     return {

@@ -43,7 +43,7 @@ def config_for(kind: Kind, by_version: bool = False) -> dict[str, str]:
     return {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
-_UNSETTLED = frozenset(
+_LEADER_UNKNOWN = frozenset(
     {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
 )
 
@@ -58,7 +58,7 @@ class TopicAdmin:
 
     def partitions(self) -> dict[str, int]:
         """Every topic, and how many partitions it has."""
-        with self._answering():
+        with self._errors():
             described = self._admin.list_topics(timeout=self._timeout_s).topics
         return {name: len(topic.partitions) for name, topic in described.items() if topic.error is None}
 
@@ -89,7 +89,7 @@ class TopicAdmin:
     def _ends(self, topic: str, level: IsolationLevel) -> PartitionOffsets:
         asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.expect(topic))}
         end = time.monotonic() + self._timeout_s
-        with self._answering():
+        with self._errors():
             while True:
                 answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._timeout_s)
                 try:
@@ -98,14 +98,14 @@ class TopicAdmin:
                     }
                 except KafkaException as failure:
                     # Of a topic that was made a moment ago, not every broker knows who leads it.
-                    if failure.args[0].code() not in _UNSETTLED or time.monotonic() > end:
+                    if failure.args[0].code() not in _LEADER_UNKNOWN or time.monotonic() > end:
                         raise
                 time.sleep(_POLL_S)
 
     def create(self, topic: str, shape: TopicShape) -> bool:
         """Make a topic; False if it was there already."""
         new = NewTopic(topic, shape.partitions, shape.replicas, config=dict(shape.config))
-        with self._answering():
+        with self._errors():
             made = self._admin.create_topics([new], request_timeout=self._timeout_s)[topic]
             try:
                 made.result(self._timeout_s)
@@ -130,7 +130,7 @@ class TopicAdmin:
         names = sorted(set(topics))
         if not names:
             return
-        with self._answering():
+        with self._errors():
             for deleted in self._admin.delete_topics(names, request_timeout=self._timeout_s).values():
                 try:
                     deleted.result(self._timeout_s)
@@ -146,7 +146,7 @@ class TopicAdmin:
             time.sleep(_POLL_S)
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
+    def _errors(self) -> Iterator[None]:
         try:
             yield
         except KafkaException as failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from runtime.forked import ForkServer
-from services.worker.supervisor.process import fork_server
+from services.worker.supervisor.child_process import fork_server
 
 
 @cache

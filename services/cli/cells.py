@@ -43,8 +43,8 @@ def text(value: Any) -> str:
 
 def _nested(value: list[Any] | tuple[Any, ...] | dict[str, Any]) -> str:
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{name}: {text(item)}" for name, item in value.items()) + "}"
-    inside = ", ".join(text(item) for item in value)
+        return "{" + ", ".join(f"{name}: {text(element)}" for name, element in value.items()) + "}"
+    inside = ", ".join(text(element) for element in value)
     return f"[{inside}]" if isinstance(value, list) else f"({inside})"
 
 

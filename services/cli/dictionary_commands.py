@@ -13,9 +13,9 @@ from services.cli.row_format import Format
 from services.cli.run import show_result
 from services.cli.session_commands import opened
 from services.cli.show import Screen
+from services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh
 from services.session.dictionaries.sources import check_source
-from services.session.dictionaries.statements import dictionary, keys_of, refresh
-from services.session.dictionaries.statistics import statistics
+from services.session.dictionaries.system_dictionaries import statistics
 from sql.syntax.statements import Describe, Drop, Show, ShowCreate
 
 

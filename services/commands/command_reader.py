@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition
 from broker import clients
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
-from services.commands.codec import Answer, Command, CommandHandler, Outcome, answer_bytes, command_of
+from services.commands.command_codec import Answer, Command, CommandHandler, Outcome, answer_bytes, command_of
 from services.commands.command_topics import COMMANDS, GROUP, RESULTS, make_command_topics
 
 _LOG = logging.getLogger("dovetail.worker")

@@ -13,7 +13,7 @@ from broker import clients
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
-from services.commands.codec import Answer, Command, answer_of, command_bytes
+from services.commands.command_codec import Answer, Command, answer_of, command_bytes
 from services.commands.command_topics import COMMANDS, GROUP, RESULTS, make_command_topics
 
 _POLL_S = 0.1

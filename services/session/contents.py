@@ -10,7 +10,7 @@ from broker.reader import read_topic
 from broker.topics import PartitionOffsets
 from services.session.context import Context
 from services.session.dictionaries.sources import dictionary_rows
-from services.session.dictionaries.statistics import statistics
+from services.session.dictionaries.system_dictionaries import statistics
 from sql.bind.snapshot import Snapshot
 from sql.planner import stream_of
 from sql.syntax.statements import CreateDictionary
@@ -20,12 +20,14 @@ Offsets = Mapping[str, PartitionOffsets]
 """Topic → partition → offset."""
 
 
-def answer(context: Context, query: Snapshot, starts: Offsets | None = None, ends: Offsets | None = None) -> pa.Table:
+def answer(
+    context: Context, query: Snapshot, first_offsets: Offsets | None = None, ends: Offsets | None = None
+) -> pa.Table:
     """The answer of a bounded query over its relations between two places; by default all they hold now."""
-    return query.run({name: _rows(context, name, starts or {}, ends or {}) for name in query.relations})
+    return query.run({name: _rows(context, name, first_offsets or {}, ends or {}) for name in query.relations})
 
 
-def _rows(context: Context, name: str, starts: Offsets, ends: Offsets) -> pa.Table:
+def _rows(context: Context, name: str, first_offsets: Offsets, ends: Offsets) -> pa.Table:
     if name in SYSTEM_TABLES:
         return statistics(context)
     definition = context.catalog.get(name).definition
@@ -33,7 +35,7 @@ def _rows(context: Context, name: str, starts: Offsets, ends: Offsets) -> pa.Tab
         return dictionary_rows(context, definition)
     stream = stream_of(context.catalog, name)
     end = ends.get(stream.topic) or context.topics.ends(stream.topic)
-    found = read_topic(context.brokers, stream.schema, stream.topic, end, starts=starts.get(stream.topic))
+    found = read_topic(context.brokers, stream.schema, stream.topic, end, first_offsets=first_offsets.get(stream.topic))
     if found.rejected:
         context.say(
             f"{found.rejected} of {found.records} records of {stream.topic} could not be used, and were left out"

@@ -18,7 +18,7 @@ from changelog.row_reader import WIRE_DELTA
 from changelog.schema import ARRIVAL, Kind
 from services.session.contents import answer
 from services.session.context import Context
-from services.session.drained import Draining, await_upstream, expect_alive
+from services.session.input_progress import CatchUp, await_upstream, expect_alive
 from services.session.queries import await_gone, await_running, engines_of, expect_runner, output_shape
 from services.session.result import Changelog, Live, Rows
 from services.session.streams import topics_of
@@ -106,14 +106,14 @@ class QueryChangelog:
         """Until the input there is now has been read: then all answers stand before the end of the topic."""
         stream = self.plan.stream()
         await_upstream(self.context, self.plan)
-        rows, draining = TopicRows(stream), Draining(self.context, self.plan)
+        rows, catch_up = TopicRows(stream), CatchUp(self.context, self.plan)
         position: PartitionOffsets = {}
         while True:
-            drained = draining.drained()
-            ends = (self.context.topics.settled_ends if drained else self.context.topics.ends)(stream.topic)
+            complete = catch_up.is_complete()
+            ends = (self.context.topics.settled_ends if complete else self.context.topics.ends)(stream.topic)
             for records in TopicReader(self.context.brokers, stream.topic, position).until(ends):
                 yield rows.decoded(records)
-            if drained:
+            if complete:
                 return
             position = ends
             time.sleep(_POLL_S)

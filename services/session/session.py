@@ -7,7 +7,7 @@ from changelog.errors import StackError
 from runtime.settings import Settings
 from services.session import listing, queries, rows
 from services.session.context import Context, RunnerFault, Say, no_fault, silent
-from services.session.dictionaries import statements as dictionaries
+from services.session.dictionaries import dictionary_statements as dictionaries
 from services.session.result import Done, Result
 from services.session.select import select
 from services.session.streams import create_index, create_stream

@@ -13,7 +13,7 @@ from changelog.changes import DELTA, Changes
 from changelog.errors import SqlError, Unsupported
 from services.session.contents import Offsets, answer
 from services.session.context import Context
-from services.session.drained import InputProgress, await_reading, await_upstream, input_ends
+from services.session.input_progress import InputProgress, await_reading, await_upstream, input_ends
 from sql.fragments import Engine
 from sql.planner import Plan, plan_query, recompute
 from sql.syntax.statements import CreateView
@@ -46,10 +46,10 @@ def verify(context: Context, view: str) -> Verification:
     plan = _view_plan(context, view)
     processed, ends, written = _standing_still(context, plan)
     context.say(f"{view}: recomputing from {', '.join(plan.reads)}")
-    starts: Offsets = {topic: {p: processed.start(topic, p) for p in offsets} for topic, offsets in ends.items()}
+    first_offsets: Offsets = {topic: {p: processed.start(topic, p) for p in offsets} for topic, offsets in ends.items()}
     definition = context.catalog.get(view).definition
     assert isinstance(definition, CreateView)
-    expected = answer(context, recompute(view, definition, context.catalog), starts, ends)
+    expected = answer(context, recompute(view, definition, context.catalog), first_offsets, ends)
     stream = plan.stream()
     names = tuple(column.name for column in stream.schema.columns)
     columns = tuple(dict.fromkeys((*names, *stream.schema.primary_key)))

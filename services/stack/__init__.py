@@ -1,7 +1,7 @@
 """The local stack: real servers as child processes of one supervisor.
 
 Stack            what a person or a test calls: up, down, status, logs
-supervisor       the process that starts the children, watches them and ends them
+stack_supervisor the process that starts the children, watches them and ends them
 components       what can be started, and in which order; one file per component
 state            .dovetail/stack.json, the supervisor's account of what runs
 """

@@ -17,7 +17,7 @@ from runtime.settings import Settings
 from services.jars import jar_folder
 from services.java import find_java
 from services.stack.component import Launch
-from services.stack.ports import LOOPBACK, choose_ports, port_of
+from services.stack.free_ports import LOOPBACK, choose_ports, port_of
 
 _ANSWER_TIMEOUT_S = 2.0
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from runtime.settings import Settings
 from services.stack.component import Launch
-from services.stack.ports import choose_ports
+from services.stack.free_ports import choose_ports
 
 _ANSWER_TIMEOUT_S = 1.0
 

@@ -13,7 +13,7 @@ from pydantic import SecretStr
 from changelog.errors import StackError
 from runtime.settings import Settings
 from services.stack.component import Launch
-from services.stack.ports import LOOPBACK, choose_ports, port_of
+from services.stack.free_ports import LOOPBACK, choose_ports, port_of
 
 _ANSWER_TIMEOUT_S = 1.0
 

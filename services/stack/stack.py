@@ -1,8 +1,8 @@
 """``Stack``: bring the local stack up, take it down, ask how it is.
 
-The stack itself is a process of its own (supervisor.py), so it outlives the command that started it. What is known
-about it stands in ``stack.json``; a state left behind by a kill -9 or a reboot is recognised by the start times of
-its processes and cleaned up by the next ``up`` or ``down``.
+The stack itself is a process of its own (stack_supervisor.py), so it outlives the command that started it. What is
+known about it stands in ``stack.json``; a state left behind by a kill -9 or a reboot is recognised by the start times
+of its processes and cleaned up by the next ``up`` or ``down``.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Stack:
 
         A component that cannot start raises :class:`StackError` with the end of its log; the others stay up.
         """
-        wanted = [item.name for item in in_start_order(components) if not item.provided(self.settings)]
+        wanted = [one.name for one in in_start_order(components) if not one.provided(self.settings)]
         with locked(self._files.lock("command")):
             state = self._living_state(on_progress)
             for line in self.status():
@@ -144,7 +144,7 @@ class Stack:
         self._files.state.unlink(missing_ok=True)
 
     def _start_supervisor(self) -> None:
-        argv = [sys.executable, "-m", "services.stack.supervisor"]
+        argv = [sys.executable, "-m", "services.stack.stack_supervisor"]
         if self._owner_pid is not None:
             argv += ["--owner", str(self._owner_pid)]
         log = self._files.fresh_log("supervisor")

@@ -17,8 +17,8 @@ from runtime.signals import told_to_stop
 from services.commands.command_reader import CommandReader
 from services.stack.kafka import broker_answers
 from services.worker.query.worker_settings import WorkerSettings
-from services.worker.supervisor.http import HealthServer
-from services.worker.supervisor.supervisor import WorkerSupervisor, discard_orphans
+from services.worker.supervisor.health_server import HealthServer
+from services.worker.supervisor.worker_supervisor import WorkerSupervisor, discard_orphans
 from sql.catalog import Catalog, Worker
 
 _LOG = logging.getLogger("dovetail.worker")

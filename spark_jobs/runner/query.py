@@ -17,8 +17,8 @@ from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from broker import clients, topics
-from broker import start_offsets as starts
 from broker.address import BrokerAddress
+from broker.start_offsets import least_offsets, resolved_first_offsets
 from broker.transactional_writer import WriteTarget, fence
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
@@ -98,7 +98,7 @@ class RunningQuery:
         checkpoint = Checkpoint(checkpoint_dir)
         resumed = checkpoint.origin() is not None
         origin = checkpoint.open(
-            name, fingerprint, plan, settings.buckets, lambda: starts.resolved_starts(client, dataflow.scans), snapshots
+            name, fingerprint, plan, settings.buckets, lambda: resolved_first_offsets(client, dataflow.scans), snapshots
         )
         target = WriteTarget(
             brokers, origin.identity, MARKS_TOPIC, settings.transaction_timeout_s, settings.broker_wait_s
@@ -121,7 +121,7 @@ class RunningQuery:
             dead_letter_topic=topic_of(name),
             target=target,
             bucket_keys=bucket_keys(session, origin.buckets),
-            scan_starts=origin.starts,
+            scan_starts=origin.first_offsets,
             snapshots=checkpoint.snapshots,
             local_copy=settings.local_copy_dir.absolute() / origin.identity,
             local_copy_max_bytes=settings.local_copy_max_bytes,
@@ -178,27 +178,27 @@ class RunningQuery:
     # -- asked from outside
 
     @property
-    def starts(self) -> Offsets:
+    def first_offsets(self) -> Offsets:
         """Topic → partition → offset of the first record read."""
-        return starts.least_starts(self._job.dataflow.scans, self._job.scan_starts)
+        return least_offsets(self._job.dataflow.scans, self._job.scan_starts)
 
     def progress(self) -> Progress:
         self._advance()
         return self._progress
 
-    def drained(self, ends: Offsets) -> bool:
+    def has_read(self, ends: Offsets) -> bool:
         """Whether committed batches have read every input up to ``ends``."""
-        reached, starts = self.progress().offsets, self.starts
+        reached, first_offsets = self.progress().offsets, self.first_offsets
         return not self._loading_history and all(
-            reached.get(topic, starts[topic]).get(partition, 0) >= end
+            reached.get(topic, first_offsets[topic]).get(partition, 0) >= end
             for topic, wanted in ends.items()
             for partition, end in wanted.items()
         )
 
-    def await_drained(self, ends: Offsets, timeout_s: float) -> None:
-        """Wait until ``drained(ends)``; raises what ended the query instead, or ServiceUnavailable after the time."""
+    def await_read(self, ends: Offsets, timeout_s: float) -> None:
+        """Wait until ``has_read(ends)``; raises what ended the query instead, or ServiceUnavailable after the time."""
         deadline = time.monotonic() + timeout_s
-        while not self.drained(ends):
+        while not self.has_read(ends):
             if failure := self.error():
                 raise failure
             if time.monotonic() > deadline:

@@ -129,7 +129,7 @@ class Runner:
         """Whether a batch was committed since the last report."""
         now = running.progress()
         progress = {
-            "starts": running.starts,
+            "starts": running.first_offsets,
             "offsets": now.offsets,
             "counts": dict(now.counts),
             "late": dict(now.late),

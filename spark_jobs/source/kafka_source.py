@@ -29,7 +29,7 @@ from pyspark.sql.types import StructType
 from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.offset_ranges import OffsetRange, read, shares
-from broker.start_offsets import Offsets, first_offsets
+from broker.start_offsets import Offsets, readable_offsets
 from changelog.errors import RecordsGone, ServiceUnavailable
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
 from spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, of_topics, silences
@@ -85,7 +85,7 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> JsonOffsets:  # noqa: N802
         client = _client(self._job.target.brokers)
-        return _as_json(first_offsets(client, self._job.dataflow.scans, self._job.scan_starts))
+        return _as_json(readable_offsets(client, self._job.dataflow.scans, self._job.scan_starts))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)

@@ -128,13 +128,13 @@ class ScanReading:
 
     scan: TopicScan
     transforms: tuple[Transform, ...]
-    starts: dict[int, int]
+    first_offsets: dict[int, int]
     ordered: bool
 
     def send(self, decoded: pa.Table, records: pa.RecordBatch, partition: int, outbox: Outbox) -> pa.Table:
         """Put the rows; REJECTED: the records of those whose event time cannot be used."""
         rows = decoded.select([*self.scan.columns, ARRIVAL, DELTA])
-        start = self.starts.get(partition, 0)
+        start = self.first_offsets.get(partition, 0)
         if start:
             offsets = np.bitwise_and(rows.column(ARRIVAL).to_numpy(), (1 << OFFSET_BITS) - 1)
             rows = rows.filter(pa.array(offsets >= start))
@@ -165,7 +165,7 @@ class ScanReading:
 
     def hear(self, partition: int, heartbeats: pa.Table, outbox: Outbox) -> None:
         if self.scan.watermark is not None:
-            heard = heartbeats.filter(pc.field("offset") >= self.starts.get(partition, 0)).column("event_ms")
+            heard = heartbeats.filter(pc.field("offset") >= self.first_offsets.get(partition, 0)).column("event_ms")
             if len(heard):
                 outbox.mark(self.scan, partition, pc.max(heard).as_py())
 
@@ -221,13 +221,13 @@ def _readings(shipped: bytes) -> dict[str, tuple[Reading, ...]]:
 def _reading(job: Job, indexes: list[int]) -> Reading:
     scans = [job.dataflow.scans[index] for index in indexes]
     columns = tuple(dict.fromkeys(name for scan in scans for name in scan.columns))
-    held = snapshots(job)
+    tables = snapshots(job)
     return Reading(
         Decoder(scans[0].stream, columns),
         tuple(
             ScanReading(
                 scan,
-                tuple(step.bound(held) for step in scan.transforms),
+                tuple(step.bound(tables) for step in scan.transforms),
                 dict(job.scan_starts[index]),
                 _is_ordered(job.dataflow, scan.edge),
             )

@@ -37,12 +37,13 @@ class Checkpoint:
         fingerprint: str,
         plan: str,
         buckets: int,
-        starts: Callable[[], Sequence[Mapping[int, int]]],
+        first_offsets: Callable[[], Sequence[Mapping[int, int]]],
         snapshots: Callable[[], Mapping[str, pa.Table]],
     ) -> QueryOrigin:
         """The origin of the query: as written at the first start, or written now.
 
-        ``starts`` and ``snapshots`` are asked at the first start only. CheckpointMismatch if the plan is another now.
+        ``first_offsets`` and ``snapshots`` are asked at the first start only. CheckpointMismatch if the plan is another
+        now.
         """
         existing = self.origin()
         if existing is not None:
@@ -53,7 +54,7 @@ class Checkpoint:
         for table_name, rows in snapshots().items():
             _write_arrow(self.snapshots / f"{table_name}.arrow", rows)
         identity = QueryOrigin.new_identity(name)
-        origin = QueryOrigin(identity, fingerprint, plan, tuple(starts()), buckets=buckets)
+        origin = QueryOrigin(identity, fingerprint, plan, tuple(first_offsets()), buckets=buckets)
         unfinished = self._origin.with_suffix(".tmp")
         unfinished.write_text(origin.text)
         unfinished.replace(self._origin)

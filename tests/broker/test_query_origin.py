@@ -20,7 +20,7 @@ def test_it_is_read_as_it_was_written(origin: QueryOrigin) -> None:
 
 def test_texts_of_the_first_version_are_read() -> None:
     lookup = {"identity": "i", "fingerprint": "f", "plan": "", "starts": {"0": 5}, "snapshots": {"rates": {"0": 3}}}
-    assert QueryOrigin.read(json.dumps(lookup)).starts == ({0: 5},)
+    assert QueryOrigin.read(json.dumps(lookup)).first_offsets == ({0: 5},)
     stateful = {"name": "v", "identity": "i", "fingerprint": "f", "plan": "", "buckets": 2, "starts": [{"0": 5}, {}]}
     assert QueryOrigin.read(json.dumps(stateful)) == QueryOrigin("i", "f", "", ({0: 5}, {}), buckets=2)
 

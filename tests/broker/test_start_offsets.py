@@ -9,7 +9,7 @@ import pytest
 
 from broker import clients
 from broker.address import BrokerAddress
-from broker.start_offsets import first_offsets, least_starts, resolved_starts
+from broker.start_offsets import least_offsets, readable_offsets, resolved_first_offsets
 from changelog.errors import Unsupported
 from joins.dataflow.graph import Dataflow
 from tests.spark.flows import orders_clicks
@@ -25,9 +25,9 @@ def left(broker: str, topics: Callable[..., str]) -> str:
     return topic
 
 
-def starts(broker: str, dataflow: Dataflow, seek: str, latest: bool = False) -> dict[int, int]:
+def resolved(broker: str, dataflow: Dataflow, seek: str, latest: bool = False) -> dict[int, int]:
     scan = replace(dataflow.scans[0], start_offsets=seek, starts_latest=latest)
-    return resolved_starts(clients.admin(BrokerAddress(broker)), [scan])[0]
+    return resolved_first_offsets(clients.admin(BrokerAddress(broker)), [scan])[0]
 
 
 def test_the_beginning_the_end_offsets_and_times(broker: str, left: str) -> None:
@@ -36,26 +36,26 @@ def test_the_beginning_the_end_offsets_and_times(broker: str, left: str) -> None
     full = found[0].partition() or 0
     end = {full: 8, 1 - full: 0}
 
-    assert starts(broker, dataflow, "") == {0: 0, 1: 0}
-    assert starts(broker, dataflow, "", latest=True) == end
-    assert starts(broker, dataflow, "earliest", latest=True) == {0: 0, 1: 0}
-    assert starts(broker, dataflow, "latest") == end
-    assert starts(broker, dataflow, "5,3") == {0: 5, 1: 3}
-    assert starts(broker, dataflow, str(found[0].timestamp()[1]))[full] == 0
-    assert starts(broker, dataflow, "9000000000000") == end
+    assert resolved(broker, dataflow, "") == {0: 0, 1: 0}
+    assert resolved(broker, dataflow, "", latest=True) == end
+    assert resolved(broker, dataflow, "earliest", latest=True) == {0: 0, 1: 0}
+    assert resolved(broker, dataflow, "latest") == end
+    assert resolved(broker, dataflow, "5,3") == {0: 5, 1: 3}
+    assert resolved(broker, dataflow, str(found[0].timestamp()[1]))[full] == 0
+    assert resolved(broker, dataflow, "9000000000000") == end
 
 
 def test_a_wish_that_does_not_fit_is_refused(broker: str, left: str) -> None:
     dataflow = orders_clicks(left, left)
 
     with pytest.raises(Unsupported, match="2 partitions"):
-        starts(broker, dataflow, "1,2,3")
+        resolved(broker, dataflow, "1,2,3")
     with pytest.raises(Unsupported, match="'yesterday'"):
-        starts(broker, dataflow, "yesterday")
+        resolved(broker, dataflow, "yesterday")
 
 
 def test_two_scans_of_a_topic_read_it_once_from_the_earlier_start() -> None:
-    least = least_starts(orders_clicks("same", "same").scans, [{0: 7, 1: 0}, {0: 4, 1: 9}])
+    least = least_offsets(orders_clicks("same", "same").scans, [{0: 7, 1: 0}, {0: 4, 1: 9}])
 
     assert least == {"same": {0: 4, 1: 0}}
 
@@ -66,5 +66,5 @@ def test_a_first_record_that_is_gone_is_skipped(broker: str, topics: Callable[..
     client = clients.admin(BrokerAddress(broker))
     trim(broker, topic, 3)
 
-    assert first_offsets(client, orders_clicks(topic, topic).scans, [{0: 0}, {0: 4}]) == {topic: {0: 3}}
-    assert first_offsets(client, orders_clicks(topic, topic).scans, [{0: 4}, {0: 4}]) == {topic: {0: 4}}
+    assert readable_offsets(client, orders_clicks(topic, topic).scans, [{0: 0}, {0: 4}]) == {topic: {0: 3}}
+    assert readable_offsets(client, orders_clicks(topic, topic).scans, [{0: 4}, {0: 4}]) == {topic: {0: 4}}

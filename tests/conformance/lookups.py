@@ -22,7 +22,7 @@ from enrichment.memo.memo import Memo, MemoStore
 from enrichment.stream_rows.rows_store import RowsStore
 from joins.dataflow.ports import Ingest
 from services.worker.tables.followers import FollowedRows, Follower, Followers
-from services.worker.tables.tables import Tables
+from services.worker.tables.lookup_tables import Tables
 from sql.catalog import Catalog
 from sql.relations import Stream
 from sql.syntax.statements import Index

@@ -242,7 +242,7 @@ class _SparkQuery:
 
     def settle(self) -> None:
         ends = topics.end_offsets(clients.admin(BrokerAddress(self._cluster.brokers)), self._dataflow.topics)
-        self._query.await_drained(ends, timeout_s=DRAIN_S)
+        self._query.await_read(ends, timeout_s=DRAIN_S)
         # A commit is answered before its records can be read.
         TopicAdmin(BrokerAddress(self._cluster.brokers), DRAIN_S).settled_ends(self._own(self._launch.topic))
         if rejected := self._query.progress().counts[counts.REJECTED_RECORDS]:

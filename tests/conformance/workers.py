@@ -16,8 +16,8 @@ from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable, SqlError
 from runtime.forked import Forked, Request
 from runtime.settings import read_settings
-from services.session.drained import InputProgress
-from services.worker.supervisor.process import MODULE
+from services.session.input_progress import InputProgress
+from services.worker.supervisor.child_process import MODULE
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Statement

@@ -14,10 +14,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from changelog.errors import DovetailError, ServiceUnavailable, SqlError, Unsupported
 from enrichment.dictionary_definitions import definition_of
-from services.commands.codec import Stats
+from services.commands.command_codec import Stats
 from services.commands.command_topics import COMMANDS, RESULTS
 from services.session import Done, Rows, Session, Text
-from services.session.dictionaries.statements import dictionary, keys_of, refresh
+from services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh
 from sql.catalog import Worker
 from tests.services.conftest import Ask
 

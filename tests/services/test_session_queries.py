@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from changelog.errors import SqlError, Unsupported
 from services.cli.main import app
 from services.session import Done, Live, Rows, Session
-from services.session.drained import await_drained, await_reading, input_ends
+from services.session.input_progress import await_caught_up, await_reading, input_ends
 from services.stack import Stack, temporary_stack
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
@@ -261,7 +261,7 @@ def test_a_query_of_fragments_is_one_view(session: Session, tmp_path: Path) -> N
     engines = {row[0]: row[1] for row in rows_of(session, "SHOW QUERIES")}
     definition = session.context.catalog.get("placed").definition
     assert isinstance(definition, CreateView)
-    await_drained(session.context, plan_query("placed", definition, session.context.catalog))
+    await_caught_up(session.context, plan_query("placed", definition, session.context.catalog))
     assert rows_of(session, "SELECT id, city, country FROM table(placed) ORDER BY id") == [
         (10, "Rome", "Italy"),
         (11, "Rome", "Italy"),

@@ -19,8 +19,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from changelog.errors import StackError
 from services.stack import Stack, temporary_stack
 from services.stack.files import StackFiles
+from services.stack.free_ports import LOOPBACK
 from services.stack.kafka import KafkaBroker
-from services.stack.ports import LOOPBACK
 from services.stack.processes import ProcessIdentity, await_end, kill, marked_processes
 from services.stack.state import Phase, StackState, read_state
 from services.stack.temporary import temporary_settings

@@ -15,7 +15,7 @@ import pytest
 from changelog.errors import StackError
 from services.stack.components import COMPONENTS, in_start_order
 from services.stack.files import locked, tail
-from services.stack.ports import LOOPBACK, choose_ports
+from services.stack.free_ports import LOOPBACK, choose_ports
 from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes
 from services.stack.state import ChildState, Phase, StackState, read_state, write_state
 

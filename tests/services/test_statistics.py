@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from services.commands.codec import Outcome
-from services.session.dictionaries.statistics import merged, reported, source_text
+from services.commands.command_codec import Outcome
+from services.session.dictionaries.system_dictionaries import merged, reported, source_text
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateDictionary
 

@@ -69,7 +69,7 @@ class Queries:
     def drain(self, query: RunningQuery, dataflow: Dataflow) -> None:
         """Wait until ``query`` has taken in all that its inputs hold now; raise what ended it."""
         ends = topic_admin.end_offsets(clients.admin(BrokerAddress(self._broker)), dataflow.topics)
-        query.await_drained(ends, timeout_s=DRAIN_S)
+        query.await_read(ends, timeout_s=DRAIN_S)
 
     def stop_all(self) -> None:
         for query in self._started:

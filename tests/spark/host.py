@@ -39,7 +39,7 @@ def main() -> None:
             local_copy_dir=folder / "copy",
         ),
     )
-    query.await_drained(
+    query.await_read(
         topics.end_offsets(clients.admin(BrokerAddress(chosen["brokers"])), dataflow.topics), timeout_s=300
     )
     query.stop()

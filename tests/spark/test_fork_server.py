@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from runtime.forked import LOST, Forked, ForkServer, Request
-from services.worker.supervisor.process import PRELOADED as OF_THE_WORKER
+from services.worker.supervisor.child_process import PRELOADED as OF_THE_WORKER
 from spark_jobs.runner.spark_session import PRELOADED as OF_SPARK
 
 _WAIT_S = 30.0

@@ -23,9 +23,9 @@ from broker.topic_shapes import TopicAdmin
 from changelog.errors import StackError
 from runtime.settings import Settings
 from services.session import Session
-from services.session.drained import InputProgress
+from services.session.input_progress import InputProgress
 from services.stack.temporary import temporary_settings
-from services.worker.supervisor.process import Child
+from services.worker.supervisor.child_process import Child
 from sql.catalog import Actual, Catalog, Query
 from sql.catalog.entries import queries_of
 from sql.planner import plan_query

@@ -13,8 +13,8 @@ from pydantic import SecretStr
 
 from broker import clients, topics
 from broker.address import BrokerAddress
-from services.commands.codec import Stats
-from services.worker.supervisor.process import Child
+from services.commands.command_codec import Stats
+from services.worker.supervisor.child_process import Child
 from tests.servers.redis_server import redis_server
 from tests.worker.conftest import World
 

@@ -16,7 +16,7 @@ import pytest
 from pydantic import SecretStr
 
 from changelog.errors import ServiceUnavailable
-from services.worker.supervisor.process import Child
+from services.worker.supervisor.child_process import Child
 from sql.catalog import Actual, Worker
 from tests.worker.conftest import World
 from tests.worker.shop import (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from services.commands.codec import Outcome
+from services.commands.command_codec import Outcome
 from services.worker.lane.fetches import Fetch, as_batch
 from services.worker.query.progress import Report, merged
-from services.worker.supervisor.supervisor import claimed_folder, joined
+from services.worker.supervisor.worker_supervisor import claimed_folder, joined
 from tests.worker.lanes import Given, fetch
 
 

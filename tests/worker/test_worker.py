@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from services.commands.codec import Refresh, Stats, UnknownCommand
+from services.commands.command_codec import Refresh, Stats, UnknownCommand
 from sql.catalog import Actual, Desired, Worker
 from tests.paths import ROOT
 from tests.worker.conftest import World

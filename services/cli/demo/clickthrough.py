@@ -15,7 +15,7 @@ from changelog.row_reader import WIRE_DELTA
 from services.cli.demo.events import DemoStep, steps
 from services.cli.show import Screen
 from services.session import Rows, Session
-from services.session.drained import Draining, InputProgress, reading
+from services.session.input_progress import CatchUp, InputProgress, reading
 from services.session.select import TopicRows
 from sql.planner import Plan, plan_query, stream_of
 from sql.syntax.parse import parse_one
@@ -100,8 +100,8 @@ def _produce(session: Session, step: DemoStep) -> None:
 
 def answered(session: Session, plan: Plan, shown: Callable[[int], None]) -> InputProgress:
     """Wait until all that was produced is answered."""
-    draining = Draining(session.context, plan)
-    while not draining.drained():
+    catch_up = CatchUp(session.context, plan)
+    while not catch_up.is_complete():
         shown(reading(session.context, plan.name).rows_in)
         time.sleep(_POLL_S)
     now = reading(session.context, plan.name)

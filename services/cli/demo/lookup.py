@@ -17,8 +17,8 @@ from services.cli.demo.clickthrough import answered
 from services.cli.dictionary_commands import upright
 from services.cli.show import Screen
 from services.session import Rows, Session
-from services.session.dictionaries.statistics import statistics
-from services.session.drained import reading
+from services.session.dictionaries.system_dictionaries import statistics
+from services.session.input_progress import reading
 from sql.planner import Plan, plan_query, stream_of
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView

@@ -67,10 +67,10 @@ class StreamContent:
 
     def load(self) -> Iterator[list[Row]]:
         topic = self._stream.topic
-        held = read_topic(
+        content = read_topic(
             self.context.brokers, self._stream.schema, topic, self.context.topics.ends(topic), columns=self._names
         ).rows.select(self._names)
-        yield [tuple(row.values()) for row in held.to_pylist()]
+        yield [tuple(row.values()) for row in content.to_pylist()]
 
     def store(self, rows: Sequence[Row]) -> None:
         """Refused: the session only looks."""

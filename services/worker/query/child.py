@@ -41,7 +41,7 @@ from joins.dataflow.ports import Ingest
 from runtime.logs import configure_logs
 from runtime.query_plan import plan_of
 from runtime.settings import read_settings
-from services.commands.codec import command_of, outcome_bytes
+from services.commands.command_codec import command_of, outcome_bytes
 from services.worker.lane.lane import Lane
 from services.worker.lane.lane_settings import LaneTopics
 from services.worker.lane.lanes import Lanes
@@ -53,7 +53,7 @@ from services.worker.query.dictionary_commands import DictionaryCommands
 from services.worker.query.metrics import QueryFigures
 from services.worker.query.progress import Report, merged
 from services.worker.query.worker_settings import WorkerSettings
-from services.worker.tables.tables import Tables
+from services.worker.tables.lookup_tables import Tables
 from sql.catalog import Actual, Catalog
 from sql.planner import stream_of
 from sql.syntax.redact import redacted
@@ -111,8 +111,8 @@ class LookupQuery:
 
     @property
     def _starts(self) -> PartitionOffsets:
-        [starts] = self.origin.starts
-        return starts
+        [first_offsets] = self.origin.first_offsets
+        return first_offsets
 
     @property
     def _remembers(self) -> bool:

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient
 
 from broker import topics
 from broker.query_origin import QueryOrigin
-from broker.start_offsets import resolved_starts
+from broker.start_offsets import resolved_first_offsets
 from sql.catalog import Catalog, Query
 from sql.fragments import Fragment
 
@@ -30,12 +30,12 @@ def claimed_origin(
 
 
 def _made(query: Query, fragment: Fragment, client: AdminClient, snapshot_topics: Mapping[str, str]) -> QueryOrigin:
-    starts = resolved_starts(client, [fragment.lookup_flow.scan])
+    first_offsets = resolved_first_offsets(client, [fragment.lookup_flow.scan])
     ends = topics.end_offsets(client, list(snapshot_topics.values()))
     return QueryOrigin(
         identity=QueryOrigin.new_identity(query.name),
         fingerprint=fragment.fingerprint,
         plan=fragment.explain(),
-        starts=tuple(starts),
+        first_offsets=tuple(first_offsets),
         snapshots={name: ends[topic] for name, topic in snapshot_topics.items()},
     )

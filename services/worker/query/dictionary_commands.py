@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from changelog.errors import DovetailError
 from dictionaries.contracts import Layout
-from services.commands.codec import Command, JsonObject, Outcome, Refresh, Stats, UnknownCommand
+from services.commands.command_codec import Command, JsonObject, Outcome, Refresh, Stats, UnknownCommand
 
 
 @dataclass(frozen=True)

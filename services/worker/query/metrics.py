@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from services.worker.lane.lanes import Lanes
-from services.worker.tables.tables import Tables
+from services.worker.tables.lookup_tables import Tables
 
 _COUNTS = {
     "rows_in": "records read and answered, in committed transactions",

@@ -23,7 +23,7 @@ class Report:
     batch_ms: int
 
 
-def merged(before: Mapping[str, Any], topic: str, starts: Mapping[int, int], report: Report) -> dict[str, Any]:
+def merged(before: Mapping[str, Any], topic: str, first_offsets: Mapping[int, int], report: Report) -> dict[str, Any]:
     """The progress of the query with ``report`` in it.
 
     Several write at once, and the last one wins: each looks again soon, and puts in what is missing of its own.
@@ -37,7 +37,7 @@ def merged(before: Mapping[str, Any], topic: str, starts: Mapping[int, int], rep
     for counts in by_worker.values():
         total.update(counts)
     return {
-        "starts": {topic: _texts(starts)},
+        "starts": {topic: _texts(first_offsets)},
         "offsets": {topic: _texts(offsets)},
         "counts": dict(total),
         "by_worker": by_worker,

@@ -69,10 +69,10 @@ class FeedReader:
             ends = self._offsets(partitions, OffsetSpec.latest)
         except (KafkaException, TimeoutError) as failure:
             raise self.unavailable("the broker does not answer") from failure
-        starts = resume_offsets(positions, first, ends)
-        if starts is None:
+        first_offsets = resume_offsets(positions, first, ends)
+        if first_offsets is None:
             self._layout.begin_feed(self._feed, ends)
-        self._follower.place(ends if starts is None else starts)
+        self._follower.place(ends if first_offsets is None else first_offsets)
         return ends
 
     def _described(self) -> tuple[str, list[int]]:
@@ -126,12 +126,12 @@ class FeedReader:
         """Whether the topic has new partitions, which are read from their beginning."""
         reached = self._follower.reached
         try:
-            added = set(topics.partitions(self._admin, self._topic)) - reached.keys()
+            new = set(topics.partitions(self._admin, self._topic)) - reached.keys()
         except DovetailError:
             return False
-        if added:
-            self._follower.place(reached | dict.fromkeys(added, 0))
-        return bool(added)
+        if new:
+            self._follower.place(reached | dict.fromkeys(new, 0))
+        return bool(new)
 
     def missed(self) -> None:
         _LOG.warning("feed %s of dictionary %s: records are gone, all is forgotten", self._topic, self._name)

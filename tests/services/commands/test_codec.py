@@ -8,7 +8,7 @@ from decimal import Decimal
 import orjson
 import pytest
 
-from services.commands.codec import (
+from services.commands.command_codec import (
     Answer,
     Command,
     Outcome,

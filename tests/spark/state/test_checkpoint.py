@@ -23,7 +23,7 @@ def test_a_resumed_query_is_the_one_that_was_started(tmp_path: Path) -> None:
     first = opened(tmp_path)
 
     assert opened(tmp_path, start=99) == first
-    assert first.starts == ({0: 5},)
+    assert first.first_offsets == ({0: 5},)
     assert static_tables(tmp_path / "snapshots", ("rates",))["rates"].column("start").to_pylist() == [5]
 
 
@@ -35,7 +35,7 @@ def test_a_start_that_was_cut_short_is_a_first_start_again(tmp_path: Path) -> No
     again = opened(tmp_path, start=6)
 
     assert again.identity != first.identity
-    assert again.starts == ({0: 6},)
+    assert again.first_offsets == ({0: 6},)
     assert not (tmp_path / "spark").exists()
 
 

@@ -23,9 +23,9 @@ _STANDSTILL_S = 60.0
 
 @dataclass(frozen=True)
 class InputProgress:
-    """How far a query has read: ``starts`` and ``offsets``, topic → partition → offset."""
+    """How far a query has read: ``first_offsets`` and ``offsets``, topic → partition → offset."""
 
-    starts: Offsets
+    first_offsets: Offsets
     offsets: Offsets
     rows_in: int
     rows_out: int
@@ -43,7 +43,7 @@ class InputProgress:
         )
 
     def start(self, topic: str, partition: int) -> int:
-        return self.starts.get(topic, {}).get(partition, 0)
+        return self.first_offsets.get(topic, {}).get(partition, 0)
 
     def reached(self, topic: str, partition: int) -> int:
         """Where the next batch begins."""
@@ -75,8 +75,8 @@ def input_topics(part: Plan | Fragment) -> Iterable[str]:
     return sorted({scan.topic for scan in fragment.dataflow.scans})
 
 
-class Draining:
-    """Whether a query has answered the input that there was when ``drained`` was asked first.
+class CatchUp:
+    """Whether a query has answered the input that there was when ``is_complete`` was asked first.
 
     Fragment by fragment, upstream first: what one has written is input of the next.
     """
@@ -86,7 +86,7 @@ class Draining:
         self._left = list(plan.fragments)
         self._ends: Offsets | None = None
 
-    def drained(self) -> bool:
+    def is_complete(self) -> bool:
         """Raises SqlError with the reason of a fragment that has failed."""
         while self._left:
             if self._ends is None:
@@ -98,7 +98,7 @@ class Draining:
         return True
 
 
-def await_drained(context: Context, plan: Plan) -> InputProgress:
+def await_caught_up(context: Context, plan: Plan) -> InputProgress:
     """Wait until the query has answered all input there is now; what its last fragment has read."""
     for fragment in plan.fragments:
         last = await_reading(context, fragment.name, input_ends(context, fragment))
@@ -119,7 +119,7 @@ def await_upstream(context: Context, plan: Plan) -> None:
         if isinstance(definition, CreateView) and name in running:
             upstream = plan_query(name, definition, context.catalog)
             await_upstream(context, upstream)
-            await_drained(context, upstream)
+            await_caught_up(context, upstream)
 
 
 def reading(context: Context, name: str) -> InputProgress:

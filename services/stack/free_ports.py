@@ -11,9 +11,9 @@ LOOPBACK = "127.0.0.1"
 
 def choose_ports(*preferred: int) -> tuple[int, ...]:
     """Each preferred port if it is free, else a free one; 0 always means a free one. All differ."""
-    with ExitStack() as held:
+    with ExitStack() as sockets:
         # All sockets stay open until every port is chosen, so the kernel hands out none of them twice.
-        return tuple(held.enter_context(_bound(port)).getsockname()[1] for port in preferred)
+        return tuple(sockets.enter_context(_bound(port)).getsockname()[1] for port in preferred)
 
 
 def port_of(endpoint: str | None, otherwise: int) -> int:

@@ -19,7 +19,7 @@ import httpx
 from changelog.errors import InternalError
 from runtime.forked import Forked, ForkServer, Request
 from runtime.packages import PACKAGE_ROOT
-from services.commands.codec import Command, Outcome, command_bytes, outcome_of
+from services.commands.command_codec import Command, Outcome, command_bytes, outcome_of
 
 MODULE = "services.worker.query.child"
 PRELOADED = (MODULE,)

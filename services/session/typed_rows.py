@@ -94,9 +94,9 @@ def _json(value: Literal) -> str:
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{json.dumps(str(name))}:{_json(item)}" for name, item in value.items()) + "}"
+        return "{" + ",".join(f"{json.dumps(str(name))}:{_json(element)}" for name, element in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(_json(item) for item in value) + "]"
+        return "[" + ",".join(_json(element) for element in value) + "]"
     return json.dumps(value, ensure_ascii=False, default=_text)
 
 

@@ -25,10 +25,10 @@ from broker.query_origin import QueryOrigin
 from changelog.errors import ServiceUnavailable
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
-from services.commands.codec import Command, Outcome
+from services.commands.command_codec import Command, Outcome
 from services.worker.query.child import FAILED, WAITS
 from services.worker.query.worker_settings import WorkerSettings
-from services.worker.supervisor.process import Child, fork_server
+from services.worker.supervisor.child_process import Child, fork_server
 from sql.catalog import Actual, Catalog, Query, Worker
 from sql.fragments import Engine
 from sql.syntax.redact import redacted

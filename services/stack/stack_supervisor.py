@@ -1,6 +1,6 @@
 """The supervisor: starts the wanted components in order, watches them, and ends them when it is told to.
 
-    python -m services.stack.supervisor [--owner PID]
+    python -m services.stack.stack_supervisor [--owner PID]
 
 The command returns once the supervisor runs in the background. Its signals:
 SIGHUP: read the wanted components again and start those that do not run. SIGTERM or SIGINT: end everything.
@@ -167,7 +167,7 @@ def _ending(exit_code: int) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m services.stack.supervisor")
+    parser = argparse.ArgumentParser(prog="python -m services.stack.stack_supervisor")
     parser.add_argument("--owner", type=int, help="end the stack when this process is gone")
     owner_pid = parser.parse_args(arguments).owner
     settings = read_settings()

@@ -13,9 +13,9 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from services.stack.ports import choose_ports
-from services.worker.supervisor.process import Child
-from services.worker.supervisor.supervisor import WorkerSupervisor
+from services.stack.free_ports import choose_ports
+from services.worker.supervisor.child_process import Child
+from services.worker.supervisor.worker_supervisor import WorkerSupervisor
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from services.commands.codec import Outcome, Stats
+from services.commands.command_codec import Outcome, Stats
 from services.session.context import Context
 from sql.catalog import What
 from sql.syntax.statements import CreateDictionary

@@ -15,7 +15,7 @@ from changelog.schema import Column
 from dictionaries.definition.definition import Definition
 from dictionaries.open import open_layout
 from enrichment.dictionary_definitions import definition_of
-from services.commands.codec import Refresh
+from services.commands.command_codec import Refresh
 from services.commands.commander import CommandAnswers
 from services.session.context import Context
 from services.session.dictionaries.sources import check_source, columns_of, resources, used_streams
