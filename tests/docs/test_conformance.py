@@ -1,0 +1,28 @@
+"""docs/conformance.md has the options of the runner, and the front page the number of cases."""
+
+from __future__ import annotations
+
+import re
+
+import typer
+import typer.main
+
+from tests.conformance.__main__ import conformance
+from tests.conformance.load import load
+from tests.docs.pages import README, Page
+from tests.paths import CASES
+
+PAGE = Page.of("docs/conformance.md")
+
+
+def test_the_page_has_all_options_and_no_other() -> None:
+    app = typer.Typer()
+    app.command()(conformance)
+    declared = {name for option in typer.main.get_command(app).params for name in option.opts}
+    named = {name for row in PAGE.rows("option", "meaning") for name in re.findall(r"--[a-z]+", row[0])}
+    assert named == {name for name in declared if not name.endswith("-completion")}
+
+
+def test_the_front_page_gives_the_number_of_cases() -> None:
+    [said] = re.findall(r"\*\*Conformance\.\*\* (\d+) cases", README.text)
+    assert int(said) == len(load(CASES).cases)
