@@ -35,8 +35,9 @@ from joins.aggregates.exact_sums import (
     with_specials,
     zero_filled,
 )
-from joins.aggregates.group_values import OrderedValues, Values, best, drop, ordinals
+from joins.aggregates.group_values import OrderedValues, Values, best, drop
 from joins.state.arrangement import Arrangement
+from joins.state.order import ordinals
 from joins.state.store import RunStore
 
 _PLACE, _DIGIT = "__place", "__digit"

@@ -65,21 +65,21 @@ class Intake:
     def _upserted(self, rows: pa.Table) -> Changes:
         """The difference between the rows held under the primary keys of ``rows`` and those after them."""
         rows = rows.take(pc.sort_indices(rows.column(ARRIVAL)))
-        groups = _Groups.by(rows, self.port.primary_key)
+        groups = _RowsByKey.by(rows, self.port.primary_key)
         deltas = rows.column(DELTA).to_numpy()
         rows = rows.select(self.arrangement.schema.names)
         owners, old = self.arrangement.current(rows.take(pa.array(groups.last)), self.port.primary_key)
         if self.port.ingest is Ingest.UPSERT and not self.port.version:
             final = np.where(deltas[groups.last] > 0, groups.last, -1)
-            return _difference(old, owners, rows, final)
+            return _replaced(old, owners, rows, final)
         known = pa.concat_tables([rows, old.cast(rows.schema)]).combine_chunks()
         held = np.full(len(groups.last), -1, dtype=np.int64)
         held[owners] = rows.num_rows + np.arange(len(owners))
         after = self._greatest_versions if self.port.version else self._after_retractions
-        return _difference(old, owners, known, after(known, groups, deltas, held))
+        return _replaced(old, owners, known, after(known, groups, deltas, held))
 
     def _greatest_versions(
-        self, known: pa.Table, groups: _Groups, deltas: npt.NDArray[np.int32], held: Positions
+        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], held: Positions
     ) -> Positions:
         """UPSERT: for each primary key the position in ``known`` of its row of the greatest version, or -1.
 
@@ -108,7 +108,7 @@ class Intake:
         return greatest
 
     def _after_retractions(
-        self, known: pa.Table, groups: _Groups, deltas: npt.NDArray[np.int32], held: Positions
+        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], held: Positions
     ) -> Positions:
         """CHANGELOG_KV: for each primary key the position in ``known`` of its row after the batch, or -1.
 
@@ -154,18 +154,18 @@ class Intake:
 
 
 @dataclass(frozen=True)
-class _Groups:
+class _RowsByKey:
     """Rows by key, keys in order of first appearance: ``members`` holds row positions, group by group, ascending."""
 
     members: Positions
     starts: Positions
 
     @staticmethod
-    def by(rows: pa.Table, key: Sequence[str]) -> _Groups:
+    def by(rows: pa.Table, key: Sequence[str]) -> _RowsByKey:
         positions = rows.select(list(key)).append_column("__position", pa.array(np.arange(rows.num_rows)))
         grouped = positions.group_by(list(key), use_threads=False).aggregate([("__position", "list")])
         lists = grouped.column("__position_list").combine_chunks()
-        return _Groups(lists.flatten().to_numpy(), lists.offsets.to_numpy()[:-1].astype(np.int64))
+        return _RowsByKey(lists.flatten().to_numpy(), lists.offsets.to_numpy()[:-1].astype(np.int64))
 
     @property
     def ends(self) -> Positions:
@@ -181,7 +181,7 @@ class _Groups:
         return np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
 
 
-def _difference(old: pa.Table, owners: Positions, known: pa.Table, final: Positions) -> Changes:
+def _replaced(old: pa.Table, owners: Positions, known: pa.Table, final: Positions) -> Changes:
     """-1 of each old row and +1 of each final one (a position in ``known``), without those that stayed equal.
 
     ``owners`` gives the group of each row of ``old``; ``final`` the row of each group, -1 for none.

@@ -12,8 +12,8 @@ from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
 from joins.inputs.arrival import ArrivalIntake
 from joins.state.arrangement import Arrangement, Matches
+from joins.state.order import Times, times_of
 from joins.state.store import RunStore
-from joins.state.times import Times, times_of
 
 
 class TimedIntake:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from changelog.rows import Mask, Positions, expand
-from joins.state.times import Times, bisected, by_word_and_time, times_of
+from joins.state.order import Times
+from joins.state.time_search import bisected, by_word_and_time
 
 LOOKS_BACK = {">=": True, ">": True, "<=": False, "<": False}
 INCLUSIVE = {">=": True, ">": False, "<=": True, "<": False}
@@ -71,13 +70,3 @@ class Nearest:
             open_needles = np.delete(active, found)
             active = open_needles[self.counts[open_needles] > tested]
         return chosen
-
-
-def comparable(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[Times, Times]:
-    """Whole numbers in the order of the values of two columns of one type; what stands for NULL says nothing."""
-    kind = left.type
-    if kind == right.type and (pa.types.is_timestamp(kind) or pa.types.is_signed_integer(kind)):
-        return times_of(left), times_of(right)
-    values = pa.chunked_array([*left.chunks, *right.cast(kind).chunks], kind)
-    ranks: Times = pc.rank(values, tiebreaker="dense").to_numpy().astype(np.int64)
-    return ranks[: len(left)], ranks[len(left) :]

@@ -12,8 +12,8 @@ from changelog.changes import Changes
 from changelog.rows import numbered
 from joins.inputs.timed import TimedIntake
 from joins.state.arrangement import Arrangement
+from joins.state.order import EARLIEST, Times, shifted
 from joins.state.store import RunStore
-from joins.state.times import EARLIEST, Times, shifted
 
 
 @dataclass(frozen=True)

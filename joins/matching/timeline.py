@@ -20,8 +20,8 @@ from changelog.rows import Positions, numbered
 from joins.inputs.timed import TimedIntake
 from joins.matching.tie_breaks import Choice
 from joins.state.arrangement import Arrangement, Matches
+from joins.state.order import EARLIEST, Times, times_of
 from joins.state.store import RunStore
-from joins.state.times import EARLIEST, Times, times_of
 
 
 @dataclass(frozen=True)

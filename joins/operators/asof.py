@@ -42,8 +42,8 @@ from joins.matching.pairing import Pairing
 from joins.matching.tie_breaks import last_arrived, least
 from joins.matching.timeline import Timeline, Versions
 from joins.state.arrangement import Matches
+from joins.state.order import EARLIEST, LATEST, NEVER, Times, bound_of, shifted
 from joins.state.store import RunStore
-from joins.state.times import EARLIEST, LATEST, NEVER, Times, bound_of, shifted
 
 
 @dataclass(frozen=True)

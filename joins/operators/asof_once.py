@@ -23,11 +23,12 @@ from changelog.rows import Mask, Positions, any_null, numbered, numpy_column
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import JoinKind, Predicate
 from joins.inputs.arrival import ArrivalIntake
-from joins.matching.nearest import INCLUSIVE, LOOKS_BACK, Nearest, comparable
+from joins.matching.nearest import INCLUSIVE, LOOKS_BACK, Nearest
 from joins.operators.one_shot import OneShotOperator, OneShotSpec
 from joins.state.arrangement import Matches
+from joins.state.order import Times, ranks_of
 from joins.state.store import RunStore
-from joins.state.times import Times, bisected, by_word_and_time
+from joins.state.time_search import bisected, by_word_and_time
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class AsofOnceOperator(OneShotOperator):
         return answers
 
     def _times(self, left: pa.Table, right: pa.Table) -> tuple[Times, Times]:
-        return comparable(left.column(self._spec.left_time), right.column(self._spec.right_time))
+        return ranks_of(left.column(self._spec.left_time), right.column(self._spec.right_time))
 
     def _settle(self, changes: Changes, touched: pa.Table, keys: Sequence[str]) -> None:
         """Bring ``changes`` into what is kept, and what is kept of the keys ``touched`` to what is to be kept."""
@@ -113,7 +114,7 @@ class AsofOnceOperator(OneShotOperator):
         """Which of the standing ``rows`` are kept."""
         groups, firsts = numbered(rows.select(list(self._spec.right.keys)))
         column = rows.column(self._spec.right_time)
-        times, _ = comparable(column, column)
+        times, _ = ranks_of(column, column)
         by_arrival = np.argsort(numpy_column(rows, ARRIVAL), kind="stable")
         order = by_arrival[by_word_and_time(groups[by_arrival].astype(np.uint64), times[by_arrival])]
         starts = np.searchsorted(groups[order], np.arange(len(firsts) + 1))
@@ -134,7 +135,7 @@ class AsofOnceOperator(OneShotOperator):
             # They wait by another time than they ask by: any row of theirs may be asked for.
             begins[asking] = starts[asking]
             return begins
-        at, times = comparable(earliest, rows.column(self._spec.right_time))
+        at, times = ranks_of(earliest, rows.column(self._spec.right_time))
         back = LOOKS_BACK[self._spec.comparison]
         after = INCLUSIVE[self._spec.comparison] == back
         edge = bisected(times, (starts[asking], starts[asking + 1]), at, after=after)

@@ -36,8 +36,8 @@ from joins.matching.tie_breaks import last_arrived
 from joins.matching.timeline import Versions
 from joins.matching.waiting_rows import WaitingRows
 from joins.state.arrangement import Arrangement
+from joins.state.order import bound_of
 from joins.state.store import RunStore
-from joins.state.times import bound_of
 
 
 @dataclass(frozen=True)

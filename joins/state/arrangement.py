@@ -22,21 +22,11 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.hashing import Hashes, row_hashes
 from changelog.rows import Mask, Positions, any_null, equal_rows, expand, numpy_column, where
+from joins.state.order import EARLIEST, LATEST, NEVER, Times, shifted
 from joins.state.run_search import HIGH, LOW, Probes, Spans, sums, taken
 from joins.state.runs import Runs
 from joins.state.store import SORT, Run, RunStore
-from joins.state.times import (
-    EARLIEST,
-    LATEST,
-    NEVER,
-    Approach,
-    Times,
-    bisected,
-    by_word_and_time,
-    covered,
-    located,
-    shifted,
-)
+from joins.state.time_search import Approach, bisected, by_word_and_time, covered, located
 
 TimeWindow = tuple[Times, Times]
 """For each probing row the least and the greatest time it looks for."""

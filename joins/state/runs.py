@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
 from changelog.rows import Mask, Positions, equal_rows, numpy_column, where
+from joins.state.order import EARLIEST, Times, times_of
 from joins.state.run_search import HIGH
 from joins.state.store import ENTRY_ROWS, SORT, Run, RunStore
-from joins.state.times import EARLIEST, Times, by_word_and_time, times_of
+from joins.state.time_search import by_word_and_time
 
 _FAN_IN = 4
 

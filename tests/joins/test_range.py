@@ -18,8 +18,8 @@ from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from joins.operators.range import Band, RangeOperator, RangeSpec
 from joins.reference.range import ReferenceRange
 from joins.reference.rows import Record, Row
+from joins.state.order import NEVER, times_of
 from joins.state.store import RunStore
-from joins.state.times import NEVER, times_of
 from tests.joins.alone import Alone
 from tests.joins.harness import KEYED, LEFT, RIGHT, poor_hashes, port, side, watched
 from tests.joins.hosted import Hosted
