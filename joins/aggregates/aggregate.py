@@ -130,13 +130,13 @@ class AggregateOperator:
         owners, found = self._groups.current(groups, self._keys.names)
         place = np.full(len(first), -1, dtype=np.int64)
         place[owners] = np.arange(len(owners))
-        held = found.take(pa.array(place, mask=place < 0))
-        accumulated = self._rows.updated(held, Values(groups, number, pa.nulls(rows.num_rows), deltas))
+        before = found.take(pa.array(place, mask=place < 0))
+        accumulated = self._rows.updated(before, Values(groups, number, pa.nulls(rows.num_rows), deltas))
         for name, argument in self._arguments.items():
             values = rows.column(name).combine_chunks()
-            accumulated += argument.updated(held, Values(groups, number, values, deltas))
+            accumulated += argument.updated(before, Values(groups, number, values, deltas))
         after = pa.Table.from_arrays([*groups.columns, *accumulated], schema=self._groups.schema)
-        return self._replaced(_GroupRows(held, place >= 0), _GroupRows(after, self._alive(after)))
+        return self._replaced(_GroupRows(before, place >= 0), _GroupRows(after, self._alive(after)))
 
     def _alive(self, groups: pa.Table) -> Mask:
         if not self._spec.port.keys:

@@ -47,7 +47,7 @@ class Intake:
             subkeys = port.primary_key
         elif port.ingest is Ingest.CHANGELOG:
             subkeys = port.identity or tuple(schema.names)
-        if port.ties_by_arrival:
+        if port.tie_break_by_arrival:
             schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         return Intake(port, Arrangement(store, name, schema, port.keys, subkeys, null_safe, order))
 
@@ -73,23 +73,23 @@ class Intake:
             final = np.where(deltas[groups.last] > 0, groups.last, -1)
             return _replaced(old, owners, rows, final)
         known = pa.concat_tables([rows, old.cast(rows.schema)]).combine_chunks()
-        held = np.full(len(groups.last), -1, dtype=np.int64)
-        held[owners] = rows.num_rows + np.arange(len(owners))
+        current = np.full(len(groups.last), -1, dtype=np.int64)
+        current[owners] = rows.num_rows + np.arange(len(owners))
         after = self._greatest_versions if self.port.version else self._after_retractions
-        return _replaced(old, owners, known, after(known, groups, deltas, held))
+        return _replaced(old, owners, known, after(known, groups, deltas, current))
 
     def _greatest_versions(
-        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], held: Positions
+        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], current: Positions
     ) -> Positions:
         """UPSERT: for each primary key the position in ``known`` of its row of the greatest version, or -1.
 
-        What came before a delete counts no more, the row ``held`` included. A NULL version is less than any other.
+        What came before a delete counts no more, the row ``current`` included. A NULL version is less than any other.
         """
         owner, members = groups.owner_of_member, groups.members
-        deleted = np.maximum.reduceat(np.where(deltas[members] < 0, members, -1), groups.starts)
+        deleted = np.maximum.reduceat(np.where(deltas[members] < 0, members, -1), groups.begins)
         stands = (deltas[members] > 0) & (members > deleted[owner])
-        kept = np.flatnonzero((held >= 0) & (deleted < 0))
-        candidates = np.concatenate([held[kept], members[stands]])
+        kept = np.flatnonzero((current >= 0) & (deleted < 0))
+        candidates = np.concatenate([current[kept], members[stands]])
         owners = np.concatenate([kept, owner[stands]])
         came = np.concatenate([np.full(len(kept), -1), members[stands]])
         order = pc.sort_indices(
@@ -102,20 +102,20 @@ class Intake:
             ),
             sort_keys=[("owner", "ascending"), ("version", "ascending", "at_start"), ("came", "ascending")],
         ).to_numpy()
-        greatest = np.full(len(groups.starts), -1, dtype=np.int64)
+        greatest = np.full(len(groups.begins), -1, dtype=np.int64)
         # Of the candidates of an owner the one that is assigned last stays.
         greatest[owners[order]] = candidates[order]
         return greatest
 
     def _after_retractions(
-        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], held: Positions
+        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], current: Positions
     ) -> Positions:
         """CHANGELOG_KV: for each primary key the position in ``known`` of its row after the batch, or -1.
 
-        That is its last insertion, else the row ``held``; unless a retraction that came after it equals it.
+        That is its last insertion, else the row ``current``; unless a retraction that came after it equals it.
         """
-        inserted = np.maximum.reduceat(np.where(deltas[groups.members] > 0, groups.members, -1), groups.starts)
-        target = np.where(inserted >= 0, inserted, held)
+        inserted = np.maximum.reduceat(np.where(deltas[groups.members] > 0, groups.members, -1), groups.begins)
+        target = np.where(inserted >= 0, inserted, current)
         owner = groups.owner_of_member
         retracting = np.flatnonzero((deltas[groups.members] < 0) & (groups.members > inserted[owner]))
         aimed = retracting[target[owner[retracting]] >= 0]
@@ -158,7 +158,7 @@ class _RowsByKey:
     """Rows by key, keys in order of first appearance: ``members`` holds row positions, group by group, ascending."""
 
     members: Positions
-    starts: Positions
+    begins: Positions
 
     @staticmethod
     def by(rows: pa.Table, key: Sequence[str]) -> _RowsByKey:
@@ -169,7 +169,7 @@ class _RowsByKey:
 
     @property
     def ends(self) -> Positions:
-        return np.append(self.starts[1:], len(self.members))
+        return np.append(self.begins[1:], len(self.members))
 
     @property
     def last(self) -> Positions:
@@ -178,7 +178,7 @@ class _RowsByKey:
 
     @property
     def owner_of_member(self) -> Positions:
-        return np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
+        return np.repeat(np.arange(len(self.begins)), self.ends - self.begins)
 
 
 def _replaced(old: pa.Table, owners: Positions, known: pa.Table, final: Positions) -> Changes:

@@ -135,9 +135,9 @@ class UnmatchedInTime:
         if changes.only_insertions:
             return self._moved(opened)
         retracted = changes.retractions
-        held = self._open.equal(retracted.rows)
-        taken = allotted(held.probe, held.deltas, -retracted.deltas)
-        return self._moved(Changes.concat([opened, Changes.with_deltas(held.changes.rows, -taken)]))
+        open_rows = self._open.equal(retracted.rows)
+        taken = allotted(open_rows.probe, open_rows.deltas, -retracted.deltas)
+        return self._moved(Changes.concat([opened, Changes.with_deltas(open_rows.changes.rows, -taken)]))
 
     def met(self, changes: Changes) -> Changes:
         """``changes`` of other rows: insertions close the open rows that match, retractions may open rows again."""

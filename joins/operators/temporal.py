@@ -62,7 +62,7 @@ class TemporalSpec(JoinSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+        object.__setattr__(self, "right", replace(self.right, tie_break_by_arrival=True))
 
     def started(self, store: RunStore, name: str) -> TemporalOperator:
         return TemporalOperator(self, store, name)

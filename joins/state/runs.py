@@ -45,8 +45,8 @@ class Runs:
         entries = self._store.unsorted.pop(self._name, [])
         if entries:
             table = pa.concat_tables([table for _, table in entries]).combine_chunks()
-            held = table if self.expired is None else self._since(table, self.expired)
-            merged = self._summed(self._sorted(self._worded(held)), tuple(of for of, _ in entries), table.num_rows)
+            live = table if self.expired is None else self._since(table, self.expired)
+            merged = self._summed(self._sorted(self._worded(live)), tuple(of for of, _ in entries), table.num_rows)
             if len(merged):
                 self._runs.append(merged)
 

@@ -64,8 +64,8 @@ def covered(low: Positions, high: Positions) -> Positions:
 def located(words: Hashes, among: Hashes) -> tuple[Positions, Positions]:
     """All pairs (i, p) with ``words[i] == among[p]``, neither sorted."""
     order = np.argsort(among, kind="stable")
-    held = among[order]
-    owners, positions = expand(np.searchsorted(held, words, "left"), np.searchsorted(held, words, "right"))
+    ascending = among[order]
+    owners, positions = expand(np.searchsorted(ascending, words, "left"), np.searchsorted(ascending, words, "right"))
     return owners, order[positions]
 
 
@@ -116,10 +116,10 @@ class Approach:
         nearer = np.maximum if self._newest else np.minimum
         for times, low, high in zip(self._times, self._low, self._high, strict=True):
             first, last = low[probes], high[probes]
-            held = np.flatnonzero(first < last)
+            remaining = np.flatnonzero(first < last)
             if self._newest:
-                there = np.maximum(last[held] - self._reach, first[held])
+                there = np.maximum(last[remaining] - self._reach, first[remaining])
             else:
-                there = np.minimum(first[held] + self._reach, last[held]) - 1
-            limits[held] = nearer(limits[held], times[there])
+                there = np.minimum(first[remaining] + self._reach, last[remaining]) - 1
+            limits[remaining] = nearer(limits[remaining], times[there])
         return limits
