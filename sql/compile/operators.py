@@ -35,7 +35,7 @@ _INGEST = {
 def operator_of(source: Keyed | Join | Aggregate) -> OperatorSpec:
     if isinstance(source, Keyed):
         port = port_of(source.input, source.primary_key)
-        return KeyedSpec(replace(port, ties_by_arrival=source.by_arrival))
+        return KeyedSpec(replace(port, tie_break_by_arrival=source.by_arrival))
     if isinstance(source, Aggregate):
         return _aggregate(source)
     left = port_of(source.left, tuple(left for left, _ in source.keys))
@@ -103,7 +103,7 @@ def _asof(join: Join, asof: Asof, left: Port, right: Port) -> AsofSpec:
         left_time=asof.left,
         right_time=asof.right,
         comparison=asof.comparison,
-        ties=asof.ties,
+        tie_break=asof.ties,
         tolerance=asof.tolerance,
         null_safe=join.null_safe,
         pad=join.pad,
