@@ -1,4 +1,6 @@
-"""The updating ASOF join once more."""
+"""The updating ASOF join, by definition: each left row with the one right row of its key that is nearest to it in
+time, on the side that the comparison looks to, within the tolerance.
+"""
 
 from __future__ import annotations
 
