@@ -63,8 +63,8 @@ class RowReader:
             raise RecordRejected(f"null value in {_ARTICLED[self._kind]} stream")
         record = self._record.parsed_object(_TOMBSTONE if value is None else value, "value")
         if any(name not in record for name in self._primary_key):
-            held = self._key_record.parsed_object(as_object(key, self._primary_key, self._text_key), "key")
-            record = {**{name: held[name] for name in self._primary_key if name in held}, **record}
+            of_key = self._key_record.parsed_object(as_object(key, self._primary_key, self._text_key), "key")
+            record = {**{name: of_key[name] for name in self._primary_key if name in of_key}, **record}
         for name in self._primary_key:
             if record.get(name) is None:
                 state = "null" if name in record else "missing"
@@ -93,13 +93,13 @@ class RowReader:
     def _filled(self, rows: pa.Table, keys: pa.Array, lacking: Positions) -> pa.Table:
         """``rows`` with the primary key columns that are NULL at the positions ``lacking`` taken from ``keys``."""
         try:
-            held = self._key_batch.read(as_objects(keys.take(pa.array(lacking)), self._primary_key, self._text_key))
+            of_key = self._key_batch.read(as_objects(keys.take(pa.array(lacking)), self._primary_key, self._text_key))
         except Declined as declined:
             raise Declined(None if declined.positions is None else lacking[declined.positions]) from None
         places = np.zeros(len(keys), dtype=np.int64)
         places[lacking] = np.arange(len(lacking))
         for name in self._primary_key:
-            column = pc.coalesce(rows.column(name), held.column(name).take(pa.array(places)))
+            column = pc.coalesce(rows.column(name), of_key.column(name).take(pa.array(places)))
             decline_where(column.is_null())
             rows = rows.set_column(rows.schema.get_field_index(name), name, column)
         return rows

@@ -175,28 +175,28 @@ def _is_native(kind: pa.DataType) -> bool:
     )
 
 
-def _typed(carried: pa.Array, kind: pa.DataType) -> pa.Array:
-    if carried.type == kind:
-        return carried
+def _typed(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
+    if parsed.type == kind:
+        return parsed
     if pa.types.is_timestamp(kind):
-        return _instants(carried, kind)
+        return _instants(parsed, kind)
     try:
         if pa.types.is_binary(kind):
-            return pl.Series(carried).str.decode("base64", strict=True).to_arrow().cast(kind)
+            return pl.Series(parsed).str.decode("base64", strict=True).to_arrow().cast(kind)
         if pa.types.is_time(kind):
             raise Declined
-        return carried.cast(kind)
+        return parsed.cast(kind)
     except (pa.ArrowInvalid, pl.exceptions.ComputeError):
         raise Declined from None
 
 
-def _instants(carried: pa.Array, kind: pa.DataType) -> pa.Array:
-    if not pa.types.is_string(carried.type):
-        instants = time_text.instants_of_numbers(carried, kind.unit)
+def _instants(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_string(parsed.type):
+        instants = time_text.instants_of_numbers(parsed, kind.unit)
     else:
-        instants = time_text.instants_of_texts(carried, kind.unit)
+        instants = time_text.instants_of_texts(parsed, kind.unit)
         if instants is None:
-            decline_where(time_text.unlike_the_others(carried))
+            decline_where(time_text.unlike_the_others(parsed))
     if instants is None:
         raise Declined
     return instants.view(kind)

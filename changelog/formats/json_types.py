@@ -172,8 +172,8 @@ def _nullable(convert: Convert) -> Convert:
 
 
 def _list(arrow_type: pa.DataType) -> Convert:
-    check, item = _typed(list, arrow_type), _nullable(converter(arrow_type.value_type))
-    return lambda value: [item(one) for one in check(value)]
+    check, element = _typed(list, arrow_type), _nullable(converter(arrow_type.value_type))
+    return lambda value: [element(one) for one in check(value)]
 
 
 def _struct(arrow_type: pa.DataType) -> Convert:
@@ -184,8 +184,8 @@ def _struct(arrow_type: pa.DataType) -> Convert:
 
 def _map(arrow_type: pa.DataType) -> Convert:
     check, key = _typed(dict, arrow_type), _map_key(arrow_type.key_type)
-    item = _nullable(converter(arrow_type.item_type))
-    return lambda value: [(key(name), item(one)) for name, one in check(value).items()]
+    element = _nullable(converter(arrow_type.item_type))
+    return lambda value: [(key(name), element(one)) for name, one in check(value).items()]
 
 
 def _map_key(arrow_type: pa.DataType) -> Convert:

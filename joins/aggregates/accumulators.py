@@ -27,16 +27,17 @@ from joins.aggregates.exact_sums import (
     as_doubles,
     as_integers,
     balanced,
-    carried,
     digits_of,
+    normalized,
     placed,
     rounded,
     width,
     with_specials,
     zero_filled,
 )
-from joins.aggregates.group_values import OrderedValues, Values, best, drop, ordinals
+from joins.aggregates.group_values import OrderedValues, Values, best, drop
 from joins.state.arrangement import Arrangement
+from joins.state.order import ordinals
 from joins.state.store import RunStore
 
 _PLACE, _DIGIT = "__place", "__digit"
@@ -48,8 +49,8 @@ class Accumulator(Protocol):
         """Its columns in the row of a group."""
         ...
 
-    def updated(self, held: pa.Table, values: Values) -> list[pa.Array]:
-        """The new content of its columns, from that ``held`` of the groups of ``values`` and from their changes."""
+    def updated(self, before: pa.Table, values: Values) -> list[pa.Array]:
+        """The new content of its columns, from that ``before`` the changes ``values`` and from these."""
         ...
 
     def drop(self, groups: pa.Table) -> None:
@@ -67,8 +68,8 @@ class Count:
     def fields(self) -> Sequence[pa.Field]:
         return [pa.field(self._name, pa.int64())]
 
-    def updated(self, held: pa.Table, values: Values) -> list[pa.Array]:
-        return [pa.array(self.counts(held) + values.totals(values.deltas))]
+    def updated(self, before: pa.Table, values: Values) -> list[pa.Array]:
+        return [pa.array(self.counts(before) + values.totals(values.deltas))]
 
     def counts(self, rows: pa.Table) -> Digits:
         return zero_filled(rows.column(self._name))
@@ -98,9 +99,9 @@ class WholeSum:
     def fields(self) -> Sequence[pa.Field]:
         return [pa.field(name, pa.int64()) for name in self._names]
 
-    def updated(self, held: pa.Table, values: Values) -> list[pa.Array]:
-        added = values.totals(digits_of(values.values) * values.deltas[:, None])
-        digits = carried(self._digits(held) + added)
+    def updated(self, before: pa.Table, values: Values) -> list[pa.Array]:
+        change = values.totals(digits_of(values.values) * values.deltas[:, None])
+        digits = normalized(self._digits(before) + change)
         return [pa.array(digits[:, place]) for place in range(len(self._names))]
 
     def _digits(self, rows: pa.Table) -> Digits:
@@ -128,7 +129,7 @@ class RealSum:
     def fields(self) -> Sequence[pa.Field]:
         return [pa.field(self._name, pa.float64())]
 
-    def updated(self, held: pa.Table, values: Values) -> list[pa.Array]:
+    def updated(self, before: pa.Table, values: Values) -> list[pa.Array]:
         places, digits = placed(values.values.to_numpy(zero_copy_only=False))
         found = self._digits.probe(values.groups).summed()
         group = np.concatenate([np.repeat(values.group, 3), found.probe])
@@ -192,13 +193,13 @@ class Extreme:
     def fields(self) -> Sequence[pa.Field]:
         return [pa.field(self._name, self._kind)]
 
-    def updated(self, held: pa.Table, values: Values) -> list[pa.Array]:
-        before = held.column(self._name).combine_chunks()
-        lost = self._lost(before, values)
-        standing = np.setdiff1d(np.flatnonzero(before.is_valid().to_numpy(zero_copy_only=False)), lost)
+    def updated(self, before: pa.Table, values: Values) -> list[pa.Array]:
+        extremes = before.column(self._name).combine_chunks()
+        lost = self._lost(extremes, values)
+        standing = np.setdiff1d(np.flatnonzero(extremes.is_valid().to_numpy(zero_copy_only=False)), lost)
         come = values.where(values.deltas > 0)
         groups = [standing, come.group]
-        candidates = [before.take(pa.array(standing)), come.values]
+        candidates = [extremes.take(pa.array(standing)), come.values]
         if self._ordered is not None and len(lost):
             found, next_values = self._ordered.extremes(values.groups.take(pa.array(lost)), self._greatest)
             groups.append(lost[found])

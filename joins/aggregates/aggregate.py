@@ -39,8 +39,8 @@ from joins.dataflow.ports import Ingest, Port
 from joins.dataflow.specification import OperatorSpec
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement
+from joins.state.order import bound_of, times_of
 from joins.state.store import RunStore
-from joins.state.times import bound_of, times_of
 
 _ALL = pa.field("__all", pa.int8())
 """The key where there is none: the same for all rows."""
@@ -130,13 +130,13 @@ class AggregateOperator:
         owners, found = self._groups.current(groups, self._keys.names)
         place = np.full(len(first), -1, dtype=np.int64)
         place[owners] = np.arange(len(owners))
-        held = found.take(pa.array(place, mask=place < 0))
-        accumulated = self._rows.updated(held, Values(groups, number, pa.nulls(rows.num_rows), deltas))
+        before = found.take(pa.array(place, mask=place < 0))
+        accumulated = self._rows.updated(before, Values(groups, number, pa.nulls(rows.num_rows), deltas))
         for name, argument in self._arguments.items():
             values = rows.column(name).combine_chunks()
-            accumulated += argument.updated(held, Values(groups, number, values, deltas))
+            accumulated += argument.updated(before, Values(groups, number, values, deltas))
         after = pa.Table.from_arrays([*groups.columns, *accumulated], schema=self._groups.schema)
-        return self._replaced(_Groups(held, place >= 0), _Groups(after, self._alive(after)))
+        return self._replaced(_GroupRows(before, place >= 0), _GroupRows(after, self._alive(after)))
 
     def _alive(self, groups: pa.Table) -> Mask:
         if not self._spec.port.keys:
@@ -144,15 +144,15 @@ class AggregateOperator:
         alive: Mask = self._rows.counts(groups) > 0
         return alive
 
-    def _replaced(self, before: _Groups, after: _Groups) -> Changes:
+    def _replaced(self, before: _GroupRows, after: _GroupRows) -> Changes:
         """Let ``after`` stand in the place of ``before``, and the difference this makes in the output."""
         self._groups.insert(_difference(before, after))
         if self._spec.closed:
             return Changes.empty(self._schema)
         return _difference(self._shown(before), self._shown(after))
 
-    def _shown(self, groups: _Groups) -> _Groups:
-        return _Groups(self._results(groups.rows), groups.there)
+    def _shown(self, groups: _GroupRows) -> _GroupRows:
+        return _GroupRows(self._results(groups.rows), groups.there)
 
     def _results(self, groups: pa.Table) -> pa.Table:
         """The rows of the output, of groups with their accumulators."""
@@ -192,14 +192,14 @@ def _by_argument(aggregations: Sequence[Aggregation]) -> dict[str, list[Aggregat
 
 
 @dataclass(frozen=True)
-class _Groups:
+class _GroupRows:
     """A row for each group, and whether it is there at all."""
 
     rows: pa.Table
     there: Mask
 
 
-def _difference(before: _Groups, after: _Groups) -> Changes:
+def _difference(before: _GroupRows, after: _GroupRows) -> Changes:
     """-1 of each row of ``before`` and +1 of that of ``after``, side by side; nothing where they are equal."""
     names = after.rows.column_names
     same = equal_rows(before.rows, after.rows, [(name, name) for name in names], [True] * len(names))

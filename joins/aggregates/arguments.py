@@ -62,7 +62,7 @@ class Argument:
         linear = [field for one in self._linear.values() for field in one.fields]
         return linear + [field for one in self._extremes.values() for field in one.fields]
 
-    def updated(self, held: pa.Table, values: Values) -> list[pa.Array]:
+    def updated(self, before: pa.Table, values: Values) -> list[pa.Array]:
         """The new content of its columns; ``values`` may hold NULLs."""
         if values.values.null_count:
             values = values.where(values.values.is_valid().to_numpy(zero_copy_only=False))
@@ -71,9 +71,9 @@ class Argument:
             self._ordered.insert(of_set)
         columns = []
         for distinct, linear in self._linear.items():
-            columns += linear.updated(held, of_set if distinct else values)
+            columns += linear.updated(before, of_set if distinct else values)
         for extreme in self._extremes.values():
-            columns += extreme.updated(held, of_set)
+            columns += extreme.updated(before, of_set)
         return columns
 
     def result(self, aggregation: Aggregation, groups: pa.Table) -> pa.Array:
@@ -112,8 +112,8 @@ class _Linear:
     def fields(self) -> list[pa.Field]:
         return [field for one in self._accumulators for field in one.fields]
 
-    def updated(self, held: pa.Table, values: Values) -> list[pa.Array]:
-        return [column for one in self._accumulators for column in one.updated(held, values)]
+    def updated(self, before: pa.Table, values: Values) -> list[pa.Array]:
+        return [column for one in self._accumulators for column in one.updated(before, values)]
 
     def result(self, aggregation: Aggregation, groups: pa.Table) -> pa.Array:
         counts = self._count.counts(groups)

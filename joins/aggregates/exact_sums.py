@@ -1,7 +1,7 @@
 """Sums without rounding: numbers taken apart into digits to the base 2^32, which are added up as integers.
 
 Digits of different numbers can be added in any order and taken away again: a sum is the same however its numbers came,
-and a retraction leaves nothing behind. There is room for 2^31 numbers between two calls of ``carried``/``balanced``.
+and a retraction leaves nothing behind. There is room for 2^31 numbers between two calls of ``normalized``/``balanced``.
 
 An integer or decimal has two or four digits, the lowest first; the last bears the sign. A double is a whole number of
 2^-1126, and has up to three digits at any of 68 *places*; what is not finite is counted at places of its own, below 0.
@@ -52,7 +52,7 @@ def digits_of(values: pa.Array) -> Digits:
     return np.column_stack([low, high.astype(np.int64, copy=False)])
 
 
-def carried(digits: Digits) -> Digits:
+def normalized(digits: Digits) -> Digits:
     """The same numbers with every digit but the last in [0, 2^32)."""
     digits = digits.copy()
     for place in range(digits.shape[1] - 1):
@@ -62,14 +62,14 @@ def carried(digits: Digits) -> Digits:
 
 
 def as_integers(digits: Digits) -> pa.Array:
-    """Carried digits as int64; NULL where that is too narrow."""
+    """Normalized digits as int64; NULL where that is too narrow."""
     low, high = digits[:, 0], digits[:, 1]
     fits = (high >= -(1 << 31)) & (high < 1 << 31)
     return pa.array((np.where(fits, high, 0) << _BITS) | low, pa.int64(), mask=~fits)
 
 
 def as_decimals(digits: Digits, kind: pa.Decimal128Type) -> pa.Array:
-    """Carried digits as decimals; NULL where there are more digits than ``kind`` has."""
+    """Normalized digits as decimals; NULL where there are more digits than ``kind`` has."""
     fits = np.abs(as_doubles(digits)) < 10.0**kind.precision * (1 - 1e-15)
     words = np.where(fits[:, None], digits, 0) & _LOW
     content = pa.py_buffer(words.astype(np.uint32).tobytes())
@@ -78,7 +78,7 @@ def as_decimals(digits: Digits, kind: pa.Decimal128Type) -> pa.Array:
 
 
 def as_doubles(digits: Digits) -> Doubles:
-    """Carried digits as doubles, rounded."""
+    """Normalized digits as doubles, rounded."""
     value = digits[:, -1].astype(np.float64)
     for place in reversed(range(digits.shape[1] - 1)):
         value = value * _BASE + digits[:, place]

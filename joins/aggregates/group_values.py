@@ -1,4 +1,4 @@
-"""The values of a group that an aggregate is over: their changes, their set, their order."""
+"""The values of a group that an aggregate is over: their changes, their set, the least and the greatest."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from changelog.changes import Changes
 from changelog.rows import Mask, Positions, numbered
 from joins.state.arrangement import Arrangement
+from joins.state.order import EARLIEST, LATEST, ordinals
 from joins.state.store import RunStore
-from joins.state.times import EARLIEST, LATEST, Times
 
 VALUE = "__value"
 _COUNT = "__count"
@@ -62,16 +62,16 @@ class DistinctValues:
         rows = values.groups.take(pa.array(values.group)).append_column(VALUE, _identity(values.values))
         number, first = numbered(rows)
         rows = rows.take(pa.array(first))
-        added = np.zeros(len(first), dtype=np.int64)
-        np.add.at(added, number, values.deltas)
-        owners, held = self._values.current(rows, self._names)
+        change = np.zeros(len(first), dtype=np.int64)
+        np.add.at(change, number, values.deltas)
+        owners, old = self._values.current(rows, self._names)
         before = np.zeros(len(first), dtype=np.int64)
-        before[owners] = held.column(_COUNT).to_numpy()
-        after = before + added if self._counted else np.ones(len(first), dtype=np.int64)
+        before[owners] = old.column(_COUNT).to_numpy()
+        after = before + change if self._counted else np.ones(len(first), dtype=np.int64)
         changed = after != before
-        gone = Changes.of(held.take(pa.array(np.flatnonzero(changed[owners]))), -1)
+        gone = Changes.of(old.take(pa.array(np.flatnonzero(changed[owners]))), -1)
         come = rows.append_column(_COUNT, pa.array(after)).take(pa.array(np.flatnonzero(changed & (after > 0))))
-        self._values.insert(Changes.concat([gone, Changes.of(come.cast(held.schema))]))
+        self._values.insert(Changes.concat([gone, Changes.of(come.cast(old.schema))]))
         shown = (after > 0).astype(np.int64) - (before > 0)
         return Values(values.groups, values.group[first], values.values.take(pa.array(first)), shown).where(shown != 0)
 
@@ -125,63 +125,3 @@ def best(group: Positions, values: pa.Array, greatest: bool) -> Positions:
     order: Positions = pc.sort_indices(rows, [("group", "ascending"), ("value", direction)]).to_numpy().astype(np.int64)
     _, first = np.unique(group[order], return_index=True)
     return order[first]
-
-
-# -- order
-
-
-def is_ordered(kind: pa.DataType) -> bool:
-    """Whether values of the type have a least and a greatest one."""
-    scalar = pa.types.is_primitive(kind) and not pa.types.is_interval(kind)
-    return scalar or pa.types.is_decimal128(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind)
-
-
-def ordinals(values: pa.Array) -> Times:
-    """An int64 for each value that is never less where the value is greater; unequal values may share one.
-
-    Texts: their first eight bytes. Decimals: the nearest double.
-    """
-    kind = values.type
-    if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        return _of_text(values.cast(pa.large_binary()))
-    if pa.types.is_decimal(kind):
-        return _of_doubles(values.cast(pa.float64()))
-    if pa.types.is_floating(kind):
-        return _of_doubles(values.cast(pa.float64()))
-    if pa.types.is_uint64(kind):
-        return _signed(values.to_numpy(zero_copy_only=False))
-    if pa.types.is_temporal(kind):
-        values = values.view(pa.int64() if kind.bit_width == 64 else pa.int32())
-    whole: Times = np.minimum(values.cast(pa.int64()).to_numpy(zero_copy_only=False), LATEST)
-    return whole
-
-
-def _of_doubles(values: pa.Array) -> Times:
-    """The bits of a double, turned round below zero; NaN above all."""
-    numbers = values.to_numpy(zero_copy_only=False) + 0.0
-    bits = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
-    turned: Times = bits ^ ((bits >> 63) & np.int64((1 << 63) - 1))
-    return turned
-
-
-def _of_text(values: pa.LargeBinaryArray) -> Times:
-    count = len(values)
-    _, offsets_buffer, content = values.buffers()
-    if count == 0:
-        return np.zeros(0, dtype=np.int64)
-    offsets = np.frombuffer(offsets_buffer, dtype=np.int64)[values.offset : values.offset + count + 1]
-    size = int(offsets[-1])
-    padded = np.zeros(size + 8, dtype=np.uint8)
-    if content is not None:
-        padded[:size] = np.frombuffer(content, dtype=np.uint8)[:size]
-    words = np.ndarray((size + 1,), dtype=">u8", buffer=padded.data, strides=(1,))[offsets[:-1]].astype(np.uint64)
-    spare = (8 - np.clip(np.diff(offsets), 1, 8)).astype(np.uint64) * np.uint64(8)
-    # The word of an empty text is that of what follows it.
-    words = np.where(np.diff(offsets) == 0, np.uint64(0), (words >> spare) << spare)
-    return _signed(words)
-
-
-def _signed(words: npt.NDArray[np.uint64]) -> Times:
-    """int64 in the same order."""
-    signed: Times = np.minimum((words ^ np.uint64(1 << 63)).view(np.int64), LATEST)
-    return signed

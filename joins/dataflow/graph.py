@@ -122,11 +122,7 @@ class Dataflow:
 
     def source(self, edge_id: int) -> TopicScan:
         """The scan whose watermark an edge has."""
-        return next(scan for scan in self.scans if edge_id in self.carrying(scan))
-
-    def carrying(self, scan: TopicScan) -> tuple[int, ...]:
-        """The edges that have the watermark of a scan: its own, and those beyond operators of one input."""
-        return self.beyond(scan.edge)
+        return next(scan for scan in self.scans if edge_id in self.beyond(scan.edge))
 
     def beyond(self, edge_id: int) -> tuple[int, ...]:
         """An edge, and those beyond operators of one input: they have its watermark."""

@@ -117,11 +117,11 @@ class Port:
     has no version: what came before it counts no more, whatever its version."""
     first_stays: bool = False
     """Of records of one version the first counts."""
-    ties_by_arrival: bool = False
+    tie_break_by_arrival: bool = False
     """The operator orders equal rows by arrival."""
 
     @property
     def ordered(self) -> bool:
         """Whether rows must carry ``arrival``. The changes of an operator have none: they are numbered as they come."""
-        by_arrival = self.ties_by_arrival and self.ingest is not Ingest.CHANGES
+        by_arrival = self.tie_break_by_arrival and self.ingest is not Ingest.CHANGES
         return by_arrival or self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV)

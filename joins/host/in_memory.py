@@ -55,7 +55,7 @@ class LocalQuery:
         of the edges of scans, come besides those that the rows make: heartbeats, idle partitions.
         """
         waiting = self._scanned(decoded)
-        shown = self._carried([*self._marks(decoded), *marks])
+        shown = self._on_every_edge([*self._marks(decoded), *marks])
         for level in self._levels:
             arrived, waiting = self._split(waiting, level)
             for bucket in range(self._buckets):
@@ -79,9 +79,9 @@ class LocalQuery:
                 marks.append(Mark(scan.edge, 0, event_ms))
         return marks
 
-    def _carried(self, marks: Iterable[Mark]) -> list[Mark]:
+    def _on_every_edge(self, marks: Iterable[Mark]) -> list[Mark]:
         """The marks of scans, for each edge that has them."""
-        edges = {scan.edge: self._dataflow.carrying(scan) for scan in self._dataflow.scans}
+        edges = {scan.edge: self._dataflow.beyond(scan.edge) for scan in self._dataflow.scans}
         return [replace(mark, edge=edge) for mark in marks for edge in edges[mark.edge]]
 
     def _split(self, waiting: list[Departure], level: int) -> tuple[dict[int, list[Arrival]], list[Departure]]:

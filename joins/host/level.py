@@ -164,7 +164,7 @@ def _received(parts: list[pa.Table], port: Port) -> pa.Table | None:
     if not parts:
         return None
     fields = [*port.schema]
-    if port.ordered or (port.ties_by_arrival and all(ARRIVAL in part.column_names for part in parts)):
+    if port.ordered or (port.tie_break_by_arrival and all(ARRIVAL in part.column_names for part in parts)):
         fields.append(pa.field(ARRIVAL, pa.int64()))
     schema = pa.schema([*fields, pa.field(DELTA, pa.int32(), nullable=False)])
     return pa.concat_tables([part.select(schema.names).cast(schema) for part in parts]).combine_chunks()

@@ -51,7 +51,7 @@ class ArrivalIntake:
 
     def __init__(self, port: Port, store: RunStore, name: str) -> None:
         self._arrivals: Arrivals | None = None
-        if port.ties_by_arrival and port.ingest is Ingest.CHANGES:
+        if port.tie_break_by_arrival and port.ingest is Ingest.CHANGES:
             self._arrivals = Arrivals(store, name)
             port = replace(port, ingest=Ingest.CHANGELOG)
         self._intake = Intake.of(port, store, name)

@@ -47,7 +47,7 @@ class Intake:
             subkeys = port.primary_key
         elif port.ingest is Ingest.CHANGELOG:
             subkeys = port.identity or tuple(schema.names)
-        if port.ties_by_arrival:
+        if port.tie_break_by_arrival:
             schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         return Intake(port, Arrangement(store, name, schema, port.keys, subkeys, null_safe, order))
 
@@ -65,31 +65,31 @@ class Intake:
     def _upserted(self, rows: pa.Table) -> Changes:
         """The difference between the rows held under the primary keys of ``rows`` and those after them."""
         rows = rows.take(pc.sort_indices(rows.column(ARRIVAL)))
-        groups = _Groups.by(rows, self.port.primary_key)
+        groups = _RowsByKey.by(rows, self.port.primary_key)
         deltas = rows.column(DELTA).to_numpy()
         rows = rows.select(self.arrangement.schema.names)
         owners, old = self.arrangement.current(rows.take(pa.array(groups.last)), self.port.primary_key)
         if self.port.ingest is Ingest.UPSERT and not self.port.version:
             final = np.where(deltas[groups.last] > 0, groups.last, -1)
-            return _difference(old, owners, rows, final)
+            return _replaced(old, owners, rows, final)
         known = pa.concat_tables([rows, old.cast(rows.schema)]).combine_chunks()
-        held = np.full(len(groups.last), -1, dtype=np.int64)
-        held[owners] = rows.num_rows + np.arange(len(owners))
+        current = np.full(len(groups.last), -1, dtype=np.int64)
+        current[owners] = rows.num_rows + np.arange(len(owners))
         after = self._greatest_versions if self.port.version else self._after_retractions
-        return _difference(old, owners, known, after(known, groups, deltas, held))
+        return _replaced(old, owners, known, after(known, groups, deltas, current))
 
     def _greatest_versions(
-        self, known: pa.Table, groups: _Groups, deltas: npt.NDArray[np.int32], held: Positions
+        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], current: Positions
     ) -> Positions:
         """UPSERT: for each primary key the position in ``known`` of its row of the greatest version, or -1.
 
-        What came before a delete counts no more, the row ``held`` included. A NULL version is less than any other.
+        What came before a delete counts no more, the row ``current`` included. A NULL version is less than any other.
         """
         owner, members = groups.owner_of_member, groups.members
-        deleted = np.maximum.reduceat(np.where(deltas[members] < 0, members, -1), groups.starts)
+        deleted = np.maximum.reduceat(np.where(deltas[members] < 0, members, -1), groups.begins)
         stands = (deltas[members] > 0) & (members > deleted[owner])
-        kept = np.flatnonzero((held >= 0) & (deleted < 0))
-        candidates = np.concatenate([held[kept], members[stands]])
+        kept = np.flatnonzero((current >= 0) & (deleted < 0))
+        candidates = np.concatenate([current[kept], members[stands]])
         owners = np.concatenate([kept, owner[stands]])
         came = np.concatenate([np.full(len(kept), -1), members[stands]])
         order = pc.sort_indices(
@@ -102,20 +102,20 @@ class Intake:
             ),
             sort_keys=[("owner", "ascending"), ("version", "ascending", "at_start"), ("came", "ascending")],
         ).to_numpy()
-        greatest = np.full(len(groups.starts), -1, dtype=np.int64)
+        greatest = np.full(len(groups.begins), -1, dtype=np.int64)
         # Of the candidates of an owner the one that is assigned last stays.
         greatest[owners[order]] = candidates[order]
         return greatest
 
     def _after_retractions(
-        self, known: pa.Table, groups: _Groups, deltas: npt.NDArray[np.int32], held: Positions
+        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], current: Positions
     ) -> Positions:
         """CHANGELOG_KV: for each primary key the position in ``known`` of its row after the batch, or -1.
 
-        That is its last insertion, else the row ``held``; unless a retraction that came after it equals it.
+        That is its last insertion, else the row ``current``; unless a retraction that came after it equals it.
         """
-        inserted = np.maximum.reduceat(np.where(deltas[groups.members] > 0, groups.members, -1), groups.starts)
-        target = np.where(inserted >= 0, inserted, held)
+        inserted = np.maximum.reduceat(np.where(deltas[groups.members] > 0, groups.members, -1), groups.begins)
+        target = np.where(inserted >= 0, inserted, current)
         owner = groups.owner_of_member
         retracting = np.flatnonzero((deltas[groups.members] < 0) & (groups.members > inserted[owner]))
         aimed = retracting[target[owner[retracting]] >= 0]
@@ -154,22 +154,22 @@ class Intake:
 
 
 @dataclass(frozen=True)
-class _Groups:
+class _RowsByKey:
     """Rows by key, keys in order of first appearance: ``members`` holds row positions, group by group, ascending."""
 
     members: Positions
-    starts: Positions
+    begins: Positions
 
     @staticmethod
-    def by(rows: pa.Table, key: Sequence[str]) -> _Groups:
+    def by(rows: pa.Table, key: Sequence[str]) -> _RowsByKey:
         positions = rows.select(list(key)).append_column("__position", pa.array(np.arange(rows.num_rows)))
         grouped = positions.group_by(list(key), use_threads=False).aggregate([("__position", "list")])
         lists = grouped.column("__position_list").combine_chunks()
-        return _Groups(lists.flatten().to_numpy(), lists.offsets.to_numpy()[:-1].astype(np.int64))
+        return _RowsByKey(lists.flatten().to_numpy(), lists.offsets.to_numpy()[:-1].astype(np.int64))
 
     @property
     def ends(self) -> Positions:
-        return np.append(self.starts[1:], len(self.members))
+        return np.append(self.begins[1:], len(self.members))
 
     @property
     def last(self) -> Positions:
@@ -178,10 +178,10 @@ class _Groups:
 
     @property
     def owner_of_member(self) -> Positions:
-        return np.repeat(np.arange(len(self.starts)), self.ends - self.starts)
+        return np.repeat(np.arange(len(self.begins)), self.ends - self.begins)
 
 
-def _difference(old: pa.Table, owners: Positions, known: pa.Table, final: Positions) -> Changes:
+def _replaced(old: pa.Table, owners: Positions, known: pa.Table, final: Positions) -> Changes:
     """-1 of each old row and +1 of each final one (a position in ``known``), without those that stayed equal.
 
     ``owners`` gives the group of each row of ``old``; ``final`` the row of each group, -1 for none.

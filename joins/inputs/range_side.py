@@ -12,7 +12,7 @@ from changelog.rows import Mask, any_null
 from joins.dataflow.ports import Ingest, Port
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement, TimeWindow
-from joins.state.times import EARLIEST, LATEST, NEVER, Times, bound_of, shifted, times_of
+from joins.state.order import EARLIEST, LATEST, NEVER, Times, bound_of, shifted, times_of
 
 
 @dataclass

@@ -12,14 +12,14 @@ from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
 from joins.inputs.arrival import ArrivalIntake
 from joins.state.arrangement import Arrangement, Matches
+from joins.state.order import Times, times_of
 from joins.state.store import RunStore
-from joins.state.times import Times, times_of
 
 
 class TimedIntake:
     """The rows of ``port`` as consistent changes, and those of them that have a key and a time.
 
-    schema   the columns of the port, and ``arrival`` where ties go by it
+    schema   the columns of the port, and ``arrival`` where it breaks ties
 
     Of an input that is consistent by itself nothing is kept here. The current rows of another one are, by primary key
     or as they are: by time a row to be taken back could only be found by looking at all of its key.
@@ -27,11 +27,11 @@ class TimedIntake:
 
     def __init__(self, port: Port, time: str, store: RunStore, name: str, null_safe: Sequence[bool] = ()) -> None:
         self.port = port
-        self.schema = port.schema.append(pa.field(ARRIVAL, pa.int64())) if port.ties_by_arrival else port.schema
+        self.schema = port.schema.append(pa.field(ARRIVAL, pa.int64())) if port.tie_break_by_arrival else port.schema
         self.time = time
         self._null_safe = tuple(null_safe) or (False,) * len(port.keys)
         self._needed = [time, *(key for key, same in zip(port.keys, self._null_safe, strict=True) if not same)]
-        plain = port.ingest is Ingest.APPEND or (port.ingest is Ingest.CHANGES and not port.ties_by_arrival)
+        plain = port.ingest is Ingest.APPEND or (port.ingest is Ingest.CHANGES and not port.tie_break_by_arrival)
         self._current = None if plain else ArrivalIntake(port, store, f"{name}.current")
 
     @property

@@ -30,11 +30,11 @@ class LastRows:
 
     def __init__(self, port: Port, store: RunStore, name: str) -> None:
         ingest = Ingest.CHANGELOG if port.ingest is Ingest.CHANGES else port.ingest
-        port = replace(port, ingest=ingest, ties_by_arrival=ingest is not Ingest.APPEND)
+        port = replace(port, ingest=ingest, tie_break_by_arrival=ingest is not Ingest.APPEND)
         self._port = port
         self._arrivals = Arrivals(store, name)
-        self._current = Intake.of(port, store, f"{name}.current") if port.ties_by_arrival else None
-        schema = port.schema.append(pa.field(ARRIVAL, pa.int64())) if port.ties_by_arrival else port.schema
+        self._current = Intake.of(port, store, f"{name}.current") if port.tie_break_by_arrival else None
+        schema = port.schema.append(pa.field(ARRIVAL, pa.int64())) if port.tie_break_by_arrival else port.schema
         self._single = bool(port.primary_key) and set(port.primary_key) == set(port.keys)
         if self._single and self._current is not None:
             self._last = self._current.arrangement
@@ -61,11 +61,11 @@ class LastRows:
 
     def under(self, rows: pa.Table, keys: tuple[str, ...]) -> Matches:
         """The last row under the join key of each of ``rows``, whose key columns are ``keys``; it counts once."""
-        codes, firsts = numbered(rows.select(list(keys)))
+        numbers, firsts = numbered(rows.select(list(keys)))
         found = self._last.probe(rows.take(pa.array(firsts)), keys).summed()
-        held = np.full(len(firsts), -1, dtype=np.int64)
-        held[found.probe] = np.arange(len(found.probe))
-        place = held[codes]
+        of_number = np.full(len(firsts), -1, dtype=np.int64)
+        of_number[found.probe] = np.arange(len(found.probe))
+        place = of_number[numbers]
         probe = np.flatnonzero(place >= 0)
         matched = found.rows.take(pa.array(place[probe])).select(self._port.schema.names)
         return Matches(probe, Changes.of(matched).table)

@@ -1,4 +1,4 @@
-"""The nearest in time: of rows in groups, for a whole batch of needles at once."""
+"""The nearest in time: of rows in groups, for a whole batch of probes at once."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from changelog.rows import Mask, Positions, expand
-from joins.state.times import Times, bisected, by_word_and_time, times_of
+from joins.state.order import Times
+from joins.state.time_search import bisected, by_word_and_time
 
 LOOKS_BACK = {">=": True, ">": True, "<=": False, "<": False}
 INCLUSIVE = {">=": True, ">": False, "<=": True, "<": False}
@@ -21,10 +20,10 @@ _PAIRS = 1 << 22
 
 @dataclass(frozen=True)
 class Nearest:
-    """Rows sorted by group, then time; for each needle its candidates, nearest first.
+    """Rows sorted by group, then time; for each probe its candidates, nearest first.
 
     rows    the positions of the rows, sorted; of equal times the one to prefer comes nearest
-    first   for each needle the place in ``rows`` of its nearest candidate
+    first   for each probe the place in ``rows`` of its nearest candidate
     counts  how many candidates it has; the others follow in the direction of ``step``
     """
 
@@ -35,23 +34,23 @@ class Nearest:
 
     @staticmethod
     def of(
-        groups: Positions, times: Times, preference: npt.NDArray[np.int64], needles: tuple[Positions, Times], how: str
+        groups: Positions, times: Times, preference: npt.NDArray[np.int64], probes: tuple[Positions, Times], how: str
     ) -> Nearest:
-        """``needles``: group and time of each; ``how``: the comparison, needle first. The greatest ``preference`` is
+        """``probes``: group and time of each; ``how``: the comparison, probe first. The greatest ``preference`` is
         the nearest of equal times.
         """
         back = LOOKS_BACK[how]
         by_preference = np.argsort(preference if back else -preference, kind="stable")
         order = by_preference[by_word_and_time(groups[by_preference].astype(np.uint64), times[by_preference])]
-        of_group, at = needles
+        of_group, at = probes
         low, high = (np.searchsorted(groups[order], of_group, side) for side in ("left", "right"))
         edge = bisected(times[order], (low, high), at, after=INCLUSIVE[how] if back else not INCLUSIVE[how])
         return Nearest(order, edge - 1, edge - low, -1) if back else Nearest(order, edge, high - edge, 1)
 
     def chosen(self, holds: Callable[[Positions, Positions], Mask] | None) -> Positions:
-        """For each needle the position of the nearest row that ``holds(needles, rows)``, or -1.
+        """For each probe the position of the nearest row that ``holds(probes, rows)``, or -1.
 
-        Candidates are tested in blocks, each four times the one before: most needles need the first alone.
+        Candidates are tested in blocks, each four times the one before: most probes need the first alone.
         """
         chosen = np.full(len(self.first), -1, dtype=np.int64)
         active = np.flatnonzero(self.counts)
@@ -64,20 +63,10 @@ class Nearest:
             upper = np.minimum(self.counts[active], tested + block)
             owner, nth = expand(np.full(len(active), tested), upper)
             candidates = self.rows[self.first[active[owner]] + self.step * nth]
-            held = np.flatnonzero(holds(active[owner], candidates))
-            found, nearest = np.unique(owner[held], return_index=True)
-            chosen[active[found]] = candidates[held[nearest]]
+            matching = np.flatnonzero(holds(active[owner], candidates))
+            found, nearest = np.unique(owner[matching], return_index=True)
+            chosen[active[found]] = candidates[matching[nearest]]
             tested, block = tested + block, block * 4
-            open_needles = np.delete(active, found)
-            active = open_needles[self.counts[open_needles] > tested]
+            unanswered = np.delete(active, found)
+            active = unanswered[self.counts[unanswered] > tested]
         return chosen
-
-
-def comparable(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[Times, Times]:
-    """Whole numbers in the order of the values of two columns of one type; what stands for NULL says nothing."""
-    kind = left.type
-    if kind == right.type and (pa.types.is_timestamp(kind) or pa.types.is_signed_integer(kind)):
-        return times_of(left), times_of(right)
-    values = pa.chunked_array([*left.chunks, *right.cast(kind).chunks], kind)
-    ranks: Times = pc.rank(values, tiebreaker="dense").to_numpy().astype(np.int64)
-    return ranks[: len(left)], ranks[len(left) :]

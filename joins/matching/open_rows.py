@@ -12,8 +12,8 @@ from changelog.changes import Changes
 from changelog.rows import numbered
 from joins.inputs.timed import TimedIntake
 from joins.state.arrangement import Arrangement
+from joins.state.order import EARLIEST, Times, shifted
 from joins.state.store import RunStore
-from joins.state.times import EARLIEST, Times, shifted
 
 
 @dataclass(frozen=True)
@@ -41,14 +41,14 @@ class OpenRows:
         self.rows.insert(self.side.since(changes, self.rows.expired))
 
     def found_between(self, rows: pa.Table, low: Times, high: Times, keys: Sequence[str]) -> Changes:
-        return Changes.concat(held.found_between(rows, low, high, keys) for held in (self.rows, self.open))
+        return Changes.concat(stored.found_between(rows, low, high, keys) for stored in (self.rows, self.open))
 
     def drop(self, bound: int) -> None:
         """Forget the rows before ``bound``."""
         self.rows.expire(bound)
         self.open.expire(bound)
 
-    def settle(self, bound: int, passed: Changes, right: TimedIntake, inclusive: bool) -> None:
+    def forget_matched(self, bound: int, passed: Changes, right: TimedIntake, inclusive: bool) -> None:
         """Looking forward: forget the rows before ``bound`` for which one of the right rows ``passed`` is the match.
 
         These are all right rows before the bound that there ever were since the last one.

@@ -7,8 +7,8 @@ import pyarrow as pa
 from changelog.changes import Changes
 from changelog.rows import Mask
 from joins.state.arrangement import Arrangement
+from joins.state.order import EARLIEST, NEVER, Times
 from joins.state.store import RunStore
-from joins.state.times import EARLIEST, NEVER, Times
 
 _DUE = "__due"
 

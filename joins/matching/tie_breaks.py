@@ -12,7 +12,7 @@ from changelog.rows import Positions, numpy_column
 from changelog.schema import ARRIVAL
 from joins.state.arrangement import Matches
 
-Choice = Callable[[Matches], Matches]
+TieBreak = Callable[[Matches], Matches]
 """Of the rows that each probe found, one for each probe."""
 
 
@@ -20,7 +20,7 @@ def last_arrived(found: Matches) -> Matches:
     return found if _single(found) else _first(found, np.lexsort((-numpy_column(found.rows, ARRIVAL), found.probe)))
 
 
-def least(columns: Sequence[str]) -> Choice:
+def least(columns: Sequence[str]) -> TieBreak:
     """The row that is the least in ``columns``, one after the other; NULL is greater than all."""
 
     def chosen(found: Matches) -> Matches:

@@ -18,18 +18,18 @@ import pyarrow.compute as pc
 from changelog.changes import Changes
 from changelog.rows import Positions, numbered
 from joins.inputs.timed import TimedIntake
-from joins.matching.tie_breaks import Choice
+from joins.matching.tie_breaks import TieBreak
 from joins.state.arrangement import Arrangement, Matches
+from joins.state.order import EARLIEST, Times, times_of
 from joins.state.store import RunStore
-from joins.state.times import EARLIEST, Times, times_of
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """Rows by join key and time; ``one`` chooses between equal times. All of them have a key and a time."""
+    """Rows by join key and time; ``tie_break`` chooses between equal times. All of them have a key and a time."""
 
     rows: Arrangement
-    one: Choice
+    tie_break: TieBreak
 
     def standing(self) -> Timeline:
         """What is held now, for reading: what is inserted later is not in it."""
@@ -41,7 +41,7 @@ class Timeline:
     def nearest(self, rows: pa.Table, at: Times, newest: bool, inclusive: bool, keys: Sequence[str]) -> Matches:
         """The row nearest to ``at[i]`` under the key of row i, if there is one; it counts once."""
         answer, found = self.rows.nearest_shared(rows, at, newest, inclusive, keys)
-        return _each(answer, self.one(found))
+        return _each(answer, self.tie_break(found))
 
     def times(self, rows: pa.Table) -> Times:
         return times_of(rows.column(self.rows.order))
@@ -60,8 +60,8 @@ class Versions:
     ends: str = ""
 
     @staticmethod
-    def of(side: TimedIntake, name: str, store: RunStore, one: Choice, ends: str = "") -> Versions:
-        since, before = (Timeline(side.arrangement(place, store), one) for place in (name, f"{name}.before"))
+    def of(side: TimedIntake, name: str, store: RunStore, tie_break: TieBreak, ends: str = "") -> Versions:
+        since, before = (Timeline(side.arrangement(place, store), tie_break) for place in (name, f"{name}.before"))
         return Versions(since, before, ends)
 
     def standing(self) -> Versions:
@@ -103,7 +103,7 @@ class Versions:
         latest = np.full(len(firsts), EARLIEST)
         np.maximum.at(latest, groups, times)
         newest = np.flatnonzero(times == latest[groups])
-        return self.since.one(Matches(groups[newest], gone.take(newest).table)).changes
+        return self.since.tie_break(Matches(groups[newest], gone.take(newest).table)).changes
 
     def _lasting(self, newest: Changes) -> Changes:
         """Those of the rows that may be asked for yet."""
@@ -119,6 +119,6 @@ def _each(answer: Positions, found: Matches) -> Matches:
     """For each row its answer, by the number of the answer; ``found`` has one row or none for each number."""
     place = np.full(answer.max(initial=-1) + 1, -1, dtype=np.int64)
     place[found.probe] = np.arange(len(found.probe))
-    held = place[answer]
-    probe = np.flatnonzero(held >= 0)
-    return Matches(probe, Changes.of(found.changes.take(held[probe]).rows).table)
+    chosen = place[answer]
+    probe = np.flatnonzero(chosen >= 0)
+    return Matches(probe, Changes.of(found.changes.take(chosen[probe]).rows).table)

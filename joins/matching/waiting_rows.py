@@ -11,8 +11,8 @@ from changelog.changes import Changes
 from changelog.rows import Positions, numpy_column
 from changelog.schema import ARRIVAL
 from joins.state.arrangement import Arrangement
+from joins.state.order import EARLIEST, bound_of, times_of
 from joins.state.store import RunStore
-from joins.state.times import EARLIEST, bound_of, times_of
 
 
 class WaitingRows:

@@ -3,7 +3,7 @@
 **Definition.** Of the right rows under its key a left row is joined with the nearest in time for which ``left_time
 <comparison> right_time`` holds: ``>=`` and ``>`` look back (the newest right row not after, or before, the left one),
 ``<=`` and ``<`` forward; with a tolerance, if it is no further away than that. Of equal right times the least in the
-columns ``ties`` is taken, without such columns the last arrived. A time or key that is NULL matches nothing (NULL
+columns ``tie_break`` is taken, without such columns the last arrived. A time or key that is NULL matches nothing (NULL
 equals NULL for null-safe keys). INNER gives the pairs; LEFT also each left row that matches nothing, padded. The output
 is the difference this makes, batch by batch.
 
@@ -42,8 +42,8 @@ from joins.matching.pairing import Pairing
 from joins.matching.tie_breaks import last_arrived, least
 from joins.matching.timeline import Timeline, Versions
 from joins.state.arrangement import Matches
+from joins.state.order import EARLIEST, LATEST, NEVER, Times, bound_of, shifted
 from joins.state.store import RunStore
-from joins.state.times import EARLIEST, LATEST, NEVER, Times, bound_of, shifted
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class AsofSpec(JoinSpec):
     matched anew whenever either side changes.
 
     comparison  ``>=``, ``>``, ``<=`` or ``<``
-    ties        columns by which the smallest of equal right times is taken; empty: the last arrived
+    tie_break   columns by which the smallest of equal right times is taken; empty: the last arrived
     tolerance   greatest distance of the two times, in their unit; None: any
 
     Where both ports are append-only and have a watermark over their time, what can change no output goes with it.
@@ -63,14 +63,14 @@ class AsofSpec(JoinSpec):
     left_time: str
     right_time: str
     comparison: str
-    ties: tuple[str, ...] = ()
+    tie_break: tuple[str, ...] = ()
     tolerance: int | None = None
     null_safe: tuple[bool, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.ties:
-            object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+        if not self.tie_break:
+            object.__setattr__(self, "right", replace(self.right, tie_break_by_arrival=True))
 
     def started(self, store: RunStore, name: str) -> AsofOperator:
         return AsofOperator(self, store, name)
@@ -87,7 +87,8 @@ class AsofOperator:
         self._left = TimedIntake(spec.left, spec.left_time, store, f"{name}.left", spec.null_safe)
         self._right = TimedIntake(spec.right, spec.right_time, store, f"{name}.right", spec.null_safe)
         self._lefts = OpenRows.of(self._left, f"{name}.left", store)
-        self._rights = Versions.of(self._right, f"{name}.right", store, least(spec.ties) if spec.ties else last_arrived)
+        tie_break = least(spec.tie_break) if spec.tie_break else last_arrived
+        self._rights = Versions.of(self._right, f"{name}.right", store, tie_break)
         self._kind = spec.left.schema.field(spec.left_time).type
         self._cleans = _passed_by_time(spec.left, spec.left_time) and _passed_by_time(spec.right, spec.right_time)
 
@@ -181,7 +182,7 @@ class AsofOperator:
             return
         if tolerance is not None:
             self._lefts.drop(max(right - tolerance, EARLIEST))
-        self._lefts.settle(both, self._rights.since.rows.expire(both), self._right, self._inclusive)
+        self._lefts.forget_matched(both, self._rights.since.rows.expire(both), self._right, self._inclusive)
 
 
 def _passed_by_time(port: Port, time: str) -> bool:

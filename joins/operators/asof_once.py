@@ -6,8 +6,8 @@ not after, or before, the left one), ``<=`` and ``<`` forward. Ties go to the ro
 nothing. The rest in ``joins.operators.one_shot``.
 
 **State.** Of each key the ``keep_versions`` newest rows in time, as they are when all right rows of a batch are in.
-With alignment those besides that the oldest left row held for the key may ask for: all from its time on, and looking
-back the ``keep_versions`` newest before it.
+With alignment those besides that the oldest left row that waits under the key may ask for: all from its time on, and
+looking back the ``keep_versions`` newest before it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from changelog.rows import Mask, Positions, any_null, numbered, numpy_column
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import JoinKind, Predicate
 from joins.inputs.arrival import ArrivalIntake
-from joins.matching.nearest import INCLUSIVE, LOOKS_BACK, Nearest, comparable
+from joins.matching.nearest import INCLUSIVE, LOOKS_BACK, Nearest
 from joins.operators.one_shot import OneShotOperator, OneShotSpec
 from joins.state.arrangement import Matches
+from joins.state.order import Times, ranks_of
 from joins.state.store import RunStore
-from joins.state.times import Times, bisected, by_word_and_time
+from joins.state.time_search import bisected, by_word_and_time
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class AsofOnceSpec(OneShotSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+        object.__setattr__(self, "right", replace(self.right, tie_break_by_arrival=True))
 
     def started(self, store: RunStore, name: str) -> AsofOnceOperator:
         return AsofOnceOperator(self, store, name)
@@ -70,73 +71,73 @@ class AsofOnceOperator(OneShotOperator):
     def _take_in(self, rows: pa.Table) -> Changes:
         changes = self._right.changes(rows)
         usable = ~any_null(changes.table, [*self._spec.right.keys, self._spec.right_time])
-        self._settle(changes.where(usable), changes.table, self._spec.right.keys)
+        self._retain(changes.where(usable), changes.table, self._spec.right.keys)
         return Changes.empty(self._output)
 
     def _answered(self, left: Changes) -> Changes:
         groups, firsts = numbered(left.table.select(list(self._left.keys)))
-        held = self._right.arrangement.probe(left.table.take(pa.array(firsts)), self._left.keys).summed()
-        at, times = self._times(left.table, held.rows)
-        arrivals = numpy_column(held.rows, ARRIVAL)
-        nearest = Nearest.of(held.probe, times, arrivals, (groups, at), self._spec.comparison)
+        retained = self._right.arrangement.probe(left.table.take(pa.array(firsts)), self._left.keys).summed()
+        at, times = self._times(left.table, retained.rows)
+        arrivals = numpy_column(retained.rows, ARRIVAL)
+        nearest = Nearest.of(retained.probe, times, arrivals, (groups, at), self._spec.comparison)
 
-        def holds(needles: Positions, rows: Positions) -> Mask:
-            return self._pairing.matching(left.take(needles).table, held.rows.take(pa.array(rows)))
+        def holds(probes: Positions, rows: Positions) -> Mask:
+            return self._pairing.matching(left.take(probes).table, retained.rows.take(pa.array(rows)))
 
         chosen = nearest.chosen(holds if self._spec.condition is not None else None)
         chosen[any_null(left.table, [self._spec.left_time])] = -1
         probe = np.flatnonzero(chosen >= 0)
-        matched = held.rows.take(pa.array(chosen[probe])).select(self._pairing.right.names)
+        matched = retained.rows.take(pa.array(chosen[probe])).select(self._pairing.right.names)
         answers = self._joined(left, Matches(probe, Changes.of(matched).table))
         if self._waiting is not None:
-            self._settle(Changes.empty(self._right.arrangement.schema), left.table, self._left.keys)
+            self._retain(Changes.empty(self._right.arrangement.schema), left.table, self._left.keys)
         return answers
 
     def _times(self, left: pa.Table, right: pa.Table) -> tuple[Times, Times]:
-        return comparable(left.column(self._spec.left_time), right.column(self._spec.right_time))
+        return ranks_of(left.column(self._spec.left_time), right.column(self._spec.right_time))
 
-    def _settle(self, changes: Changes, touched: pa.Table, keys: Sequence[str]) -> None:
-        """Bring ``changes`` into what is kept, and what is kept of the keys ``touched`` to what is to be kept."""
+    def _retain(self, changes: Changes, touched: pa.Table, keys: Sequence[str]) -> None:
+        """Insert ``changes``, and of the keys ``touched`` keep no more rows than are to be retained."""
         _, firsts = numbered(touched.select(list(keys)))
-        held = self._right.arrangement.probe(touched.take(pa.array(firsts)), keys).summed().changes
-        known = Changes.concat([held, changes])
+        retained = self._right.arrangement.probe(touched.take(pa.array(firsts)), keys).summed().changes
+        known = Changes.concat([retained, changes])
         if known.only_insertions:
-            stays, fresh = self._kept(known.table), np.arange(len(known)) >= len(held)
+            stays, fresh = self._kept(known.table), np.arange(len(known)) >= len(retained)
             net = Changes.concat([known.where(~stays & ~fresh).negated(), known.where(stays & fresh)])
         else:
             standing = known.consolidated().insertions
             kept = standing.where(self._kept(standing.table))
-            net = Changes.concat([held.negated(), kept]).consolidated()
+            net = Changes.concat([retained.negated(), kept]).consolidated()
         self._right.arrangement.insert(net)
 
     def _kept(self, rows: pa.Table) -> Mask:
         """Which of the standing ``rows`` are kept."""
         groups, firsts = numbered(rows.select(list(self._spec.right.keys)))
         column = rows.column(self._spec.right_time)
-        times, _ = comparable(column, column)
+        times, _ = ranks_of(column, column)
         by_arrival = np.argsort(numpy_column(rows, ARRIVAL), kind="stable")
         order = by_arrival[by_word_and_time(groups[by_arrival].astype(np.uint64), times[by_arrival])]
-        starts = np.searchsorted(groups[order], np.arange(len(firsts) + 1))
-        kept_from = starts[1:] - self._spec.keep_versions
+        bounds = np.searchsorted(groups[order], np.arange(len(firsts) + 1))
+        kept_from = bounds[1:] - self._spec.keep_versions
         if self._waiting is not None:
-            kept_from = np.minimum(kept_from, self._asked_from(rows.take(pa.array(order)), starts))
+            kept_from = np.minimum(kept_from, self._asked_from(rows.take(pa.array(order)), bounds))
         kept = np.empty(len(groups), dtype=np.bool_)
         kept[order] = np.arange(len(groups)) >= kept_from[groups[order]]
         return kept
 
-    def _asked_from(self, rows: pa.Table, starts: Positions) -> Positions:
-        """Where, among the sorted ``rows``, those of each group begin that held left rows may ask for; else its end."""
-        begins = starts[1:].copy()
+    def _asked_from(self, rows: pa.Table, bounds: Positions) -> Positions:
+        """Where, among the sorted ``rows``, those of each group begin that waiting rows may ask for; else its end."""
+        begins = bounds[1:].copy()
         if self._waiting is None or self._alignment is None:
             return begins
-        asking, earliest = self._waiting.earliest(rows.take(pa.array(starts[:-1])), self._spec.right.keys)
+        asking, earliest = self._waiting.earliest(rows.take(pa.array(bounds[:-1])), self._spec.right.keys)
         if self._alignment.left_time != self._spec.left_time:
             # They wait by another time than they ask by: any row of theirs may be asked for.
-            begins[asking] = starts[asking]
+            begins[asking] = bounds[asking]
             return begins
-        at, times = comparable(earliest, rows.column(self._spec.right_time))
+        at, times = ranks_of(earliest, rows.column(self._spec.right_time))
         back = LOOKS_BACK[self._spec.comparison]
         after = INCLUSIVE[self._spec.comparison] == back
-        edge = bisected(times, (starts[asking], starts[asking + 1]), at, after=after)
+        edge = bisected(times, (bounds[asking], bounds[asking + 1]), at, after=after)
         begins[asking] = edge - self._spec.keep_versions if back else edge
         return begins

@@ -25,8 +25,8 @@ from changelog.rows import any_null
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
 from joins.dataflow.specification import JoinSpec
 from joins.inputs.intake import Intake
-from joins.matching.padding import CountedPadding, Padding, RederivedPadding
 from joins.matching.pairing import Pairing
+from joins.matching.unmatched import Unmatched, mirrored, unmatched
 from joins.state.store import RunStore
 
 
@@ -56,19 +56,13 @@ class BidirectionalOperator:
         self._right = Intake.of(spec.right, store, f"{name}.right", null_safe)
         self._pairing = Pairing(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
         left, right = self._left.arrangement, self._right.arrangement
-        matching = self._pairing.matching
-        self._left_padding: Padding | None = None
-        self._right_padding: Padding | None = None
+        holds = self._pairing.matching if spec.condition else None
+        self._left_unmatched: Unmatched | None = None
+        self._right_unmatched: Unmatched | None = None
         if spec.kind in (JoinKind.LEFT, JoinKind.FULL):
-            self._left_padding = (
-                RederivedPadding(left, right, matching) if spec.condition else CountedPadding(left, right)
-            )
+            self._left_unmatched = unmatched(left, right, holds)
         if spec.kind in (JoinKind.RIGHT, JoinKind.FULL):
-            self._right_padding = (
-                RederivedPadding(right, left, lambda own, other: matching(other, own))
-                if spec.condition
-                else CountedPadding(right, left)
-            )
+            self._right_unmatched = unmatched(right, left, mirrored(holds))
 
     @property
     def unfounded(self) -> int:
@@ -85,17 +79,17 @@ class BidirectionalOperator:
         return Changes.concat(parts)
 
     def _watch(self, left: Changes, right: Changes) -> None:
-        if self._left_padding:
-            self._left_padding.before(left, right)
-        if self._right_padding:
-            self._right_padding.before(right, left)
+        if self._left_unmatched:
+            self._left_unmatched.before(left, right)
+        if self._right_unmatched:
+            self._right_unmatched.before(right, left)
 
     def _padded(self) -> list[Changes]:
         parts = []
-        if self._left_padding:
-            parts.append(self._pairing.left_padded(self._left_padding.after()))
-        if self._right_padding:
-            parts.append(self._pairing.right_padded(self._right_padding.after()))
+        if self._left_unmatched:
+            parts.append(self._pairing.left_padded(self._left_unmatched.after()))
+        if self._right_unmatched:
+            parts.append(self._pairing.right_padded(self._right_unmatched.after()))
         return parts
 
 

@@ -35,9 +35,9 @@ class LatestSpec(OneShotSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+        object.__setattr__(self, "right", replace(self.right, tie_break_by_arrival=True))
         if self.kind is JoinKind.FULL:
-            object.__setattr__(self, "left", replace(self.left, ties_by_arrival=True))
+            object.__setattr__(self, "left", replace(self.left, tie_break_by_arrival=True))
 
     def started(self, store: RunStore, name: str) -> LatestOperator:
         return LatestOperator(self, store, name)

@@ -59,7 +59,7 @@ class OneShotOperator(ABC):
         self._pairing = Pairing(spec.left.schema, spec.right.schema, condition, spec.pad is Pad.DEFAULT)
         self._waiting: WaitingRows | None = None
         self._asked = spec.left.schema
-        if spec.left.ties_by_arrival and spec.left.ordered:
+        if spec.left.tie_break_by_arrival and spec.left.ordered:
             self._asked = self._asked.append(pa.field(ARRIVAL, pa.int64()))
         if spec.alignment is not None:
             self._waiting = WaitingRows(self._asked, spec.left.keys, spec.alignment.left_time, store, f"{name}.waiting")

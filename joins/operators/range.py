@@ -45,10 +45,10 @@ from joins.inputs.intake import Intake
 from joins.inputs.range_side import RangeSide
 from joins.matching.pairing import Pairing
 from joins.matching.pending_output import PendingOutput
-from joins.matching.range_padding import Holds, Unmatched
+from joins.matching.unmatched import UnmatchedInTime, mirrored
 from joins.state.arrangement import Matches
+from joins.state.order import Times, times_of
 from joins.state.store import RunStore
-from joins.state.times import Times, times_of
 
 _LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)
 _OF_LEFT = (JoinKind.LEFT, JoinKind.FULL, *_LEFT_ONLY)
@@ -109,7 +109,7 @@ class _Half:
     """
 
     side: RangeSide
-    unmatched: Unmatched | None
+    unmatched: UnmatchedInTime | None
     joined: Callable[[Changes, Matches], Changes]
     alone: Callable[[Changes], Changes]
 
@@ -125,8 +125,10 @@ class RangeOperator:
         pairing = Pairing(spec.left.schema, spec.right.schema, None, spec.pad is Pad.DEFAULT)
         left, right = _sides(spec, store, name)
         holds = Pairing(spec.left.schema, spec.right.schema, spec.condition).matching if spec.condition else None
-        of_left = Unmatched(left, right, holds, store, f"{name}.left") if spec.kind in _OF_LEFT else None
-        of_right = Unmatched(right, left, _mirrored(holds), store, f"{name}.right") if spec.kind in _OF_RIGHT else None
+        of_left = UnmatchedInTime(left, right, holds, store, f"{name}.left") if spec.kind in _OF_LEFT else None
+        of_right = (
+            UnmatchedInTime(right, left, mirrored(holds), store, f"{name}.right") if spec.kind in _OF_RIGHT else None
+        )
         left_only = spec.kind in _LEFT_ONLY
         self._left = _Half(left, of_left, pairing.of_left, _as_it_is if left_only else pairing.left_padded)
         self._right = _Half(right, of_right, pairing.of_right, pairing.right_padded)
@@ -179,7 +181,7 @@ class RangeOperator:
             matched = np.bincount(probe, counts, minlength=len(changes)) > 0
         return self._leave(joined, lambda: self._later(joined)), matched
 
-    def _left_alone(self, own: _Half, changes: Changes, unmatched: Unmatched, matched: Mask) -> Changes:
+    def _left_alone(self, own: _Half, changes: Changes, unmatched: UnmatchedInTime, matched: Mask) -> Changes:
         """What own ``changes`` change in the rows without a match; what can match nothing is one as it comes."""
         lone = own.side.timeless(changes) if self._waits else ~own.side.matchable(changes)
         at_once = changes.where(lone)
@@ -243,7 +245,3 @@ def _sides(spec: RangeSpec, store: RunStore, name: str) -> tuple[RangeSide, Rang
 
 def _as_it_is(changes: Changes) -> Changes:
     return changes
-
-
-def _mirrored(holds: Holds | None) -> Holds | None:
-    return None if holds is None else lambda own, other: holds(other, own)

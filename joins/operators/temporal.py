@@ -36,8 +36,8 @@ from joins.matching.tie_breaks import last_arrived
 from joins.matching.timeline import Versions
 from joins.matching.waiting_rows import WaitingRows
 from joins.state.arrangement import Arrangement
+from joins.state.order import bound_of
 from joins.state.store import RunStore
-from joins.state.times import bound_of
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class TemporalSpec(JoinSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "right", replace(self.right, ties_by_arrival=True))
+        object.__setattr__(self, "right", replace(self.right, tie_break_by_arrival=True))
 
     def started(self, store: RunStore, name: str) -> TemporalOperator:
         return TemporalOperator(self, store, name)

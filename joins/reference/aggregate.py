@@ -1,4 +1,5 @@
-"""Groups once more."""
+"""Groups, by definition: the rows there are, parted by their keys; of each part its keys and, over the values that are
+not NULL, its aggregates, summed as fractions."""
 
 from __future__ import annotations
 

@@ -53,7 +53,12 @@ class Arrived:
 
 
 def nearest(
-    at: Any, others: list[Row], time: int, comparison: str, ties: tuple[int, ...] = (), tolerance: int | None = None
+    at: Any,
+    others: list[Row],
+    time: int,
+    comparison: str,
+    tie_break: tuple[int, ...] = (),
+    tolerance: int | None = None,
 ) -> Row | None:
     """Of ``others``, in the order of arrival, the nearest to ``at`` in time."""
     fitting: list[Any] = [
@@ -65,7 +70,7 @@ def nearest(
     if tolerance is not None and abs(at - edge) > tolerance:
         return None
     alike: list[Row] = [other for other in fitting if other[time] == edge]
-    return min(alike, key=lambda other: nulls_last(part(other, ties))) if ties else alike[-1]
+    return min(alike, key=lambda other: nulls_last(part(other, tie_break))) if tie_break else alike[-1]
 
 
 def nulls_last(values: Row) -> tuple[Any, ...]:

@@ -1,4 +1,6 @@
-"""The updating ASOF join once more."""
+"""The updating ASOF join, by definition: each left row with the one right row of its key that is nearest to it in
+time, on the side that the comparison looks to, within the tolerance.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from joins.reference.rows import Record, Row, difference, part
 
 @dataclass
 class ReferenceAsofUpdating:
-    """The updating ASOF join. ``times`` and ``ties`` are positions in left and right, and in right rows."""
+    """The updating ASOF join. ``times`` and ``tie_break`` are positions in left and right, and in right rows."""
 
     kind: JoinKind
     left: Arrived
@@ -21,7 +23,7 @@ class ReferenceAsofUpdating:
     widths: tuple[int, int]
     times: tuple[int, int]
     comparison: str
-    ties: tuple[int, ...] = ()
+    tie_break: tuple[int, ...] = ()
     tolerance: int | None = None
     null_safe: tuple[bool, ...] = ()
     _result: Counter[Row] = field(default_factory=Counter)
@@ -48,4 +50,4 @@ class ReferenceAsofUpdating:
 
     def _nearest(self, row: Row) -> Row | None:
         others = self.right.under(part(row, self.left.key), self.null_safe)
-        return nearest(row[self.times[0]], others, self.times[1], self.comparison, self.ties, self.tolerance)
+        return nearest(row[self.times[0]], others, self.times[1], self.comparison, self.tie_break, self.tolerance)

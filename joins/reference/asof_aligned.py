@@ -1,4 +1,6 @@
-"""The one-shot ASOF join with alignment once more."""
+"""The one-shot ASOF join with alignment, by definition: each left row once, when the right watermark has passed its
+time by the lag, with the nearest of the right rows that are kept then.
+"""
 
 from __future__ import annotations
 

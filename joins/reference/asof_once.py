@@ -1,4 +1,6 @@
-"""The one-shot ASOF join once more."""
+"""The one-shot ASOF join, by definition: each left row once, as it comes, with the nearest of the ``keep_versions``
+newest right rows of its key.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The bidirectional join once more."""
+"""The symmetric join, by definition: every pair of a left and a right row with equal keys for which the condition
+holds; outer kinds add each row that is in no pair, padded.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The enrichment join once more."""
+"""The enrichment join, by definition: each left row once, as it comes, with every right row of its key that stands
+after the batch; SEMI and ANTI give the left row alone, where there is one, or none.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The LATEST join once more."""
+"""The LATEST join, by definition: each left row once, as it comes, with the right row of its key that was inserted
+last; FULL answers the right rows likewise, before the left ones.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The range join once more."""
+"""The range join, by definition: every pair of equal keys whose times are no further apart than the band; outer kinds
+add the rows in no pair. Rows go with the watermarks, and what they gave stays.
+"""
 
 from __future__ import annotations
 

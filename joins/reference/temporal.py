@@ -1,4 +1,6 @@
-"""The event-time temporal join once more."""
+"""The event-time temporal join, by definition: each left row once, when both watermarks have passed it, with the
+version of its key that is the newest not after it; a retraction takes the answer back.
+"""
 
 from __future__ import annotations
 

@@ -22,21 +22,11 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.hashing import Hashes, row_hashes
 from changelog.rows import Mask, Positions, any_null, equal_rows, expand, numpy_column, where
+from joins.state.order import EARLIEST, LATEST, NEVER, Times, shifted
 from joins.state.run_search import HIGH, LOW, Probes, Spans, sums, taken
 from joins.state.runs import Runs
 from joins.state.store import SORT, Run, RunStore
-from joins.state.times import (
-    EARLIEST,
-    LATEST,
-    NEVER,
-    Approach,
-    Times,
-    bisected,
-    by_word_and_time,
-    covered,
-    located,
-    shifted,
-)
+from joins.state.time_search import Approach, bisected, by_word_and_time, covered, located
 
 TimeWindow = tuple[Times, Times]
 """For each probing row the least and the greatest time it looks for."""
@@ -44,15 +34,15 @@ TimeWindow = tuple[Times, Times]
 
 @dataclass(frozen=True)
 class Matches:
-    """Pairs of a probing row (its position) and a row held, with the held row's count."""
+    """Pairs of a probing row (its position) and a stored row, with the stored row's count."""
 
     probe: Positions
     rows: pa.Table
-    """The held rows, ``delta`` last."""
+    """The stored rows, ``delta`` last."""
 
     @property
     def changes(self) -> Changes:
-        """The held rows as insertions, and retractions that lie in a run of their own."""
+        """The stored rows as insertions, and retractions that lie in a run of their own."""
         return Changes(self.rows)
 
     @property
@@ -84,7 +74,7 @@ class Matches:
 class Arrangement:
     """Rows of ``schema`` by ``keys``, kept in ``store`` under ``name``.
 
-    subkeys    the columns by which single rows are found: the primary key for ``current``, all columns for ``held``
+    subkeys    the columns by which single rows are found: the primary key for ``current``, all columns for ``equal``
     null_safe  per key column, whether NULL equals NULL; a key with another NULL matches nothing
     order      a timestamp or integer column by which the rows of a key are ordered; empty: none
     """
@@ -153,13 +143,13 @@ class Arrangement:
     # -- reading
 
     def probe(self, rows: pa.Table, keys: Sequence[str] | None = None) -> Matches:
-        """Every held row under the join key of each of ``rows``, whose key columns are ``keys`` (ours if left out)."""
+        """Every stored row under the join key of each of ``rows``; its key columns are ``keys`` (ours if left out)."""
         names = self.keys if keys is None else tuple(keys)
-        needles = Probes(row_hashes(rows, names) & HIGH)
+        probes = Probes(row_hashes(rows, names) & HIGH)
         owners, parts = [], []
         for run in self._runs:
-            probe, held = expand(*self._held(run, needles))
-            candidates = taken(run, held)
+            probe, positions = expand(*self._live_spans(run, probes))
+            candidates = taken(run, positions)
             agree = self._agree(rows, probe, candidates, names)
             owners.append(probe if agree.all() else probe[agree])
             parts.append(where(candidates, agree))
@@ -189,19 +179,19 @@ class Arrangement:
         total = np.zeros(rows.num_rows, dtype=np.int64)
         for run, spans in self._agreeing(rows, keys, window):
             counts = spans.high - spans.low if run.unit else sums(run, spans.low, spans.high)
-            np.add.at(total, spans.needle, counts)
+            np.add.at(total, spans.probe, counts)
         return total
 
     def between(self, rows: pa.Table, low: Times, high: Times, keys: Sequence[str] | None = None) -> Matches:
-        """Every held row under the join key of row i whose time is from ``low[i]`` to ``high[i]``, both inclusive.
+        """Every stored row under the join key of row i whose time is from ``low[i]`` to ``high[i]``, both inclusive.
 
         As ``probe``: a retraction that lies in a run of its own is found beside its row.
         """
         owners, parts = [], []
         for run, spans in self._agreeing(rows, keys, (low, high)):
-            span, held = expand(spans.low, spans.high)
-            owners.append(spans.needle[span])
-            parts.append(taken(run, held))
+            span, positions = expand(spans.low, spans.high)
+            owners.append(spans.probe[span])
+            parts.append(taken(run, positions))
         return self._matches(owners, parts)
 
     def counts_between(
@@ -220,14 +210,14 @@ class Arrangement:
     ) -> Changes:
         """The live rows that one of ``rows`` or more find by ``between``, each once.
 
-        holds(positions in rows, held rows)   which pairs count
+        holds(positions in rows, stored rows)   which pairs count
         """
         parts = [Changes.empty(self.schema)]
         for run, spans in self._agreeing(rows, keys, (low, high)):
             positions = covered(spans.low, spans.high)
             if holds is not None:
-                span, held = expand(spans.low, spans.high)
-                positions = np.unique(held[holds(spans.needle[span], taken(run, held))])
+                span, positions = expand(spans.low, spans.high)
+                positions = np.unique(positions[holds(spans.probe[span], taken(run, positions))])
             parts.append(Changes(taken(run, positions)))
         found = Changes.concat(parts)
         return found if found.only_insertions else found.consolidated()
@@ -243,8 +233,8 @@ class Arrangement:
         answer, found = self.nearest_shared(rows, at, newest, inclusive, keys)
         order = np.argsort(found.probe, kind="stable")
         low, high = (np.searchsorted(found.probe[order], answer, side) for side in ("left", "right"))
-        needle, place = expand(low, high)
-        return Matches(needle, found.rows.take(pa.array(order[place])))
+        probe, place = expand(low, high)
+        return Matches(probe, found.rows.take(pa.array(order[place])))
 
     def nearest_shared(
         self, rows: pa.Table, at: Times, newest: bool, inclusive: bool, keys: Sequence[str] | None = None
@@ -270,10 +260,10 @@ class Arrangement:
 
     def _approached(self, words: Hashes, bounds: Times, newest: bool) -> tuple[list[Times], list[TimeWindow]]:
         """By run, the times, and for each word the span of the rows up to its bound, or from it on."""
-        needles = Probes(words)
+        probes = Probes(words)
         times, spans = [], []
         for run in self._runs:
-            low, high = self._held(run, needles)
+            low, high = self._live_spans(run, probes)
             times.append(self._runs.times(run.table))
             if newest:
                 high = bisected(times[-1], (low, high), bounds, after=True)
@@ -300,47 +290,47 @@ class Arrangement:
         return self._matches(owners, parts)
 
     def _stepped(
-        self, rows: pa.Table, names: Sequence[str], needles: Positions, spans: Sequence[tuple[Positions, Positions]]
+        self, rows: pa.Table, names: Sequence[str], probes: Positions, spans: Sequence[tuple[Positions, Positions]]
     ) -> Matches:
-        """The live rows in the spans of ``needles``, run by run, under their keys."""
+        """The live rows in the spans of ``probes``, run by run, under their keys."""
         owners, parts = [], []
         for run, (low, high) in zip(self._runs, spans, strict=True):
-            span, held = expand(low, high)
-            candidates = taken(run, held)
-            agree = self._agree(rows, needles[span], candidates, names)
-            owners.append(needles[span][agree])
+            span, positions = expand(low, high)
+            candidates = taken(run, positions)
+            agree = self._agree(rows, probes[span], candidates, names)
+            owners.append(probes[span][agree])
             parts.append(where(candidates, agree))
         return self._matches(owners, parts).summed()
 
     def _agreeing(
         self, rows: pa.Table, keys: Sequence[str] | None, window: TimeWindow | None
     ) -> Iterator[tuple[Run, Spans]]:
-        """By run, the spans of rows that have the join key of a needle and, with ``window``, a time within it."""
+        """By run, the spans of rows that have the join key of a probe and, with ``window``, a time within it."""
         names = self.keys if keys is None else tuple(keys)
-        needles = Probes(row_hashes(rows, names) & HIGH)
+        probes = Probes(row_hashes(rows, names) & HIGH)
         if self.order and window is None:
             window = np.full(rows.num_rows, EARLIEST), np.full(rows.num_rows, NEVER)
         for run in self._runs:
-            low, high = needles.span_in_order(run)
-            spans = Spans(needles.order, low, high).only(low < high)
+            low, high = probes.span_in_order(run)
+            spans = Spans(probes.order, low, high).only(low < high)
             if window is not None:
                 spans = self._narrowed(run, spans, window)
             if not run.clean:
                 spans = spans.single()
             first = run.table.select(self.keys).take(pa.array(spans.low))
-            yield run, spans.only(self._agree(rows, spans.needle, first, names))
+            yield run, spans.only(self._agree(rows, spans.probe, first, names))
 
     def _narrowed(self, run: Run, spans: Spans, window: TimeWindow) -> Spans:
-        """The parts of ``spans`` that lie within the window of their needle."""
+        """The parts of ``spans`` that lie within the window of their probe."""
         times = self._runs.times(run.table)
-        earliest, latest = (bounds[spans.needle] for bounds in window)
+        earliest, latest = (bounds[spans.probe] for bounds in window)
         low = bisected(times, (spans.low, spans.high), np.maximum(earliest, run.since), after=False)
         high = bisected(times, (low, spans.high), latest, after=True)
-        return Spans(spans.needle, low, high).only(low < high)
+        return Spans(spans.probe, low, high).only(low < high)
 
-    def _held(self, run: Run, needles: Probes) -> tuple[Positions, Positions]:
-        """The span of each needle in ``run``, without the rows that have expired."""
-        low, high = needles.span(run)
+    def _live_spans(self, run: Run, probes: Probes) -> tuple[Positions, Positions]:
+        """The span of each probe in ``run``, without the rows that have expired."""
+        low, high = probes.span(run)
         if self.order:
             low = bisected(self._runs.times(run.table), (low, high), np.full(len(low), run.since), after=False)
         return low, high
@@ -356,8 +346,8 @@ class Arrangement:
         owners, parts = [], []
         pairs = [(name, name) for name in subkeys]
         for run in reversed(self._runs):
-            probe, held = self._exact(run, words[open_rows], finer[open_rows])
-            candidates = taken(run, held)
+            probe, positions = self._exact(run, words[open_rows], finer[open_rows])
+            candidates = taken(run, positions)
             probing = rows.select(list(subkeys)).take(pa.array(open_rows[probe]))
             same = equal_rows(probing, candidates, pairs, [True] * len(pairs))
             present = same & (candidates.column(DELTA).to_numpy() > 0)
@@ -390,23 +380,23 @@ class Arrangement:
         return words, row_hashes(rows, self.subkeys) if self.order else words
 
     def _exact(self, run: Run, words: Hashes, finer: Hashes) -> tuple[Positions, Positions]:
-        """Pairs of a needle and the position in ``run`` of a row whose key and subkeys have its hashes.
+        """Pairs of a probe and the position in ``run`` of a row whose key and subkeys have its hashes.
 
-        Where the rows of a key are ordered by time all of them are looked at, but once, not for each needle.
+        Where the rows of a key are ordered by time all of them are looked at, but once, not for each probe.
         """
         if not self.order:
             return expand(*Probes(words, exact=True).span(run))
-        positions = covered(*self._held(run, Probes(words)))
+        positions = covered(*self._live_spans(run, Probes(words)))
         subkeys = run.table.select(self.subkeys).take(pa.array(positions))
         probe, place = located(finer, row_hashes(subkeys, self.subkeys))
         return probe, positions[place]
 
 
 def _alike(keys: pa.Table, words: Hashes, edges: Positions) -> tuple[Positions, Positions]:
-    """Needles, in the order of their words and times, that look at the same rows: a number for each, the same for those
+    """Probes, in the order of their words and times, that look at the same rows: a number for each, the same for those
     alike, and the first of each number.
 
-    edges   the sum over all runs of the positions where a needle's rows end: of needles of one key no edge falls while
+    edges   the sum over all runs of the positions where a probe's rows end: of probes of one key no edge falls while
             another rises, so their sums are equal only if all edges are
     """
     begins = np.concatenate(([True], (np.diff(words) != 0) | (np.diff(edges) != 0)))[: len(words)]

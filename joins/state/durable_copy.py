@@ -20,7 +20,7 @@ class DurableCopy:
         journal = store.flush()
         for entry_id in journal.dropped:
             del self.entries[entry_id]
-        self.entries.update(journal.added)
+        self.entries.update(journal.written)
         self.scalars = journal.scalars
 
     def restored(self) -> RunStore:

@@ -1,4 +1,4 @@
-"""Searching in one sorted run, for all needles of a batch at once."""
+"""Searching in one sorted run, for all probes of a batch at once."""
 
 from __future__ import annotations
 
@@ -28,31 +28,31 @@ class Probes:
         self._high = self._low if exact else self._low | LOW
 
     def span(self, run: Run) -> tuple[Positions, Positions]:
-        """For each needle, the half-open range of its rows in ``run``."""
+        """For each probe, the half-open range of its rows in ``run``."""
         low, high = np.empty_like(self.order), np.empty_like(self.order)
         low[self.order], high[self.order] = self.span_in_order(run)
         return low, high
 
     def span_in_order(self, run: Run) -> tuple[Positions, Positions]:
-        """The same, the needles in ``order``."""
+        """The same, the probes in ``order``."""
         return np.searchsorted(run.sort, self._low, "left"), np.searchsorted(run.sort, self._high, "right")
 
 
 @dataclass(frozen=True)
 class Spans:
-    """Half-open ranges of positions in a run, each found by a needle (its position among the probing rows)."""
+    """Half-open ranges of positions in a run, each found by a probe (its position among the probing rows)."""
 
-    needle: Positions
+    probe: Positions
     low: Positions
     high: Positions
 
     def only(self, mask: Mask) -> Spans:
-        return self if mask.all() else Spans(self.needle[mask], self.low[mask], self.high[mask])
+        return self if mask.all() else Spans(self.probe[mask], self.low[mask], self.high[mask])
 
     def single(self) -> Spans:
         """A range of its own for each row."""
-        span, held = expand(self.low, self.high)
-        return Spans(self.needle[span], held, held + 1)
+        span, positions = expand(self.low, self.high)
+        return Spans(self.probe[span], positions, positions + 1)
 
 
 def taken(run: Run, positions: Positions) -> pa.Table:

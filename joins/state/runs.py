@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
 from changelog.rows import Mask, Positions, equal_rows, numpy_column, where
+from joins.state.order import EARLIEST, Times, times_of
 from joins.state.run_search import HIGH
 from joins.state.store import ENTRY_ROWS, SORT, Run, RunStore
-from joins.state.times import EARLIEST, Times, by_word_and_time, times_of
+from joins.state.time_search import by_word_and_time
 
 _FAN_IN = 4
 
@@ -44,8 +45,8 @@ class Runs:
         entries = self._store.unsorted.pop(self._name, [])
         if entries:
             table = pa.concat_tables([table for _, table in entries]).combine_chunks()
-            held = table if self.expired is None else self._since(table, self.expired)
-            merged = self._summed(self._sorted(self._worded(held)), tuple(of for of, _ in entries), table.num_rows)
+            live = table if self.expired is None else self._since(table, self.expired)
+            merged = self._summed(self._sorted(self._worded(live)), tuple(of for of, _ in entries), table.num_rows)
             if len(merged):
                 self._runs.append(merged)
 

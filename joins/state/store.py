@@ -65,7 +65,7 @@ class RunEntry:
 class Journal:
     """What has to be written and removed to make the store's present content durable."""
 
-    added: Mapping[int, RunEntry]
+    written: Mapping[int, RunEntry]
     dropped: frozenset[int]
     scalars: Mapping[str, int]
 
@@ -79,7 +79,7 @@ class RunStore:
     unsorted: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
     """Entries read back, by arrangement; the arrangement sorts them into one run when it is opened."""
     next_id: int = 0
-    _added: dict[int, RunEntry] = field(default_factory=dict)
+    _written: dict[int, RunEntry] = field(default_factory=dict)
     _dropped: set[int] = field(default_factory=set)
 
     @staticmethod
@@ -101,18 +101,18 @@ class RunStore:
         ids = []
         for start in range(0, table.num_rows, ENTRY_ROWS):
             ids.append(self.new_id())
-            self._added[ids[-1]] = RunEntry(arrangement, table.slice(start, ENTRY_ROWS))
+            self._written[ids[-1]] = RunEntry(arrangement, table.slice(start, ENTRY_ROWS))
         return tuple(ids)
 
     def discard(self, entries: Iterable[int]) -> None:
         for entry_id in entries:
-            if self._added.pop(entry_id, None) is None:
+            if self._written.pop(entry_id, None) is None:
                 self._dropped.add(entry_id)
 
     def flush(self) -> Journal:
         """The changes since the last flush, handed over once."""
-        journal = Journal(self._added, frozenset(self._dropped), {**self.scalars, _NEXT_ID: self.next_id})
-        self._added, self._dropped = {}, set()
+        journal = Journal(self._written, frozenset(self._dropped), {**self.scalars, _NEXT_ID: self.next_id})
+        self._written, self._dropped = {}, set()
         return journal
 
     def all_runs(self) -> Iterator[tuple[str, Run]]:

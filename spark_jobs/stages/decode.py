@@ -86,7 +86,7 @@ class Outbox:
 
     def mark(self, scan: TopicScan, partition: int, event_ms: int | None) -> None:
         """``event_ms``: the greatest event time of some rows; None: the partition is idle."""
-        for edge in self._job.dataflow.carrying(scan):
+        for edge in self._job.dataflow.beyond(scan.edge):
             before = self._marks.get((edge, partition))
             known = [value for value in (before, event_ms) if value is not None]
             self._marks[edge, partition] = max(known, default=None)

@@ -43,7 +43,7 @@ class DurableState:
         journal = store.flush()
         for entry_id in sorted(journal.dropped):
             self._entries.removeKey((entry_id,))
-        for entry_id, entry in journal.added.items():
+        for entry_id, entry in journal.written.items():
             self._entries.updateValue((entry_id,), (entry.arrangement, pack(entry.table)))
         self._version.update((version.number, version.token, json.dumps(dict(journal.scalars))))
         copy.save(store, version)

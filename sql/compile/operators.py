@@ -58,7 +58,7 @@ def operator_of(source: Keyed | Join | Aggregate) -> OperatorSpec:
     match source:
         case Keyed():
             port = port_of(source.input, source.primary_key)
-            return KeyedSpec(replace(port, ties_by_arrival=source.by_arrival))
+            return KeyedSpec(replace(port, tie_break_by_arrival=source.by_arrival))
         case Join():
             return _join(source)
         case Aggregate():
@@ -139,7 +139,7 @@ def _join(join: Join) -> OperatorSpec:
                 left_time=how.inequality.left,
                 right_time=how.inequality.right,
                 comparison=how.inequality.comparison,
-                ties=how.tie_breaks,
+                tie_break=how.tie_breaks,
                 tolerance=how.tolerance,
                 null_safe=join.null_safe,
                 pad=join.pad,

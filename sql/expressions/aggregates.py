@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Fold
-from joins.aggregates.group_values import is_ordered
+from joins.state.order import is_ordered
 from sql.expressions.evaluate import types_of
 from sql.expressions.functions import function_name, is_aggregate
 from sql.expressions.predicates import text

@@ -14,8 +14,8 @@ from changelog.schema import ARRIVAL
 from joins.dataflow.specification import OperatorSpec, Timed
 from joins.reference.rows import Record, Row
 from joins.state.durable_copy import DurableCopy
+from joins.state.order import EARLIEST, times_of
 from joins.state.store import SORT, Run
-from joins.state.times import EARLIEST, times_of
 from tests.joins.harness import decoded, net
 
 

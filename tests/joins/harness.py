@@ -33,6 +33,7 @@ INPUTS = (Ingest.APPEND, *KEYED, Ingest.CHANGELOG)
 INNER_OR_LEFT = st.sampled_from([JoinKind.INNER, JoinKind.LEFT])
 COMPARISONS = (">=", ">", "<=", "<")
 IDS = st.sampled_from("abc")
+VALUES = st.sampled_from(["a", "bb", "a longer text than a word"]), st.one_of(st.none(), st.integers(0, 3))
 
 Step = tuple[list[Record], list[Record], bool]
 """A batch of both inputs, and whether a restart follows it."""

@@ -19,6 +19,7 @@ from joins.reference.asof import ReferenceAsofUpdating
 from joins.reference.rows import Record, Row
 from tests.joins import harness
 from tests.joins.alone import Alone
+from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import (
     COMPARISONS,
     IDS,
@@ -268,3 +269,16 @@ def test_updating_inputs_keep_everything() -> None:
     alone.on_batch([((1, "x", 5), 1)], [((1, "a", 3), 1), ((1, "b", 4), 1)])
     alone.on_watermark(100, 100)
     assert alone.on_batch([((1, "x", 3), 1)], []) == Counter({(1, "x", 5, 1, "b", 4): -1, (1, "x", 3, 1, "a", 3): 1})
+
+
+def test_the_hard_stream() -> None:
+    """Its late rows are left out: there are watermarks."""
+    left, right = ports(Ingest.CHANGELOG, Ingest.CHANGELOG, timed=True)
+    spec = AsofSpec(JoinKind.LEFT, left, right, "l.v", "r.w", ">=")
+    assert answers(spec) == [
+        ["+ - n 10 | - - -", "+ 1 a 10 | 1 s 10", "+ 2 b - | - - -"],
+        ["+ 1 a 10 | 1 r 10", "+ 1 a 10 | 1 r 10", "- 1 a 10 | 1 s 10"],
+        ["+ 1 e 30 | 1 w 25", "+ 3 c 20 | 3 u 18", "- 1 a 10 | 1 r 10"],
+        [],
+        ["+ 4 z 99 | 4 y 99"],
+    ]

@@ -16,6 +16,7 @@ from joins.reference.arrival import Arrived
 from joins.reference.latest import ReferenceLatest
 from joins.reference.rows import Record
 from tests.joins.alone import Alone
+from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import IDS, LEFT, RIGHT, agree, port, records, steps
 
 COLUMNS = IDS, st.one_of(st.none(), st.integers(0, 2))
@@ -99,3 +100,24 @@ def test_of_aligned_left_rows_that_leave_together_the_last_in_time_is_the_last()
     alone.on_batch([((1, "late", 5), 1), ((1, "early", 3), 1)], [])
     alone.on_watermark(None, 9)
     assert alone.on_batch([], [((1, "a", 9), 1)]) == Counter({(1, "late", 5, 1, "a", 9): 1})
+
+
+def test_the_hard_stream() -> None:
+    assert answers(LatestSpec(JoinKind.LEFT, *ports(Ingest.APPEND, Ingest.CHANGELOG))) == [
+        ["+ - n 10 | - - -", "+ 1 a 10 | 1 s 10", "+ 2 b - | 2 t 5"],
+        ["+ 1 a 10 | 1 r 10"],
+        ["+ 1 e 30 | 1 w 25", "+ 3 c 20 | 3 u 18"],
+        ["+ 1 d 12 | 1 x 11"],
+        ["+ 4 z 99 | 4 y 99"],
+    ]
+
+
+def test_the_hard_stream_answered_on_both_sides() -> None:
+    first = ["+ - - - | 1 r 10", "+ - - - | 1 s 10", "+ - - - | 2 t 5", "+ - n 10 | - - -"]
+    assert answers(LatestSpec(JoinKind.FULL, *ports(Ingest.APPEND, Ingest.CHANGELOG))) == [
+        [*first, "+ 1 a 10 | 1 s 10", "+ 2 b - | 2 t 5"],
+        ["+ - - - | - m 10", "+ 1 a 10 | 1 r 10"],
+        ["+ - - - | 3 u 18", "+ 1 a 10 | 1 w 25", "+ 1 e 30 | 1 w 25", "+ 3 c 20 | 3 u 18"],
+        ["+ 1 d 12 | 1 x 11", "+ 1 e 30 | 1 x 11"],
+        ["+ - - - | 4 y 99", "+ 4 z 99 | 4 y 99"],
+    ]

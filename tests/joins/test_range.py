@@ -18,9 +18,10 @@ from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from joins.operators.range import Band, RangeOperator, RangeSpec
 from joins.reference.range import ReferenceRange
 from joins.reference.rows import Record, Row
+from joins.state.order import NEVER, times_of
 from joins.state.store import RunStore
-from joins.state.times import NEVER, times_of
 from tests.joins.alone import Alone
+from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import KEYED, LEFT, RIGHT, poor_hashes, port, side, watched
 from tests.joins.hosted import Hosted
 
@@ -337,3 +338,31 @@ def test_one_step_of_the_watermark_clears_a_million_rows() -> None:
         operator.on_batch([Changes.of(columns).table, None])
     operator.on_watermark([2_000_000, 2_000_000])
     assert store.rows == 0
+
+
+PAIRS = [
+    ["+ 1 a 10 | 1 r 10", "+ 1 a 10 | 1 s 10"],
+    ["+ 1 a 10 | 1 r 10", "- 1 a 10 | 1 s 10"],
+    ["+ 1 e 30 | 1 w 25", "+ 3 c 20 | 3 u 18", "- 1 a 10 | 1 r 10"],
+    [],
+    ["+ 4 z 99 | 4 y 99"],
+]
+LEFT_ALONE = [["+ - n 10 | - - -", "+ 2 b - | - - -"], [], [], [], []]
+RIGHT_ALONE = [["+ - - - | 2 t 5"], ["+ - - - | - m 10"], [], [], []]
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts"),
+    [
+        (JoinKind.INNER, [PAIRS]),
+        (JoinKind.LEFT, [PAIRS, LEFT_ALONE]),
+        (JoinKind.RIGHT, [PAIRS, RIGHT_ALONE]),
+        (JoinKind.FULL, [PAIRS, LEFT_ALONE, RIGHT_ALONE]),
+        (JoinKind.SEMI, [[["+ 1 a 10"], ["+ 1 a 10"], ["+ 1 e 30", "+ 3 c 20", "- 1 a 10"], [], ["+ 4 z 99"]]]),
+        (JoinKind.ANTI, [[["+ - n 10", "+ 2 b -"], [], [], [], []]]),
+    ],
+)
+def test_the_hard_stream(kind: JoinKind, parts: list[list[list[str]]]) -> None:
+    """Its late rows are left out: there are watermarks."""
+    spec = RangeSpec(kind, *ports(Ingest.CHANGELOG, Ingest.CHANGELOG, timed=True), band=Band("l.v", "r.w", -5, 5))
+    assert answers(spec) == [sorted(line for lines in batch for line in lines) for batch in zip(*parts, strict=True)]

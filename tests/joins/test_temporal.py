@@ -17,6 +17,7 @@ from joins.reference.arrival import Arrived
 from joins.reference.rows import Row
 from joins.reference.temporal import ReferenceTemporal
 from tests.joins.alone import Alone
+from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import IDS, INNER_OR_LEFT, LEFT, after, port, records
 
 VERSIONS = pa.schema([("r.k", pa.int64()), ("r.w", pa.int64()), ("r.gone", pa.bool_()), ("r.t", pa.int64())])
@@ -134,3 +135,15 @@ def test_a_version_that_is_retracted_holds_no_more() -> None:
     assert alone.on_watermark(6, 6) == Counter({(1, "x", 5, *first): 1})
     alone.on_batch([((1, "y", 7), 1)], [(first, -1)])
     assert alone.on_watermark(8, 8) == Counter({(1, "y", 7, None, None, None, None): 1})
+
+
+def test_the_hard_stream() -> None:
+    """A row leaves when both watermarks have passed it; so z, the last, waits for ever."""
+    spec = TemporalSpec(JoinKind.LEFT, *ports(Ingest.CHANGELOG, Ingest.APPEND, timed=True), "l.v", "r.w")
+    assert answers(spec) == [
+        ["+ 2 b - | - - -"],
+        [],
+        ["+ - n 10 | - - -", "+ 1 a 10 | 1 s 10", "+ 3 c 20 | 3 u 18"],
+        [],
+        ["+ 1 e 30 | 1 w 25"],
+    ]

@@ -182,5 +182,5 @@ def test_marks_reach_operators_beyond_a_keyed_one() -> None:
 
     LocalQuery(deep, buckets=1).feed({}, [Mark(1, 0, 20)])
 
-    assert deep.carrying(deep.scans[1]) == (1, 3)
+    assert deep.beyond(deep.scans[1].edge) == (1, 3)
     assert waiting.asked == [(18,), (None, 18)]

@@ -70,7 +70,7 @@ def test_large_runs_are_written_once() -> None:
     written = 0
     for n in range(16):
         arrangement.insert(Changes.of(table(range(n * ENTRY_ROWS, (n + 1) * ENTRY_ROWS))))
-        written += sum(entry.table.num_rows for entry in store.flush().added.values())
+        written += sum(entry.table.num_rows for entry in store.flush().written.values())
     assert written == 16 * ENTRY_ROWS
 
 

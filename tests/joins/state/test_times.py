@@ -16,8 +16,9 @@ from changelog.changes import DELTA, Changes
 from changelog.rows import Positions
 from joins.state.arrangement import Arrangement, Matches
 from joins.state.durable_copy import DurableCopy
+from joins.state.order import EARLIEST, LATEST, NEVER, shifted, times_of
 from joins.state.store import RunStore
-from joins.state.times import EARLIEST, LATEST, NEVER, Approach, by_word_and_time, covered, shifted, times_of
+from joins.state.time_search import Approach, by_word_and_time, covered
 from tests.joins import harness
 from tests.joins.harness import net, poor_hashes
 

@@ -113,7 +113,7 @@ def test_ties_of_the_updating_asof_join_go_by_the_key_of_the_right_side(planner:
     def ties(query: str) -> tuple[tuple[str, ...], bool]:
         operator = operators(planner, query)[-1]
         assert isinstance(operator, AsofSpec)
-        return operator.ties, operator.right.ties_by_arrival
+        return operator.tie_break, operator.right.tie_break_by_arrival
 
     assert ties("SELECT u.z FROM u ASOF JOIN t ON t.g = u.k AND t.y > u.z") == (("t.k",), False)
     assert ties("SELECT t.y FROM t ASOF JOIN u ON t.k = u.k AND t.y > u.z") == ((), True)
@@ -200,7 +200,7 @@ def test_a_silent_right_side_stands_where_the_left_one_does(planner: Planner) ->
 def test_changes_of_a_keyed_level_tell_latest_when_they_came(planner: Planner) -> None:
     keyed, latest = operators(planner, "SELECT v, x FROM l LATEST JOIN m ON l.k = m.g")
     assert isinstance(keyed, KeyedSpec)
-    assert keyed.port.ties_by_arrival
+    assert keyed.port.tie_break_by_arrival
     assert isinstance(latest, LatestSpec)
     assert latest.right.ingest == Ingest.CHANGES
 

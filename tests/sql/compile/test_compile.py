@@ -144,7 +144,7 @@ def test_asof_keeps_versions_and_breaks_ties_by_arrival() -> None:
     assert isinstance(node.operator, AsofOnceSpec)
     assert (node.operator.left_time, node.operator.comparison, node.operator.right_time) == ("s.n", ">=", "b.m")
     assert node.operator.keep_versions == 5
-    assert node.operator.right.ties_by_arrival
+    assert node.operator.right.tie_break_by_arrival
 
 
 def test_levels_follow_the_chain_of_joins() -> None:

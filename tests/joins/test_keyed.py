@@ -1,4 +1,4 @@
-"""Upserts whose row of the greatest version stands, against plain loops, on random records cut into random batches."""
+"""Upserts to changes; of versions the greatest stands: against plain loops, on random records in random batches."""
 
 from __future__ import annotations
 
@@ -66,3 +66,18 @@ def test_a_delete_takes_the_version_along() -> None:
     running = alone(first_stays=False)
     running.on_batch([((1, "a", 9), 1), ((1, "", None), -1)])
     assert running.on_batch([((1, "b", 2), 1)]) == {(1, "b", 2): 1}
+
+
+def test_a_record_that_changes_nothing_leaves_no_trace() -> None:
+    running = Alone(KeyedSpec(Port(SCHEMA, ("k",), Ingest.UPSERT, ("k",))))
+    assert running.on_batch([((1, "a", 5), 1)]) == Counter({(1, "a", 5): 1})
+    assert running.on_batch([((1, "b", 5), 1), ((1, "a", 5), 1)]) == Counter()
+    assert running.on_batch([((1, "b", 6), 1)]) == Counter({(1, "a", 5): -1, (1, "b", 6): 1})
+
+
+def test_a_retraction_of_another_row_is_unfounded() -> None:
+    running = Alone(KeyedSpec(Port(SCHEMA, ("k",), Ingest.CHANGELOG_KV, ("k",))))
+    running.on_batch([((1, "a", 5), 1)])
+    assert running.on_batch([((1, "b", 5), -1), ((2, "a", 5), -1)]) == Counter()
+    assert running.operator.unfounded == 2
+    assert running.on_batch([((1, "a", 5), -1)]) == Counter({(1, "a", 5): -1})

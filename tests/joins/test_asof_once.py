@@ -1,64 +1,61 @@
-"""One-shot joins against their references: SEMI and ANTI, what alignment holds back, what ASOF keeps for it."""
+"""The one-shot ASOF join against its references: without alignment, and what alignment keeps for rows that wait."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from joins.dataflow.ports import Ingest, JoinKind
 from joins.operators.asof_once import AsofOnceSpec
-from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.one_shot import Alignment
 from joins.reference.arrival import Arrived, always
 from joins.reference.asof_aligned import ReferenceAsofAligned
-from joins.reference.enrichment import ReferenceEnrichment
+from joins.reference.asof_once import ReferenceAsof
+from joins.reference.rows import Record
 from tests.joins.alone import Alone
+from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import (
     COMPARISONS,
     IDS,
     INNER_OR_LEFT,
-    INPUTS,
     LEFT,
     RIGHT,
     LeftBelowRight,
-    agree,
+    Step,
     left_below_right,
     port,
     records,
-    side,
     steps,
 )
+from tests.joins.hosted import Hosted
+
+timed: st.SearchStrategy[list[Record]] = st.lists(
+    st.tuples(st.tuples(st.integers(0, 2), st.sampled_from("xyz"), st.integers(0, 9)), st.just(1)), max_size=6
+)
+
+
+@settings(max_examples=120, deadline=None)
+@given(kind=INNER_OR_LEFT, comparison=st.sampled_from(COMPARISONS), keep=st.integers(1, 3), drawn=steps(timed, timed))
+def test_it_is_the_reference(kind: JoinKind, comparison: str, keep: int, drawn: list[Step]) -> None:
+    """The reference has its rows as (key, time, id)."""
+    hosted = Hosted(
+        AsofOnceSpec(kind, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND), "l.v", "r.w", comparison, keep)
+    )
+    reference = ReferenceAsof(kind, comparison, keep)
+    for left, right, restart in drawn:
+        turned = [[((k, t, i), d) for (k, i, t), d in part] for part in (left, right)]
+        answers = reference.on_batch(*turned).items()
+        expected = Counter({(a, c, b, d, f, e): count for (a, b, c, d, e, f), count in answers})
+        assert hosted.on_batch(left, right) == expected
+        if restart:
+            hosted.restart()
 
 
 def up_to(latest: int) -> st.SearchStrategy[int | None]:
     return st.one_of(st.integers(0, latest), st.none())
-
-
-@settings(max_examples=80, deadline=None)
-@given(
-    kind=st.sampled_from([JoinKind.SEMI, JoinKind.ANTI]),
-    right=st.sampled_from(INPUTS),
-    residual=st.booleans(),
-    data=st.data(),
-)
-def test_semi_and_anti_give_left_rows_alone(kind: JoinKind, right: Ingest, residual: bool, data: st.DataObject) -> None:
-    condition = LeftBelowRight() if residual else None
-    alone = Alone(EnrichmentSpec(kind, port(LEFT, Ingest.APPEND), port(RIGHT, right), (), condition))
-    reference = ReferenceEnrichment(kind, (0,), side(right), 3)
-    if residual:
-        reference.condition = left_below_right
-    agree(alone, reference, data.draw(steps(records(Ingest.APPEND, IDS, up_to(3)), records(right, IDS, up_to(3)))))
-
-
-def test_a_left_row_without_a_key_matches_nothing() -> None:
-    for kind, given_row in [(JoinKind.SEMI, 0), (JoinKind.ANTI, 1)]:
-        alone = Alone(EnrichmentSpec(kind, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)))
-        changes = alone.on_batch([((None, "x", 1), 1)], [((None, "a", 1), 1)])
-        assert sum(changes.values()) == given_row
 
 
 @settings(max_examples=120, deadline=None)
@@ -102,19 +99,6 @@ def test_aligned_asof_is_the_reference(
             alone.restart()
 
 
-@pytest.mark.parametrize("kind", [JoinKind.LEFT, JoinKind.ANTI])
-def test_an_aligned_left_row_is_answered_from_what_is_held_then(kind: JoinKind) -> None:
-    left, right = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.UPSERT)
-    alone = Alone(EnrichmentSpec(kind, left, right, alignment=Alignment("l.v", 2)))
-    alone.on_batch([((1, "x", 5), 1), ((1, "y", 6), 1)], [])
-    assert alone.on_watermark(None, 6) == Counter()
-    assert alone.on_watermark(None, 7) == Counter({(1, "x", 5, *((None,) * 3 if kind is JoinKind.LEFT else ())): 1})
-    alone.restart()
-    alone.on_batch([], [((1, "a", 7), 1)])
-    expected = Counter({(1, "y", 6, 1, "a", 7): 1}) if kind is JoinKind.LEFT else Counter()
-    assert alone.on_watermark(None, 8) == expected
-
-
 def test_versions_that_a_waiting_row_asks_for_stay_until_it_is_answered() -> None:
     left, right = port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND)
     alone = Alone(AsofOnceSpec(JoinKind.LEFT, left, right, "l.v", "r.w", ">=", 1, alignment=Alignment("l.v", 1)))
@@ -130,3 +114,14 @@ def test_a_row_that_waits_by_another_time_than_it_asks_by_keeps_all_versions() -
     alone.on_batch([((1, "x", 2, 50), 1)], [((1, "a", at), 1) for at in range(20)])
     assert alone.on_watermark(None, 51) == Counter({(1, "x", 2, 50, 1, "a", 2): 1})
     assert alone.held("0.right") == 1
+
+
+def test_the_hard_stream() -> None:
+    spec = AsofOnceSpec(JoinKind.LEFT, *ports(Ingest.APPEND, Ingest.CHANGELOG), "l.v", "r.w", ">=")
+    assert answers(spec) == [
+        ["+ - n 10 | - - -", "+ 1 a 10 | 1 s 10", "+ 2 b - | - - -"],
+        ["+ 1 a 10 | 1 r 10"],
+        ["+ 1 e 30 | 1 w 25", "+ 3 c 20 | 3 u 18"],
+        ["+ 1 d 12 | 1 x 11"],
+        ["+ 4 z 99 | 4 y 99"],
+    ]

@@ -21,7 +21,7 @@ from changelog.changes import DELTA, Changes
 from changelog.schema import StreamSchema
 from joins.aggregates.aggregate import AggregateOperator, AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Closing, Fold
-from joins.aggregates.group_values import best, is_ordered, ordinals
+from joins.aggregates.group_values import best
 from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import Ingest, Port
 from joins.host.in_memory import LocalQuery
@@ -29,6 +29,7 @@ from joins.reference.aggregate import ReferenceAggregate
 from joins.reference.rows import Record, Row
 from joins.reference.side import ReferenceSide
 from joins.state.durable_copy import DurableCopy
+from joins.state.order import is_ordered, ordinals
 from joins.state.store import SORT, RunStore
 from tests.joins import harness
 from tests.joins.harness import INPUTS, KEYED, decoded, net, table

@@ -1,0 +1,141 @@
+"""Values of any Arrow type as whole numbers in the same order.
+
+A **time** is the number behind a timestamp or a date, or the whole number itself: one can count with it, and bounds are
+drawn at it. An **ordinal** only compares, and is there for texts too. A **rank** compares the values of two columns.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.event_times import not_behind
+from changelog.rows import Mask
+
+Times = npt.NDArray[np.int64]
+
+NEVER = int(np.iinfo(np.int64).max)
+"""The order of NULL."""
+LATEST = NEVER - 1
+"""The greatest time; unsigned numbers beyond it count as it."""
+EARLIEST = int(np.iinfo(np.int64).min)
+
+
+# -- times
+
+
+def times_of(column: pa.ChunkedArray) -> Times:
+    """The order of each row of a column of times or numbers; without a copy of timestamps and 64-bit integers.
+
+    The order of a float is no number to count with: its neighbours are the next floats. NaN is above all numbers. Of
+    decimals the digits count, those beyond 64 bits as the greatest or the least.
+    """
+    array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if pa.types.is_temporal(array.type):
+        array = array.view(pa.int64() if array.type.bit_width == 64 else pa.int32())
+    elif pa.types.is_uint64(array.type):
+        array = pc.min_element_wise(array, pa.scalar(LATEST, pa.uint64()), skip_nulls=False)
+    elif pa.types.is_floating(array.type):
+        numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
+        array = pa.array(_of_floats(numbers), mask=_nulls(array))
+    elif pa.types.is_decimal(array.type):
+        array = _of_decimals(array)
+    array = array.cast(pa.int64())
+    values: Times = (array.fill_null(NEVER) if array.null_count else array).to_numpy(zero_copy_only=False)
+    return values
+
+
+def bound_of(watermark: int, kind: pa.DataType) -> int:
+    """``watermark`` as an order of a column of type ``kind``: what is behind the one is less than the other."""
+    return int(times_of(pa.chunked_array([pa.array([not_behind(watermark, kind)])]))[0])
+
+
+def shifted(times: Times, shift: int) -> Times:
+    """``times + shift``, kept between EARLIEST and LATEST where the sum would be beyond them."""
+    if shift >= 0:
+        return np.minimum(times, LATEST - shift) + shift
+    return np.maximum(times, EARLIEST - shift) + shift
+
+
+# -- ordinals and ranks
+
+
+def is_ordered(kind: pa.DataType) -> bool:
+    """Whether values of the type have a least and a greatest one."""
+    scalar = pa.types.is_primitive(kind) and not pa.types.is_interval(kind)
+    return scalar or pa.types.is_decimal128(kind) or pa.types.is_string(kind) or pa.types.is_binary(kind)
+
+
+def ordinals(values: pa.Array) -> Times:
+    """An int64 for each value that is never less where the value is greater; unequal values may share one.
+
+    Texts: their first eight bytes. Decimals: the nearest double.
+    """
+    kind = values.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return _of_text(values.cast(pa.large_binary()))
+    if pa.types.is_decimal(kind) or pa.types.is_floating(kind):
+        return _of_floats(values.cast(pa.float64()).to_numpy(zero_copy_only=False))
+    if pa.types.is_uint64(kind):
+        return _signed(values.to_numpy(zero_copy_only=False))
+    if pa.types.is_temporal(kind):
+        values = values.view(pa.int64() if kind.bit_width == 64 else pa.int32())
+    whole: Times = np.minimum(values.cast(pa.int64()).to_numpy(zero_copy_only=False), LATEST)
+    return whole
+
+
+def ranks_of(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[Times, Times]:
+    """Whole numbers in the order of the values of two columns, in the type of the left; what is there for NULL says
+    nothing."""
+    kind = left.type
+    if kind == right.type and (pa.types.is_timestamp(kind) or pa.types.is_signed_integer(kind)):
+        return times_of(left), times_of(right)
+    values = pa.chunked_array([*left.chunks, *right.cast(kind).chunks], kind)
+    ranks: Times = pc.rank(values, tiebreaker="dense").to_numpy().astype(np.int64)
+    return ranks[: len(left)], ranks[len(left) :]
+
+
+# -- by type
+
+
+def _of_floats(values: npt.NDArray[np.float64]) -> Times:
+    """The bits of a float grow with it, those of a negative one against it; NaN is above all, -0.0 is 0.0."""
+    bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
+    ordered: Times = bits ^ ((bits >> 63) & np.int64(np.iinfo(np.int64).max))
+    return ordered
+
+
+def _of_decimals(array: pa.Array) -> pa.Array:
+    words = np.frombuffer(array.buffers()[1], dtype="<i8")[2 * array.offset : 2 * (array.offset + len(array))]
+    low, high = words[::2], words[1::2]
+    beyond = np.where(high < 0, EARLIEST, LATEST)
+    return pa.array(np.where(high == low >> 63, low, beyond), mask=_nulls(array))
+
+
+def _of_text(values: pa.LargeBinaryArray) -> Times:
+    count = len(values)
+    _, offsets_buffer, content = values.buffers()
+    if count == 0:
+        return np.zeros(0, dtype=np.int64)
+    offsets = np.frombuffer(offsets_buffer, dtype=np.int64)[values.offset : values.offset + count + 1]
+    size = int(offsets[-1])
+    padded = np.zeros(size + 8, dtype=np.uint8)
+    if content is not None:
+        padded[:size] = np.frombuffer(content, dtype=np.uint8)[:size]
+    words = np.ndarray((size + 1,), dtype=">u8", buffer=padded.data, strides=(1,))[offsets[:-1]].astype(np.uint64)
+    spare = (8 - np.clip(np.diff(offsets), 1, 8)).astype(np.uint64) * np.uint64(8)
+    # The word of an empty text is that of what follows it.
+    words = np.where(np.diff(offsets) == 0, np.uint64(0), (words >> spare) << spare)
+    return _signed(words)
+
+
+def _signed(words: npt.NDArray[np.uint64]) -> Times:
+    """int64 in the same order."""
+    signed: Times = np.minimum((words ^ np.uint64(1 << 63)).view(np.int64), LATEST)
+    return signed
+
+
+def _nulls(array: pa.Array) -> Mask | None:
+    return array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
