@@ -21,7 +21,7 @@ from joins.dataflow.graph import (
     TopicScan,
 )
 from sql.plan.nodes import declared_type
-from sql.transforms.windows import WindowStep
+from sql.transforms.window_step import WindowStep
 from tests.conformance.records import Record
 from tests.conformance.topics import as_batch
 
