@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from services.session.result import Rows, Text
 from sql.catalog import Query, Relation, What
 from sql.planner import stream_of
 from sql.query_settings import SETTINGS
+from sql.syntax.like import matches
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Describe, Show, ShowCreate
 from sql.syntax.types import Rules, display
 
@@ -99,7 +99,7 @@ def _queries(context: Context, like: str | None) -> Rows:
             "error": _shortened(query.error.split("\n")[0]),
         }
         for query in context.catalog.queries()
-        if like is None or _matches(query.name, like)
+        if like is None or matches(query.name, like)
     ]
     counts = {name: pa.int64() for name in ("rows in", "rows out", "rejected")}
     return _rows(
@@ -143,7 +143,7 @@ def _settings(like: str | None) -> Rows:
             "meaning": setting.help,
         }
         for setting in SETTINGS
-        if like is None or _matches(setting.name, like)
+        if like is None or matches(setting.name, like)
     ]
     return _rows(lines, name=pa.string(), type=pa.string(), unit=pa.string(), default=pa.string(), meaning=pa.string())
 
@@ -201,12 +201,6 @@ def show_create(context: Context, statement: ShowCreate) -> Text:
 def _rows(lines: Sequence[Mapping[str, Any]], **columns: pa.DataType) -> Rows:
     arrays = [pa.array([line[name] for line in lines], kind) for name, kind in columns.items()]
     return Rows(pa.table(arrays, names=list(columns)))
-
-
-def _matches(name: str, pattern: str) -> bool:
-    """SQL's LIKE, letter case aside."""
-    escaped = "".join(f"[{c}]" if c in "*?[" else c for c in pattern)
-    return fnmatchcase(name.casefold(), escaped.casefold().replace("%", "*").replace("_", "?"))
 
 
 def _shortened(text: str) -> str:

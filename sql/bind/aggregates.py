@@ -19,7 +19,7 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Aggregation
 from sql.bind.scope import Scope, place_of
-from sql.expressions.aggregates import Call, call_of, calls, is_call, types
+from sql.expressions.aggregate_functions import Call, call_of, calls, is_call, types
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.evaluate import readable, types_of
 from sql.expressions.predicates import conjuncts, parsed, text

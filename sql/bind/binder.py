@@ -25,7 +25,7 @@ from sql.bind.aggregates import (
     refuse_lookups_of_aggregates,
 )
 from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
-from sql.bind.item import FromItem, scope_of
+from sql.bind.from_item import FromItem, scope_of
 from sql.bind.join_method import as_written, kind_of, refuse_method, terms_of
 from sql.bind.lookups import Lookups
 from sql.bind.projection import is_delta, projected
@@ -82,12 +82,14 @@ class Binder:
             raise Unsupported(
                 "a query without FROM has no stream to read", fix="SELECT .. FROM a stream, or FROM table(x)"
             )
-        item = self._from(source.this, seeks=_filters_time(select))
+        from_item = self._from(source.this, seeks=_filters_time(select))
         for join in select.args.get("joins") or ():
-            item = self._join(item, join, seeks=_filters_time(select))
+            from_item = self._join(from_item, join, seeks=_filters_time(select))
         if (where := select.args.get("where")) is not None:
-            item = self._where(item, where.this)
-        bound = self._grouped(select, item, texts) if is_grouped(select) else self._selected(select, item, texts)
+            from_item = self._where(from_item, where.this)
+        bound = (
+            self._grouped(select, from_item, texts) if is_grouped(select) else self._selected(select, from_item, texts)
+        )
         return self._distinct(select, bound)
 
     # -- FROM --
@@ -305,21 +307,21 @@ class Binder:
 
     # -- WHERE and SELECT --
 
-    def _where(self, item: FromItem, condition: exp.Expr) -> FromItem:
-        item, condition = self._lookups.within(item, condition, "WHERE")
-        terms = [resolved(term, item.scope, "WHERE") for term in conjuncts(condition)]
-        types_of(item.node.schema, terms, place_of(condition, "WHERE"))
-        if isinstance(item.node, Static):
+    def _where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
+        from_item, condition = self._lookups.within(from_item, condition, "WHERE")
+        terms = [resolved(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
+        types_of(from_item.node.schema, terms, place_of(condition, "WHERE"))
+        if isinstance(from_item.node, Static):
             raise Unsupported(
                 "a query over table(x) alone is bounded", where="in WHERE", fix="run it as a query of its own"
             )
-        return replace(item, node=Map(item.node, identity(item.node), conjunction(terms)))
+        return replace(from_item, node=Map(from_item.node, identity(from_item.node), conjunction(terms)))
 
-    def _selected(self, select: exp.Select, item: FromItem, texts: Sequence[str]) -> Bound:
-        item, selected = self._projected(select, item, texts)
-        return selected.bound(item.node)
+    def _selected(self, select: exp.Select, from_item: FromItem, texts: Sequence[str]) -> Bound:
+        from_item, selected = self._projected(select, from_item, texts)
+        return selected.bound(from_item.node)
 
-    def _projected(self, select: exp.Select, item: FromItem, texts: Sequence[str]) -> tuple[FromItem, _Selected]:
+    def _projected(self, select: exp.Select, from_item: FromItem, texts: Sequence[str]) -> tuple[FromItem, _Selected]:
         """The select list over ``item``, with the lookups that it asks for."""
         found = _Selected()
         for position, projection in enumerate(select.expressions):
@@ -327,25 +329,25 @@ class Binder:
                 found.marked = True
                 continue
             text = texts[position] if len(texts) == len(select.expressions) else ""
-            item, over_columns = self._lookups.projected(item, projection, text)
-            for name, table, sql in projected(over_columns, item.scope, text):
+            from_item, over_columns = self._lookups.projected(from_item, projection, text)
+            for name, table, sql in projected(over_columns, from_item.scope, text):
                 found.names.append((name, table))
                 found.sqls.append(sql)
                 found.places.append(place_of(projection, "SELECT"))
-        return item, found
+        return from_item, found
 
-    def _grouped(self, select: exp.Select, item: FromItem, texts: Sequence[str]) -> Bound:
+    def _grouped(self, select: exp.Select, from_item: FromItem, texts: Sequence[str]) -> Bound:
         """A select list over groups: GROUP BY, or aggregates over all rows."""
         refuse_lookups_of_aggregates(select)
         keys, terms = [], []
-        for key in group_keys(select, item.scope):
-            item, over_columns = self._lookups.within(item, key, "GROUP BY")
-            keys.append((resolved(over_columns, item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
-        for term in having_terms(select, item.scope):
-            item, over_columns = self._lookups.within(item, term, "HAVING")
-            terms.append((resolved(over_columns, item.scope, "HAVING"), place_of(term, "HAVING")))
-        item, selected = self._projected(select, item, texts)
-        groups = Groups(item.node)
+        for key in group_keys(select, from_item.scope):
+            from_item, over_columns = self._lookups.within(from_item, key, "GROUP BY")
+            keys.append((resolved(over_columns, from_item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
+        for term in having_terms(select, from_item.scope):
+            from_item, over_columns = self._lookups.within(from_item, term, "HAVING")
+            terms.append((resolved(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
+        from_item, selected = self._projected(select, from_item, texts)
+        groups = Groups(from_item.node)
         for sql, place in keys:
             groups.add_key(sql, place)
         selected.sqls = [groups.over(sql, place) for sql, place in zip(selected.sqls, selected.places, strict=True)]

@@ -13,7 +13,7 @@ from joins.dataflow.lookup import LookupTarget
 from sql.plan.nodes import Cover, LookupTable
 from sql.relations import Stream
 from sql.syntax.statements import Clause, CreateDictionary, CreateStream, CreateView, Index
-from sql.transforms.static_join import default_of
+from sql.transforms.static_join_step import default_of
 
 _SHOWN = {"ttl": " s", "max_hot_key_count": "", "stream": "", "size_in_cells": ""}
 """The parameters of a layout that EXPLAIN shows, with their units."""

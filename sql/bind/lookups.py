@@ -11,7 +11,7 @@ from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind
 from sql.bind.clauses import event_time, is_process_time
-from sql.bind.item import FromItem
+from sql.bind.from_item import FromItem
 from sql.bind.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
 from sql.bind.resolve import resolved
 from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
@@ -43,28 +43,28 @@ class Lookups:
 
     # -- JOIN --
 
-    def table(self, item: exp.Expr, ctes: Mapping[str, exp.Query]) -> LookupTable | None:
+    def table(self, written: exp.Expr, ctes: Mapping[str, exp.Query]) -> LookupTable | None:
         """The right side of a join as a table to look up; None where it is joined as a stream."""
-        if not isinstance(item, exp.Table) or isinstance(item.this, exp.Anonymous):
+        if not isinstance(written, exp.Table) or isinstance(written.this, exp.Anonymous):
             return None
-        if item.name in ctes or item.db == DATABASE:
+        if written.name in ctes or written.db == DATABASE:
             return None
-        place = place_of(item, "JOIN")
-        definition = self._definition(item.name, place)
+        place = place_of(written, "JOIN")
+        definition = self._definition(written.name, place)
         if isinstance(definition, CreateDictionary):
-            if event_time(item) is not None:
+            if event_time(written) is not None:
                 raise Unsupported(
                     f'"{definition.name}" is looked up: of its rows before now nothing is known',
                     where=place,
                     fix="FOR SYSTEM_TIME AS OF PROCTIME(), or a TABLE with a PRIMARY KEY and a WATERMARK",
                 )
-            return of_dictionary(definition, self.named(item.alias or item.name))
-        if event_time(item) is not None:
+            return of_dictionary(definition, self.named(written.alias or written.name))
+        if event_time(written) is not None:
             return None
-        cover = Cover.INDEXED if is_process_time(item) else Cover.PREFIX if self.direct else None
-        return None if cover is None else self._rows_of(item, definition, cover, place)
+        cover = Cover.INDEXED if is_process_time(written) else Cover.PREFIX if self.direct else None
+        return None if cover is None else self._rows_of(written, definition, cover, place)
 
-    def _rows_of(self, item: exp.Table, definition: _Definition, cover: Cover, place: str) -> LookupTable | None:
+    def _rows_of(self, written: exp.Table, definition: _Definition, cover: Cover, place: str) -> LookupTable | None:
         index = definition.name if isinstance(definition, CreateIndex) else ""
         if isinstance(definition, CreateIndex):
             definition = self._definition(definition.stream, place)
@@ -72,15 +72,15 @@ class Lookups:
             return None
         if isinstance(definition, CreateView) and not definition.materialized:
             raise Unsupported(
-                f'"{item.name}" is a view that is not materialized: it has no rows to look up',
+                f'"{written.name}" is a view that is not materialized: it has no rows to look up',
                 where=place,
-                fix=f"CREATE MATERIALIZED VIEW {item.name} AS ..",
+                fix=f"CREATE MATERIALIZED VIEW {written.name} AS ..",
             )
-        stream = self.stream(definition, item)
+        stream = self.stream(definition, written)
         unfit = stream.schema.kind == Kind.APPEND or bool(stream.schema.version)
         if unfit and cover == Cover.PREFIX and self.direct == "yes":
             return None
-        alias = self.named(item.alias or item.name)
+        alias = self.named(written.alias or written.name)
         return of_stream(stream, self.catalog.indexes(definition.name), alias, cover, place, index)
 
     def _definition(self, name: str, place: str) -> _Definition:
@@ -91,25 +91,25 @@ class Lookups:
 
     # -- dict_get --
 
-    def within(self, item: FromItem, expression: exp.Expr, clause: str) -> tuple[FromItem, exp.Expr]:
+    def within(self, from_item: FromItem, expression: exp.Expr, clause: str) -> tuple[FromItem, exp.Expr]:
         """The item with the lookups that dict_get and its kin ask for, and the expression over their columns."""
         root = exp.Paren(this=expression.copy())
         for node in dict_calls(root):
             place = place_of(node, clause)
             call = DictCall.of(node, place)
             definition = self._dictionary(call, place)
-            item, table = _asking(item, definition, call, self.named, clause)
+            from_item, table = _asking(from_item, definition, call, self.named, clause)
             node.replace(call.value(table, definition.primary_key[0]))
-        return item, root.this
+        return from_item, root.this
 
-    def projected(self, item: FromItem, projection: exp.Expr, text: str) -> tuple[FromItem, exp.Expr]:
+    def projected(self, from_item: FromItem, projection: exp.Expr, text: str) -> tuple[FromItem, exp.Expr]:
         """As ``within``, for an item of the select list: its column is still called by its ``text``."""
         if next(dict_calls(projection), None) is None:
-            return item, projection
-        item, replaced = self.within(item, projection, "SELECT")
+            return from_item, projection
+        from_item, replaced = self.within(from_item, projection, "SELECT")
         if projection.alias:
-            return item, replaced
-        return item, exp.alias_(replaced, text or projection.sql(dialect="clickhouse"), quoted=True)
+            return from_item, replaced
+        return from_item, exp.alias_(replaced, text or projection.sql(dialect="clickhouse"), quoted=True)
 
     def _dictionary(self, call: DictCall, place: str) -> CreateDictionary:
         """The dictionary that a call names, which has the key and the attributes of the call."""
@@ -134,24 +134,24 @@ class Lookups:
 
 
 def _asking(
-    item: FromItem, definition: CreateDictionary, call: DictCall, named: Callable[[str], str], clause: str
+    from_item: FromItem, definition: CreateDictionary, call: DictCall, named: Callable[[str], str], clause: str
 ) -> tuple[FromItem, str]:
     """The item with the lookup of a call, and the table that answers it; the same keys are asked once."""
-    sqls = tuple(resolved(key, item.scope, clause) for key in call.keys)
+    sqls = tuple(resolved(key, from_item.scope, clause) for key in call.keys)
     asked = (definition.name, *sqls)
-    if asked in item.asked:
-        return item, item.asked[asked]
+    if asked in from_item.asked:
+        return from_item, from_item.asked[asked]
     table = of_dictionary(definition, named(definition.name))
     columns = [table.internal(name) for name in definition.primary_key]
     defaults = attribute_defaults(definition)
     node = LookupJoin(
         JoinKind.LEFT,
-        item.node,
+        from_item.node,
         table,
         on=tuple(f"({sql}) = {quoted(column)}" for column, sql in zip(columns, sqls, strict=True)),
         padding=tuple((table.internal(name), value) for name, value in defaults.items()),
         place=place_of(call.keys[0], clause),
     )
-    shown = f"{HIDDEN_TABLE}{len(item.asked)}"
+    shown = f"{HIDDEN_TABLE}{len(from_item.asked)}"
     visible = [Visible(shown, name, internal, starred=False, bare=False) for internal, name in table.columns]
-    return FromItem(node, item.scope + Scope(tuple(visible)), {**item.asked, asked: shown}), shown
+    return FromItem(node, from_item.scope + Scope(tuple(visible)), {**from_item.asked, asked: shown}), shown

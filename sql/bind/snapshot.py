@@ -199,7 +199,7 @@ class _Rewriter:
         return alias, [*declared, TIME] if stream.timed and TIME not in declared else declared
 
     def _windowed(self, table: exp.Table, ctes: Mapping[str, list[str]]) -> tuple[str, list[str]]:
-        """TUMBLE and HOP: as ``sql.transforms.windows`` has them."""
+        """TUMBLE and HOP: as ``sql.transforms.window_step`` has them."""
         call = WindowCall.of(table)
         alias = table.alias or call.name
         rows = exp.Select(expressions=[exp.Star()]).from_(call.source.copy())
@@ -300,8 +300,8 @@ def _windows_of(rows: exp.Select, call: WindowCall) -> exp.Expr:
     start = f"{time} - to_microseconds({since} + UNNEST(RANGE({-(-size // slide)})) * {slide})"
     each = f"SELECT in_window.*, {start} AS {START} FROM rows AS in_window WHERE {time} IS NOT NULL"
     end = f"{START} + to_microseconds({size})"
-    held = f"SELECT *, {end} AS {END} FROM ({each}) AS in_window WHERE {end} > {time}"
-    windows = sqlglot.parse_one(held, read="duckdb")
+    inside = f"SELECT *, {end} AS {END} FROM ({each}) AS in_window WHERE {end} > {time}"
+    windows = sqlglot.parse_one(inside, read="duckdb")
     source = next(table for table in windows.find_all(exp.Table) if table.name == "rows")
     source.replace(exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("in_window"))))
     return windows

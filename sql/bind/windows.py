@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import TIME, Kind
-from sql.bind.item import FromItem
+from sql.bind.from_item import FromItem
 from sql.bind.scope import Scope, Visible, place_of
 from sql.expressions.functions import function_name
 from sql.plan.nodes import Scan, Window
@@ -82,31 +82,31 @@ def _as_table(source: exp.Expr, name: str, place: str) -> exp.Table:
     raise SqlError(f"{name.upper()} takes the name of a stream", where=place, fix=_FORMS[name])
 
 
-def windowed(call: WindowCall, item: FromItem) -> FromItem:
-    """``item``, the source of ``call``, in windows."""
-    time = item.scope.find(call.time, "FROM")
-    kind = item.node.schema.field(time.internal).type
+def windowed(call: WindowCall, from_item: FromItem) -> FromItem:
+    """``from_item``, the source of ``call``, in windows."""
+    time = from_item.scope.find(call.time, "FROM")
+    kind = from_item.node.schema.field(time.internal).type
     if not pa.types.is_timestamp(kind):
         raise SqlError(
             f'windows are of time, and "{time.name}" is {kind}',
             where=place_of(call.time, "FROM"),
             fix="name a column of type datetime64(3) or timestamp",
         )
-    _refuse_time_of_arrival(item, time, call.place)
+    _refuse_time_of_arrival(from_item, time, call.place)
     for name in (START, END):
-        if item.scope.has(name):
+        if from_item.scope.has(name):
             raise SqlError(
                 f'"{time.table}" has a column "{name}" already', where=call.place, fix="rename it in a subquery"
             )
     prefix = time.internal.removesuffix(time.name)
     start, end = f"{prefix}{START}", f"{prefix}{END}"
-    node = Window(item.node, time.internal, call.size_ms, call.slide_ms, start, end)
-    return FromItem(node, item.scope + Scope((Visible(time.table, START, start), Visible(time.table, END, end))))
+    node = Window(from_item.node, time.internal, call.size_ms, call.slide_ms, start, end)
+    return FromItem(node, from_item.scope + Scope((Visible(time.table, START, start), Visible(time.table, END, end))))
 
 
-def _refuse_time_of_arrival(item: FromItem, time: Visible, place: str) -> None:
+def _refuse_time_of_arrival(from_item: FromItem, time: Visible, place: str) -> None:
     """A retraction of a multiset has a time of its own, so it would fall into another window than its row."""
-    node = item.node
+    node = from_item.node
     if not isinstance(node, Scan) or node.stream.kind != Kind.CHANGELOG or time.name != TIME:
         return
     raise Unsupported(

@@ -12,9 +12,10 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from changelog.errors import ServiceUnavailable, SqlError
-from sql.catalog import queries, relations, workers
+from sql.catalog import stored_queries, stored_relations, workers
+from sql.catalog.metadata_tables import engine_for, make
 from sql.catalog.records import Actual, Desired, Query, Relation, RelationDefinition, What, Worker
-from sql.catalog.tables import engine_for, make
+from sql.syntax.like import matches
 from sql.syntax.statements import CreateIndex, CreateStream, Drop, Index
 
 
@@ -61,35 +62,33 @@ class Catalog:
         relation = Relation(definition.name, What.of(definition), definition.text, now_ms)
         used = {definition.stream} if isinstance(definition, CreateIndex) else uses
         with self._write() as connection:
-            existing = relations.find(connection, relation.name)
+            existing = stored_relations.find(connection, relation.name)
             if existing is not None and definition.if_not_exists:
-                return existing, queries.find(connection, relation.name)
+                return existing, stored_queries.find(connection, relation.name)
             if existing is not None:
                 _give_way(connection, existing, definition, now_ms)
-            relations.add(connection, relation, used)
+            stored_relations.add(connection, relation, used)
             return relation, None if query is None else _added(connection, query, upstream, now_ms)
 
     def get(self, name: str) -> Relation:
         """Raises UnknownName with the nearest name there is."""
         with self._read() as connection:
-            return relations.expect(connection, name)
+            return stored_relations.expect(connection, name)
 
     def find(self, name: str) -> Relation | None:
         with self._read() as connection:
-            return relations.find(connection, name)
+            return stored_relations.find(connection, name)
 
     def relations(self, what: What | None = None, like: str | None = None) -> list[Relation]:
         """In order of creation; ``like`` is a pattern of SHOW .. LIKE (``%`` and ``_``)."""
         with self._read() as connection:
-            found = relations.listed(connection)
-        return [
-            one for one in found if what in (None, one.what) and (like is None or relations.matches(one.name, like))
-        ]
+            found = stored_relations.listed(connection)
+        return [one for one in found if what in (None, one.what) and (like is None or matches(one.name, like))]
 
     def users(self, name: str) -> list[Relation]:
         """The relations that use ``name`` directly: views and indexes."""
         with self._read() as connection:
-            return relations.users(connection, name)
+            return stored_relations.users(connection, name)
 
     def indexes(self, stream: str) -> list[Index]:
         """The secondary indexes of a stream or view: those in its declaration, then those made by CREATE INDEX."""
@@ -104,15 +103,15 @@ class Catalog:
         Its indexes go with a stream; other users are refused, unless CASCADE takes them along.
         """
         with self._write() as connection:
-            if statement.if_exists and relations.find(connection, statement.name) is None:
+            if statement.if_exists and stored_relations.find(connection, statement.name) is None:
                 return []
-            target = relations.expect(connection, statement.name)
+            target = stored_relations.expect(connection, statement.name)
             if target.what != statement.what:
                 fix = f"DROP {target.what.upper()} {target.name}"
                 raise SqlError(f'"{target.name}" is a {target.what}, not a {statement.what}', fix=fix)
             if not statement.cascade:
-                relations.refuse_while_used(connection, target)
-            dropped = relations.with_users(connection, target)
+                stored_relations.refuse_while_used(connection, target)
+            dropped = stored_relations.with_users(connection, target)
             for relation in dropped:
                 _remove(connection, relation.name, now_ms)
             return dropped
@@ -127,25 +126,25 @@ class Catalog:
     def query(self, name: str) -> Query:
         """The living query of this name; UnknownName where there is none."""
         with self._read() as connection:
-            return queries.expect(connection, name)
+            return stored_queries.expect(connection, name)
 
     def fragments(self, name: str) -> list[Query]:
         """The living queries that a view or SELECT is cut into, upstream first: the last one has its name."""
         with self._read() as connection:
-            return queries.fragments(connection, queries.expect(connection, name).view)
+            return stored_queries.fragments(connection, stored_queries.expect(connection, name).view)
 
     def queries(self, *, dropped: bool = False) -> list[Query]:
         """The living queries in order of creation; with ``dropped`` those to be cleaned away as well."""
         with self._read() as connection:
-            found = queries.listed(connection)
+            found = stored_queries.listed(connection)
         return [query for query in found if dropped or query.desired != Desired.DROPPED]
 
     def want(self, name: str, desired: Desired, *, now_ms: int) -> Query:
         """The user's wish: run, pause or drop the living query of this name, all its fragments."""
         with self._write() as connection:
-            found = queries.fragments(connection, queries.expect(connection, name).view)
+            found = stored_queries.fragments(connection, stored_queries.expect(connection, name).view)
             for query in found:
-                queries.update(connection, query.id, desired=desired.value, updated_ms=now_ms)
+                stored_queries.update(connection, query.id, desired=desired.value, updated_ms=now_ms)
             return replace(found[-1], desired=desired, updated_ms=now_ms)
 
     def report(
@@ -166,21 +165,21 @@ class Catalog:
         if progress is not None:
             said["progress"] = dict(progress)
         with self._write() as connection:
-            queries.update(connection, query_id, **said)
+            stored_queries.update(connection, query_id, **said)
 
     def set_checkpoint(self, query_id: int, checkpoint: str) -> None:
         with self._write() as connection:
-            queries.update(connection, query_id, checkpoint=checkpoint)
+            stored_queries.update(connection, query_id, checkpoint=checkpoint)
 
     def claim_checkpoint(self, query_id: int, checkpoint: str) -> str:
         """Set the checkpoint unless there is one already; the one that stands. Several may try at once."""
         with self._write() as connection:
-            return queries.claim(connection, query_id, checkpoint)
+            return stored_queries.claim(connection, query_id, checkpoint)
 
     def forget_query(self, query_id: int) -> None:
         """Removes a dropped query, once the runner has cleaned up after it."""
         with self._write() as connection:
-            queries.remove(connection, query_id)
+            stored_queries.remove(connection, query_id)
 
     # -- workers --
 
@@ -233,18 +232,18 @@ def _give_way(connection: Connection, existing: Relation, definition: RelationDe
             f'there is a {existing.what} "{existing.name}" already',
             fix=f"DROP {existing.what.upper()} {existing.name}, or create it IF NOT EXISTS",
         )
-    relations.refuse_while_used(connection, existing)
-    for relation in relations.with_users(connection, existing):
+    stored_relations.refuse_while_used(connection, existing)
+    for relation in stored_relations.with_users(connection, existing):
         _remove(connection, relation.name, now_ms)
 
 
 def _remove(connection: Connection, name: str, now_ms: int) -> None:
-    relations.remove(connection, name)
-    for query in queries.fragments(connection, name):
-        queries.update(connection, query.id, desired=Desired.DROPPED.value, updated_ms=now_ms)
+    stored_relations.remove(connection, name)
+    for query in stored_queries.fragments(connection, name):
+        stored_queries.update(connection, query.id, desired=Desired.DROPPED.value, updated_ms=now_ms)
 
 
 def _added(connection: Connection, query: Query, upstream: Sequence[Query], now_ms: int) -> Query:
     for fragment in upstream:
-        queries.add(connection, fragment, now_ms)
-    return queries.add(connection, query, now_ms)
+        stored_queries.add(connection, fragment, now_ms)
+    return stored_queries.add(connection, query, now_ms)

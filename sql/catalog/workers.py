@@ -7,8 +7,8 @@ from dataclasses import asdict
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from sql.catalog.metadata_tables import WORKERS
 from sql.catalog.records import Worker
-from sql.catalog.tables import WORKERS
 
 
 def put(connection: Connection, worker: Worker) -> None:

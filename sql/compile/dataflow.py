@@ -31,9 +31,9 @@ from sql.plan.nodes import (
 )
 from sql.plan.properties import inputs_of
 from sql.plan.upserts import UPSERTS
-from sql.transforms.static_join import StaticJoinStep
-from sql.transforms.versions import VersionStep
-from sql.transforms.windows import WindowStep
+from sql.transforms.static_join_step import StaticJoinStep
+from sql.transforms.version_step import VersionStep
+from sql.transforms.window_step import WindowStep
 
 
 def dataflow(plan: Output) -> Dataflow:

@@ -32,7 +32,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.properties import changes
 from sql.plan.upserts import fused_key
-from sql.transforms.static_join import default_of
+from sql.transforms.static_join_step import default_of
 
 _SCANNED, _SUNK = 0, 1
 """The edges of a flow."""

@@ -25,7 +25,7 @@ from sqlglot import exp
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import SqlError, UnknownName
 from joins.dataflow.ports import Transform
-from sql.expressions.trailing_columns import carried
+from sql.expressions.trailing_columns import trailing
 
 _local = threading.local()
 
@@ -159,8 +159,8 @@ def mask(rows: pa.Table, sql: str) -> npt.NDArray[np.bool_]:
     """Where the condition holds; NULL counts as false."""
     if rows.num_rows == 0:
         return np.zeros(0, dtype=np.bool_)
-    (held,) = evaluate(rows, [sql])
-    result: npt.NDArray[np.bool_] = pc.fill_null(held.cast(pa.bool_()), False).to_numpy()
+    (passes,) = evaluate(rows, [sql])
+    result: npt.NDArray[np.bool_] = pc.fill_null(passes.cast(pa.bool_()), False).to_numpy()
     return result
 
 
@@ -217,7 +217,7 @@ class RowMap:
             array = values[name] if name in values else rows.column(plain_column(sql))
             arrays.append(array if array.type == field.type else pc.cast(array, field.type, safe=False))
         fields = list(self.schema)
-        for name in carried(rows):
+        for name in trailing(rows):
             arrays.append(rows.column(name))
             fields.append(rows.schema.field(name))
         return pa.table(arrays, schema=pa.schema(fields))

@@ -10,14 +10,14 @@ from changelog.changes import DELTA
 from changelog.schema import ARRIVAL
 
 
-def carried(rows: pa.Table) -> list[str]:
+def trailing(rows: pa.Table) -> list[str]:
     """Those that are there: ``arrival`` where it was asked for, ``delta``."""
     return [name for name in (ARRIVAL, DELTA) if name in rows.column_names]
 
 
 def with_columns(rows: pa.Table, columns: Iterable[tuple[pa.Field, pa.Array | pa.ChunkedArray]]) -> pa.Table:
-    """``rows`` with ``columns`` before those that are carried."""
-    behind = carried(rows)
+    """``rows`` with ``columns`` before its trailing ones."""
+    behind = trailing(rows)
     result = rows.drop_columns(behind)
     for field, values in columns:
         result = result.append_column(field, values)

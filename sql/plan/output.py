@@ -160,8 +160,8 @@ def _together(node: Node, sources: tuple[str, ...]) -> bool:
     if cut is None:
         return False
     standing = equals(node)
-    held = set(sources)
+    in_key = set(sources)
     return all(
-        source in held or held & {quoted(name) for name in standing.get(plain_column(source) or "", ())}
+        source in in_key or in_key & {quoted(name) for name in standing.get(plain_column(source) or "", ())}
         for source in cut
     )

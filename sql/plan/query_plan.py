@@ -18,7 +18,7 @@ class QueryPlan:
     marked    it asks for ``_tp_delta`` even where no row can be taken back
     final     its rows are to leave when they are final (EMIT ON WINDOW CLOSE)
     target    the stream that it writes INTO; None: a topic of its own
-    upstream  the fragments before the last, the first of them first; none before the rule ``fragments``
+    upstream  the fragments before the last, the first of them first; none before the rule ``cut_fragments``
     output    what leaves the last one; None before the rule ``sink``
     """
 

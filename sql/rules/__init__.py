@@ -7,7 +7,7 @@ bands          inequalities of a time of each side make it a join of rows that a
                groups by a window, or a time, go when the watermark has passed it
 keyed_inputs   an upsert stream whose primary key does not hold the join key gets a level of its own
 window_close   asked for final rows, the uppermost join lets each leave once
-fragments      what Spark runs and what the Faust workers run are cut apart, with a topic between them
+cut_fragments  what Spark runs and what the Faust workers run are cut apart, with a topic between them
 sink           what leaves gets its columns, its key, its topic
 prune          only the columns that something above reads travel
 """
@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from sql.plan.query_plan import QueryPlan
 from sql.rules.bands import bands
-from sql.rules.fragments import fragments
+from sql.rules.cut_fragments import cut_fragments
 from sql.rules.join_keys import join_keys
 from sql.rules.keyed_inputs import keyed_inputs
 from sql.rules.prune import prune
@@ -34,7 +34,7 @@ RULES: tuple[Callable[[QueryPlan], QueryPlan], ...] = (
     bands,
     keyed_inputs,
     window_close,
-    fragments,
+    cut_fragments,
     sink,
     prune,
 )

@@ -70,7 +70,10 @@ def _passes_all(node: Map) -> bool:
 
 
 def _passing_on(node: Map, before: int) -> Map:
-    """``node``, whose first columns were all ``before`` of its input, with those that the input has now."""
+    """``node``, whose first columns were all ``before`` of its input, with those that the input has now.
+
+    WHERE is bound as such a Map: it must stay one that computes nothing when the sides below it turn, or gain columns.
+    """
     return replace(node, columns=(*identity(node.input), *node.columns[before:])) if before else node
 
 

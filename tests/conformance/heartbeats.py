@@ -16,7 +16,7 @@ from joins.dataflow.specification import OperatorSpec
 from joins.operators.one_shot import OneShotSpec
 from joins.operators.range import RangeSpec
 from sql.plan.nodes import declared_type
-from sql.transforms.windows import WindowStep
+from sql.transforms.window_step import WindowStep
 from tests.conformance.records import Record
 from tests.conformance.topics import as_batch
 

@@ -50,7 +50,6 @@ class BaseJoinMethod:
 
     operator         its name in EXPLAIN
     called           its name in errors, where it takes one row of many
-    symmetric        both sides are kept, and both trigger
     answers_once     a left row is answered once, from what is there when it comes
     takes_one        of many right rows one is taken; a condition on it is tested when it has been chosen, so none moves
                      below the join
@@ -60,7 +59,6 @@ class BaseJoinMethod:
 
     operator: ClassVar[str]
     called: ClassVar[str] = ""
-    symmetric: ClassVar[bool] = False
     answers_once: ClassVar[bool] = False
     takes_one: ClassVar[bool] = False
     null_safe: ClassVar[bool] = True

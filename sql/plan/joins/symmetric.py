@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from joins.dataflow.ports import JoinKind, Pad
 from sql.plan.joins.method import BaseJoinMethod, Key, KeyedSides
@@ -11,8 +10,6 @@ from sql.plan.joins.method import BaseJoinMethod, Key, KeyedSides
 
 @dataclass(frozen=True)
 class SymmetricJoinMethod(BaseJoinMethod):
-    symmetric: ClassVar[bool] = True
-
     def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
         """A padded row is taken back by the first match."""
         pads = kind not in (JoinKind.INNER, JoinKind.SEMI)

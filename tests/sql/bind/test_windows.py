@@ -14,7 +14,7 @@ from joins.operators.range import Band, RangeSpec
 from sql.plan.joins import Bidirectional, Range
 from sql.plan.nodes import Join, Window
 from sql.plan.properties import walk
-from sql.transforms.windows import WindowStep
+from sql.transforms.window_step import WindowStep
 from tests.sql.world import World
 
 DDL = (

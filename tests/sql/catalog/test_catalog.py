@@ -10,8 +10,8 @@ from sqlalchemy.schema import CreateTable
 
 from changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
 from sql.catalog import Actual, Catalog, Desired, Query, What
+from sql.catalog.metadata_tables import METADATA
 from sql.catalog.records import RelationDefinition
-from sql.catalog.tables import METADATA
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream, Drop
 

@@ -16,7 +16,7 @@ from sql.expressions.evaluate import Condition, RowMap, columns_of, common_type,
 from sql.expressions.functions import to_duckdb
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import Select
-from sql.transforms.static_join import StaticJoinStep, default_of
+from sql.transforms.static_join_step import StaticJoinStep, default_of
 from tests.sql.world import World
 
 ROWS = pa.table(

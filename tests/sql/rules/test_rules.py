@@ -33,7 +33,7 @@ QUERIES = {
     "keyed_inputs": "SELECT o.id, p.price FROM orders AS o JOIN prices AS p ON o.symbol = p.symbol",
     "window_close": "SELECT t.price, q.bid FROM trades AS t LEFT JOIN quotes AS q ON t.symbol = q.symbol "
     "AND date_diff_within(10s, t.at, q.at) EMIT ON WINDOW CLOSE",
-    "fragments": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
+    "cut_fragments": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
     "JOIN names AS n ON t.symbol = n.symbol",
     "sink": "SELECT o.id, p.price FROM orders AS o LEFT JOIN prices AS p ON o.symbol = p.symbol",
     "prune": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "

@@ -10,8 +10,8 @@ from sqlalchemy.engine import Connection, RowMapping
 
 from changelog.errors import SqlError, UnknownName
 from changelog.suggest import suggestion
+from sql.catalog.metadata_tables import QUERIES
 from sql.catalog.records import Actual, Desired, Query
-from sql.catalog.tables import QUERIES
 
 _LIVING = QUERIES.c.desired != Desired.DROPPED.value
 

@@ -36,7 +36,7 @@ from sql.plan.query_plan import QueryPlan
 from sql.query_settings import QuerySettings
 
 
-def fragments(plan: QueryPlan) -> QueryPlan:
+def cut_fragments(plan: QueryPlan) -> QueryPlan:
     cutter = _Cutter(plan.name)
     top = cutter.cut(plan.rows)
     return replace(plan, rows=top, upstream=tuple(cutter.lower))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
 from changelog.errors import UnknownName, Unsupported
 from changelog.suggest import suggestion
+from sql.catalog.metadata_tables import RELATIONS, USES
 from sql.catalog.records import Relation, What
-from sql.catalog.tables import RELATIONS, USES
 
 FEW = 12
 """Up to so many names are listed in an error."""
@@ -88,9 +87,3 @@ def refuse_while_used(connection: Connection, relation: Relation) -> None:
             f'the {relation.what} "{relation.name}" is used by {names}',
             fix=f"drop {names} first, or DROP {relation.what.upper()} {relation.name} CASCADE",
         )
-
-
-def matches(name: str, pattern: str) -> bool:
-    """SQL's LIKE, letter case aside."""
-    escaped = "".join(f"[{c}]" if c in "*?[" else c for c in pattern)
-    return fnmatchcase(name.casefold(), escaped.casefold().replace("%", "*").replace("_", "?"))

@@ -44,9 +44,9 @@ class WindowStep:
         count = -(-size // slide)
         ahead = np.arange(1 - count, 1, dtype=np.int64) * slide
         starts = ((times // slide) * slide)[:, np.newaxis] + ahead
-        held = starts + size > times[:, np.newaxis]
-        positions = np.nonzero(held)[0]
-        return self._with(rows if held.all() and count == 1 else rows.take(pa.array(positions)), starts[held], size)
+        inside = starts + size > times[:, np.newaxis]
+        positions = np.nonzero(inside)[0]
+        return self._with(rows if inside.all() and count == 1 else rows.take(pa.array(positions)), starts[inside], size)
 
     def _with(self, rows: pa.Table, starts: np.ndarray, size: int) -> pa.Table:
         """``rows`` with their windows."""
