@@ -10,10 +10,9 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from broker import topics
+from broker.topics import Offsets
 from changelog.errors import Unsupported
 
-Offsets = dict[str, dict[int, int]]
-"""Topic → partition → offset."""
 FirstOffsets = dict[int, int]
 """Partition → offset of the first record that a reading wants; 0: all there is."""
 

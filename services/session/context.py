@@ -12,10 +12,8 @@ from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
 from runtime.settings import Settings
 from services.commands.commander import Commander
+from services.live_workers import live_workers
 from sql.catalog import Catalog
-
-WORKER_LIVES_MS = 10_000
-"""A worker that has not said for so long that it lives is taken to be dead."""
 
 Say = Callable[[str], None]
 """Takes a line of progress."""
@@ -61,7 +59,7 @@ class Context:
 
     def live_workers(self) -> list[str]:
         """The lookup workers that were seen a moment ago."""
-        return [worker.id for worker in self.catalog.workers(self.now_ms - WORKER_LIVES_MS)]
+        return [worker.id for worker in live_workers(self.catalog, self.now_ms)]
 
     @property
     def now_ms(self) -> int:

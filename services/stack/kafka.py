@@ -8,18 +8,14 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import KafkaException
-
-from broker import clients
 from broker.address import BrokerAddress
+from broker.presence import broker_answers
 from changelog.errors import StackError
 from runtime.settings import Settings
 from services.jars import jar_folder
 from services.java import find_java
 from services.stack.component import Launch
 from services.stack.free_ports import LOOPBACK, choose_ports, port_of
-
-_ANSWER_TIMEOUT_S = 2.0
 
 # One node keeps one copy of everything. Few partitions in the internal topics keep start and stop short.
 # Nothing is created by a typing error, and nothing is forgotten: the inputs are the history of the queries.
@@ -106,15 +102,6 @@ class KafkaBroker:
 
     def announce(self, settings: Settings, endpoint: str) -> Settings:
         return settings.model_copy(update={"brokers": endpoint})
-
-
-def broker_answers(brokers: BrokerAddress, timeout_s: float = _ANSWER_TIMEOUT_S) -> bool:
-    """Whether the brokers list their topics within the time."""
-    try:
-        clients.admin(brokers).list_topics(timeout=timeout_s)
-    except KafkaException:
-        return False
-    return True
 
 
 def _format_storage(java: tuple[str, ...], server_properties: Path) -> None:

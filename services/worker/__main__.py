@@ -10,12 +10,12 @@ import threading
 import time
 from dataclasses import replace
 
+from broker.presence import await_broker
 from changelog.errors import DovetailError, ServiceUnavailable
 from runtime.logs import configure_logs
 from runtime.settings import Settings, read_settings
 from runtime.signals import told_to_stop
 from services.commands.command_reader import CommandReader
-from services.stack.kafka import broker_answers
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.supervisor.health_server import HealthServer
 from services.worker.supervisor.worker_supervisor import WorkerSupervisor, discard_orphans
@@ -29,7 +29,7 @@ _STALE_S = 10.0
 def run(settings: Settings, stopped: threading.Event) -> None:
     """Look at the catalog until ``stopped``. Raises ServiceUnavailable if a service is away at first."""
     of_worker = WorkerSettings.of(settings)
-    _await_broker(of_worker)
+    await_broker(of_worker.brokers, of_worker.broker_timeout_s, "the lookup worker")
     catalog = Catalog.open(of_worker.catalog_url)
     worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=_now_ms())
     looked_s = [time.monotonic()]
@@ -52,17 +52,6 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     server.close()
     catalog.close()
     _LOG.info("stopped")
-
-
-def _await_broker(settings: WorkerSettings) -> None:
-    deadline = time.monotonic() + settings.broker_timeout_s
-    while not broker_answers(settings.brokers):
-        if time.monotonic() > deadline:
-            raise ServiceUnavailable(
-                f"no broker answered at {settings.brokers} within {settings.broker_timeout_s:g} s",
-                where="the lookup worker",
-                fix="start the broker (dovetail up), or set DOVETAIL_BROKERS to where it listens",
-            )
 
 
 def _now_ms() -> int:

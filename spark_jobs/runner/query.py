@@ -19,6 +19,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.start_offsets import least_offsets, resolved_first_offsets
+from broker.topics import Offsets
 from broker.transactional_writer import WriteTarget, fence
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
@@ -33,7 +34,7 @@ from spark_jobs.stages import late
 from spark_jobs.stages.job import Job
 from spark_jobs.stages.level import LevelProcessor
 from spark_jobs.stages.output import SinkStage
-from spark_jobs.state.checkpoint import Checkpoint, Offsets, parsed_offsets
+from spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
 from spark_jobs.state.uncommitted import forget_uncommitted
 
 MARKS_TOPIC = "dovetail.marks"

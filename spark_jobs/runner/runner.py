@@ -20,8 +20,7 @@ from confluent_kafka import KafkaException
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from broker import clients
-from broker.address import BrokerAddress
+from broker.presence import await_broker
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from runtime.query_plan import plan_of
@@ -184,29 +183,13 @@ def _as_error(failure: Exception, query: Query) -> DovetailError:
     return InternalError(f"{type(failure).__name__}: {failure}", where=f'query "{query.name}", at its start')
 
 
-def await_broker(brokers: BrokerAddress, timeout_s: float) -> None:
-    """Return once the broker answers; ServiceUnavailable after the time."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        try:
-            clients.admin(brokers).list_topics(timeout=min(5.0, timeout_s))
-            return
-        except KafkaException as failure:
-            if time.monotonic() > deadline:
-                raise ServiceUnavailable(
-                    f"no broker answered at {brokers} within {timeout_s:g} s: {failure.args[0].str()}",
-                    where="the Spark runner",
-                    fix="start the broker (dovetail up), or set DOVETAIL_BROKERS to where it listens",
-                ) from failure
-
-
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
 def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     """Look at the catalog until ``stopped``."""
-    await_broker(settings.brokers, settings.broker_timeout_s)
+    await_broker(settings.brokers, settings.broker_timeout_s, "the Spark runner")
     session = start_session(
         "dovetail", sorted(settings.jars.glob("*.jar")), settings.spark_master, settings.driver_memory
     )

@@ -29,7 +29,8 @@ from pyspark.sql.types import StructType
 from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.offset_ranges import OffsetRange, read, shares
-from broker.start_offsets import Offsets, readable_offsets
+from broker.start_offsets import readable_offsets
+from broker.topics import Offsets
 from changelog.errors import RecordsGone, ServiceUnavailable
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
 from spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, of_topics, silences

@@ -16,8 +16,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from broker.query_origin import QueryOrigin
+from broker.topics import Offsets
 
-Offsets = dict[str, dict[int, int]]
 IDLE = "#idle"
 """Among the topics of the offsets that Spark logs; no topic can have this name. See ``spark_jobs.source.idle``."""
 

@@ -26,6 +26,7 @@ from changelog.errors import ServiceUnavailable
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from services.commands.command_codec import Command, Outcome
+from services.live_workers import live_workers
 from services.worker.query.child import FAILED, WAITS
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.supervisor.child_process import Child, fork_server
@@ -35,8 +36,6 @@ from sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.worker")
 _SEEN_EVERY_S = 2.0
-LIVES_MS = 10_000
-"""A worker that has not been seen for so long is taken to be gone."""
 _FIRST_PAUSE_S = 0.5
 _CALM_S = 30.0
 _CRASHES = 5
@@ -133,7 +132,7 @@ class WorkerSupervisor:
 
     def _elsewhere(self, query: Query) -> bool:
         """Whether another worker runs the query."""
-        others = self._catalog.workers(_now_ms() - LIVES_MS)
+        others = live_workers(self._catalog, _now_ms())
         return any(query.name in other.queries for other in others if other.id != self._worker.id)
 
     def stop(self) -> None:

@@ -18,8 +18,8 @@ from pydantic import SecretStr
 from changelog.errors import ServiceUnavailable
 from services.worker.supervisor.child_process import Child
 from sql.catalog import Actual, Worker
-from tests.worker.conftest import World
-from tests.worker.shop import (
+from tests.services.worker.conftest import World
+from tests.services.worker.shop import (
     Goods,
     Shop,
     await_more,
@@ -32,7 +32,7 @@ from tests.worker.shop import (
     open_shop,
     send_to,
 )
-from tests.worker.test_worker import child_of, working
+from tests.services.worker.test_worker import child_of, working
 
 pytestmark = pytest.mark.services
 

@@ -16,8 +16,8 @@ import pytest
 from services.commands.command_codec import Refresh, Stats, UnknownCommand
 from sql.catalog import Actual, Desired, Worker
 from tests.paths import ROOT
-from tests.worker.conftest import World
-from tests.worker.test_end_to_end import orders_and_products
+from tests.services.worker.conftest import World
+from tests.services.worker.test_end_to_end import orders_and_products
 
 pytestmark = pytest.mark.services
 

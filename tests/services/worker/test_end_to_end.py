@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.worker.conftest import World
+from tests.services.worker.conftest import World
 
 pytestmark = pytest.mark.services
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from tests.worker.conftest import World
-from tests.worker.test_end_to_end import orders_and_products
+from tests.services.worker.conftest import World
+from tests.services.worker.test_end_to_end import orders_and_products
 
 pytestmark = pytest.mark.services
 

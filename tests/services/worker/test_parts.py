@@ -8,7 +8,7 @@ from services.commands.command_codec import Outcome
 from services.worker.lane.fetches import Fetch, as_batch
 from services.worker.query.progress import Report, merged
 from services.worker.supervisor.worker_supervisor import claimed_folder, joined
-from tests.worker.lanes import Given, fetch
+from tests.services.worker.lanes import Given, fetch
 
 
 def test_a_fetch_is_cut_at_an_offset() -> None:

@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from services.commands.command_codec import Stats
 from services.worker.supervisor.child_process import Child
 from tests.servers import Proxy, Server, mariadb, proxy, redis_server
-from tests.worker.conftest import World
+from tests.services.worker.conftest import World
 
 _GOODS = 40_000
 _HOT_KEYS = 100

@@ -12,7 +12,7 @@ from enrichment.enricher import AnsweredBatch
 from services.worker.lane.fetch_queue import FetchQueue
 from services.worker.lane.lane_settings import LaneClosed
 from services.worker.lane.retries import FailedRecord, Retries
-from tests.worker.lanes import Echo, fetch
+from tests.services.worker.lanes import Echo, fetch
 
 Before = Callable[[Sequence[int]], None]
 

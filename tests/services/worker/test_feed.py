@@ -16,7 +16,7 @@ from broker.address import BrokerAddress
 from services.commands.command_codec import Stats
 from services.worker.supervisor.child_process import Child
 from tests.servers.redis_server import redis_server
-from tests.worker.conftest import World
+from tests.services.worker.conftest import World
 
 pytestmark = pytest.mark.services
 

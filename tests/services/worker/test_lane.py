@@ -14,8 +14,8 @@ from broker.transactional_writer import transactional_producer
 from changelog.errors import InternalError, RecordsGone, ServiceUnavailable
 from services.worker.lane.fetches import Fetch
 from services.worker.lane.lane_settings import LaneSettings
+from tests.services.worker.lanes import Bench, Echo, Given, fetch, until
 from tests.spark.kafka import messages, send, trim, values
-from tests.worker.lanes import Bench, Echo, Given, fetch, until
 
 pytestmark = pytest.mark.services
 
