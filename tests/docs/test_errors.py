@@ -31,7 +31,7 @@ def error_kinds() -> dict[str, type[DovetailError]]:
         names = {name for _, name in found}
         more = {place for place, inherited in bases.items() if inherited & names} - found
         if not more:
-            return {name: getattr(importlib.import_module(module), name) for module, name in found}
+            return {name: getattr(importlib.import_module(module), name) for module, name in sorted(found)}
         found |= more
 
 
