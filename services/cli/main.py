@@ -12,7 +12,6 @@ from typing import Annotated
 
 import typer
 
-from runtime.settings import read_settings
 from services.cli import dictionary
 from services.cli.demo import EVENTS
 from services.cli.row_format import Format
@@ -126,6 +125,7 @@ def demo(
     events: Annotated[int, typer.Option(min=1, help="Events of the click-through pipeline.")] = EVENTS,
 ) -> None:
     """Run three examples through a stack of their own, start to end. A running stack is not touched."""
+    from runtime.settings import read_settings
     from services.cli.demo import demonstration
     from services.cli.failures import told
     from services.cli.show import Screen
@@ -138,6 +138,7 @@ def demo(
 @app.command(epilog="Example: `dovetail worker`")
 def worker() -> None:
     """Run a lookup worker until Ctrl-C. The partitions of lookup queries spread over all workers that run."""
+    from runtime.settings import read_settings
     from services.cli.failures import told
     from services.cli.show import Screen
     from services.cli.worker import work

@@ -9,6 +9,8 @@ from importlib.metadata import packages_distributions
 
 import pytest
 
+from tests.test_rooms import PRESENT
+
 _LOADED = """
 import json, sys
 from services.cli.main import app
@@ -20,7 +22,7 @@ _OF_ITS_OPTIONS = {"pydantic", "pydantic_core", "annotated-types", "typing-inspe
 _OF_RICH = {"rich", "Pygments", "attrs", "markdown-it-py", "mdurl"}
 _OF_THE_INTERPRETER = {"setuptools"}
 _FOR_HELP = _OF_TYPER | _OF_ITS_OPTIONS | _OF_RICH | _OF_THE_INTERPRETER
-_ROOMS = {"changelog", "dictionaries", "enrichment", "joins", "spark_jobs", "sql"}
+_ROOMS = {*PRESENT} - {"services"}
 
 
 def loaded(*arguments: str) -> list[str]:
