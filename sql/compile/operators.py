@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
+from typing import TypedDict, assert_never
 
 from changelog.errors import InternalError
 from changelog.schema import SEQUENCE, TIME, Kind
 from joins.aggregates.aggregate import AggregateSpec
-from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from joins.dataflow.specification import OperatorSpec
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
@@ -67,96 +67,73 @@ def operator_of(source: Keyed | Join | Aggregate) -> OperatorSpec:
             assert_never(source)
 
 
+class _Shared(TypedDict):
+    """What every join says of itself."""
+
+    kind: JoinKind
+    left: Port
+    right: Port
+    pad: Pad
+    max_buffered_bytes: int | None
+
+
 def _join(join: Join) -> OperatorSpec:
     """A kind of join is missing here as soon as it is one: mypy says so."""
     left = port_of(join.left, tuple(left for left, _ in join.keys))
     right = port_of(join.right, tuple(right for _, right in join.keys))
     residual = Condition(join.residual) if join.residual is not None else None
+    shared: _Shared = {
+        "kind": join.kind,
+        "left": left,
+        "right": right,
+        "pad": join.pad,
+        "max_buffered_bytes": join.max_buffered_bytes,
+    }
     how = join.how
     match how:
         case Bidirectional():
-            return BidirectionalSpec(
-                kind=join.kind,
-                left=left,
-                right=right,
-                null_safe=join.null_safe,
-                condition=residual,
-                pad=join.pad,
-                max_buffered_bytes=join.max_buffered_bytes,
-            )
+            return BidirectionalSpec(**shared, null_safe=join.null_safe, condition=residual)
         case Range():
             return RangeSpec(
-                kind=join.kind,
-                left=left,
-                right=right,
+                **shared,
                 band=how.band,
                 null_safe=join.null_safe,
                 condition=residual,
-                pad=join.pad,
-                max_buffered_bytes=join.max_buffered_bytes,
                 append=how.append,
                 closed=how.closed,
             )
         case Enrichment():
-            return EnrichmentSpec(
-                kind=join.kind,
-                left=left,
-                right=right,
-                null_safe=join.null_safe,
-                condition=residual,
-                pad=join.pad,
-                max_buffered_bytes=join.max_buffered_bytes,
-                alignment=how.alignment,
-            )
+            return EnrichmentSpec(**shared, null_safe=join.null_safe, condition=residual, alignment=how.alignment)
         case AsofOnce():
             return AsofOnceSpec(
-                kind=join.kind,
-                left=left,
-                right=right,
+                **shared,
                 left_time=how.inequality.left,
                 right_time=how.inequality.right,
                 comparison=how.inequality.comparison,
                 keep_versions=how.keep_versions,
                 condition=residual,
-                pad=join.pad,
-                max_buffered_bytes=join.max_buffered_bytes,
                 alignment=how.alignment,
             )
         case Latest():
-            return LatestSpec(
-                kind=join.kind,
-                left=left,
-                right=right,
-                pad=join.pad,
-                max_buffered_bytes=join.max_buffered_bytes,
-                alignment=how.alignment,
-            )
+            return LatestSpec(**shared, alignment=how.alignment)
         case Asof():
             return AsofSpec(
-                kind=join.kind,
-                left=left,
-                right=right,
+                **shared,
                 left_time=how.inequality.left,
                 right_time=how.inequality.right,
                 comparison=how.inequality.comparison,
                 tie_break=how.tie_breaks,
                 tolerance=how.tolerance,
                 null_safe=join.null_safe,
-                pad=join.pad,
-                max_buffered_bytes=join.max_buffered_bytes,
             )
         case Temporal():
             return TemporalSpec(
-                kind=join.kind,
-                left=left,
-                right=right,
+                **shared,
                 left_time=how.left,
                 right_time=how.right,
                 deleted=how.deleted,
                 null_safe=join.null_safe,
                 condition=residual,
-                pad=join.pad,
-                max_buffered_bytes=join.max_buffered_bytes,
             )
         case AsWritten():
             raise InternalError(f"no operator for {line(join)}")
