@@ -1,8 +1,9 @@
 """The exactly-once sink: one Kafka transaction per partition and batch, which also holds the batch's number.
 
-The **mark** of a partition is the number of the last batch it has written. It is kept as an offset that the transaction
-commits with its records (consumer group: the query; topic: ``WriteTarget.marks``; partition: that of Spark), so either
-both are there or none is. A batch that Spark replays is skipped where the mark says that it was written:
+The **commit mark** of a partition is the number of the last batch it has written. It is kept as an offset that the
+transaction commits with its records (consumer group: the query; topic: ``WriteTarget.commit_marks``; partition: that
+of Spark), so either both are there or none is. A batch that Spark replays is skipped where the commit mark says that it
+was written:
 
     batch 7   partition 0: committed, mark 7   partition 1: killed before its commit, mark 6
     batch 7   partition 0: mark 7, skipped     partition 1: written                              (the replay)
@@ -48,11 +49,11 @@ _HOPELESS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WriteTarget:
-    """Where a query writes: ``identity`` names the query in transactional ids and as the group of its marks."""
+    """Where a query writes: ``identity`` names the query in transactional ids and as the group of its commit marks."""
 
     brokers: BrokerAddress
     identity: str
-    marks: str
+    commit_marks: str
     transaction_timeout_s: float
     broker_wait_s: float
 
@@ -66,21 +67,21 @@ class WriteTarget:
 
 
 class TransactionalWriter:
-    """An initialised transactional producer of one partition, and the partition's mark."""
+    """An initialised transactional producer of one partition, and the partition's commit mark."""
 
     def __init__(self, target: WriteTarget, partition: int) -> None:
-        self._place = TopicPartition(target.marks, partition)
+        self._place = TopicPartition(target.commit_marks, partition)
         self._call_s = target.call_s
         self._producer = transactional_producer(target, partition)
         self._outbox = ProducerQueue(self._producer, self._call_s)
-        # Aborts what a predecessor left open; only then is the mark final.
+        # Aborts what a predecessor left open; only then is the commit mark final.
         self._producer.init_transactions(self._call_s)
-        marks = _marks_reader(target.brokers, target.identity)
+        marks = _commit_marks_reader(target.brokers, target.identity)
         self._group = marks.consumer_group_metadata()
-        self.mark = int(marks.committed([self._place], timeout=self._call_s)[0].offset) - 1
+        self.commit_mark = int(marks.committed([self._place], timeout=self._call_s)[0].offset) - 1
 
     def write(self, batch_id: int, outgoing: Iterable[Outgoing]) -> None:
-        """One transaction: the mark first, so that a fenced writer fails before it has sent its records."""
+        """One transaction: the commit mark first, so that a fenced writer fails before it has sent its records."""
         self._producer.begin_transaction()
         next_offset = TopicPartition(self._place.topic, self._place.partition, batch_id + 1)
         self._producer.send_offsets_to_transaction([next_offset], self._group, self._call_s)
@@ -88,7 +89,7 @@ class TransactionalWriter:
             self._outbox.send(part)
         self._producer.commit_transaction(self._call_s)
         self._outbox.emptied()
-        self.mark = batch_id
+        self.commit_mark = batch_id
 
 
 writers: dict[str, TransactionalWriter] = {}
@@ -96,8 +97,8 @@ writers: dict[str, TransactionalWriter] = {}
 
 
 @lru_cache(maxsize=16)
-def _marks_reader(brokers: BrokerAddress, group: str) -> Consumer:
-    """Reads marks; kept, since a partition that changes its worker back and forth asks in every batch."""
+def _commit_marks_reader(brokers: BrokerAddress, group: str) -> Consumer:
+    """Reads commit marks; kept, since a partition that changes its worker back and forth asks in every batch."""
     return clients.consumer(brokers, group, clients.QUICK_RETURN)
 
 
@@ -111,12 +112,12 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
     while True:
         try:
             writer = writers.get(name) or writers.setdefault(name, TransactionalWriter(target, partition))
-            if writer.mark >= batch_id:
+            if writer.commit_mark >= batch_id:
                 return False
             writer.write(batch_id, outgoing())
             return True
         except KafkaException as failure:
-            # Whatever happened, a new writer is right: opening it settles the open transaction, and the mark it
+            # Whatever happened, a new writer is right: opening it settles the open transaction, and the commit mark it
             # reads says whether a commit that was not answered took place.
             writers.pop(name, None)
             waited.after(failure)
