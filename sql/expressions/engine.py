@@ -1,0 +1,79 @@
+"""The SQL of the engine that computes expressions: DuckDB's, with every call as it is written.
+
+sqlglot's own reader of DuckDB maps calls onto its standard functions and back, and loses arguments on the way
+(``list_sort(x, 'ASC', 'NULLS LAST')``). Here a call stays a name and its arguments, aggregates apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.parsers.duckdb import DuckDBParser
+
+from changelog.errors import Unsupported
+
+_AGGREGATES = (
+    "COUNT", "SUM", "AVG", "MIN", "MAX", "ANY_VALUE", "BOOL_AND", "BOOL_OR", "LOGICAL_AND", "LOGICAL_OR", "COUNT_IF",
+    "APPROX_COUNT_DISTINCT", "APPROX_DISTINCT", "QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "MEDIAN", "STDDEV",
+    "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "CORR", "COVAR_POP", "COVAR_SAMP", "ARRAY_AGG",
+    "STRING_AGG", "ARG_MAX", "ARG_MIN", "MAX_BY", "MIN_BY", "FIRST", "LAST", "MODE", "GROUP_CONCAT", "LISTAGG",
+    "ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "NTILE",
+    "PERCENT_RANK", "CUME_DIST",
+)  # fmt: skip
+
+
+class EngineParser(DuckDBParser):
+    FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
+        name: made for name, made in DuckDBParser.FUNCTIONS.items() if name in _AGGREGATES
+    }
+
+
+class Engine(DuckDB):
+    """DuckDB's dialect, calls and positions kept as they are written."""
+
+    INDEX_OFFSET = 0
+    Parser = EngineParser
+
+
+def parsed(sql: str) -> exp.Expr:
+    return sqlglot.parse_one(sql, read=Engine)
+
+
+def text(tree: exp.Expr, identify: bool = False) -> str:
+    return tree.sql(dialect=Engine, identify=identify, unsupported_level=sqlglot.ErrorLevel.IGNORE)
+
+
+def type_name(kind: pa.DataType) -> str:
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if pa.types.is_list(kind):
+        return f"{type_name(kind.value_type)}[]"
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMPTZ" if kind.tz else "TIMESTAMP"
+    if kind not in _DUCKDB_TYPES:
+        raise Unsupported(f"CAST to {kind} is not supported", fix="CAST to a plain type")
+    return _DUCKDB_TYPES[kind]
+
+
+_DUCKDB_TYPES: Mapping[pa.DataType, str] = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.uint8(): "UTINYINT",
+    pa.uint16(): "USMALLINT",
+    pa.uint32(): "UINTEGER",
+    pa.uint64(): "UBIGINT",
+    pa.float32(): "REAL",
+    pa.float64(): "DOUBLE",
+    pa.string(): "TEXT",
+    pa.binary(): "BLOB",
+    pa.date32(): "DATE",
+    pa.time64("us"): "TIME",
+}

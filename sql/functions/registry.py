@@ -1,0 +1,124 @@
+"""The registry of functions: an allow-list for each dialect.
+
+A function is known by its name; what is not registered is refused, with the nearest name that is. docs/functions.md is
+made from the registries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, UnknownName
+from changelog.suggest import nearest
+from sql.expressions.engine import type_name
+from sql.functions.typed import Typed, filled, places
+
+Build = Callable[[Sequence[Typed]], Typed | exp.Expr | str]
+"""From arguments to the engine's tree, or to a template over the same arguments."""
+
+
+class Unfit(Exception):
+    """Arguments that a function is not made for; the message says what it takes."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """name     in the dialect, in snake_case
+    usage     how it is written, ``to_hour(time[, zone])``
+    meaning   one line, for docs/functions.md
+    build     the translation
+    least     the fewest arguments; ``most`` the most, None for any number
+    type      of the result; None: as the engine has it
+    differs   a wanted difference from the engine that the dialect comes from
+    """
+
+    name: str
+    usage: str
+    meaning: str
+    build: Build
+    least: int
+    most: int | None
+    type: pa.DataType | None = None
+    group: str = ""
+    differs: str = ""
+
+    def __call__(self, arguments: Sequence[Typed], like: Typed) -> Typed:
+        """The call over ``arguments``; ``like`` is over the same rows. Raises SqlError for arguments that do not fit."""
+        if len(arguments) < self.least or (self.most is not None and len(arguments) > self.most):
+            raise SqlError(f"{self.name}() takes {self._arity}, not {len(arguments)}", fix=self.usage)
+        try:
+            built = self.build(arguments)
+        except Unfit as unfit:
+            raise SqlError(f"{self.name}() {unfit}", fix=self.usage) from None
+        if isinstance(built, str):
+            built = filled(built, [argument.tree for argument in arguments])
+        if isinstance(built, Typed):
+            return built
+        result = like.of(built)
+        if self.type is not None and result.type != self.type:
+            return like.of(filled(f"CAST({{0}} AS {type_name(self.type)})", [built]), self.type)
+        return result
+
+    @property
+    def _arity(self) -> str:
+        if self.most is None:
+            return f"{self.least} arguments or more"
+        if self.least == self.most:
+            return f"{self.least} argument{'s' if self.least != 1 else ''}"
+        return f"{self.least} to {self.most} arguments"
+
+
+@dataclass
+class Registry:
+    """The functions of a dialect, by name."""
+
+    dialect: str
+    functions: dict[str, Function] = field(default_factory=dict)
+
+    def find(self, name: str, place: str) -> Function:
+        """Raises UnknownName with the nearest name."""
+        function = self.functions.get(name)
+        if function is not None:
+            return function
+        close = nearest(name, self.functions)
+        fix = f"did you mean {self.functions[close].usage}?" if close else "docs/functions.md lists the functions"
+        raise UnknownName(f"there is no function {name}() in the dialect of {self.dialect}", where=place, fix=fix)
+
+    def add(
+        self,
+        usage: str,
+        meaning: str,
+        build: Build | str | Iterable[str],
+        kind: pa.DataType | None = None,
+        *,
+        aliases: str = "",
+        arity: tuple[int, int | None] | None = None,
+        group: str = "",
+        differs: str = "",
+    ) -> None:
+        """Register a function under the name that its ``usage`` begins with.
+
+        build   a template, a template for each number of arguments, or a function of the typed arguments
+        """
+        made, least, most = _made(build, arity)
+        for name in (usage.partition("(")[0], *aliases.split()):
+            if name in self.functions:
+                raise ValueError(f"{name} is registered twice")
+            self.functions[name] = Function(name, usage, meaning, made, least, most, kind, group, differs)
+
+
+def _made(build: Build | str | Iterable[str], arity: tuple[int, int | None] | None) -> tuple[Build, int, int | None]:
+    if callable(build):
+        if arity is None:
+            raise ValueError("a function needs its arity")
+        return build, *arity
+    templates: Mapping[int | None, str] = {places(one): one for one in ([build] if isinstance(build, str) else build)}
+    if None in templates:
+        least, most = arity or (1, None)
+        return (lambda arguments: templates[None]), least, most
+    counts = [count for count in templates if count is not None]
+    return (lambda arguments: templates[len(arguments)]), *(arity or (min(counts), max(counts)))

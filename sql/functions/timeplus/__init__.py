@@ -1,0 +1,17 @@
+"""The functions of Timeplus: ClickHouse's, in snake_case."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from sql.functions.registry import Registry
+from sql.functions.timeplus import arrays, conditions, conversions, json, numbers, text, times
+
+
+@cache
+def functions() -> Registry:
+    """All of them; made once."""
+    registry = Registry("Timeplus")
+    for group in (numbers, text, conditions, conversions, times, json, arrays):
+        group.register(registry)
+    return registry

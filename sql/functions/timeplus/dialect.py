@@ -1,0 +1,100 @@
+"""Timeplus' expressions: operators, literals and casts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError
+from sql.expressions.engine import type_name
+from sql.functions.registry import Registry
+from sql.functions.timeplus import conversions, functions, numbers, text, times
+from sql.functions.translate import Environment
+from sql.functions.typed import Typed, filled
+from sql.syntax.types import Rules, arrow
+
+_CALLS: dict[type[exp.Expr], str] = {
+    exp.Add: "plus", exp.Sub: "minus", exp.Mul: "multiply", exp.Div: "divide", exp.IntDiv: "int_div", exp.Mod: "modulo",
+    exp.BitwiseAnd: "bit_and", exp.BitwiseOr: "bit_or", exp.DPipe: "concat", exp.Xor: "xor",
+}  # fmt: skip
+
+
+class TimeplusDialect:
+    """As ClickHouse has them."""
+
+    @property
+    def registry(self) -> Registry:
+        return functions()
+
+    def operator(self, node: exp.Expr, operands: Sequence[Typed]) -> Typed | exp.Expr | None:
+        left, right = operands
+        if isinstance(node, exp.Add | exp.Sub) and (moved := _moved(node, left, right)) is not None:
+            return moved
+        if isinstance(node, exp.Like | exp.ILike):
+            return text.liked(left, right, fold=isinstance(node, exp.ILike))
+        name = _CALLS.get(type(node))
+        if name is not None:
+            return self.registry.find(name, "")(operands, left)
+        return None
+
+    def literal(self, node: exp.Literal, environment: Environment) -> Typed:
+        if node.is_string:
+            return Typed(node.copy(), environment.ask, pa.string(), str(node.this))
+        written = str(node.this)
+        if any(sign in written for sign in ".eE"):
+            # The engine would make 1.5 a decimal.
+            shown = written if "e" in written.lower() else f"{written}e0"
+            return Typed(exp.Literal.number(shown), environment.ask, pa.float64(), float(written))
+        value = int(written)
+        return Typed(node.copy(), environment.ask, _least_type(value), value)
+
+    def type_of(self, written: exp.DataType) -> pa.DataType:
+        return arrow(written.sql(dialect="clickhouse").lower(), Rules.TIMEPLUS)
+
+    def cast(self, value: Typed, kind: pa.DataType) -> exp.Expr:
+        if value.type == kind:
+            return value.tree
+        if pa.types.is_integer(kind):
+            return conversions.to_integer(value, kind)
+        if pa.types.is_floating(kind):
+            return conversions.to_float(value, kind)
+        if pa.types.is_string(kind):
+            return conversions.to_string([value]).tree
+        if pa.types.is_boolean(kind):
+            return conversions.to_boolean(value)
+        if pa.types.is_date(kind):
+            return conversions.to_date([value])
+        if pa.types.is_timestamp(kind):
+            return conversions.to_instant([value], seconds=kind.unit == "s")
+        if pa.types.is_decimal(kind) and value.is_float:
+            return filled(f"TRY_CAST(trunc({{0}}, {kind.scale}) AS {type_name(kind)})", [value.tree])
+        return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [value.tree])
+
+
+def _least_type(value: int) -> pa.DataType:
+    for bits, kind in ((8, pa.uint8()), (16, pa.uint16()), (32, pa.uint32()), (64, pa.uint64())):
+        if value < 1 << bits:
+            return kind
+    raise SqlError(f"{value} is beyond 64 bits", fix="write it as a text: to_decimal128('..', 0)")
+
+
+def _moved(node: exp.Expr, left: Typed, right: Typed) -> Typed | exp.Expr | None:
+    """Times and dates with intervals and numbers of seconds or days; None for all else."""
+    sign = "+" if isinstance(node, exp.Add) else "-"
+    if isinstance(right.tree, exp.Interval):
+        return times.with_interval(left, right.tree, sign)
+    if isinstance(left.tree, exp.Interval) and sign == "+":
+        return times.with_interval(right, left.tree, sign)
+    if left.is_instant and numbers.whole(right):
+        return times.moved(left, times.length_tree("second", right.tree), sign, keeps_date=True)
+    if left.is_date and numbers.whole(right):
+        return times.moved(left, times.length_tree("day", right.tree), sign, keeps_date=True)
+    if right.is_date and numbers.whole(left) and sign == "+":
+        return times.moved(right, times.length_tree("day", left.tree), sign, keeps_date=True)
+    if left.is_date and right.is_date and sign == "-":
+        return left.of(filled("CAST(date_diff('day', {1}, {0}) AS INTEGER)", [left.tree, right.tree]), pa.int32())
+    if left.is_instant and right.is_instant and sign == "-":
+        return left.of(filled("CAST(date_diff('second', {1}, {0}) AS INTEGER)", [left.tree, right.tree]), pa.int32())
+    return None

@@ -1,0 +1,383 @@
+"""From the user's tree to the engine's: every call by the registry of its dialect, every operator as a call.
+
+The tree comes with its columns under their internal names; their types stand in an ``Environment``. What is built is
+typed bottom-up, so that a function can do one thing for texts and another for times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, Unsupported
+from sql.expressions import engine
+from sql.expressions.evaluate import types_of
+from sql.syntax.calls import snake_case
+from sql.expressions.engine import type_name
+from sql.functions.registry import Registry
+from sql.functions.typed import Typed, bracketed
+
+
+class Dialect(Protocol):
+    """What differs between the dialects besides their functions."""
+
+    registry: Registry
+
+    def operator(self, node: exp.Expr, operands: Sequence[Typed]) -> Typed | exp.Expr | None:
+        """An operator over its operands; None where the engine's own is right."""
+        ...
+
+    def literal(self, node: exp.Literal, environment: Environment) -> Typed: ...
+
+    def cast(self, value: Typed, kind: pa.DataType) -> exp.Expr: ...
+
+    def type_of(self, written: exp.DataType) -> pa.DataType: ...
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The types of the columns that a tree may name."""
+
+    types: Mapping[str, pa.DataType]
+    place: str = ""
+
+    def ask(self, tree: exp.Expr) -> pa.DataType:
+        """The type that the engine gives ``tree``."""
+        names = tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column) if column.name in self.types))
+        return _asked(engine.text(tree), tuple((name, self.types[name]) for name in names), self.place)
+
+    def known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
+        return Typed(tree, self.ask, kind)
+
+    def with_names(self, types: Mapping[str, pa.DataType]) -> Environment:
+        return replace(self, types={**self.types, **types})
+
+
+@lru_cache(maxsize=8192)
+def _asked(sql: str, types: tuple[tuple[str, pa.DataType], ...], place: str) -> pa.DataType:
+    return types_of(pa.schema(list(types)), [sql], place)[0]
+
+
+_OPERATORS: Mapping[type[exp.Expr], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "", exp.NullSafeNEQ: "",
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "div", exp.Mod: "%",
+    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "#", exp.BitwiseLeftShift: "<<", exp.BitwiseRightShift: ">>",
+    exp.DPipe: "||", exp.Like: "LIKE", exp.ILike: "ILIKE", exp.RegexpLike: "~", exp.RegexpILike: "~*", exp.SimilarTo: "SIMILAR TO",
+    exp.Pow: "^", exp.Xor: "xor",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Translator:
+    """``Translator(dialect, environment)(tree)``."""
+
+    dialect: Dialect
+    environment: Environment
+
+    def __call__(self, node: exp.Expr) -> Typed:
+        visit = _VISITS.get(type(node))
+        if visit is not None:
+            return visit(self, node)
+        if type(node) in _OPERATORS:
+            return self._operator(node)
+        if isinstance(node, exp.AggFunc | exp.CombinedAggFunc | exp.AnonymousAggFunc):
+            return self._aggregate(node)
+        raise Unsupported(
+            f"{node.sql(dialect='clickhouse')} is not supported", where=self.environment.place, fix="docs/functions.md lists what is"
+        )
+
+    def tree(self, node: exp.Expr) -> exp.Expr:
+        return self(node).tree
+
+    def _known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
+        return self.environment.known(tree, kind)
+
+    # Leaves
+
+    def _column(self, node: exp.Expr) -> Typed:
+        kind = self.environment.types.get(node.name)
+        if kind is None:
+            raise SqlError(f'there is no column "{node.name}"', where=self.environment.place)
+        return self._known(exp.column(exp.to_identifier(node.name, quoted=True)), kind)
+
+    def _identifier(self, node: exp.Expr) -> Typed:
+        """The argument of a lambda."""
+        return self._column(node)
+
+    def _literal(self, node: exp.Expr) -> Typed:
+        assert isinstance(node, exp.Literal)
+        return self.dialect.literal(node, self.environment)
+
+    def _boolean(self, node: exp.Expr) -> Typed:
+        return Typed(node.copy(), self.environment.ask, pa.bool_(), bool(node.this))
+
+    def _null(self, node: exp.Expr) -> Typed:
+        return self._known(exp.Null(), pa.null())
+
+    def _star(self, node: exp.Expr) -> Typed:
+        return self._known(exp.Star(), pa.int64())
+
+    # Connectives
+
+    def _paren(self, node: exp.Expr) -> Typed:
+        inner = self(node.this)
+        return Typed(bracketed(inner.tree), inner.ask, inner.told, inner.literal)
+
+    def _connector(self, node: exp.Expr) -> Typed:
+        kind = type(node)
+        return self._known(kind(this=self._condition(node.this), expression=self._condition(node.expression)), pa.bool_())
+
+    def _condition(self, node: exp.Expr) -> exp.Expr:
+        value = self(node)
+        if value.is_boolean or value.is_null:
+            return value.tree if isinstance(value.tree, exp.Connector) and isinstance(node, type(value.tree)) else bracketed(value.tree)
+        if value.is_number:
+            return exp.Paren(this=exp.NEQ(this=bracketed(value.tree), expression=exp.Literal.number(0)))
+        raise SqlError(
+            f"a condition is true or false, and {node.sql(dialect='clickhouse')} is a {value.family}",
+            where=self.environment.place,
+            fix="compare it with something",
+        )
+
+    def _not(self, node: exp.Expr) -> Typed:
+        return self._known(exp.Not(this=self._condition(node.this)), pa.bool_())
+
+    def _is(self, node: exp.Expr) -> Typed:
+        return self._known(exp.Is(this=bracketed(self.tree(node.this)), expression=node.expression.copy()), pa.bool_())
+
+    def _in(self, node: exp.Expr) -> Typed:
+        if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+            return self._fallback(node)
+        values = [bracketed(self.tree(one)) for one in node.expressions]
+        return self._known(exp.In(this=bracketed(self.tree(node.this)), expressions=values), pa.bool_())
+
+    def _between(self, node: exp.Expr) -> Typed:
+        parts = {name: bracketed(self.tree(node.args[name])) for name in ("this", "low", "high")}
+        return self._known(exp.Between(**parts), pa.bool_())
+
+    def _fallback(self, node: exp.Expr) -> Typed:
+        raise Unsupported(f"{node.sql(dialect='clickhouse')} is not supported", where=self.environment.place)
+
+    def _case(self, node: exp.Expr) -> Typed:
+        subject = node.args.get("this")
+        case = exp.Case(this=None if subject is None else self.tree(subject))
+        for branch in node.args["ifs"]:
+            condition = self._condition(branch.this) if subject is None else self.tree(branch.this)
+            case = case.when(condition, self.tree(branch.args["true"]))
+        otherwise = node.args.get("default")
+        if otherwise is not None:
+            case = case.else_(self.tree(otherwise))
+        return self._known(exp.Paren(this=case))
+
+    def _if(self, node: exp.Expr) -> Typed:
+        otherwise = node.args.get("false") or exp.Null()
+        return self._call("if", [self(node.this), self(node.args["true"]), self(otherwise)])
+
+    # Calls
+
+    def _anonymous(self, node: exp.Expr) -> Typed:
+        name = snake_case(str(node.this))
+        arguments = list(node.expressions)
+        if any(isinstance(argument, exp.Lambda) for argument in arguments):
+            return self._call(name, self._with_lambda(arguments))
+        if name in ("date_add", "date_sub", "timestamp_add", "timestamp_sub", "date_diff", "age", "date_trunc"):
+            return self._call(name, [self._unit_or_value(argument) for argument in arguments])
+        return self._call(name, [self(argument) for argument in arguments])
+
+    def _unit_or_value(self, node: exp.Expr) -> Typed:
+        """``day`` without quotes is a unit, unless it is a column."""
+        if isinstance(node, exp.Column | exp.Var | exp.Identifier) and node.name not in self.environment.types:
+            return Typed(exp.Literal.string(node.name), self.environment.ask, pa.string(), node.name)
+        return self(node)
+
+    def _call(self, name: str, arguments: Sequence[Typed]) -> Typed:
+        function = self.dialect.registry.find(name, self.environment.place)
+        try:
+            return function(arguments, self._known(exp.Null(), pa.null()))
+        except SqlError as fault:
+            raise type(fault)(fault.what, where=fault.where or self.environment.place, fix=fault.fix) from None
+
+    def _with_lambda(self, arguments: Sequence[exp.Expr]) -> list[Typed]:
+        """The lambda over the elements of the arrays that come with it."""
+        given: dict[int, Typed] = {
+            position: self(argument) for position, argument in enumerate(arguments) if not isinstance(argument, exp.Lambda)
+        }
+        elements = [value.type.value_type if value.is_list else pa.null() for value in given.values()]
+        for position, argument in enumerate(arguments):
+            if isinstance(argument, exp.Lambda):
+                names = [parameter.name for parameter in argument.expressions]
+                kinds = dict(zip(names, [*elements, *([pa.null()] * len(names))], strict=False))
+                inner = Translator(self.dialect, self.environment.with_names(kinds))
+                body = inner(argument.this)
+                made = exp.Lambda(this=body.tree, expressions=[exp.to_identifier(name) for name in names], colon=True)
+                given[position] = Typed(made, self.environment.ask, body.type)
+        return [given[position] for position in range(len(arguments))]
+
+    def _operator(self, node: exp.Expr) -> Typed:
+        left, right = self._operand(node.this), self._operand(node.expression)
+        built = self.dialect.operator(node, (left, right))
+        if isinstance(built, Typed):
+            return built
+        if built is not None:
+            return self._known(built)
+        return self._known(type(node)(this=bracketed(left.tree), expression=bracketed(right.tree)))
+
+    def _operand(self, node: exp.Expr) -> Typed:
+        if isinstance(node, exp.Interval):
+            return self._interval(node)
+        return self(node)
+
+    def _neg(self, node: exp.Expr) -> Typed:
+        value = self(node.this)
+        if isinstance(value.literal, int | float) and not isinstance(value.literal, bool):
+            return Typed(exp.Neg(this=value.tree), value.ask, _signed(value), -value.literal)
+        return self._call("negate", [value])
+
+    def _cast(self, node: exp.Expr) -> Typed:
+        kind = self.dialect.type_of(node.args["to"])
+        return self._known(self.dialect.cast(self(node.this), kind), kind)
+
+    def _try_cast(self, node: exp.Expr) -> Typed:
+        return self._cast(node)
+
+    def _interval(self, node: exp.Expr) -> Typed:
+        return self._known(node.copy(), pa.null())
+
+    def _array(self, node: exp.Expr) -> Typed:
+        return self._call("array", [self(one) for one in node.expressions])
+
+    def _tuple(self, node: exp.Expr) -> Typed:
+        return self._call("tuple", [self(one) for one in node.expressions])
+
+    def _struct(self, node: exp.Expr) -> Typed:
+        parts = []
+        for index, one in enumerate(node.expressions, start=1):
+            named = isinstance(one, exp.PropertyEQ)
+            key = exp.to_identifier(one.this.name if named else str(index), quoted=True)
+            parts.append(exp.PropertyEQ(this=key, expression=self.tree(one.expression if named else one)))
+        return self._known(exp.Struct(expressions=parts))
+
+    def _var_map(self, node: exp.Expr) -> Typed:
+        keys, values = node.args["keys"].expressions, node.args["values"].expressions
+        return self._call("map", [self(one) for pair in zip(keys, values, strict=True) for one in pair])
+
+    def _bracket(self, node: exp.Expr) -> Typed:
+        [index] = node.expressions
+        return self._call("array_element", [self(node.this), self(index)])
+
+    def _dot(self, node: exp.Expr) -> Typed:
+        which = node.expression
+        literal: str | int = int(which.this) if isinstance(which, exp.Literal) and not which.is_string else which.name
+        return self._call("tuple_element", [self(node.this), Typed(exp.Null(), self.environment.ask, pa.null(), literal)])
+
+    def _extract(self, node: exp.Expr) -> Typed:
+        unit = node.this.name.lower()
+        names = {"day": "to_day_of_month", "dow": "to_day_of_week", "doy": "to_day_of_year", "week": "to_iso_week", "epoch": "to_unix_timestamp"}
+        return self._call(names.get(unit, f"to_{unit}"), [self(node.expression)])
+
+    def _substring(self, node: exp.Expr) -> Typed:
+        parts = [node.this, node.args.get("start"), node.args.get("length")]
+        return self._call("substring", [self(one) for one in parts if one is not None])
+
+    def _position(self, node: exp.Expr) -> Typed:
+        parts = [node.this, node.args["substr"], node.args.get("position")]
+        return self._call("position", [self(one) for one in parts if one is not None])
+
+    def _trim(self, node: exp.Expr) -> Typed:
+        side = str(node.args.get("position") or "BOTH").upper()
+        name = {"LEADING": "trim_left", "TRAILING": "trim_right"}.get(side, "trim_both")
+        signs = node.args.get("expression")
+        return self._call(name, [self(node.this), *([] if signs is None else [self(signs)])])
+
+    def _floor(self, node: exp.Expr) -> Typed:
+        digits = node.args.get("decimals")
+        name = "ceil" if isinstance(node, exp.Ceil) else "floor"
+        return self._call(name, [self(node.this), *([] if digits is None else [self(digits)])])
+
+    def _escape(self, node: exp.Expr) -> Typed:
+        liked = node.this
+        tree = type(liked)(this=bracketed(self.tree(liked.this)), expression=bracketed(self.tree(liked.expression)))
+        return self._known(exp.Escape(this=tree, expression=node.expression.copy()), pa.bool_())
+
+    def _at_time_zone(self, node: exp.Expr) -> Typed:
+        return self._call("to_timezone", [self(node.this), self(node.args["zone"])])
+
+    def _hex(self, node: exp.Expr) -> Typed:
+        value = int(str(node.this), 16)
+        return self.dialect.literal(exp.Literal.number(value), self.environment)
+
+    def _initcap(self, node: exp.Expr) -> Typed:
+        return self._call("initcap", [self(node.this)])
+
+    # Aggregates keep their form; their arguments are translated.
+
+    def _aggregate(self, node: exp.Expr) -> Typed:
+        made = node.copy()
+        for part in list(made.iter_expressions()):
+            part.replace(self._argument(part))
+        return self._known(made)
+
+    def _argument(self, node: exp.Expr) -> exp.Expr:
+        if isinstance(node, exp.Distinct):
+            return exp.Distinct(expressions=[self.tree(one) for one in node.expressions])
+        return node.copy() if isinstance(node, exp.Star) else self.tree(node)
+
+    def _filter(self, node: exp.Expr) -> Typed:
+        condition = exp.Where(this=self._condition(node.expression.this))
+        return self._known(exp.Filter(this=self.tree(node.this), expression=condition))
+
+
+def _signed(value: Typed) -> pa.DataType:
+    literal = value.literal
+    if not isinstance(literal, int):
+        return value.type
+    for bits, kind in ((8, pa.int8()), (16, pa.int16()), (32, pa.int32())):
+        if -literal >= -(1 << (bits - 1)):
+            return kind
+    return pa.int64()
+
+
+_VISITS: Mapping[type[exp.Expr], Callable[[Translator, exp.Expr], Typed]] = {
+    exp.Column: Translator._column,
+    exp.Identifier: Translator._identifier,
+    exp.Literal: Translator._literal,
+    exp.Boolean: Translator._boolean,
+    exp.Null: Translator._null,
+    exp.Star: Translator._star,
+    exp.Paren: Translator._paren,
+    exp.And: Translator._connector,
+    exp.Or: Translator._connector,
+    exp.Not: Translator._not,
+    exp.Is: Translator._is,
+    exp.In: Translator._in,
+    exp.Between: Translator._between,
+    exp.Case: Translator._case,
+    exp.If: Translator._if,
+    exp.Anonymous: Translator._anonymous,
+    exp.Neg: Translator._neg,
+    exp.Cast: Translator._cast,
+    exp.TryCast: Translator._try_cast,
+    exp.Interval: Translator._interval,
+    exp.Array: Translator._array,
+    exp.Tuple: Translator._tuple,
+    exp.Struct: Translator._struct,
+    exp.VarMap: Translator._var_map,
+    exp.Bracket: Translator._bracket,
+    exp.Dot: Translator._dot,
+    exp.Extract: Translator._extract,
+    exp.Substring: Translator._substring,
+    exp.StrPosition: Translator._position,
+    exp.Trim: Translator._trim,
+    exp.Floor: Translator._floor,
+    exp.Ceil: Translator._floor,
+    exp.Escape: Translator._escape,
+    exp.AtTimeZone: Translator._at_time_zone,
+    exp.HexString: Translator._hex,
+    exp.Initcap: Translator._initcap,
+    exp.Filter: Translator._filter,
+}
