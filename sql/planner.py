@@ -19,6 +19,7 @@ from sql.bind.inlined_view import inlined
 from sql.bind.snapshot import Snapshot, snapshot_of
 from sql.bind.static import is_static
 from sql.fragments import Fragment
+from sql.functions.dialects import TIMEPLUS
 from sql.plan.explain import explain
 from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
 from sql.plan.properties import rules_of, walk
@@ -124,7 +125,7 @@ def plan_query(
     """
     merged = checked({**(settings or {}), **statement.settings})
     if is_static(statement.query, {}, catalog):
-        snapshot = snapshot_of(statement.query, catalog, _stream_of(catalog), select_list(statement.text))
+        snapshot = snapshot_of(statement.query, catalog, _stream_of(catalog), TIMEPLUS, select_list(statement.text))
         reads = tuple(relation for relation in snapshot.relations if relation not in SYSTEM_TABLES)
         return Plan(name, merged, snapshot=snapshot, reads=reads)
     try:
@@ -202,7 +203,7 @@ def _refuse_idle_policy(emit: Emit | None, node: Node) -> None:
 def recompute(name: str, statement: Select | CreateView, catalog: Relations) -> Snapshot:
     """The batch query that says what the rows of ``statement`` should be now."""
     query, _ = _read(statement, catalog, checked(statement.settings))
-    return snapshot_of(query, catalog, _stream_of(catalog), select_list(statement.text))
+    return snapshot_of(query, catalog, _stream_of(catalog), TIMEPLUS, select_list(statement.text))
 
 
 def stream_of(catalog: Relations, name: str) -> Stream:

@@ -23,20 +23,23 @@ from sql.bind.aggregates import (
     having_terms,
     is_grouped,
     refuse_lookups_of_aggregates,
+    without_aliases,
 )
 from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
-from sql.bind.from_item import FromItem, scope_of
+from sql.bind.from_item import FromItem
 from sql.bind.join_method import as_written, kind_of, refuse_method, terms_of
 from sql.bind.lookups import Lookups
-from sql.bind.projection import is_delta, projected
-from sql.bind.resolve import resolved, resolved_on
+from sql.bind.projection import is_delta, selected
+from sql.bind.resolve import resolved, resolved_condition, resolved_on
 from sql.bind.scope import place_of
 from sql.bind.snapshot import snapshot_of
 from sql.bind.static import is_dictionary, is_static
 from sql.bind.windows import WindowCall, windowed
 from sql.expressions.evaluate import quoted, types_of
-from sql.expressions.functions import WINDOWS, function_name
+from sql.syntax.calls import WINDOWS, function_name
 from sql.expressions.predicates import conjunction, conjuncts
+from sql.functions.dialects import TIMEPLUS
+from sql.functions.translate import Dialect
 from sql.plan.column_names import output_names
 from sql.plan.joins import AsWritten
 from sql.plan.maps import identity
@@ -68,6 +71,7 @@ class Binder:
     view: Callable[[CreateView], Stream]
     ctes: Mapping[str, exp.Query] = field(default_factory=dict)
     aliases: set[str] = field(default_factory=set)
+    dialect: Dialect = TIMEPLUS
 
     def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
         """``texts``: the select list as it is written, for the names of expressions."""
@@ -86,7 +90,7 @@ class Binder:
         for join in select.args.get("joins") or ():
             from_item = self._join(from_item, join, seeks=_filters_time(select))
         if (where := select.args.get("where")) is not None:
-            from_item = self._where(from_item, where.this)
+            from_item = self._where(from_item, without_aliases(where.this, select, from_item.scope))
         bound = (
             self._grouped(select, from_item, texts) if is_grouped(select) else self._selected(select, from_item, texts)
         )
@@ -186,7 +190,7 @@ class Binder:
 
     def _static(self, query: exp.Query, alias: str) -> FromItem:
         """A FROM item all of whose relations are ``table(x)``."""
-        found = snapshot_of(query, self.catalog, self.view)
+        found = snapshot_of(query, self.catalog, self.view, self.dialect)
         for name in found.relations:
             if name in SYSTEM_TABLES or is_dictionary(name, self.catalog):
                 raise Unsupported(
@@ -197,7 +201,7 @@ class Binder:
         select = ", ".join(f"{quoted(name)} AS {quoted(f'{alias}.{name}')}" for name in found.columns)
         schema = pa.schema([pa.field(f"{alias}.{name}", kind) for name, kind in found.columns.items()])
         node = Static(alias, found.relations, f"SELECT {select} FROM ({found.sql})", schema)
-        return FromItem(node, scope_of(alias, list(found.columns)))
+        return FromItem.of(node, alias, list(found.columns), self.dialect)
 
     def _changelog(self, table: exp.Expr, place: str) -> FromItem:
         name, *keys = [argument.name for argument in table.this.expressions]
@@ -235,7 +239,7 @@ class Binder:
         )
         node = self._started(scan, seeks)
         starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
-        return FromItem(node, scope_of(alias, starred, hidden=reserved))
+        return FromItem.of(node, alias, starred, self.dialect, hidden=reserved)
 
     def _started(self, scan: Scan, seeks: bool) -> Scan:
         """Where reading begins: append streams of Timeplus rules have no history unless it is asked for."""
@@ -252,7 +256,7 @@ class Binder:
             return self._static(_with_ctes(query, self.ctes), alias)
         bound = self.bind(query)
         columns = tuple((f"{alias}.{name}", expr) for name, expr in bound.columns)
-        return FromItem(Map(bound.node, columns), scope_of(alias, [name for name, _ in bound.columns]))
+        return FromItem.of(Map(bound.node, columns), alias, [name for name, _ in bound.columns], self.dialect)
 
     # -- JOIN --
 
@@ -262,7 +266,7 @@ class Binder:
         table = self._lookups.table(join.this, self.ctes)
         if table is not None:
             refuse_lookup(join, place)
-        right = FromItem.of_table(table) if table is not None else self._from(_without_time(join.this), seeks)
+        right = FromItem.of_table(table, self.dialect) if table is not None else self._from(_without_time(join.this), seeks)
         _refuse_same_alias(left, right, place)
         kind = kind_of(join)
         if kind in (JoinKind.SEMI, JoinKind.ANTI) and join.side.upper() == "RIGHT":
@@ -273,7 +277,7 @@ class Binder:
             using = _common(left, right)
         terms = [f"{quoted(first)} = {quoted(second)}" for first, second in _using_pairs(left, right, using, place)]
         conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
-        terms += [resolved_on(term, scope, left.node.schema, right.node.schema) for term in conditions]
+        terms += [resolved_on(term, scope, left.scope, right.scope) for term in conditions]
         schema = pa.schema([*left.node.schema, *right.node.schema])
         types_of(schema, terms, place_of(on, "JOIN .. ON") if on is not None else place)
         how = as_written(join, modifiers, left.scope, scope)
@@ -309,7 +313,7 @@ class Binder:
 
     def _where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
         from_item, condition = self._lookups.within(from_item, condition, "WHERE")
-        terms = [resolved(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
+        terms = [resolved_condition(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
         types_of(from_item.node.schema, terms, place_of(condition, "WHERE"))
         if isinstance(from_item.node, Static):
             raise Unsupported(
@@ -329,10 +333,10 @@ class Binder:
                 found.marked = True
                 continue
             text = texts[position] if len(texts) == len(select.expressions) else ""
-            from_item, over_columns = self._lookups.projected(from_item, projection, text)
-            for name, table, sql in projected(over_columns, from_item.scope, text):
+            for name, table, expression in selected(projection, select, from_item.scope, text):
+                from_item, over_columns = self._lookups.within(from_item, expression, "SELECT")
                 found.names.append((name, table))
-                found.sqls.append(sql)
+                found.sqls.append(resolved(over_columns, from_item.scope, "SELECT"))
                 found.places.append(place_of(projection, "SELECT"))
         return from_item, found
 
@@ -345,7 +349,7 @@ class Binder:
             keys.append((resolved(over_columns, from_item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
         for term in having_terms(select, from_item.scope):
             from_item, over_columns = self._lookups.within(from_item, term, "HAVING")
-            terms.append((resolved(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
+            terms.append((resolved_condition(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
         from_item, selected = self._projected(select, from_item, texts)
         groups = Groups(from_item.node)
         for sql, place in keys:

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from changelog.errors import Unsupported
 from sql.bind.scope import place_of
-from sql.expressions.functions import function_name
+from sql.syntax.calls import function_name
 
 _CLAUSES = {
     "order": ("ORDER BY", "order the content of the view: FROM table(view) ORDER BY .."),

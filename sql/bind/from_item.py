@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sql.bind.scope import Scope, Visible
+from sql.functions.translate import Dialect
 from sql.plan.nodes import LookupTable, Node
 
 
@@ -18,12 +19,18 @@ class FromItem:
     asked: Mapping[tuple[str, ...], str] = field(default_factory=dict)
 
     @staticmethod
-    def of_table(table: LookupTable) -> FromItem:
-        return FromItem(table, scope_of(table.alias, [name for _, name in table.columns]))
+    def of(node: Node, alias: str, names: Sequence[str], dialect: Dialect, hidden: Sequence[str] = ()) -> FromItem:
+        """The columns ``names`` of a node under an alias; ``hidden`` ones are no part of ``*``."""
+        shown, kinds = alias.partition("#")[0], node.schema
 
+        def visible(name: str, starred: bool) -> Visible:
+            internal = f"{alias}.{name}"
+            return Visible(shown, name, internal, kinds.field(internal).type, starred=starred)
 
-def scope_of(alias: str, names: Sequence[str], hidden: Sequence[str] = ()) -> Scope:
-    shown = alias.partition("#")[0]
-    columns = [Visible(shown, name, f"{alias}.{name}") for name in names]
-    columns += [Visible(shown, name, f"{alias}.{name}", starred=False) for name in hidden if name not in names]
-    return Scope(tuple(columns))
+        columns = [visible(name, True) for name in names]
+        columns += [visible(name, False) for name in hidden if name not in names]
+        return FromItem(node, Scope(tuple(columns), dialect))
+
+    @staticmethod
+    def of_table(table: LookupTable, dialect: Dialect) -> FromItem:
+        return FromItem.of(table, table.alias, [name for _, name in table.columns], dialect)

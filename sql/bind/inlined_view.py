@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from changelog.errors import UnknownName
-from sql.expressions.functions import WINDOWS, function_name
+from sql.syntax.calls import WINDOWS, function_name
 from sql.query_settings import Value
 from sql.relations import Relations
 from sql.syntax.statements import CreateView

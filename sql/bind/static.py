@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from changelog.errors import UnknownName
-from sql.expressions.functions import WINDOWS, function_name
+from sql.syntax.calls import WINDOWS, function_name
 from sql.relations import Relations
 from sql.syntax.statements import CreateDictionary
 from sql.system_tables import DATABASE

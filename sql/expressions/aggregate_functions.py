@@ -21,10 +21,10 @@ from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Fold
 from joins.state.order import is_ordered
 from sql.expressions.evaluate import types_of
-from sql.expressions.functions import function_name, is_aggregate
+from sql.syntax.calls import function_name
 from sql.expressions.predicates import text
 
-_FOLDS: dict[type[exp.Expr], Fold] = {
+FOLDS: dict[type[exp.Expr], Fold] = {
     exp.Count: Fold.COUNT,
     exp.ApproxDistinct: Fold.COUNT,
     exp.CountIf: Fold.COUNT,
@@ -71,7 +71,7 @@ def calls(expression: exp.Expr) -> Iterator[exp.Expr]:
 def is_call(node: exp.Expr) -> bool:
     """Whether a node is an aggregate, with its FILTER where it has one."""
     inner = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
-    return isinstance(inner, exp.Expr) and is_aggregate(inner)
+    return isinstance(inner, exp.AggFunc)
 
 
 def call_of(node: exp.Expr, place: str) -> Call:
@@ -79,7 +79,7 @@ def call_of(node: exp.Expr, place: str) -> Call:
     condition = ""
     if isinstance(node, exp.Filter):
         condition, node = text(node.expression.this), node.this
-    fold = _FOLDS.get(type(node))
+    fold = FOLDS.get(type(node))
     if fold is None:
         raise _unknown(node, place)
     inner = node.this

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import sqlglot
 from sqlglot import exp
 
+from sql.expressions.engine import parsed, text
 
-def parsed(sql: str) -> exp.Expr:
-    return sqlglot.parse_one(sql, read="duckdb")
-
-
-def text(expression: exp.Expr) -> str:
-    return expression.sql(dialect="duckdb")
+__all__ = ["parsed", "text"]
 
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:

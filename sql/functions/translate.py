@@ -7,7 +7,7 @@ typed bottom-up, so that a function can do one thing for texts and another for t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -17,7 +17,8 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from sql.expressions import engine
 from sql.expressions.evaluate import types_of
-from sql.syntax.calls import snake_case
+from sql.functions.aggregates import aggregate_tree, as_it_is, is_aggregate, result_type
+from sql.syntax.calls import TAKES_UNIT, snake_case
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry
 from sql.functions.typed import Typed, bracketed
@@ -27,6 +28,7 @@ class Dialect(Protocol):
     """What differs between the dialects besides their functions."""
 
     registry: Registry
+    merged_first: bool
 
     def operator(self, node: exp.Expr, operands: Sequence[Typed]) -> Typed | exp.Expr | None:
         """An operator over its operands; None where the engine's own is right."""
@@ -48,8 +50,26 @@ class Environment:
 
     def ask(self, tree: exp.Expr) -> pa.DataType:
         """The type that the engine gives ``tree``."""
-        names = tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column) if column.name in self.types))
-        return _asked(engine.text(tree), tuple((name, self.types[name]) for name in names), self.place)
+        tree = self._without_aggregates(tree)
+        return _asked(engine.text(tree), self._named(tree), self.place)
+
+    def _named(self, tree: exp.Expr) -> tuple[tuple[str, pa.DataType], ...]:
+        """The columns that a tree reads, with their types."""
+        names = dict.fromkeys(column.name for column in tree.find_all(exp.Column) if column.name in self.types)
+        return tuple((name, self.types[name]) for name in names)
+
+    def _without_aggregates(self, tree: exp.Expr) -> exp.Expr:
+        """The tree with a value of the type of each aggregate in its place: types are asked without any groups."""
+
+        def value(node: exp.Expr) -> exp.Expr:
+            if not is_aggregate(node):
+                return node
+            kind = result_type(node, self.types, self.place) or _asked(engine.text(node), self._named(node), self.place)
+            return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))
+
+        found = next((node for node in tree.walk() if is_aggregate(node)), None)
+        windowed = found is not None and found.find_ancestor(exp.Window) is not None
+        return tree if found is None or found is tree or windowed else tree.copy().transform(value)
 
     def known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         return Typed(tree, self.ask, kind)
@@ -63,6 +83,8 @@ def _asked(sql: str, types: tuple[tuple[str, pa.DataType], ...], place: str) -> 
     return types_of(pa.schema(list(types)), [sql], place)[0]
 
 
+Special = Callable[["Translator", exp.Expr], Typed]
+
 _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "", exp.NullSafeNEQ: "",
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "div", exp.Mod: "%",
@@ -74,10 +96,16 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
 
 @dataclass(frozen=True)
 class Translator:
-    """``Translator(dialect, environment)(tree)``."""
+    """``Translator(dialect, environment)(tree)``.
+
+    special     calls that mean something of their own in this place, by name
+    aggregated  what becomes of an aggregate of the type
+    """
 
     dialect: Dialect
     environment: Environment
+    special: Mapping[str, Special] = field(default_factory=dict)
+    aggregated: Callable[[exp.Expr, pa.DataType | None], exp.Expr] = as_it_is
 
     def __call__(self, node: exp.Expr) -> Typed:
         visit = _VISITS.get(type(node))
@@ -130,9 +158,9 @@ class Translator:
 
     def _connector(self, node: exp.Expr) -> Typed:
         kind = type(node)
-        return self._known(kind(this=self._condition(node.this), expression=self._condition(node.expression)), pa.bool_())
+        return self._known(kind(this=self.condition(node.this), expression=self.condition(node.expression)), pa.bool_())
 
-    def _condition(self, node: exp.Expr) -> exp.Expr:
+    def condition(self, node: exp.Expr) -> exp.Expr:
         value = self(node)
         if value.is_boolean or value.is_null:
             return value.tree if isinstance(value.tree, exp.Connector) and isinstance(node, type(value.tree)) else bracketed(value.tree)
@@ -145,14 +173,16 @@ class Translator:
         )
 
     def _not(self, node: exp.Expr) -> Typed:
-        return self._known(exp.Not(this=self._condition(node.this)), pa.bool_())
+        return self._known(exp.Not(this=self.condition(node.this)), pa.bool_())
 
     def _is(self, node: exp.Expr) -> Typed:
         return self._known(exp.Is(this=bracketed(self.tree(node.this)), expression=node.expression.copy()), pa.bool_())
 
     def _in(self, node: exp.Expr) -> Typed:
-        if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+        if node.args.get("unnest") or node.args.get("field"):
             return self._fallback(node)
+        if (query := node.args.get("query")) is not None:
+            return self._known(exp.In(this=bracketed(self.tree(node.this)), query=self.tree(query)), pa.bool_())
         values = [bracketed(self.tree(one)) for one in node.expressions]
         return self._known(exp.In(this=bracketed(self.tree(node.this)), expressions=values), pa.bool_())
 
@@ -167,7 +197,7 @@ class Translator:
         subject = node.args.get("this")
         case = exp.Case(this=None if subject is None else self.tree(subject))
         for branch in node.args["ifs"]:
-            condition = self._condition(branch.this) if subject is None else self.tree(branch.this)
+            condition = self.condition(branch.this) if subject is None else self.tree(branch.this)
             case = case.when(condition, self.tree(branch.args["true"]))
         otherwise = node.args.get("default")
         if otherwise is not None:
@@ -182,10 +212,14 @@ class Translator:
 
     def _anonymous(self, node: exp.Expr) -> Typed:
         name = snake_case(str(node.this))
+        if name in self.special:
+            return self.special[name](self, node)
+        if is_aggregate(node):
+            return self._aggregate(node)
         arguments = list(node.expressions)
         if any(isinstance(argument, exp.Lambda) for argument in arguments):
             return self._call(name, self._with_lambda(arguments))
-        if name in ("date_add", "date_sub", "timestamp_add", "timestamp_sub", "date_diff", "age", "date_trunc"):
+        if name in TAKES_UNIT:
             return self._call(name, [self._unit_or_value(argument) for argument in arguments])
         return self._call(name, [self(argument) for argument in arguments])
 
@@ -212,7 +246,7 @@ class Translator:
             if isinstance(argument, exp.Lambda):
                 names = [parameter.name for parameter in argument.expressions]
                 kinds = dict(zip(names, [*elements, *([pa.null()] * len(names))], strict=False))
-                inner = Translator(self.dialect, self.environment.with_names(kinds))
+                inner = replace(self, environment=self.environment.with_names(kinds))
                 body = inner(argument.this)
                 made = exp.Lambda(this=body.tree, expressions=[exp.to_identifier(name) for name in names], colon=True)
                 given[position] = Typed(made, self.environment.ask, body.type)
@@ -314,22 +348,41 @@ class Translator:
     def _initcap(self, node: exp.Expr) -> Typed:
         return self._call("initcap", [self(node.this)])
 
-    # Aggregates keep their form; their arguments are translated.
+    # Aggregates
 
     def _aggregate(self, node: exp.Expr) -> Typed:
-        made = node.copy()
-        for part in list(made.iter_expressions()):
-            part.replace(self._argument(part))
-        return self._known(made)
+        tree = aggregate_tree(node, self._argument, self.condition, self.environment.place)
+        kind = result_type(tree, self.environment.types, self.environment.place)
+        return self._known(self.aggregated(tree, kind), kind)
 
     def _argument(self, node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Distinct):
-            return exp.Distinct(expressions=[self.tree(one) for one in node.expressions])
         return node.copy() if isinstance(node, exp.Star) else self.tree(node)
 
     def _filter(self, node: exp.Expr) -> Typed:
-        condition = exp.Where(this=self._condition(node.expression.this))
-        return self._known(exp.Filter(this=self.tree(node.this), expression=condition))
+        return self._aggregate(node)
+
+    def _window(self, node: exp.Expr) -> Typed:
+        """A window function, of a query over rows that are all there."""
+        made = node.copy()
+        made.set("this", replace(self, aggregated=as_it_is).tree(node.this))
+        made.set("partition_by", [self.tree(one) for one in node.args.get("partition_by") or ()])
+        if (order := node.args.get("order")) is not None:
+            made.set("order", self.ordered(order))
+        kind = self(node.this).told
+        return self._known(self.aggregated(made, kind), kind)
+
+    def ordered(self, order: exp.Expr) -> exp.Expr:
+        """ORDER BY with its expressions translated."""
+        made = order.copy()
+        for written, term in zip(order.expressions, made.expressions, strict=True):
+            term.set("this", self.tree(written.this))
+        return made
+
+    def _member(self, node: exp.Expr) -> Typed:
+        """``raw:a.b``, as text."""
+        path = ".".join(f'"{name.this}"' for name in node.expression.expressions)
+        tree = exp.Anonymous(this="json_extract_string", expressions=[self.tree(node.this), exp.Literal.string(f"$.{path}")])
+        return self._known(tree, pa.string())
 
 
 def _signed(value: Typed) -> pa.DataType:
@@ -380,4 +433,6 @@ _VISITS: Mapping[type[exp.Expr], Callable[[Translator, exp.Expr], Typed]] = {
     exp.HexString: Translator._hex,
     exp.Initcap: Translator._initcap,
     exp.Filter: Translator._filter,
+    exp.Window: Translator._window,
+    exp.JSONExtractScalar: Translator._member,
 }

@@ -24,6 +24,9 @@ _CALLS: dict[type[exp.Expr], str] = {
 class TimeplusDialect:
     """As ClickHouse has them."""
 
+    merged_first = False
+    """Whether columns of USING lead ``*``."""
+
     @property
     def registry(self) -> Registry:
         return functions()

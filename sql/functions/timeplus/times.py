@@ -122,7 +122,8 @@ def moved(value: Typed, length: exp.Expr, sign: str, *, keeps_date: bool) -> exp
         return filled("CAST({0} AS DATE)" if keeps_date else "timezone('UTC', {0})", [moved_date])
     if not value.is_instant:
         raise Unfit(f"takes a time or a date, not a {value.family}")
-    return filled(f"timezone('UTC', timezone('UTC', {{0}}) {sign} {{1}})", [value.tree, length])
+    # The engine's session is in UTC.
+    return filled(f"{{0}} {sign} {{1}}", [value.tree, length])
 
 
 def _moving(unit: str, sign: str) -> Callable[[Sequence[Typed]], exp.Expr]:
