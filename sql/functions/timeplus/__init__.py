@@ -5,13 +5,23 @@ from __future__ import annotations
 from functools import cache
 
 from sql.functions.registry import Registry
-from sql.functions.timeplus import arrays, conditions, conversions, json, numbers, text, times
+from sql.functions.timeplus import (
+    arrays,
+    conditions,
+    conversions,
+    json,
+    mathematics,
+    numbers,
+    patterns,
+    text,
+    times,
+)
 
 
 @cache
 def functions() -> Registry:
     """All of them; made once."""
     registry = Registry("Timeplus")
-    for group in (numbers, text, conditions, conversions, times, json, arrays):
+    for group in (numbers, mathematics, conditions, conversions, text, patterns, times, json, arrays):
         group.register(registry)
     return registry

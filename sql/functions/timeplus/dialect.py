@@ -10,7 +10,7 @@ from sqlglot import exp
 from changelog.errors import SqlError
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry
-from sql.functions.timeplus import conversions, functions, numbers, text, times
+from sql.functions.timeplus import conversions, functions, numbers, patterns, times
 from sql.functions.translate import Environment, Visit
 from sql.functions.typed import Typed, filled
 from sql.syntax.types import Rules, arrow
@@ -40,7 +40,7 @@ class TimeplusDialect:
         if isinstance(node, exp.Add | exp.Sub) and (moved := _moved(node, left, right)) is not None:
             return moved
         if isinstance(node, exp.Like | exp.ILike):
-            return text.liked(left, right, fold=isinstance(node, exp.ILike))
+            return patterns.liked(left, right, fold=isinstance(node, exp.ILike))
         name = _CALLS.get(type(node))
         if name is not None:
             return self.registry.find(name, "")(operands, left)
