@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 import pyarrow as pa
-from chdb import ChdbError
 from chdb.session import Session
 
 _SETTINGS = {
@@ -25,12 +25,18 @@ _SETTINGS = {
 @cache
 def session() -> Any:
     """One for the process: chdb has no more."""
-    return Session()
+    return Session()  # type: ignore[no-untyped-call]
 
 
 def ask(sql: str) -> pa.Table:
     settings = ", ".join(f"{name} = {value}" for name, value in _SETTINGS.items())
-    answer = session().query(f"{sql} SETTINGS {settings}", "ArrowStream")
+    try:
+        answer = session().query(f"{sql} SETTINGS {settings}", "ArrowStream")
+    except RuntimeError:
+        # The next answer would begin with what there was of this one, or fail as it did.
+        with suppress(RuntimeError):
+            session().query("SELECT 1")
+        raise
     # A copy: the answer takes its bytes with it when it goes.
     with pa.ipc.open_stream(bytearray(answer.bytes())) as stream:
         return stream.read_all()
@@ -76,8 +82,7 @@ def values_of(name: str, expressions: Sequence[str]) -> list[pa.ChunkedArray | s
     columns = ", ".join(f"({expression}) AS c{index}" for index, expression in enumerate(expressions))
     try:
         return list(ask(f"SELECT {columns} FROM {name} ORDER BY row_number").columns)
-    except (ChdbError, RuntimeError, pa.ArrowInvalid, OSError) as fault:
-        # What fails in the middle of an answer leaves half of one.
+    except RuntimeError as fault:
         if len(expressions) == 1:
             return [str(fault).split("\n")[0]]
     middle = len(expressions) // 2

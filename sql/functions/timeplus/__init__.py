@@ -10,11 +10,13 @@ from sql.functions.timeplus import (
     conditions,
     conversions,
     json,
+    lambdas,
     mathematics,
     numbers,
     patterns,
     text,
     times,
+    tuples,
 )
 
 
@@ -22,6 +24,6 @@ from sql.functions.timeplus import (
 def functions() -> Registry:
     """All of them; made once."""
     registry = Registry("Timeplus")
-    for group in (numbers, mathematics, conditions, conversions, text, patterns, times, json, arrays):
+    for group in (numbers, mathematics, conditions, conversions, text, patterns, times, json, arrays, lambdas, tuples):
         group.register(registry)
     return registry

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sql.expressions.engine import type_name
 from sql.functions.registry import Build, Registry, Unfit
+from sql.functions.timeplus.conversions import scaled
 from sql.functions.timeplus.numbers import expect_numbers, whole
 from sql.functions.typed import Typed, filled
 
@@ -54,12 +55,7 @@ def _at_unit(value: Typed, places: int, template: str) -> Typed:
         return value.of(filled(f"CAST({template} AS {type_name(value.type)})", [number, unit]), value.type)
     shift = 10**scale
     number = filled(f"CAST({{0}} * {shift} AS HUGEINT)", [value.tree])
-    rounded = filled(f"{template} // {10 ** (scale - places)}", [number, unit])
-    if places > 0:
-        text = f"CAST({{0}} AS DECIMAL(38, 0)) / {10**places}"
-    else:
-        text = f"CAST({{0}} AS DECIMAL(38, 0)) * {10**-places}"
-    return value.of(filled(f"CAST({text} AS {type_name(value.type)})", [rounded]), value.type)
+    return value.of(scaled(filled(template, [number, unit]), value.type), value.type)
 
 
 _AWAY = "CASE WHEN {0} < 0 THEN ({0} - {1} // 2) // {1} * {1} ELSE ({0} + {1} // 2) // {1} * {1} END"
