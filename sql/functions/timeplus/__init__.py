@@ -9,6 +9,7 @@ from sql.functions.timeplus import (
     arrays,
     conditions,
     conversions,
+    intervals,
     json,
     lambdas,
     mathematics,
@@ -24,6 +25,6 @@ from sql.functions.timeplus import (
 def functions() -> Registry:
     """All of them; made once."""
     registry = Registry("Timeplus")
-    for group in (numbers, mathematics, conditions, conversions, text, patterns, times, json, arrays, lambdas, tuples):
+    for group in (numbers, mathematics, conditions, conversions, text, patterns, times, intervals, json, arrays, lambdas, tuples):
         group.register(registry)
     return registry

@@ -33,8 +33,19 @@ _NULLABLE = "the type's default also of a nullable text, where ClickHouse gives 
 
 
 def zone_of(arguments: Sequence[Typed], position: int) -> exp.Expr:
-    """The time zone at a position; UTC where none is given."""
-    return arguments[position].tree if len(arguments) > position else UTC
+    """The time zone at a position; where none is given, the one that the first argument is in, which is UTC else."""
+    if len(arguments) > position:
+        return arguments[position].tree
+    zone = arguments[0].zone if arguments else None
+    return UTC if zone is None else exp.Literal.string(zone)
+
+
+def in_zone(value: Typed, tree: exp.Expr, zones: Sequence[Typed]) -> Typed:
+    """A time that remembers the zone that was written out for it, or that of the value it was made of."""
+    written = zones[0].literal if zones else value.zone
+    made = value.of(tree, pa.timestamp("us", "UTC"))
+    made.zone = written if isinstance(written, str) else None
+    return made
 
 
 # Numbers
@@ -199,17 +210,17 @@ def instant(value: Typed, zone: exp.Expr, digits: int = 6) -> exp.Expr:
     return filled(f"make_timestamptz(epoch_us({{0}}) - (epoch_us({{0}}) % {unit} + {unit}) % {unit})", [tree])
 
 
-def to_seconds(arguments: Sequence[Typed]) -> exp.Expr:
+def to_seconds(arguments: Sequence[Typed]) -> Typed:
     """``to_datetime(x[, zone])``"""
-    return instant(arguments[0], zone_of(arguments, 1), digits=0)
+    return in_zone(arguments[0], instant(arguments[0], zone_of(arguments, 1), digits=0), arguments[1:])
 
 
-def to_instant(arguments: Sequence[Typed]) -> exp.Expr:
+def to_instant(arguments: Sequence[Typed]) -> Typed:
     """``to_datetime64(x[, digits[, zone]])``, ``to_time(x[, zone])``"""
     value, *rest = arguments
     digits = next((one.literal for one in rest if isinstance(one.literal, int)), 6)
     zones = [one for one in rest if one.is_text]
-    return instant(value, zone_of(zones, 0), int(digits))
+    return in_zone(value, instant(value, zone_of([value, *zones], 1), int(digits)), zones)
 
 
 # UUIDs
