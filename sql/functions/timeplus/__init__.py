@@ -9,6 +9,7 @@ from sql.functions.timeplus import (
     arrays,
     conditions,
     conversions,
+    encodings,
     intervals,
     json,
     lambdas,
@@ -18,6 +19,7 @@ from sql.functions.timeplus import (
     text,
     times,
     tuples,
+    urls,
 )
 
 
@@ -25,6 +27,11 @@ from sql.functions.timeplus import (
 def functions() -> Registry:
     """All of them; made once."""
     registry = Registry("Timeplus")
-    for group in (numbers, mathematics, conditions, conversions, text, patterns, times, intervals, json, arrays, lambdas, tuples):
+    for group in (
+        *(numbers, mathematics, conditions, conversions),
+        *(text, patterns, encodings, urls, json),
+        *(times, intervals),
+        *(arrays, lambdas, tuples),
+    ):
         group.register(registry)
     return registry
