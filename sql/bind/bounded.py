@@ -24,7 +24,7 @@ from sql.bind.snapshot_asof import Right, as_duckdb
 from sql.bind.windows import END, START, WindowCall
 from sql.expressions.engine import parsed
 from sql.expressions.evaluate import common_type, quoted
-from sql.functions.translate import Dialect
+from sql.functions.translate import KIND, Dialect
 from sql.functions.typed import Typed
 from sql.plan.column_names import output_names
 from sql.relations import Relations, Stream
@@ -253,12 +253,11 @@ class _Select:
             as_duckdb(join, known, self.binder.right_of(item))
         if join.kind.upper() in ("SEMI", "ANTI"):
             return left + right.spent(f"{join.side or 'LEFT'} {join.kind} JOIN".upper())
-        for name in names:
-            halves = [side.find(exp.column(name), "USING").internal for side in (left, right)]
+        pairs = [[side.find(exp.column(name), "USING").internal for side in (left, right)] for name in names]
+        for name, halves in zip(names, pairs, strict=True):
             merged = f"{halves[0]}|{halves[1]}"
             self.binder.shown[merged] = _column(name)
             both = both.merged(name, halves[0], halves[1], merged, self.binder.dialect.merged_first)
-            left = both
         return both
 
     def _outside(self, scope: Scope) -> Scope:
@@ -284,6 +283,7 @@ class _Select:
 
     def _given_back(self, ask: Callable[[exp.Expr], pa.DataType], call: exp.Expr) -> Typed:
         node, kind = self.inner[int(str(call.expressions[0].this))]
+        node.meta[KIND] = kind
         return Typed(node, ask, kind)
 
     def _typed(self, expression: exp.Expr, scope: Scope, clause: str) -> Typed:

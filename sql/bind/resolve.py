@@ -14,7 +14,7 @@ from changelog.schema import TIME
 from sql.bind.scope import Scope, place_of
 from sql.expressions import engine
 from sql.expressions.dict_functions import dict_function
-from sql.functions.aggregates import as_it_is, exact, is_aggregate
+from sql.functions.aggregates import exact, is_aggregate, of_stream
 from sql.functions.translate import Environment, Special, Translator
 from sql.functions.typed import Typed, bracketed
 from sql.plan.column_names import DELTA_COLUMN
@@ -37,7 +37,7 @@ class Within:
     bounded: bool = False
 
     def translator(self, scope: Scope, place: str) -> Translator:
-        aggregated = exact if self.bounded else as_it_is
+        aggregated = exact if self.bounded else of_stream
         return Translator(scope.dialect, Environment(scope.types, place), self.special, aggregated)
 
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry, Unfit
 from sql.functions.typed import Typed, filled
+from sql.syntax.intervals import milliseconds
 from sql.functions.timeplus.conversions import to_instant
 
 _UNITS = {
@@ -74,7 +75,17 @@ def interval_of(value: Typed) -> exp.Interval:
     tree = value.tree.unnest()
     if not isinstance(tree, exp.Interval):
         raise Unfit("takes an interval: INTERVAL 5 MINUTE, or 5m")
-    return tree
+    return in_one_unit(tree)
+
+
+def in_one_unit(interval: exp.Interval) -> exp.Interval:
+    """``INTERVAL '1 second 500 milliseconds'`` counts in one unit."""
+    if interval.unit is not None:
+        return interval
+    length = milliseconds(interval)
+    if length is None:
+        raise Unfit("takes an interval of parts with a fixed length: INTERVAL '1 minute 30 seconds'")
+    return exp.Interval(this=exp.Literal.number(int(length * 1000)), unit=exp.var("MICROSECOND"))
 
 
 def _of_interval(arguments: Sequence[Typed]) -> exp.Expr:
@@ -154,6 +165,7 @@ def _number(count: exp.Expr) -> exp.Expr:
 
 def with_interval(value: Typed, interval: exp.Interval, sign: str) -> exp.Expr:
     """``time + INTERVAL 1 DAY``"""
+    interval = in_one_unit(interval)
     return _moving(unit_of(str(interval.unit)), sign)([value, value.of(_number(interval.this))])
 
 
