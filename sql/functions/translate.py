@@ -23,10 +23,18 @@ from sql.functions.registry import Registry
 from sql.functions.typed import Typed, bracketed
 
 
+Visit = Callable[["Translator", exp.Expr], "Typed"]
+
+
 class Dialect(Protocol):
     """What differs between the dialects besides their functions."""
 
     registry: Registry
+
+    @property
+    def visits(self) -> Mapping[type[exp.Expr], Visit]:
+        """The nodes that the dialect reads in a way of its own."""
+        ...
 
     def operator(self, node: exp.Expr, operands: Sequence[Typed]) -> Typed | exp.Expr | None:
         """An operator over its operands; None where the engine's own is right."""
@@ -80,7 +88,7 @@ class Translator:
     environment: Environment
 
     def __call__(self, node: exp.Expr) -> Typed:
-        visit = _VISITS.get(type(node))
+        visit = self.dialect.visits.get(type(node)) or _VISITS.get(type(node))
         if visit is not None:
             return visit(self, node)
         if type(node) in _OPERATORS:
@@ -219,18 +227,18 @@ class Translator:
         return [given[position] for position in range(len(arguments))]
 
     def _operator(self, node: exp.Expr) -> Typed:
-        left, right = self._operand(node.this), self._operand(node.expression)
+        result = self.operation(node, self(node.this), self(node.expression))
+        # NOT LIKE is a LIKE with a mark.
+        return self._known(exp.Not(this=bracketed(result.tree)), pa.bool_()) if node.args.get("negate") else result
+
+    def operation(self, node: exp.Expr, left: Typed, right: Typed) -> Typed:
+        """An operator over operands that are translated."""
         built = self.dialect.operator(node, (left, right))
         if isinstance(built, Typed):
             return built
         if built is not None:
             return self._known(built)
         return self._known(type(node)(this=bracketed(left.tree), expression=bracketed(right.tree)))
-
-    def _operand(self, node: exp.Expr) -> Typed:
-        if isinstance(node, exp.Interval):
-            return self._interval(node)
-        return self(node)
 
     def _neg(self, node: exp.Expr) -> Typed:
         value = self(node.this)
