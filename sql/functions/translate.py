@@ -24,11 +24,19 @@ from sql.functions.registry import Registry
 from sql.functions.typed import Typed, bracketed
 
 
+Visit = Callable[["Translator", exp.Expr], "Typed"]
+
+
 class Dialect(Protocol):
     """What differs between the dialects besides their functions."""
 
     registry: Registry
     merged_first: bool
+
+    @property
+    def visits(self) -> Mapping[type[exp.Expr], Visit]:
+        """The nodes that the dialect reads in a way of its own."""
+        ...
 
     def operator(self, node: exp.Expr, operands: Sequence[Typed]) -> Typed | exp.Expr | None:
         """An operator over its operands; None where the engine's own is right."""
@@ -113,7 +121,7 @@ class Translator:
     aggregated: Aggregated = as_it_is
 
     def __call__(self, node: exp.Expr) -> Typed:
-        visit = _VISITS.get(type(node))
+        visit = self.dialect.visits.get(type(node)) or _VISITS.get(type(node))
         if visit is not None:
             return visit(self, node)
         if type(node) in _OPERATORS:
@@ -264,7 +272,12 @@ class Translator:
         return [given[position] for position in range(len(arguments))]
 
     def _operator(self, node: exp.Expr) -> Typed:
-        left, right = self._operand(node.this), self._operand(node.expression)
+        result = self.operation(node, self(node.this), self(node.expression))
+        # NOT LIKE is a LIKE with a mark.
+        return self._known(exp.Not(this=bracketed(result.tree)), pa.bool_()) if node.args.get("negate") else result
+
+    def operation(self, node: exp.Expr, left: Typed, right: Typed) -> Typed:
+        """An operator over operands that are translated."""
         try:
             built = self.dialect.operator(node, (left, right))
         except SqlError as fault:
@@ -275,11 +288,6 @@ class Translator:
             return self._known(built)
         kind = pa.bool_() if isinstance(node, exp.Predicate) else None
         return self._known(type(node)(this=bracketed(left.tree), expression=bracketed(right.tree)), kind)
-
-    def _operand(self, node: exp.Expr) -> Typed:
-        if isinstance(node, exp.Interval):
-            return self._interval(node)
-        return self(node)
 
     def _neg(self, node: exp.Expr) -> Typed:
         value = self(node.this)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 from sqlglot import exp
@@ -11,7 +11,7 @@ from changelog.errors import SqlError
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry
 from sql.functions.timeplus import conversions, functions, numbers, text, times
-from sql.functions.translate import Environment
+from sql.functions.translate import Environment, Visit
 from sql.functions.typed import Typed, filled
 from sql.syntax.types import Rules, arrow
 
@@ -30,6 +30,10 @@ class TimeplusDialect:
     @property
     def registry(self) -> Registry:
         return functions()
+
+    @property
+    def visits(self) -> Mapping[type[exp.Expr], Visit]:
+        return {}
 
     def operator(self, node: exp.Expr, operands: Sequence[Typed]) -> Typed | exp.Expr | None:
         left, right = operands
