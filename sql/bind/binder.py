@@ -30,6 +30,7 @@ from sql.bind.from_item import FromItem
 from sql.bind.join_method import as_written, kind_of, refuse_method, terms_of
 from sql.bind.lookups import Lookups
 from sql.bind.projection import is_delta, selected
+from sql.bind.reading import reading
 from sql.bind.resolve import resolved, resolved_condition, resolved_on
 from sql.bind.scope import place_of
 from sql.bind.snapshot import snapshot_of
@@ -115,7 +116,9 @@ class Binder:
             return replace(self, ctes=without_itself).derived(self.ctes[name], self._alias(alias))
         definition = self._definition(table, name)
         if isinstance(definition, CreateView) and not definition.materialized:
-            return replace(self, ctes={}).derived(definition.query, self._alias(alias))
+            query, dialect = reading(definition, self.catalog)
+            inner = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
+            return replace(inner, scope=replace(inner.scope, dialect=self.dialect))
         return self._scan(self._stream(definition, table), self._alias(alias), seeks)
 
     @property

@@ -18,6 +18,7 @@ from sql.bind.aggregates import group_keys, without_aliases
 from sql.bind.clauses import event_time
 from sql.bind.join_method import terms_of
 from sql.bind.projection import is_delta, selected
+from sql.bind.reading import reading
 from sql.bind.resolve import Within, condition, typed, typed_on
 from sql.bind.scope import Scope, Visible, place_of
 from sql.bind.snapshot_asof import Right, as_duckdb
@@ -115,8 +116,9 @@ class BoundedBinder:
             return self._system(table, alias)
         definition = self.catalog.get(name).definition
         if isinstance(definition, CreateView) and not definition.materialized:
-            inner = definition.query.copy()
-            columns = replace(self, aliases=set(), shown={}).query(inner, {})
+            query, dialect = reading(definition, self.catalog)
+            inner = query.copy()
+            columns = replace(self, dialect=dialect, aliases=set(), shown={}).query(inner, {})
             table.replace(exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(alias))))
             return _Item(alias, columns)
         if isinstance(definition, CreateDictionary):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from changelog.errors import SyntaxFault
 from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.queries import query_with_tail
+from sql.syntax.grammar.queries import first_of, query_with_tail
 from sql.syntax.statements import CreateView
 
 
@@ -19,10 +19,11 @@ def create_view(cursor: Cursor, or_replace: bool, materialized: bool) -> CreateV
             "a view that is not materialized writes to no stream", fix="CREATE MATERIALIZED VIEW", kind=SyntaxFault
         )
     cursor.expect("AS")
-    query, tail = query_with_tail(cursor)
+    readings, tail = query_with_tail(cursor)
     return CreateView(
         name=name,
-        query=query,
+        query=first_of(readings),
+        readings=readings,
         emit=tail.emit,
         settings=tail.settings,
         into=into,
