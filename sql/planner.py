@@ -17,7 +17,7 @@ from sql.bind.aggregates import is_grouped
 from sql.bind.binder import Binder
 from sql.bind.inlined_view import inlined
 from sql.bind.reading import reading
-from sql.bind.snapshot import Snapshot, snapshot_of
+from sql.bind.bounded.snapshot import Snapshot, snapshot_of
 from sql.bind.static import is_static
 from sql.fragments import Fragment
 from sql.functions.translate import Dialect

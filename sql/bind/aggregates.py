@@ -23,7 +23,7 @@ from sql.expressions.aggregate_functions import Call, call_of, is_call, types
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.evaluate import readable, types_of
 from sql.expressions.predicates import conjuncts, parsed, text
-from sql.functions.aggregates import aggregates_in
+from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.typed import bracketed
 from sql.plan.nodes import Aggregate, Expr, Map, Node
 

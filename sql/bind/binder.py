@@ -26,14 +26,15 @@ from sql.bind.aggregates import (
     without_aliases,
 )
 from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
+from sql.bind.comma_joins import in_written_order, linked
 from sql.bind.from_item import FromItem
 from sql.bind.join_method import as_written, kind_of, refuse_method, terms_of
-from sql.bind.lookups import Lookups
+from sql.bind.lookup.lookups import Lookups
 from sql.bind.projection import is_delta, selected
 from sql.bind.reading import reading
 from sql.bind.resolve import resolved, resolved_condition, resolved_on
-from sql.bind.scope import place_of
-from sql.bind.snapshot import snapshot_of
+from sql.bind.scope import Scope, place_of
+from sql.bind.bounded.snapshot import snapshot_of
 from sql.bind.static import is_dictionary, is_static
 from sql.bind.windows import WindowCall, windowed
 from sql.expressions.evaluate import quoted, types_of
@@ -87,9 +88,7 @@ class Binder:
             raise Unsupported(
                 "a query without FROM has no stream to read", fix="SELECT .. FROM a stream, or FROM table(x)"
             )
-        from_item = self._from(source.this, seeks=_filters_time(select))
-        for join in select.args.get("joins") or ():
-            from_item = self._join(from_item, join, seeks=_filters_time(select))
+        from_item = self._joined_items(select)
         if (where := select.args.get("where")) is not None:
             from_item = self._where(from_item, without_aliases(where.this, select, from_item.scope))
         bound = (
@@ -99,7 +98,41 @@ class Binder:
 
     # -- FROM --
 
+    def _joined_items(self, written: exp.Select) -> FromItem:
+        """FROM with its joins."""
+        select, seeks = linked(written, self._shown), _filters_time(written)
+        source = select.args.get("from_") or select.args.get("from")
+        from_item = self._from(source.this, seeks)
+        for join in select.args.get("joins") or ():
+            from_item = self._join(from_item, join, seeks)
+        return from_item if select is written else replace(from_item, scope=in_written_order(from_item.scope, written))
+
+    def _shown(self, table: exp.Expr) -> tuple[Scope, bool]:
+        """The columns of a FROM item, and whether it emits rows; bound for them alone."""
+        apart = replace(self, aliases=set())
+        looked_up = apart._lookups.table(table, self.ctes)
+        if looked_up is not None:
+            return FromItem.of_table(looked_up, self.dialect).scope, False
+        return apart._from(_without_time(table), seeks=False).scope, True
+
+    def _in_brackets(self, table: exp.Subquery, seeks: bool) -> FromItem:
+        """``(a JOIN b ON ..)``: its names are those of a and b, unless it has an alias."""
+        inner = table.this
+        if table.alias:
+            every = exp.Select(expressions=[exp.Star()]).from_(exp.Subquery(this=inner.copy()))
+            return self.derived(every, self._alias(table.alias))
+        first = inner.copy()
+        first.set("joins", None)
+        from_item = self._from(first, seeks)
+        for join in inner.args.get("joins") or ():
+            from_item = self._join(from_item, join, seeks)
+        return from_item
+
     def _from(self, table: exp.Expr, seeks: bool) -> FromItem:
+        if isinstance(table, exp.Subquery) and not isinstance(table.this, exp.Query):
+            return self._in_brackets(table, seeks)
+        if isinstance(table, exp.Subquery) and table.this.args.get("joins") and isinstance(table.this, exp.Subquery):
+            return self._in_brackets(table, seeks)
         refuse_table(table)
         if isinstance(table, exp.Subquery):
             return self.derived(table.this, self._alias(table.alias or "subquery"))

@@ -43,8 +43,6 @@ def refuse_table(table: exp.Expr) -> None:
         raise Unsupported(
             f"{type(table).__name__} in FROM is not supported", where=place, fix="FROM a stream, a subquery or table(x)"
         )
-    if table.args.get("joins"):
-        raise Unsupported("a join in brackets is not supported", where=place, fix="write the joins one after another")
     if table.args.get("version"):
         raise Unsupported(
             "FOR SYSTEM_TIME AS OF is for the right side of a join: a TABLE, view, index or dictionary by its name",

@@ -17,7 +17,7 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from sql.expressions import engine
 from sql.expressions.evaluate import types_of
-from sql.functions.aggregates import Aggregated, aggregate_name, aggregate_tree, as_it_is, is_aggregate, result_type
+from sql.functions.aggregate_calls import Aggregated, aggregate_name, aggregate_tree, as_it_is, is_aggregate, result_type
 from sql.syntax.calls import TAKES_UNIT, snake_case
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry

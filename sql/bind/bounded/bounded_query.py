@@ -21,7 +21,7 @@ from sql.bind.projection import is_delta, selected
 from sql.bind.reading import reading
 from sql.bind.resolve import Within, condition, typed, typed_on
 from sql.bind.scope import Scope, Visible, place_of
-from sql.bind.snapshot_asof import Right, as_duckdb
+from sql.bind.bounded.snapshot_asof import Right, as_duckdb
 from sql.bind.windows import END, START, WindowCall
 from sql.expressions.engine import parsed
 from sql.expressions.evaluate import common_type, quoted
@@ -225,17 +225,29 @@ class _Select:
         source = self.select.args.get("from_") or self.select.args.get("from")
         if source is None:
             return Scope((), self.binder.dialect)
-        item = self.binder.item(source.this, self.ctes)
-        items, scope = [item], self.binder.scope(item)
-        for join in self.select.args.get("joins") or ():
+        scope, items = self._source(source.this)
+        return self._joined(self.select, scope, items)
+
+    def _source(self, table: exp.Expr) -> tuple[Scope, list[_Item]]:
+        """A FROM item; in brackets a join, whose names are those of its parts."""
+        inner = table.this if isinstance(table, exp.Subquery) and not table.alias else None
+        if isinstance(inner, exp.Table) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
+            scope, items = self._source(inner)
+            return self._joined(inner, scope, items), items
+        item = self.binder.item(table, self.ctes)
+        return self.binder.scope(item), [item]
+
+    def _joined(self, holder: exp.Expr, scope: Scope, items: list[_Item]) -> Scope:
+        for join in holder.args.get("joins") or ():
             _refuse_join(join)
-            item = self.binder.item(join.this, self.ctes)
-            scope = self._join(join, scope, items, item)
-            items.append(item)
+            right, beside = self._source(join.this)
+            scope = self._join(join, scope, right, items, beside)
+            items += beside
         return scope
 
-    def _join(self, join: exp.Join, left: Scope, items: Sequence[_Item], item: _Item) -> Scope:
-        right = self.binder.scope(item)
+    def _join(
+        self, join: exp.Join, left: Scope, right: Scope, items: Sequence[_Item], beside: Sequence[_Item]
+    ) -> Scope:
         names = [identifier.name for identifier in join.args.get("using") or ()]
         if join.method.upper() == "NATURAL":
             bare = [column.name for column in left.columns if column.bare and not column.spent]
@@ -252,7 +264,7 @@ class _Select:
             join.set("using", [exp.to_identifier(left.find(exp.column(name), "USING").name, quoted=True) for name in names])
         if join.method.upper() == "ASOF":
             known = {name for one in items for name, _ in (*one.columns, *one.hidden)}
-            as_duckdb(join, known, self.binder.right_of(item))
+            as_duckdb(join, known, self.binder.right_of(beside[0]) if len(beside) == 1 else None)
         if join.kind.upper() in ("SEMI", "ANTI"):
             return left + right.spent(f"{join.side or 'LEFT'} {join.kind} JOIN".upper())
         pairs = [[side.find(exp.column(name), "USING").internal for side in (left, right)] for name in names]

@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName, Unsupported
-from sql.bind.bounded import BoundedBinder
+from sql.bind.bounded.bounded_query import BoundedBinder
 from sql.bind.scope import place_of
 from sql.expressions import engine
 from sql.expressions.dict_functions import dict_calls, dict_function
