@@ -15,9 +15,10 @@ from changelog.schema import TIME, Column, Kind, StreamSchema
 from joins.dataflow.graph import Dataflow
 from sql.bind.aggregates import is_grouped
 from sql.bind.binder import Binder
-from sql.bind.inlined_view import inlined
-from sql.bind.reading import reading
 from sql.bind.bounded.snapshot import Snapshot, snapshot_of
+from sql.bind.from_clause.inlined_view import inlined
+from sql.bind.named_columns import named_as
+from sql.bind.reading import reading
 from sql.bind.static import is_static
 from sql.fragments import Fragment
 from sql.functions.translate import Dialect
@@ -149,11 +150,12 @@ def bound_query(name: str, statement: Select | CreateView, catalog: Relations, s
     merged = checked({**of_view, **settings.values})
     bound = Binder(catalog, merged, _stream_of(catalog), dialect=dialect).bind(query, select_list(statement.text))
     _refuse_idle_policy(statement.emit, bound.node)
+    names = named_as(query, [name for name, _ in bound.columns])
     into = statement.into if isinstance(statement, CreateView) else None
     return QueryPlan(
         name=name,
         rows=bound.node,
-        columns=bound.columns,
+        columns=tuple(zip(names, (expr for _, expr in bound.columns), strict=True)),
         settings=merged,
         marked=bound.marked or (statement.emit is not None and statement.emit.changelog),
         final=_closes(statement.emit),

@@ -87,7 +87,12 @@ def without_aliases(expression: exp.Expr, select: exp.Select, scope: Scope) -> e
 
     def spelled_out(part: exp.Expr, within: frozenset[str]) -> exp.Expr:
         def replaced(node: exp.Expr) -> exp.Expr:
-            if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star) or node.table or scope.has(node.name):
+            if (
+                not isinstance(node, exp.Column)
+                or isinstance(node.this, exp.Star)
+                or node.table
+                or scope.has(node.name)
+            ):
                 return node
             if node.find_ancestor(exp.Query) is not None:
                 return node

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sqlglot import exp
 
 from changelog.errors import UnknownName
+from sql.bind.named_columns import with_names
 from sql.functions.dialects import DIALECTS
 from sql.functions.translate import Dialect
 from sql.relations import Relations
@@ -18,7 +19,7 @@ def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Que
     """The query of a statement as its dialect reads it. Raises SqlError where that dialect cannot."""
     rules = expression_rules(statement, catalog)
     query = statement.query if statement.readings is None else statement.readings.of(rules)
-    return query, DIALECTS[rules]
+    return with_names(query, statement.columns if isinstance(statement, CreateView) else ()), DIALECTS[rules]
 
 
 def expression_rules(statement: Select | CreateView, catalog: Relations) -> Rules:

@@ -25,6 +25,7 @@ from sql.syntax.intervals import milliseconds, unit_ms
 _OVER_GROUPS = ("SELECT", "HAVING", "ORDER BY", "QUALIFY")
 """The clauses in which aggregates stand."""
 
+
 @dataclass(frozen=True)
 class Within:
     """How expressions are read in one place of a query.
@@ -229,4 +230,6 @@ def _between(translate: Translator, sides: Sequence[Typed], bound: Decimal) -> T
     first, second = (bracketed(side.tree) for side in sides)
     high = exp.Literal.number(f"{bound.normalize():f}")
     difference = exp.Paren(this=exp.Sub(this=first, expression=second))
-    return translate.environment.known(exp.Between(this=difference, low=exp.Neg(this=high), high=high.copy()), pa.bool_())
+    return translate.environment.known(
+        exp.Between(this=difference, low=exp.Neg(this=high), high=high.copy()), pa.bool_()
+    )

@@ -19,6 +19,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from changelog.errors import Unsupported
 from sql.syntax.dialect import AGGREGATES, as_written
 
+
 class EngineParser(DuckDBParser):
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = as_written(DuckDBParser.FUNCTIONS, AGGREGATES)
 

@@ -107,12 +107,13 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def aggregates_in(expression: exp.Expr) -> Iterator[exp.Expr]:
     """The aggregates of an expression, each with its FILTER; those of subqueries and window functions apart."""
-    for node in expression.walk(prune=lambda node: _with_filter(node) or isinstance(node, exp.Query | exp.Window)):
-        if _with_filter(node):
+    for node in expression.walk(prune=lambda node: with_filter(node) or isinstance(node, exp.Query | exp.Window)):
+        if with_filter(node):
             yield node
 
 
-def _with_filter(node: exp.Expr) -> bool:
+def with_filter(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate, or one with its FILTER."""
     return is_aggregate(node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node)
 
 

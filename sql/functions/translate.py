@@ -17,7 +17,7 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from sql.expressions import engine
 from sql.expressions.evaluate import types_of
-from sql.functions.aggregate_calls import Aggregated, aggregate_name, aggregate_tree, as_it_is, is_aggregate, result_type
+from sql.functions.aggregate_calls import Aggregated, aggregate_name, aggregate_tree, as_it_is, is_aggregate, result_type, with_filter
 from sql.syntax.calls import TAKES_UNIT, snake_case
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry
@@ -72,12 +72,12 @@ class Environment:
         def value(node: exp.Expr) -> exp.Expr:
             if (known := node.meta.get(KIND)) is not None:
                 return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(known), dialect="duckdb"))
-            if not is_aggregate(node):
+            if not with_filter(node):
                 return node
             kind = result_type(node, self.types, self.place) or _asked(engine.text(node), self._named(node), self.place)
             return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))
 
-        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or is_aggregate(tree) or tree.find(exp.Window):
+        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or with_filter(tree) or tree.find(exp.Window):
             return tree
         return tree.copy().transform(value)
 
@@ -126,7 +126,7 @@ class Translator:
             return visit(self, node)
         if type(node) in _OPERATORS:
             return self._operator(node)
-        if isinstance(node, exp.AggFunc | exp.CombinedAggFunc | exp.AnonymousAggFunc):
+        if is_aggregate(node):
             return self._aggregate(node)
         raise Unsupported(
             f"{node.sql(dialect='clickhouse')} is not supported", where=self.environment.place, fix="docs/functions.md lists what is"
@@ -302,6 +302,11 @@ class Translator:
     def _try_cast(self, node: exp.Expr) -> Typed:
         return self._cast(node)
 
+    def _cast_to_text(self, node: exp.Expr) -> Typed:
+        """``CAST(x, 'int')``"""
+        written = exp.DataType.build(str(node.args["to"].this), dialect="clickhouse")
+        return self._cast(exp.Cast(this=node.this, to=written))
+
     def _interval(self, node: exp.Expr) -> Typed:
         return self._known(node.copy(), pa.month_day_nano_interval())
 
@@ -438,6 +443,7 @@ _VISITS: Mapping[type[exp.Expr], Callable[[Translator, exp.Expr], Typed]] = {
     exp.Neg: Translator._neg,
     exp.Cast: Translator._cast,
     exp.TryCast: Translator._try_cast,
+    exp.CastToStrType: Translator._cast_to_text,
     exp.Interval: Translator._interval,
     exp.Array: Translator._array,
     exp.Tuple: Translator._tuple,

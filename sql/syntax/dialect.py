@@ -112,7 +112,6 @@ def with_intervals(tokens: list[Token]) -> list[Token]:
 class QueryParser(Parser):
     """What is added to the parser of a dialect; every error is a ``QueryFault``."""
 
-
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
         return super().parse(with_intervals(raw_tokens), sql)
 

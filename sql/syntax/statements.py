@@ -153,6 +153,8 @@ class CreateView:
     or_replace: bool = False
     text: str = ""
     readings: Readings | None = None
+    columns: tuple[str, ...] = ()
+    """Names for the columns of the query, the first so many of them."""
 
 
 @dataclass(frozen=True)

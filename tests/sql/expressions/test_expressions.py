@@ -13,8 +13,6 @@ from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from changelog.schema import ARRIVAL
 from sql.expressions.evaluate import Condition, RowMap, columns_of, common_type, plain_column, types_of
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import Select
 from sql.transforms.static_join_step import StaticJoinStep, default_of
 from tests.sql.world import World
 

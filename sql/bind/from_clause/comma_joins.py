@@ -93,7 +93,9 @@ def _ordered(units: list[_Unit], equalities: Sequence[set[int]]) -> list[_Unit]:
     order, left = [first], [index for index in range(len(units)) if index != first]
     while left:
         known = set(order)
-        chosen = next((index for index in left if any(index in read <= known | {index} for read in equalities)), left[0])
+        chosen = next(
+            (index for index in left if any(index in read <= known | {index} for read in equalities)), left[0]
+        )
         order.append(chosen)
         left.remove(chosen)
     return [units[index] for index in order]
