@@ -30,8 +30,10 @@ Visit = Callable[["Translator", exp.Expr], "Typed"]
 class Dialect(Protocol):
     """What differs between the dialects besides their functions."""
 
-    registry: Registry
     merged_first: bool
+
+    @property
+    def registry(self) -> Registry: ...
 
     @property
     def visits(self) -> Mapping[type[exp.Expr], Visit]:
@@ -260,11 +262,13 @@ class Translator:
         given: dict[int, Typed] = {
             position: self(argument) for position, argument in enumerate(arguments) if not isinstance(argument, exp.Lambda)
         }
-        elements = [value.type.value_type if value.is_list else pa.null() for value in given.values()]
+        elements = [kind for value in given.values() for kind in _elements(value)]
         for position, argument in enumerate(arguments):
             if isinstance(argument, exp.Lambda):
                 names = [parameter.name for parameter in argument.expressions]
-                kinds = dict(zip(names, [*elements, *([pa.null()] * len(names))], strict=False))
+                # More names than elements: the first is what comes together, beginning with the last argument.
+                start = [given[len(arguments) - 1].type] if len(names) > len(elements) else []
+                kinds = dict(zip(names, [*start, *elements, *([pa.null()] * len(names))], strict=False))
                 inner = replace(self, environment=self.environment.with_names(kinds))
                 body = inner(argument.this)
                 made = exp.Lambda(this=body.tree, expressions=[exp.to_identifier(name) for name in names], colon=True)
@@ -301,11 +305,6 @@ class Translator:
 
     def _try_cast(self, node: exp.Expr) -> Typed:
         return self._cast(node)
-
-    def _cast_to_text(self, node: exp.Expr) -> Typed:
-        """``CAST(x, 'int')``"""
-        written = exp.DataType.build(str(node.args["to"].this), dialect="clickhouse")
-        return self._cast(exp.Cast(this=node.this, to=written))
 
     def _interval(self, node: exp.Expr) -> Typed:
         return self._known(node.copy(), pa.month_day_nano_interval())
@@ -413,6 +412,13 @@ class Translator:
         return self._known(tree, pa.string())
 
 
+def _elements(value: Typed) -> list[pa.DataType]:
+    """What a lambda takes of a value: an element of an array, the key and the value of a map."""
+    if value.is_map:
+        return [value.type.key_type, value.type.item_type]
+    return [value.type.value_type] if value.is_list else []
+
+
 def _signed(value: Typed) -> pa.DataType:
     literal = value.literal
     if not isinstance(literal, int):
@@ -443,7 +449,6 @@ _VISITS: Mapping[type[exp.Expr], Callable[[Translator, exp.Expr], Typed]] = {
     exp.Neg: Translator._neg,
     exp.Cast: Translator._cast,
     exp.TryCast: Translator._try_cast,
-    exp.CastToStrType: Translator._cast_to_text,
     exp.Interval: Translator._interval,
     exp.Array: Translator._array,
     exp.Tuple: Translator._tuple,

@@ -20,6 +20,26 @@ def function_name(node: exp.Expr) -> str:
     return node.sql_name().lower() if isinstance(node, exp.Func) else ""
 
 
+_WORDS = (
+    "UInt",
+    "DateTime",
+    "UTF8",
+    "IPv4",
+    "IPv6",
+    "YYYYMMDDhhmmss",
+    "YYYYMMDD",
+    "YYYYMM",
+    "UUIDv4",
+    "UUIDv7",
+    "NaN",
+    "ILike",
+)
+"""What stays in one piece in the names of ClickHouse."""
+_WORD = re.compile("|".join([*_WORDS, "[A-Z]+(?![a-z])", "[A-Z][a-z]*"]))
+
+
 def snake_case(name: str) -> str:
-    """``toInt32``, as ClickHouse writes it, is ``to_int32``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    """``toUInt32``, as ClickHouse writes it, is ``to_uint32``; ``JSONExtractString`` is ``json_extract_string``."""
+    if name.islower() or name.isupper() or "_" in name:
+        return name.lower()
+    return _WORD.sub(lambda word: f"_{word[0].lower()}", name).lstrip("_")

@@ -5,13 +5,25 @@ from __future__ import annotations
 from functools import cache
 
 from sql.functions.registry import Registry
-from sql.functions.timeplus import arrays, conditions, conversions, json, numbers, text, times
+from sql.functions.timeplus import (
+    arrays,
+    conditions,
+    conversions,
+    json,
+    lambdas,
+    mathematics,
+    numbers,
+    patterns,
+    text,
+    times,
+    tuples,
+)
 
 
 @cache
 def functions() -> Registry:
     """All of them; made once."""
     registry = Registry("Timeplus")
-    for group in (numbers, text, conditions, conversions, times, json, arrays):
+    for group in (numbers, mathematics, conditions, conversions, text, patterns, times, json, arrays, lambdas, tuples):
         group.register(registry)
     return registry

@@ -10,8 +10,8 @@ from sqlglot import exp
 from changelog.errors import SqlError
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry
-from sql.functions.timeplus import conversions, functions, numbers, text, times
-from sql.functions.translate import Environment, Visit
+from sql.functions.timeplus import conversions, functions, numbers, patterns, times
+from sql.functions.translate import Environment, Translator, Visit
 from sql.functions.typed import Typed, filled
 from sql.syntax.types import Rules, arrow
 
@@ -33,14 +33,14 @@ class TimeplusDialect:
 
     @property
     def visits(self) -> Mapping[type[exp.Expr], Visit]:
-        return {}
+        return {exp.CastToStrType: _cast_to_name}
 
     def operator(self, node: exp.Expr, operands: Sequence[Typed]) -> Typed | exp.Expr | None:
         left, right = operands
         if isinstance(node, exp.Add | exp.Sub) and (moved := _moved(node, left, right)) is not None:
             return moved
         if isinstance(node, exp.Like | exp.ILike):
-            return text.liked(left, right, fold=isinstance(node, exp.ILike))
+            return patterns.liked(left, right, fold=isinstance(node, exp.ILike))
         name = _CALLS.get(type(node))
         if name is not None:
             return self.registry.find(name, "")(operands, left)
@@ -74,10 +74,16 @@ class TimeplusDialect:
         if pa.types.is_date(kind):
             return conversions.to_date([value])
         if pa.types.is_timestamp(kind):
-            return conversions.to_instant([value], seconds=kind.unit == "s")
-        if pa.types.is_decimal(kind) and value.is_float:
-            return filled(f"TRY_CAST(trunc({{0}}, {kind.scale}) AS {type_name(kind)})", [value.tree])
+            return conversions.instant(value, conversions.UTC, 0 if kind.unit == "s" else 6)
+        if pa.types.is_decimal(kind):
+            return conversions.to_decimal(value, kind)
         return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [value.tree])
+
+
+def _cast_to_name(translator: Translator, node: exp.Expr) -> Typed:
+    """``cast(x, 'int32')``"""
+    kind = exp.DataType.build(node.args["to"].name.lower(), dialect="clickhouse")
+    return translator(exp.Cast(this=node.this.copy(), to=kind))
 
 
 def _least_type(value: int) -> pa.DataType:

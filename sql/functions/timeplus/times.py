@@ -11,7 +11,7 @@ from sql.expressions.engine import type_name
 from sql.functions.registry import Registry, Unfit
 from sql.functions.typed import Typed, filled
 from sql.syntax.intervals import milliseconds
-from sql.functions.timeplus.conversions import to_instant
+from sql.functions.timeplus.conversions import UTC, instant, zone_of
 
 _UNITS = {
     "nanosecond": "ns", "microsecond": "us", "millisecond": "ms", "second": "s", "minute": "m", "hour": "h", "day": "d",
@@ -45,7 +45,7 @@ def local(arguments: Sequence[Typed], position: int = 1) -> exp.Expr:
     """The time as clocks of its zone show it; a date is itself."""
     value = arguments[0]
     if value.is_text:
-        value = value.of(to_instant([value], seconds=False))
+        value = value.of(instant(value, UTC))
     if value.is_date:
         return filled("CAST({0} AS TIMESTAMP)", [value.tree])
     if not value.is_instant:
@@ -127,7 +127,7 @@ def length_tree(unit: str, count: exp.Expr) -> exp.Expr:
 def moved(value: Typed, length: exp.Expr, sign: str, *, keeps_date: bool) -> exp.Expr:
     """A date moved by whole days stays a date; otherwise it is midnight of that day, and a time."""
     if value.is_text:
-        value = value.of(to_instant([value], seconds=False))
+        value = value.of(instant(value, UTC))
     if value.is_date:
         moved_date = filled(f"CAST({{0}} AS TIMESTAMP) {sign} {{1}}", [value.tree, length])
         return filled("CAST({0} AS DATE)" if keeps_date else "timezone('UTC', {0})", [moved_date])
@@ -233,7 +233,7 @@ def _epoch(template: str) -> Callable[[Sequence[Typed]], exp.Expr]:
     def build(arguments: Sequence[Typed]) -> exp.Expr:
         value = arguments[0]
         if value.is_text:
-            value = value.of(to_instant(arguments, seconds=False))
+            value = value.of(instant(value, zone_of(arguments, 1)))
         if value.is_date:
             value = value.of(filled("timezone('UTC', CAST({0} AS TIMESTAMP))", [value.tree]))
         return filled(template, [value.tree])
