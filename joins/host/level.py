@@ -137,7 +137,7 @@ class LevelTask:
 
 
 def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: list[Late]) -> list[pa.Table | None]:
-    """The rows by port; those that are late go to ``late``."""
+    """The rows by port, None where there are none; those that are late go to ``late``."""
     inputs: list[pa.Table | None] = []
     for index, (edge, port) in enumerate(zip(running.node.inputs, running.node.operator.ports, strict=True)):
         rows, watermark = _received(received.get(edge, []), port), running.watermarks.values[index]
@@ -146,7 +146,7 @@ def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: li
             if behind.any():
                 late.append(Late(edge, watermark, rows.filter(pa.array(behind)).select(port.schema.names)))
                 rows = rows.filter(pa.array(~behind))
-        inputs.append(rows)
+        inputs.append(rows if rows is not None and rows.num_rows else None)
     return inputs
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import changelog.rows
 import joins.state.arrangement
-from changelog.changes import DELTA
+from changelog.changes import DELTA, DELTA_TYPE
 from changelog.hashing import Hashes, row_hashes
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
@@ -134,7 +134,7 @@ def decoded(schema: pa.Schema, part: Sequence[Record], first: int) -> pa.Table:
     """The records as a scan gives them, ``arrival`` counted from ``first``."""
     rows = table(schema, [row for row, _ in part])
     rows = rows.append_column(ARRIVAL, pa.array(range(first, first + len(part)), pa.int64()))
-    return rows.append_column(DELTA, pa.array([delta for _, delta in part], pa.int32()))
+    return rows.append_column(pa.field(DELTA, DELTA_TYPE, nullable=False), pa.array([d for _, d in part], DELTA_TYPE))
 
 
 def net(rows: pa.Table | None) -> Counter[Row]:
