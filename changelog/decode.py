@@ -116,7 +116,9 @@ class Decoder:
         columns = [self._column(name, members, records) for name in self.columns]
         offsets, partitions = records["offset"].to_numpy(), records["partition"].to_numpy().astype(np.int64)
         columns.append(pa.array(partitions << OFFSET_BITS | offsets))
-        columns.append(members[WIRE_DELTA] if self._reader.counted else pa.array(np.ones(len(offsets), np.int32)))
+        columns.append(
+            members[WIRE_DELTA].cast(DELTA_TYPE) if self._reader.counted else pa.array(np.ones(len(offsets), np.int64))
+        )
         return pa.table(columns, schema=self._shape)
 
     def _column(self, name: str, members: pa.Table, records: pa.RecordBatch) -> pa.Array | pa.ChunkedArray:

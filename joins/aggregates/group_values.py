@@ -92,7 +92,7 @@ class OrderedValues:
         """Take in changes of the set."""
         rows = values.groups.take(pa.array(values.group)).append_column(VALUE, values.values)
         rows = rows.append_column(_ORDER, pa.array(ordinals(values.values)))
-        self._values.insert(Changes.with_deltas(rows.cast(self._values.schema), values.deltas.astype(np.int32)))
+        self._values.insert(Changes.with_deltas(rows.cast(self._values.schema), values.deltas))
 
     def extremes(self, groups: pa.Table, greatest: bool) -> tuple[Positions, pa.Array]:
         """Group numbers and values, the greatest (least) of each group among them: those of one ordinal."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
+from changelog.changes import DELTA, DELTA_TYPE, Changes
 from changelog.schema import ARRIVAL
 from joins.dataflow.graph import Dataflow, OperatorNode
 from joins.dataflow.ports import Port, Transform, transformed
@@ -166,5 +166,5 @@ def _received(parts: list[pa.Table], port: Port) -> pa.Table | None:
     fields = [*port.schema]
     if port.ordered or (port.tie_break_by_arrival and all(ARRIVAL in part.column_names for part in parts)):
         fields.append(pa.field(ARRIVAL, pa.int64()))
-    schema = pa.schema([*fields, pa.field(DELTA, pa.int32(), nullable=False)])
+    schema = pa.schema([*fields, pa.field(DELTA, DELTA_TYPE, nullable=False)])
     return pa.concat_tables([part.select(schema.names).cast(schema) for part in parts]).combine_chunks()

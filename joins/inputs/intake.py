@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA, Changes
+from changelog.changes import DELTA, Changes, Deltas
 from changelog.rows import Positions, allotted, equal_rows
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
@@ -78,9 +77,7 @@ class Intake:
         after = self._greatest_versions if self.port.version else self._after_retractions
         return _replaced(old, owners, known, after(known, groups, deltas, current))
 
-    def _greatest_versions(
-        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], current: Positions
-    ) -> Positions:
+    def _greatest_versions(self, known: pa.Table, groups: _RowsByKey, deltas: Deltas, current: Positions) -> Positions:
         """UPSERT: for each primary key the position in ``known`` of its row of the greatest version, or -1.
 
         What came before a delete counts no more, the row ``current`` included. A NULL version is less than any other.
@@ -107,9 +104,7 @@ class Intake:
         greatest[owners[order]] = candidates[order]
         return greatest
 
-    def _after_retractions(
-        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], current: Positions
-    ) -> Positions:
+    def _after_retractions(self, known: pa.Table, groups: _RowsByKey, deltas: Deltas, current: Positions) -> Positions:
         """CHANGELOG_KV: for each primary key the position in ``known`` of its row after the batch, or -1.
 
         That is its last insertion, else the row ``current``; unless a retraction that came after it equals it.

@@ -70,7 +70,7 @@ class UnmatchedByKey:
         counts = self.other.counts(self._touched)
         flipped = np.flatnonzero((self._counts == 0) != (counts == 0))
         found = self.own.probe(self._touched.take(pa.array(flipped)), self.other.keys)
-        sign = np.where(counts[flipped] == 0, 1, -1).astype(np.int32)
+        sign = np.where(counts[flipped] == 0, 1, -1)
         moved = Changes.with_deltas(found.changes.rows, found.deltas * sign[found.probe])
         return Changes.concat([self._fresh, moved])
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
+from changelog.changes import DELTA, Changes, Deltas
 from changelog.hashing import Hashes, row_hashes
 from changelog.rows import Mask, Positions, any_null, equal_rows, expand, numpy_column, where
 from joins.state.order import EARLIEST, LATEST, NEVER, Times, shifted
@@ -46,7 +46,7 @@ class Matches:
         return Changes(self.rows)
 
     @property
-    def deltas(self) -> npt.NDArray[np.int32]:
+    def deltas(self) -> Deltas:
         return self.changes.deltas
 
     def where(self, mask: Mask) -> Matches:
