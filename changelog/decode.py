@@ -20,6 +20,7 @@ from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
 from changelog.row_reader import WIRE_DELTA, RowReader
 from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, OFFSET_BITS, SEQUENCE, TIME, StreamSchema
+from changelog.values import normalised
 
 REJECTED = pa.schema(
     [
@@ -119,7 +120,7 @@ class Decoder:
         columns.append(
             members[WIRE_DELTA].cast(DELTA_TYPE) if self._reader.counted else pa.array(np.ones(len(offsets), np.int64))
         )
-        return pa.table(columns, schema=self._shape)
+        return normalised(pa.table(columns, schema=self._shape))
 
     def _column(self, name: str, members: pa.Table, records: pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
         if name == SEQUENCE:

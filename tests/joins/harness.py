@@ -22,6 +22,7 @@ from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.reference.rows import Record, Row, difference
 from joins.reference.side import ReferenceSide
+from tests.nasty import canonical
 
 LEFT = pa.schema([("l.k", pa.int64()), ("l.id", pa.string()), ("l.v", pa.int64())])
 RIGHT = pa.schema([("r.k", pa.int64()), ("r.id", pa.string()), ("r.w", pa.int64())])
@@ -138,8 +139,8 @@ def decoded(schema: pa.Schema, part: Sequence[Record], first: int) -> pa.Table:
 
 
 def net(rows: pa.Table | None) -> Counter[Row]:
-    """Row to signed count, without zeros."""
+    """Row to signed count, without zeros; floats and nested values as ``canonical`` has them."""
     total: Counter[Row] = Counter()
     for *values, delta in [] if rows is None else zip(*[column.to_pylist() for column in rows.columns], strict=True):
-        total[tuple(values)] += delta
+        total[tuple(map(canonical, values))] += delta
     return difference(total, Counter())
