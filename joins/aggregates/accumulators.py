@@ -37,7 +37,6 @@ from joins.aggregates.exact_sums import (
 )
 from joins.aggregates.group_values import OrderedValues, Values, best, drop
 from joins.state.arrangement import Arrangement
-from joins.state.order import ordinals
 from joins.state.store import RunStore
 
 _PLACE, _DIGIT = "__place", "__digit"
@@ -215,9 +214,6 @@ class Extreme:
         """The groups whose extreme value is gone."""
         gone = values.where(values.deltas < 0)
         extremes = before.take(pa.array(gone.group))
-        if pa.types.is_floating(self._kind):
-            # NaN does not equal itself.
-            return np.unique(gone.group[ordinals(gone.values) == ordinals(extremes)])
         pair = pa.table({"gone": gone.values, "extreme": extremes})
         return np.unique(gone.group[equal_rows(pair, pair, [("gone", "extreme")], [False])])
 

@@ -23,7 +23,7 @@ from sql.expressions.aggregate_functions import Call, call_of, is_call, types
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.evaluate import readable, types_of
 from sql.expressions.predicates import conjuncts, parsed, text
-from sql.functions.aggregates import aggregates_in
+from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.typed import bracketed
 from sql.plan.nodes import Aggregate, Expr, Map, Node
 
@@ -87,7 +87,12 @@ def without_aliases(expression: exp.Expr, select: exp.Select, scope: Scope) -> e
 
     def spelled_out(part: exp.Expr, within: frozenset[str]) -> exp.Expr:
         def replaced(node: exp.Expr) -> exp.Expr:
-            if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star) or node.table or scope.has(node.name):
+            if (
+                not isinstance(node, exp.Column)
+                or isinstance(node.this, exp.Star)
+                or node.table
+                or scope.has(node.name)
+            ):
                 return node
             if node.find_ancestor(exp.Query) is not None:
                 return node

@@ -14,7 +14,7 @@ from changelog.schema import TIME
 from sql.bind.scope import Scope, place_of
 from sql.expressions import engine
 from sql.expressions.dict_functions import dict_function
-from sql.functions.aggregates import as_it_is, exact, is_aggregate
+from sql.functions.aggregate_calls import exact, is_aggregate, of_stream
 from sql.functions.translate import Environment, Special, Translator
 from sql.functions.typed import Typed, bracketed
 from sql.plan.column_names import DELTA_COLUMN
@@ -24,6 +24,7 @@ from sql.syntax.intervals import milliseconds, unit_ms
 
 _OVER_GROUPS = ("SELECT", "HAVING", "ORDER BY", "QUALIFY")
 """The clauses in which aggregates stand."""
+
 
 @dataclass(frozen=True)
 class Within:
@@ -37,7 +38,7 @@ class Within:
     bounded: bool = False
 
     def translator(self, scope: Scope, place: str) -> Translator:
-        aggregated = exact if self.bounded else as_it_is
+        aggregated = exact if self.bounded else of_stream
         return Translator(scope.dialect, Environment(scope.types, place), self.special, aggregated)
 
 
@@ -229,4 +230,6 @@ def _between(translate: Translator, sides: Sequence[Typed], bound: Decimal) -> T
     first, second = (bracketed(side.tree) for side in sides)
     high = exp.Literal.number(f"{bound.normalize():f}")
     difference = exp.Paren(this=exp.Sub(this=first, expression=second))
-    return translate.environment.known(exp.Between(this=difference, low=exp.Neg(this=high), high=high.copy()), pa.bool_())
+    return translate.environment.known(
+        exp.Between(this=difference, low=exp.Neg(this=high), high=high.copy()), pa.bool_()
+    )

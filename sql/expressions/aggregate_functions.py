@@ -21,8 +21,8 @@ from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Fold
 from joins.state.order import is_ordered
 from sql.expressions.evaluate import types_of
-from sql.syntax.calls import function_name
 from sql.expressions.predicates import text
+from sql.syntax.calls import function_name
 
 FOLDS: dict[type[exp.Expr], Fold] = {
     exp.Count: Fold.COUNT,

@@ -19,11 +19,12 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from changelog.errors import Unsupported
 from sql.syntax.dialect import AGGREGATES, as_written
 
+
 class EngineParser(DuckDBParser):
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = as_written(DuckDBParser.FUNCTIONS, AGGREGATES)
 
 
-class Engine(DuckDB):
+class EngineSql(DuckDB):
     """DuckDB's dialect, calls and positions kept as they are written."""
 
     INDEX_OFFSET = 0
@@ -36,11 +37,11 @@ def parsed(sql: str) -> exp.Expr:
 
 @lru_cache(maxsize=4096)
 def _read(sql: str) -> exp.Expr:
-    return sqlglot.parse_one(sql, read=Engine)
+    return sqlglot.parse_one(sql, read=EngineSql)
 
 
 def text(tree: exp.Expr, identify: bool = False) -> str:
-    return tree.sql(dialect=Engine, identify=identify, unsupported_level=sqlglot.ErrorLevel.IGNORE)
+    return tree.sql(dialect=EngineSql, identify=identify, unsupported_level=sqlglot.ErrorLevel.IGNORE)
 
 
 def type_name(kind: pa.DataType) -> str:

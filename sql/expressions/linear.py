@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from changelog.errors import SqlError
 from sql.expressions.evaluate import types_of
-from sql.syntax.calls import function_name
 from sql.expressions.predicates import parsed, text
+from sql.syntax.calls import function_name
 from sql.syntax.intervals import milliseconds, unit_ms
 
 _OPERATORS: Mapping[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}
@@ -121,8 +121,11 @@ def _cast(node: exp.Cast, schema: pa.Schema) -> LinearSum | None:
         return None
     if pa.types.is_timestamp(to) and pa.types.is_timestamp(of):
         return summed(node.this, schema)
-    if _fits(to) and _fits(of) and to.bit_width >= of.bit_width and (
-        pa.types.is_signed_integer(to) or pa.types.is_unsigned_integer(of)
+    if (
+        _fits(to)
+        and _fits(of)
+        and to.bit_width >= of.bit_width
+        and (pa.types.is_signed_integer(to) or pa.types.is_unsigned_integer(of))
     ):
         return summed(node.this, schema)
     return _whole(node, schema)

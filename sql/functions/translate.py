@@ -17,7 +17,7 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from sql.expressions import engine
 from sql.expressions.evaluate import types_of
-from sql.functions.aggregates import aggregate_tree, as_it_is, is_aggregate, result_type
+from sql.functions.aggregate_calls import Aggregated, aggregate_name, aggregate_tree, as_it_is, is_aggregate, result_type, with_filter
 from sql.syntax.calls import TAKES_UNIT, snake_case
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry
@@ -69,17 +69,19 @@ class Environment:
         return tuple((name, self.types[name]) for name in names)
 
     def _without_aggregates(self, tree: exp.Expr) -> exp.Expr:
-        """The tree with a value of the type of each aggregate in its place: types are asked without any groups."""
+        """The tree with a value of the type of each aggregate and subquery in its place: types are asked of rows."""
 
         def value(node: exp.Expr) -> exp.Expr:
-            if not is_aggregate(node):
+            if (known := node.meta.get(KIND)) is not None:
+                return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(known), dialect="duckdb"))
+            if not with_filter(node):
                 return node
             kind = result_type(node, self.types, self.place) or _asked(engine.text(node), self._named(node), self.place)
             return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))
 
-        found = next((node for node in tree.walk() if is_aggregate(node)), None)
-        windowed = found is not None and found.find_ancestor(exp.Window) is not None
-        return tree if found is None or found is tree or windowed else tree.copy().transform(value)
+        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or with_filter(tree) or tree.find(exp.Window):
+            return tree
+        return tree.copy().transform(value)
 
     def known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         return Typed(tree, self.ask, kind)
@@ -92,6 +94,9 @@ class Environment:
 def _asked(sql: str, types: tuple[tuple[str, pa.DataType], ...], place: str) -> pa.DataType:
     return types_of(pa.schema(list(types)), [sql], place)[0]
 
+
+KIND = "type"
+"""The key in the metadata of a tree under which its type stands, where the engine could not tell it."""
 
 Special = Callable[["Translator", exp.Expr], Typed]
 
@@ -115,7 +120,7 @@ class Translator:
     dialect: Dialect
     environment: Environment
     special: Mapping[str, Special] = field(default_factory=dict)
-    aggregated: Callable[[exp.Expr, pa.DataType | None], exp.Expr] = as_it_is
+    aggregated: Aggregated = as_it_is
 
     def __call__(self, node: exp.Expr) -> Typed:
         visit = self.dialect.visits.get(type(node)) or _VISITS.get(type(node))
@@ -123,7 +128,7 @@ class Translator:
             return visit(self, node)
         if type(node) in _OPERATORS:
             return self._operator(node)
-        if isinstance(node, exp.AggFunc | exp.CombinedAggFunc | exp.AnonymousAggFunc):
+        if is_aggregate(node):
             return self._aggregate(node)
         raise Unsupported(
             f"{node.sql(dialect='clickhouse')} is not supported", where=self.environment.place, fix="docs/functions.md lists what is"
@@ -168,14 +173,20 @@ class Translator:
 
     def _connector(self, node: exp.Expr) -> Typed:
         kind = type(node)
-        return self._known(kind(this=self.condition(node.this), expression=self.condition(node.expression)), pa.bool_())
+        sides = [self._term(side, kind) for side in (node.this, node.expression)]
+        return self._known(kind(this=sides[0], expression=sides[1]), pa.bool_())
+
+    def _term(self, node: exp.Expr, within: type[exp.Expr]) -> exp.Expr:
+        """A condition as a part of AND, OR or NOT."""
+        tree = self.condition(node)
+        return exp.Paren(this=tree) if isinstance(tree, exp.Connector) and type(tree) is not within else tree
 
     def condition(self, node: exp.Expr) -> exp.Expr:
         value = self(node)
         if value.is_boolean or value.is_null:
-            return value.tree if isinstance(value.tree, exp.Connector) and isinstance(node, type(value.tree)) else bracketed(value.tree)
+            return value.tree
         if value.is_number:
-            return exp.Paren(this=exp.NEQ(this=bracketed(value.tree), expression=exp.Literal.number(0)))
+            return exp.NEQ(this=bracketed(value.tree), expression=exp.Literal.number(0))
         raise SqlError(
             f"a condition is true or false, and {node.sql(dialect='clickhouse')} is a {value.family}",
             where=self.environment.place,
@@ -183,7 +194,7 @@ class Translator:
         )
 
     def _not(self, node: exp.Expr) -> Typed:
-        return self._known(exp.Not(this=self.condition(node.this)), pa.bool_())
+        return self._known(exp.Not(this=self._term(node.this, exp.Not)), pa.bool_())
 
     def _is(self, node: exp.Expr) -> Typed:
         return self._known(exp.Is(this=bracketed(self.tree(node.this)), expression=node.expression.copy()), pa.bool_())
@@ -271,12 +282,16 @@ class Translator:
 
     def operation(self, node: exp.Expr, left: Typed, right: Typed) -> Typed:
         """An operator over operands that are translated."""
-        built = self.dialect.operator(node, (left, right))
+        try:
+            built = self.dialect.operator(node, (left, right))
+        except SqlError as fault:
+            raise type(fault)(fault.what, where=fault.where or self.environment.place, fix=fault.fix) from None
         if isinstance(built, Typed):
             return built
         if built is not None:
             return self._known(built)
-        return self._known(type(node)(this=bracketed(left.tree), expression=bracketed(right.tree)))
+        kind = pa.bool_() if isinstance(node, exp.Predicate) else None
+        return self._known(type(node)(this=bracketed(left.tree), expression=bracketed(right.tree)), kind)
 
     def _neg(self, node: exp.Expr) -> Typed:
         value = self(node.this)
@@ -292,7 +307,7 @@ class Translator:
         return self._cast(node)
 
     def _interval(self, node: exp.Expr) -> Typed:
-        return self._known(node.copy(), pa.null())
+        return self._known(node.copy(), pa.month_day_nano_interval())
 
     def _array(self, node: exp.Expr) -> Typed:
         return self._call("array", [self(one) for one in node.expressions])
@@ -365,7 +380,7 @@ class Translator:
     def _aggregate(self, node: exp.Expr) -> Typed:
         tree = aggregate_tree(node, self._argument, self.condition, self.environment.place)
         kind = result_type(tree, self.environment.types, self.environment.place)
-        return self._known(self.aggregated(tree, kind), kind)
+        return self._known(self.aggregated(tree, kind, aggregate_name(node), self.environment.place), kind)
 
     def _argument(self, node: exp.Expr) -> exp.Expr:
         return node.copy() if isinstance(node, exp.Star) else self.tree(node)
@@ -380,8 +395,8 @@ class Translator:
         made.set("partition_by", [self.tree(one) for one in node.args.get("partition_by") or ()])
         if (order := node.args.get("order")) is not None:
             made.set("order", self.ordered(order))
-        kind = self(node.this).told
-        return self._known(self.aggregated(made, kind), kind)
+        kind = replace(self, aggregated=as_it_is)(node.this).told
+        return self._known(self.aggregated(made, kind, "", self.environment.place), kind)
 
     def ordered(self, order: exp.Expr) -> exp.Expr:
         """ORDER BY with its expressions translated."""

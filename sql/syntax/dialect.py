@@ -23,6 +23,7 @@ from typing import Any, ClassVar, NoReturn
 from sqlglot import exp
 from sqlglot.dialects.clickhouse import ClickHouse
 from sqlglot.errors import ParseError
+from sqlglot.parser import Parser
 from sqlglot.parsers.clickhouse import ClickHouseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
@@ -108,12 +109,8 @@ def with_intervals(tokens: list[Token]) -> list[Token]:
     return expanded
 
 
-class DovetailParser(ClickHouseParser):
-    """Queries and expressions; every error is a ``QueryFault``."""
-
-    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTIONS, AGGREGATES)
-    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTION_PARSERS, _FORMS)
-    COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
+class QueryParser(Parser):
+    """What is added to the parser of a dialect; every error is a ``QueryFault``."""
 
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
         return super().parse(with_intervals(raw_tokens), sql)
@@ -207,6 +204,14 @@ class DovetailParser(ClickHouseParser):
         if isinstance(table, exp.Table) and table.alias and not table.args.get("version"):
             table.set("version", self._parse_version())
         return table
+
+
+class DovetailParser(QueryParser, ClickHouseParser):
+    """Queries and expressions of Timeplus."""
+
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTIONS, AGGREGATES)
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTION_PARSERS, _FORMS)
+    COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
 
 
 class Dovetail(ClickHouse):

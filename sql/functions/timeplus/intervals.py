@@ -12,6 +12,7 @@ from sql.functions.registry import Build, Registry, Unfit
 from sql.functions.timeplus.conversions import UTC, in_zone, instant
 from sql.functions.timeplus.times import DAYS, UNITS, beginning, local, unit_at, unit_of
 from sql.functions.typed import Typed, filled
+from sql.syntax.intervals import milliseconds
 
 _WHOLE_DAYS = {"day": "INTEGER", "week": "INTEGER", "month": "INTEGER", "year": "INTEGER"}
 _ORIGINS = {
@@ -63,9 +64,20 @@ def _interval_of(value: Typed) -> tuple[str, exp.Expr]:
     tree = value.tree.unnest()
     if not isinstance(tree, exp.Interval):
         raise Unfit("takes an interval: INTERVAL 5 MINUTE, or 5m")
+    tree = _in_one_unit(tree)
     count = tree.this
     # The count may be written as a text.
     return unit_of(str(tree.unit)), exp.Literal.number(str(count.this)) if isinstance(count, exp.Literal) else count
+
+
+def _in_one_unit(interval: exp.Interval) -> exp.Interval:
+    """``INTERVAL '1 second 500 milliseconds'`` counts in one unit."""
+    if interval.unit is not None:
+        return interval
+    whole = milliseconds(interval)
+    if whole is None:
+        raise Unfit("takes an interval of parts with a fixed length: INTERVAL '1 minute 30 seconds'")
+    return exp.Interval(this=exp.Literal.number(int(whole * 1000)), unit=exp.var("MICROSECOND"))
 
 
 def with_interval(value: Typed, interval: exp.Interval, sign: str) -> Typed:

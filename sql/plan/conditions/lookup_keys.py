@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from sql.expressions.comparison import comparison
-from sql.expressions.evaluate import common_type, plain_column, types_of
 from sql.expressions.engine import type_name
+from sql.expressions.evaluate import common_type, plain_column, types_of
 from sql.expressions.predicates import conjunction, parsed, text
 from sql.plan.conditions.join_side import JoinSide
 from sql.plan.nodes import Cover, Expr, LookupJoin, LookupTable

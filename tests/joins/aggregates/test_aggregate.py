@@ -126,7 +126,7 @@ def fed(
     operator: AggregateOperator, schema: pa.Schema, rows: Sequence[Row], deltas: Sequence[int]
 ) -> list[tuple[Any, ...]]:
     """The changes, row by row, each with its count last."""
-    changes = Changes.with_deltas(table(schema, rows), np.array(deltas, np.int32))
+    changes = Changes.with_deltas(table(schema, rows), np.array(deltas, np.int64))
     return [tuple(row.values()) for row in operator.on_batch([changes.table]).table.to_pylist()]
 
 

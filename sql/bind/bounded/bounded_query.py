@@ -15,16 +15,18 @@ from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
 from changelog.suggest import suggestion
 from sql.bind.aggregates import group_keys, without_aliases
+from sql.bind.bounded.snapshot_asof import Right, as_duckdb
 from sql.bind.clauses import event_time
-from sql.bind.join_method import terms_of
+from sql.bind.from_clause.join_method import terms_of
+from sql.bind.from_clause.windows import END, START, WindowCall
+from sql.bind.named_columns import chosen, columns_of_alias, named_as
 from sql.bind.projection import is_delta, selected
+from sql.bind.reading import reading
 from sql.bind.resolve import Within, condition, typed, typed_on
 from sql.bind.scope import Scope, Visible, place_of
-from sql.bind.snapshot_asof import Right, as_duckdb
-from sql.bind.windows import END, START, WindowCall
 from sql.expressions.engine import parsed
 from sql.expressions.evaluate import common_type, quoted
-from sql.functions.translate import Dialect
+from sql.functions.translate import KIND, Dialect
 from sql.functions.typed import Typed
 from sql.plan.column_names import output_names
 from sql.relations import Relations, Stream
@@ -72,10 +74,11 @@ class BoundedBinder:
         """The columns of a query, rewritten. ``around``: the CTEs that it can read; ``outer``: the columns."""
         ctes = dict(around)
         for cte in getattr(query, "ctes", ()):
-            ctes[cte.alias] = self.query(cte.this, ctes)
+            ctes[cte.alias] = _under(columns_of_alias(cte), self.query(cte.this, ctes), cte)
         if isinstance(query, exp.Subquery):
             return self.query(query.this, ctes, outer)
         if isinstance(query, exp.SetOperation):
+            _order_of_all(query)
             left = self.query(query.left, ctes, outer, texts)
             right = self.query(query.right, ctes, outer)
             self._order_by_names(query)
@@ -93,13 +96,15 @@ class BoundedBinder:
     def item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> _Item:
         """What stands in FROM, rewritten in place."""
         if isinstance(table, exp.Subquery):
-            return _Item(table.alias, self.query(table.this, ctes))
+            return _Item(table.alias, _under(columns_of_alias(table), self.query(table.this, ctes), table))
+        if isinstance(table, exp.Values):
+            return self._values(table)
         if not isinstance(table, exp.Table):
             raise Unsupported(
                 f"{type(table).__name__} in FROM is not supported", where=place_of(table, "FROM"), fix="FROM table(x)"
             )
         if table.name in ctes and not isinstance(table.this, exp.Anonymous):
-            return _Item(table.alias or table.name, ctes[table.name])
+            return _Item(table.alias or table.name, _under(columns_of_alias(table), ctes[table.name], table))
         call = function_name(table.this) if isinstance(table.this, exp.Anonymous) else ""
         if call in WINDOWS:
             return self._windowed(table, ctes)
@@ -115,9 +120,19 @@ class BoundedBinder:
             return self._system(table, alias)
         definition = self.catalog.get(name).definition
         if isinstance(definition, CreateView) and not definition.materialized:
-            inner = definition.query.copy()
-            columns = replace(self, aliases=set(), shown={}).query(inner, {})
-            table.replace(exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(alias))))
+            query, dialect = reading(definition, self.catalog)
+            inner = query.copy()
+            columns = replace(self, dialect=dialect, aliases=set(), shown={}).query(inner, {})
+            names = named_as(query, [name for name, _ in columns])
+            columns = [(name, kind) for name, (_, kind) in zip(names, columns, strict=True)]
+            table.replace(
+                exp.Subquery(
+                    this=inner,
+                    alias=exp.TableAlias(
+                        this=exp.to_identifier(alias), columns=[exp.to_identifier(name, quoted=True) for name in names]
+                    ),
+                )
+            )
             return _Item(alias, columns)
         if isinstance(definition, CreateDictionary):
             self.read[name] = pa.schema([pa.field(column.name, column.type) for column in definition.columns])
@@ -132,6 +147,23 @@ class BoundedBinder:
         declared = {column.name for column in stream.schema.columns}
         starred = [(name, kind) for name, kind in columns if name in declared or (name == TIME and stream.timed)]
         return _Item(alias, starred, [column for column in columns if column not in starred])
+
+    def _values(self, table: exp.Values) -> _Item:
+        """``(VALUES (1, 'a'), ..) AS v(k, name)``"""
+        nothing = Scope((), self.dialect)
+        rows = [[value.unnest() for value in row.expressions] for row in table.expressions]
+        rows = [[one.expressions[0] if _is_alone(one) else one for one in row] for row in rows]
+        found = [[typed(value, nothing, "VALUES") for value in row] for row in rows]
+        table.set("expressions", [exp.Tuple(expressions=[value.tree for value in row]) for row in found])
+        kinds = [value.type for value in found[0]]
+        for row in found[1:]:
+            kinds = [_united(kind, value.type) for kind, value in zip(kinds, row, strict=True)]
+        given = columns_of_alias(table)
+        names = chosen(given, [f"column{number}" for number in range(1, len(kinds) + 1)], place_of(table, "FROM"))
+        columns = [exp.to_identifier(name, quoted=True) for name in names]
+        alias = table.alias or "values"
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias), columns=columns))
+        return _Item(alias, list(zip(names, kinds, strict=True)))
 
     def _windowed(self, table: exp.Table, ctes: Mapping[str, Columns]) -> _Item:
         """TUMBLE and HOP: as ``sql.transforms.window_step`` has them."""
@@ -223,17 +255,29 @@ class _Select:
         source = self.select.args.get("from_") or self.select.args.get("from")
         if source is None:
             return Scope((), self.binder.dialect)
-        item = self.binder.item(source.this, self.ctes)
-        items, scope = [item], self.binder.scope(item)
-        for join in self.select.args.get("joins") or ():
+        scope, items = self._source(source.this)
+        return self._joined(self.select, scope, items)
+
+    def _source(self, table: exp.Expr) -> tuple[Scope, list[_Item]]:
+        """A FROM item; in brackets a join, whose names are those of its parts."""
+        inner = table.this if isinstance(table, exp.Subquery) and not table.alias else None
+        if isinstance(inner, exp.Table) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
+            scope, items = self._source(inner)
+            return self._joined(inner, scope, items), items
+        item = self.binder.item(table, self.ctes)
+        return self.binder.scope(item), [item]
+
+    def _joined(self, holder: exp.Expr, scope: Scope, items: list[_Item]) -> Scope:
+        for join in holder.args.get("joins") or ():
             _refuse_join(join)
-            item = self.binder.item(join.this, self.ctes)
-            scope = self._join(join, scope, items, item)
-            items.append(item)
+            right, beside = self._source(join.this)
+            scope = self._join(join, scope, right, items, beside)
+            items += beside
         return scope
 
-    def _join(self, join: exp.Join, left: Scope, items: Sequence[_Item], item: _Item) -> Scope:
-        right = self.binder.scope(item)
+    def _join(
+        self, join: exp.Join, left: Scope, right: Scope, items: Sequence[_Item], beside: Sequence[_Item]
+    ) -> Scope:
         names = [identifier.name for identifier in join.args.get("using") or ()]
         if join.method.upper() == "NATURAL":
             bare = [column.name for column in left.columns if column.bare and not column.spent]
@@ -247,18 +291,19 @@ class _Select:
             found = typed_on(joined.this, self._outside(both), left, right, within)
             join.set("on", self._shown(found.tree))
         if names:
-            join.set("using", [exp.to_identifier(left.find(exp.column(name), "USING").name, quoted=True) for name in names])
+            join.set(
+                "using", [exp.to_identifier(left.find(exp.column(name), "USING").name, quoted=True) for name in names]
+            )
         if join.method.upper() == "ASOF":
             known = {name for one in items for name, _ in (*one.columns, *one.hidden)}
-            as_duckdb(join, known, self.binder.right_of(item))
+            as_duckdb(join, known, self.binder.right_of(beside[0]) if len(beside) == 1 else None)
         if join.kind.upper() in ("SEMI", "ANTI"):
             return left + right.spent(f"{join.side or 'LEFT'} {join.kind} JOIN".upper())
-        for name in names:
-            halves = [side.find(exp.column(name), "USING").internal for side in (left, right)]
+        pairs = [[side.find(exp.column(name), "USING").internal for side in (left, right)] for name in names]
+        for name, halves in zip(names, pairs, strict=True):
             merged = f"{halves[0]}|{halves[1]}"
             self.binder.shown[merged] = _column(name)
             both = both.merged(name, halves[0], halves[1], merged, self.binder.dialect.merged_first)
-            left = both
         return both
 
     def _outside(self, scope: Scope) -> Scope:
@@ -284,6 +329,7 @@ class _Select:
 
     def _given_back(self, ask: Callable[[exp.Expr], pa.DataType], call: exp.Expr) -> Typed:
         node, kind = self.inner[int(str(call.expressions[0].this))]
+        node.meta[KIND] = kind
         return Typed(node, ask, kind)
 
     def _typed(self, expression: exp.Expr, scope: Scope, clause: str) -> Typed:
@@ -351,6 +397,26 @@ class _Select:
             ],
         )
         return [(name, value.type) for name, (_, _, value) in zip(names, found, strict=True)]
+
+
+def _is_alone(value: exp.Expr) -> bool:
+    """Whether it is a value in the brackets that sqlglot puts around those of ClickHouse's VALUES."""
+    return isinstance(value, exp.Tuple) and len(value.expressions) == 1
+
+
+def _under(names: Sequence[str], columns: Columns, named: exp.Expr) -> Columns:
+    """The columns of a query by the names that its alias gives them."""
+    shown = chosen(names, [name for name, _ in columns], place_of(named, "FROM"))
+    return [(name, kind) for name, (_, kind) in zip(shown, columns, strict=True)]
+
+
+def _order_of_all(query: exp.SetOperation) -> None:
+    """ORDER BY and LIMIT after the last SELECT are those of all the rows."""
+    last = query.right
+    for key in ("order", "limit", "offset"):
+        if (clause := last.args.get(key)) is not None and not isinstance(last, exp.Subquery):
+            last.set(key, None)
+            query.set(key, clause)
 
 
 def _listed(schema: pa.Schema) -> Columns:
@@ -435,5 +501,3 @@ def _row_number() -> exp.Expr:
 
 def _latest_first() -> exp.Order:
     return exp.Order(expressions=[exp.Ordered(this=exp.column("arrived"), desc=True)])
-
-

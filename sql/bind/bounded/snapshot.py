@@ -14,7 +14,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName, Unsupported
-from sql.bind.bounded import BoundedBinder
+from sql.bind.bounded.bounded_query import BoundedBinder
+from sql.bind.named_columns import named_as
 from sql.bind.scope import place_of
 from sql.expressions import engine
 from sql.expressions.dict_functions import dict_calls, dict_function
@@ -67,10 +68,11 @@ def snapshot_of(
         )
     binder = BoundedBinder(catalog, view, dialect)
     columns = binder.query(tree, {}, texts=texts)
+    names = named_as(query, [name for name, _ in columns])
     sql = engine.text(tree, identify=True)
     tables = {name: schema.empty_table() for name, schema in binder.read.items()}
     _check(sql, tables)
-    return Snapshot(tuple(tables), sql, {name: _plain(kind) for name, kind in columns})
+    return Snapshot(tuple(tables), sql, {name: _plain(kind) for name, (_, kind) in zip(names, columns, strict=True)})
 
 
 def _check(sql: str, tables: Mapping[str, pa.Table]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName
+from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.suggest import nearest
 from sql.expressions.aggregate_functions import FOLDS, call_of, types
 from sql.expressions.engine import type_name
@@ -107,12 +107,13 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def aggregates_in(expression: exp.Expr) -> Iterator[exp.Expr]:
     """The aggregates of an expression, each with its FILTER; those of subqueries and window functions apart."""
-    for node in expression.walk(prune=lambda node: _with_filter(node) or isinstance(node, exp.Query | exp.Window)):
-        if _with_filter(node):
+    for node in expression.walk(prune=lambda node: with_filter(node) or isinstance(node, exp.Query | exp.Window)):
+        if with_filter(node):
             yield node
 
 
-def _with_filter(node: exp.Expr) -> bool:
+def with_filter(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate, or one with its FILTER."""
     return is_aggregate(node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node)
 
 
@@ -175,18 +176,35 @@ def _built(name: str, arguments: list[exp.Expr], distinct: bool, node: exp.Expr,
 def result_type(tree: exp.Expr, columns: Mapping[str, pa.DataType], place: str) -> pa.DataType | None:
     """The type of an aggregate of the engine that streams have; None for others."""
     inner = tree.this if isinstance(tree, exp.Filter) else tree
-    if type(inner) not in FOLDS or inner.expressions:
+    if isinstance(inner, exp.Count):
+        return pa.int64()
+    if type(inner) not in FOLDS:
         return None
     call = call_of(tree, place)
-    return pa.int64() if not call.filtered else types(call, pa.schema(list(columns.items())), place)[1]
+    return types(call, pa.schema(list(columns.items())), place)[1]
 
 
-def as_it_is(tree: exp.Expr, kind: pa.DataType | None) -> exp.Expr:
-    """Of an aggregate over groups of a stream: the operator computes it."""
+Aggregated = Callable[[exp.Expr, pa.DataType | None, str, str], exp.Expr]
+"""What becomes of a call, of its type where that is known, of its name as it is written, in its place."""
+
+
+def as_it_is(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
     return tree
 
 
-def exact(tree: exp.Expr, kind: pa.DataType | None) -> exp.Expr:
+def of_stream(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
+    """Of an aggregate over groups of a stream: the operator computes it. Raises Unsupported for what it does not."""
+    if type(tree.this if isinstance(tree, exp.Filter) else tree) not in FOLDS:
+        raise Unsupported(
+            f"the aggregate {name} over streams is not supported in this release",
+            where=place,
+            fix="count, sum, avg, min, max, each with DISTINCT and FILTER; or aggregate the content of a view: "
+            f"SELECT {name}(..) FROM table(view) GROUP BY ..",
+        )
+    return tree
+
+
+def exact(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
     """Of an aggregate that DuckDB computes: its sums of integers have 128 bits, and what does not fit is NULL."""
     inner = tree
     while isinstance(inner, exp.Filter | exp.Window):

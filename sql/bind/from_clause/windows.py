@@ -14,10 +14,10 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import TIME, Kind
-from sql.bind.from_item import FromItem
+from sql.bind.from_clause.from_item import FromItem
 from sql.bind.scope import Scope, Visible, place_of
-from sql.syntax.calls import function_name
 from sql.plan.nodes import Scan, Window
+from sql.syntax.calls import function_name
 from sql.syntax.intervals import milliseconds
 
 START, END = "window_start", "window_end"

@@ -11,8 +11,8 @@ from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind
 from sql.bind.clauses import event_time, is_process_time
-from sql.bind.from_item import FromItem
-from sql.bind.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
+from sql.bind.from_clause.from_item import FromItem
+from sql.bind.lookup.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
 from sql.bind.resolve import resolved
 from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
 from sql.expressions.dict_functions import DictCall, dict_calls

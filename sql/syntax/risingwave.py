@@ -1,0 +1,97 @@
+"""The dialect of RisingWave: PostgreSQL's expressions, every call and position kept as it is written.
+
+sqlglot's own reader maps calls onto standard functions, formats onto those of C and paths onto JSONPath, and loses
+what its trees have no place for (``INTERVAL '1 day 02:30:00'``). Here a call stays a name and its arguments; aggregates
+and calls with words between their arguments have trees. Joins and durations are those of ``sql.syntax.dialect``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.risingwave import RisingWave
+from sqlglot.parsers.risingwave import RisingWaveParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sql.syntax.dialect import QueryParser
+
+_AGGREGATES = (
+    "COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "EVERY", "BIT_AND", "BIT_OR", "BIT_XOR", "ANY_VALUE",
+    "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "CORR", "COVAR_POP", "COVAR_SAMP",
+    "ARRAY_AGG", "APPROX_COUNT_DISTINCT", "FIRST_VALUE", "LAST_VALUE", "MODE", "PERCENTILE_CONT", "PERCENTILE_DISC",
+    "ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "ARG_MAX", "ARG_MIN", "MAX_BY", "MIN_BY",
+)  # fmt: skip
+_WITH_WORDS = ("CAST", "EXTRACT", "OVERLAY", "POSITION", "STRING_AGG", "SUBSTRING", "TRIM")
+"""Calls with words between their arguments: ``EXTRACT(hour FROM t)``."""
+INTERVAL_UNITS = frozenset(
+    {"NANOSECOND", "MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"}
+)
+
+
+class RisingWaveTokenizer(RisingWave.Tokenizer):
+    """PostgreSQL's tokens; no statement is swallowed whole, and PRIMARY KEY is two words like any others."""
+
+    COMMANDS: ClassVar[set[TokenType]] = set()
+    KEYWORDS: ClassVar[dict[str, TokenType]] = {
+        word: kind
+        for word, kind in RisingWave.Tokenizer.KEYWORDS.items()
+        if kind != TokenType.COMMAND and word not in ("PRIMARY KEY", "SYSTEM", "NAME", "OID")
+    }
+
+
+def _text(parser: Any, token: Token) -> exp.Expr:
+    return exp.Literal.string(token.text)
+
+
+def _between(kind: type[exp.Binary]) -> Callable[[Any, exp.Expr, exp.Expr], exp.Expr]:
+    return lambda parser, left, right: kind(this=left, expression=right)
+
+
+class RisingWaveQueryParser(QueryParser, RisingWaveParser):
+    """Queries and expressions over tables and sources."""
+
+    FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
+        name: made for name, made in RisingWaveParser.FUNCTIONS.items() if name in _AGGREGATES
+    }
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
+        name: made for name, made in RisingWaveParser.FUNCTION_PARSERS.items() if name in _WITH_WORDS
+    }
+    _TEXTS: ClassVar[dict[TokenType, Callable[..., exp.Expr]]] = dict.fromkeys(
+        (TokenType.BYTE_STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING), _text
+    )
+    STRING_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr]]] = {**RisingWaveParser.STRING_PARSERS, **_TEXTS}
+    PRIMARY_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr]]] = {
+        **RisingWaveParser.PRIMARY_PARSERS,
+        **_TEXTS,
+    }
+    JSON_OPERATORS: ClassVar[dict[TokenType, Callable[..., exp.Expr]]] = {
+        TokenType.ARROW: _between(exp.JSONExtract),
+        TokenType.DARROW: _between(exp.JSONExtractScalar),
+        TokenType.HASH_ARROW: _between(exp.JSONBExtract),
+        TokenType.DHASH_ARROW: _between(exp.JSONBExtractScalar),
+        TokenType.PLACEHOLDER: _between(exp.JSONBContains),
+    }
+
+    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
+        """``INTERVAL '1 day 02:30:00'`` and ``INTERVAL '3' HOUR``: the text stays whole."""
+        start = self._index
+        if not self._match(TokenType.INTERVAL) or not self._match(TokenType.STRING):
+            self._retreat(start)
+            return None
+        written = exp.Literal.string(self._prev.text)
+        unit = self._parse_var(upper=True) if self._at_unit() else None
+        return exp.Interval(this=written, unit=unit)
+
+    def _at_unit(self) -> bool:
+        return self._curr is not None and self._curr.text.upper() in INTERVAL_UNITS
+
+
+class RisingWaveQueries(RisingWave):
+    """The dialect that queries over tables and sources are read with."""
+
+    INDEX_OFFSET = 0
+    IDENTIFIERS_CAN_START_WITH_DIGIT = True
+    Tokenizer = RisingWaveTokenizer
+    Parser = RisingWaveQueryParser
