@@ -24,6 +24,7 @@ from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.evaluate import readable, types_of
 from sql.expressions.predicates import conjuncts, parsed, text
 from sql.plan.nodes import Aggregate, Expr, Map, Node
+from sql.plan.properties import rules_of
 
 KEY, ARGUMENT = "__g", "__a"
 """What the names of computed keys and arguments begin with."""
@@ -157,7 +158,7 @@ class Groups:
     def _aggregation(self, name: str, call: Call, place: str) -> Aggregation:
         if not call.filtered:
             return Aggregation(name, call.fold, "", pa.int64())
-        handed, result = types(call, self.input.schema, place)
+        handed, result = types(call, self.input.schema, place, rules_of(self.input))
         argument = self._column(Expr(call.filtered, handed), ARGUMENT)
         return Aggregation(name, call.fold, argument, result, call.distinct)
 
