@@ -23,12 +23,14 @@ class Typed:
     """``tree`` in the engine's SQL. Its type is told where it is known, else the engine is asked, when it is needed.
 
     literal  the value, where the user wrote one: some functions take nothing else
+    zone     the time zone that a time was put into: its parts and its text are of this zone
     """
 
     tree: exp.Expr
     ask: TypeOf
     told: pa.DataType | None = None
     literal: Literal | None = None
+    zone: str | None = None
 
     @property
     def type(self) -> pa.DataType:

@@ -9,7 +9,9 @@ from sqlglot import exp
 WINDOWS = ("tumble", "hop")
 """Functions in FROM that put rows into windows."""
 
-TAKES_UNIT = frozenset({"date_add", "date_sub", "timestamp_add", "timestamp_sub", "date_diff", "age", "date_trunc"})
+TAKES_UNIT = frozenset(
+    {"date_add", "date_sub", "timestamp_add", "timestamp_sub", "timestamp_diff", "date_diff", "age", "date_trunc"}
+)
 """Functions whose first argument may be a unit of time, written without quotes."""
 
 

@@ -64,7 +64,7 @@ COLUMNS = {
             _instant,
             [
                 "2024-03-10 23:30:15.123456",
-                "1970-01-01 00:00:00",
+                "1971-02-01 00:00:00",
                 "1999-12-31 23:59:59.999999",
                 "2024-02-29 12:00:00",
                 "2021-01-03 05:06:07.5",
@@ -75,7 +75,7 @@ COLUMNS = {
     "d": _nullable(
         pa.date32(),
         "Date32",
-        *map(_day, (19792, 10, 11016, 18630, 18627, 24855)),
+        *map(_day, (19792, 375, 11016, 18630, 18627, 24855)),
     ),
     "day_text": _nullable(
         pa.string(), "String", "2024-03-10", "1999-12-31 23:59:59", "x", "no day", "2024-02-29 01:02:03", ""
@@ -131,6 +131,9 @@ _OTHERWISE = {
     "to_float_or_default": "toFloat64OrDefault",
     "replace_regex": "replaceRegexpAll",
     "date_diff": "dateDiff",
+    "day_of_month": "toDayOfMonth",
+    "day_of_week": "toDayOfWeek",
+    "day_of_year": "toDayOfYear",
     "date_trunc": "dateTrunc",
     "regexp_extract": "regexpExtract",
     "nullif": "nullIf",

@@ -9,6 +9,8 @@ from sql.functions.timeplus import (
     arrays,
     conditions,
     conversions,
+    encodings,
+    intervals,
     json,
     lambdas,
     mathematics,
@@ -17,6 +19,7 @@ from sql.functions.timeplus import (
     text,
     times,
     tuples,
+    urls,
 )
 
 
@@ -24,6 +27,11 @@ from sql.functions.timeplus import (
 def functions() -> Registry:
     """All of them; made once."""
     registry = Registry("Timeplus")
-    for group in (numbers, mathematics, conditions, conversions, text, patterns, times, json, arrays, lambdas, tuples):
+    for group in (
+        *(numbers, mathematics, conditions, conversions),
+        *(text, patterns, encodings, urls, json),
+        *(times, intervals),
+        *(arrays, lambdas, tuples),
+    ):
         group.register(registry)
     return registry

@@ -19,6 +19,7 @@ _INTEGERS: Mapping[str, pa.DataType] = {
     "int": pa.int32(), "bigint": pa.int64(),
 }  # fmt: skip
 _FLOATS: Mapping[str, pa.DataType] = {"float": pa.float64(), "float32": pa.float32(), "float64": pa.float64()}
+_WITHOUT_DEFAULT = ("to_datetime64", "parse_datetime_best_effort", "parse_datetime64_best_effort")
 _PRECISION = {32: 9, 64: 18, 128: 38}
 """Digits of a decimal, by its bits."""
 
@@ -33,8 +34,19 @@ _NULLABLE = "the type's default also of a nullable text, where ClickHouse gives 
 
 
 def zone_of(arguments: Sequence[Typed], position: int) -> exp.Expr:
-    """The time zone at a position; UTC where none is given."""
-    return arguments[position].tree if len(arguments) > position else UTC
+    """The time zone at a position; where none is given, the one that the first argument is in, which is UTC else."""
+    if len(arguments) > position:
+        return arguments[position].tree
+    zone = arguments[0].zone if arguments else None
+    return UTC if zone is None else exp.Literal.string(zone)
+
+
+def in_zone(value: Typed, tree: exp.Expr, zones: Sequence[Typed]) -> Typed:
+    """A time that remembers the zone that was written out for it, or that of the value it was made of."""
+    written = zones[0].literal if zones else value.zone
+    made = value.of(tree, pa.timestamp("us", "UTC"))
+    made.zone = written if isinstance(written, str) else None
+    return made
 
 
 # Numbers
@@ -199,17 +211,17 @@ def instant(value: Typed, zone: exp.Expr, digits: int = 6) -> exp.Expr:
     return filled(f"make_timestamptz(epoch_us({{0}}) - (epoch_us({{0}}) % {unit} + {unit}) % {unit})", [tree])
 
 
-def to_seconds(arguments: Sequence[Typed]) -> exp.Expr:
+def to_seconds(arguments: Sequence[Typed]) -> Typed:
     """``to_datetime(x[, zone])``"""
-    return instant(arguments[0], zone_of(arguments, 1), digits=0)
+    return in_zone(arguments[0], instant(arguments[0], zone_of(arguments, 1), digits=0), arguments[1:])
 
 
-def to_instant(arguments: Sequence[Typed]) -> exp.Expr:
+def to_instant(arguments: Sequence[Typed]) -> Typed:
     """``to_datetime64(x[, digits[, zone]])``, ``to_time(x[, zone])``"""
     value, *rest = arguments
     digits = next((one.literal for one in rest if isinstance(one.literal, int)), 6)
     zones = [one for one in rest if one.is_text]
-    return instant(value, zone_of(zones, 0), int(digits))
+    return in_zone(value, instant(value, zone_of([value, *zones], 1), int(digits)), zones)
 
 
 # UUIDs
@@ -248,6 +260,8 @@ def _forms(
     add(usage, meaning, build, arity=(least, most))
     add(f"{name}_or_null({rest}", f"{meaning}; NULL where it is none", tried, arity=(least, most))
     add(f"{name}_or_zero({rest}", f"{meaning}; {default} where it is none", or_zero, arity=(least, most))
+    if name in _WITHOUT_DEFAULT:
+        return
     defaulted = f"{name}_or_default({rest.partition('[')[0].removesuffix(')')}[, other])"
     otherwise = f"{meaning}; other, or {default}, where it is none"
     add(defaulted, otherwise, or_default, arity=(least, least + 1), differs=_NULLABLE)
@@ -274,7 +288,6 @@ def _decimal(precision: int) -> Build:
 
 _TIMES: Sequence[tuple[str, str, Build, pa.DataType, int]] = (
     ("to_date(x[, zone])", "the day of a text, a number of days or a time", to_date, pa.date32(), 2),
-    ("to_date32(x[, zone])", "as to_date", to_date, pa.date32(), 2),
     ("to_datetime(x[, zone])", "a time in whole seconds", to_seconds, pa.timestamp("us", "UTC"), 2),
     ("to_datetime64(x[, digits[, zone]])", "a time with digits of seconds", to_instant, pa.timestamp("us", "UTC"), 3),
     ("parse_datetime_best_effort(text[, zone])", "the time that a text says", to_seconds, pa.timestamp("us", "UTC"), 2),
@@ -304,6 +317,7 @@ def register(registry: Registry) -> None:
         _forms(registry, usage, meaning, build, kind, default, most=most)
     nothing = "'00000000-0000-0000-0000-000000000000'"
     _forms(registry, "to_uuid(text)", "a UUID, as a text in small letters", _uuid, pa.string(), nothing)
+    add("to_date32(x[, zone])", "as to_date", to_date, pa.date32(), arity=(1, 2))
     add("to_time(x[, zone])", "a time", to_instant, arity=(1, 2))
     add("to_string(x[, zone])", "as a text", to_string, pa.string(), arity=(1, 2))
     add("to_bool(x)", "as a truth value", lambda given: to_boolean(given[0]), pa.bool_(), arity=(1, 1))

@@ -10,7 +10,7 @@ from sqlglot import exp
 from changelog.errors import SqlError
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry
-from sql.functions.timeplus import conversions, functions, numbers, patterns, times
+from sql.functions.timeplus import conversions, functions, intervals, numbers, patterns
 from sql.functions.translate import Environment, Translator, Visit
 from sql.functions.typed import Typed, filled
 from sql.syntax.types import Rules, arrow
@@ -98,17 +98,18 @@ def _moved(node: exp.Expr, left: Typed, right: Typed) -> Typed | exp.Expr | None
     """Times and dates with intervals and numbers of seconds or days; None for all else."""
     sign = "+" if isinstance(node, exp.Add) else "-"
     if isinstance(right.tree, exp.Interval):
-        return times.with_interval(left, right.tree, sign)
+        return intervals.with_interval(left, right.tree, sign)
     if isinstance(left.tree, exp.Interval) and sign == "+":
-        return times.with_interval(right, left.tree, sign)
+        return intervals.with_interval(right, left.tree, sign)
     if left.is_instant and numbers.whole(right):
-        return times.moved(left, times.length_tree("second", right.tree), sign, keeps_date=True)
+        return intervals.moved(left, intervals.length("second", right.tree), sign, keeps_date=True)
     if left.is_date and numbers.whole(right):
-        return times.moved(left, times.length_tree("day", right.tree), sign, keeps_date=True)
+        return intervals.moved(left, intervals.length("day", right.tree), sign, keeps_date=True)
     if right.is_date and numbers.whole(left) and sign == "+":
-        return times.moved(right, times.length_tree("day", left.tree), sign, keeps_date=True)
+        return intervals.moved(right, intervals.length("day", left.tree), sign, keeps_date=True)
     if left.is_date and right.is_date and sign == "-":
         return left.of(filled("CAST(date_diff('day', {1}, {0}) AS INTEGER)", [left.tree, right.tree]), pa.int32())
     if left.is_instant and right.is_instant and sign == "-":
-        return left.of(filled("CAST(date_diff('second', {1}, {0}) AS INTEGER)", [left.tree, right.tree]), pa.int32())
+        micros = filled("(epoch_us({0}) - epoch_us({1}))", [left.tree, right.tree])
+        return left.of(conversions.scaled(micros, pa.decimal128(18, 6)), pa.decimal128(18, 6))
     return None

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.oracles.timeplus import our_values, their_values
+from sql.functions.dialects import TIMEPLUS
+from tests.oracles.timeplus import names_of, our_values, their_values
 from tests.oracles.values import Cell, same
+from tests.sql.functions.timeplus.test_own_names import ANSWERS
 
 EXAMPLES = [
     line
@@ -33,6 +35,13 @@ def test_values_are_those_of_clickhouse(expression: str) -> None:
     assert not isinstance(theirs, str), theirs
     ours = our_values(expression)
     assert [pair for pair in zip(ours, theirs, strict=True) if not same(*pair)] == []
+
+
+def test_every_function_has_an_example() -> None:
+    shown = set().union(*map(names_of, [*EXAMPLES, *ANSWERS]))
+    registered = TIMEPLUS.registry.functions
+    missing = {function.usage for function in registered.values()} - {registered[name].usage for name in shown}
+    assert missing == set()
 
 
 def test_no_example_stands_twice() -> None:
