@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog import failed_calls
 from changelog.changes import DELTA
 from changelog.decode import REJECTED as REJECTED_RECORDS
 from changelog.decode import Decoder, parted
 from changelog.event_times import greatest_ms, unusable
 from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
+from joins.dataflow import failed_calls
 from joins.dataflow.graph import Dataflow, TopicScan
 from joins.dataflow.ports import Transform, transformed
 from joins.host.exchange import cut

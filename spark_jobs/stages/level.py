@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
-from changelog import failed_calls
+from joins.dataflow import failed_calls
 from joins.host.level import HERE, Arrival, LevelOutput, LevelTask
 from joins.inputs.watermarks import Mark
 from joins.state.store import RunStore
