@@ -4,24 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from changelog.errors import CountOverflow
 from changelog.rows import Mask, Positions, groups_of_equal, numpy_column
 
 DELTA = "__delta"
 """The column of the counts; a user's own column may well be called ``delta``."""
-DELTA_TYPE = pa.int32()
+DELTA_TYPE = pa.int64()
+Deltas = npt.NDArray[np.int64]
+
+_GREATEST = 1 << 62
+"""Counts from here on are refused: a sum or a product of them might not fit any more, and would wrap silently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """An Arrow table whose last column, ``DELTA`` (int32, never null), is a signed count of the row before it.
+    """An Arrow table whose last column, ``DELTA`` (int64, never null), is a signed count of the row before it.
 
     +n inserts the row n times, -n retracts it n times. As a multiset it forms a group: ``concat`` adds, ``negated``
-    inverts, ``consolidated`` gives the shortest form; ``insertions`` and ``retractions`` add up to the whole.
+    inverts, ``consolidated`` gives the shortest form; ``insertions`` and ``retractions`` add up to the whole. A count
+    that 64 bits do not hold is refused.
     """
 
     table: pa.Table
@@ -29,10 +36,10 @@ class Changes:
     @staticmethod
     def of(rows: pa.Table, delta: int = 1) -> Changes:
         """Each row of ``rows`` changed by the same count."""
-        return Changes.with_deltas(rows, np.full(rows.num_rows, delta, dtype=np.int32))
+        return Changes.with_deltas(rows, np.full(rows.num_rows, delta, dtype=np.int64))
 
     @staticmethod
-    def with_deltas(rows: pa.Table, deltas: npt.NDArray[np.int32]) -> Changes:
+    def with_deltas(rows: pa.Table, deltas: npt.NDArray[np.integer[Any]]) -> Changes:
         """Row i changed by ``deltas[i]``. Rows without columns are told by their counts alone."""
         field, column = pa.field(DELTA, DELTA_TYPE, nullable=False), pa.array(deltas, DELTA_TYPE)
         if not rows.column_names:
@@ -58,7 +65,7 @@ class Changes:
         return self.table.drop_columns([DELTA])
 
     @property
-    def deltas(self) -> npt.NDArray[np.int32]:
+    def deltas(self) -> Deltas:
         return numpy_column(self.table, DELTA)
 
     @property
@@ -93,14 +100,43 @@ class Changes:
         """
         rows, deltas = self.rows, self.deltas
         if not rows.column_names:
-            total = deltas.sum(keepdims=True, dtype=np.int32)
+            total = _sums(deltas, np.zeros(min(len(deltas), 1), dtype=np.int64))
             return Changes.with_deltas(rows, total[total != 0])
         order, starts = groups_of_equal(rows)
         if len(starts) == len(self):
             kept = np.flatnonzero(deltas)
             return self if len(kept) == len(self) else self.take(kept)
-        sums = np.add.reduceat(deltas[order], starts)
+        sums = _sums(deltas[order], starts)
         first = np.minimum.reduceat(order, starts)[sums != 0]
         by_appearance = np.argsort(first, kind="stable")
         kept = first[by_appearance]
-        return Changes.with_deltas(rows.take(pa.array(kept)), sums[sums != 0][by_appearance].astype(np.int32))
+        return Changes.with_deltas(rows.take(pa.array(kept)), sums[sums != 0][by_appearance])
+
+
+def products(left: Deltas, right: Deltas) -> Deltas:
+    """The counts of pairs of rows. Raises CountOverflow where one does not fit."""
+    if len(left) and _magnitude(left) * _magnitude(right) >= _GREATEST:
+        _refuse_beyond(np.abs(left.astype(np.float64) * right))
+    return left * right
+
+
+def _sums(deltas: Deltas, starts: Positions) -> Deltas:
+    """The sum of each group, which begin at ``starts``. Raises CountOverflow where one might not fit."""
+    if len(deltas) == 0:
+        return deltas
+    if _magnitude(deltas) * len(deltas) >= _GREATEST:
+        _refuse_beyond(np.add.reduceat(np.abs(deltas.astype(np.float64)), starts))
+    sums: Deltas = np.add.reduceat(deltas, starts)
+    return sums
+
+
+def _magnitude(deltas: Deltas) -> int:
+    return max(int(deltas.max()), -int(deltas.min()))
+
+
+def _refuse_beyond(counts: npt.NDArray[np.float64]) -> None:
+    if (counts >= _GREATEST).any():
+        raise CountOverflow(
+            f"a row of a changelog would stand {counts.max():.3g} times; counts have 64 bits",
+            fix="join on more columns, or aggregate the equal rows before the join",
+        )

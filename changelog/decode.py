@@ -20,6 +20,7 @@ from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
 from changelog.row_reader import WIRE_DELTA, RowReader
 from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, OFFSET_BITS, SEQUENCE, TIME, StreamSchema
+from changelog.values import normalised
 
 REJECTED = pa.schema(
     [
@@ -116,8 +117,10 @@ class Decoder:
         columns = [self._column(name, members, records) for name in self.columns]
         offsets, partitions = records["offset"].to_numpy(), records["partition"].to_numpy().astype(np.int64)
         columns.append(pa.array(partitions << OFFSET_BITS | offsets))
-        columns.append(members[WIRE_DELTA] if self._reader.counted else pa.array(np.ones(len(offsets), np.int32)))
-        return pa.table(columns, schema=self._shape)
+        columns.append(
+            members[WIRE_DELTA].cast(DELTA_TYPE) if self._reader.counted else pa.array(np.ones(len(offsets), np.int64))
+        )
+        return normalised(pa.table(columns, schema=self._shape))
 
     def _column(self, name: str, members: pa.Table, records: pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
         if name == SEQUENCE:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.errors import InternalError
 from changelog.formats import json_text
-from changelog.row_reader import WIRE_DELTA
+from changelog.row_reader import WIRE_DELTA, WIRE_DELTA_TYPE
 from changelog.schema import Kind, StreamSchema
 
 Positions = npt.NDArray[np.int64]
@@ -62,7 +62,7 @@ def _changelog(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, s
         rows, deltas = rows.take(pa.array(times)), deltas[times]
     values = rows.select(columns)
     if updating:
-        values = values.append_column(WIRE_DELTA, pa.array(np.sign(deltas), pa.int32()))
+        values = values.append_column(WIRE_DELTA, pa.array(np.sign(deltas), WIRE_DELTA_TYPE))
     return Encoded(_keys(rows, key), _bytes(json_text.objects(values)))
 
 

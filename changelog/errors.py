@@ -7,6 +7,7 @@
     │  └─ Unsupported          understood, and refused: the nearest thing that works is named
     ├─ RecordRejected          one record that cannot be used                 user
     ├─ StateLimitExceeded      the rows buffered by a query passed its limit  user
+    ├─ CountOverflow           a row would stand more often than can be told  user
     ├─ CheckpointMismatch      the checkpoint belongs to another plan         user
     ├─ RecordsGone             records were deleted before they were read     user
     ├─ StackError              the local stack: Java, jars, ports, processes  user
@@ -85,6 +86,12 @@ class RecordRejected(DovetailError):
 
 class StateLimitExceeded(DovetailError):
     """The rows that a query buffers passed ``join_max_buffered_bytes``; the query is aborted."""
+
+    domain = Domain.USER
+
+
+class CountOverflow(DovetailError):
+    """Equal rows are so many that their count does not fit into 64 bits; the query is aborted."""
 
     domain = Domain.USER
 

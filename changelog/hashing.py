@@ -1,7 +1,7 @@
 """64-bit hashes of rows, vectorised, the same in every process and on every machine.
 
 They cut rows into buckets and order arrangements, so they are part of what a checkpoint means: never change them.
-Equal values of one type have equal hashes; NULL is a value of its own; 0.0 and -0.0 are equal.
+Equal values of one type, as ``changelog.values`` has it, have equal hashes; NULL is a value of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from changelog.values import normal_numbers, normalised_array, numbers_of
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -51,27 +52,28 @@ def _hashes_of_type(column: pa.Array) -> Hashes:
     if pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     elif pa.types.is_floating(kind):
-        column = pc.add(column.cast(pa.float64()), 0.0)
+        return mixed(normal_numbers(numbers_of(column.cast(pa.float64()))).view(np.uint64))
     elif pa.types.is_temporal(kind):
         column = column.view(pa.int64() if kind.bit_width == 64 else pa.int32())
     elif not pa.types.is_integer(kind):
         return _text_hashes(_as_binary(column))
     filled = column.fill_null(0) if column.null_count else column
-    values = filled.to_numpy(zero_copy_only=False)
-    words = (
-        values.view(np.uint64) if values.dtype == np.float64 else values.astype(np.int64, copy=False).view(np.uint64)
-    )
-    return mixed(words)
+    return mixed(filled.to_numpy(zero_copy_only=False).astype(np.int64, copy=False).view(np.uint64))
 
 
 def _as_binary(column: pa.Array) -> pa.LargeBinaryArray:
-    if pa.types.is_string(column.type) or pa.types.is_binary(column.type) or pa.types.is_large_string(column.type):
+    if is_text(column.type):
         return column.cast(pa.large_binary())
     if pa.types.is_decimal(column.type):
         return column.cast(pa.string()).cast(pa.large_binary())
-    return pa.array(
-        [None if value is None else repr(value).encode() for value in column.to_pylist()], pa.large_binary()
-    )
+    values = normalised_array(column).to_pylist()
+    return pa.array([None if value is None else repr(value).encode() for value in values], pa.large_binary())
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of the type are texts or bytes, of any length."""
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(text or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def _text_hashes(column: pa.LargeBinaryArray) -> Hashes:
@@ -90,8 +92,9 @@ def _text_hashes(column: pa.LargeBinaryArray) -> Hashes:
         spare = np.clip(8 - (lengths[active] - position), 0, 7).astype(np.uint64) * np.uint64(8)
         hashes[active] = mixed(hashes[active] ^ ((word << spare) >> spare))
     for row in np.flatnonzero(lengths > _LONG):
-        digest = hashlib.blake2b(column[int(row)].as_py(), digest_size=8).digest()
-        hashes[row] = int.from_bytes(digest, "little")
+        # The bytes of the buffer: a NULL has no value, but may have bytes.
+        text = memoryview(content)[offsets[row] : offsets[row + 1]]
+        hashes[row] = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
     return hashes
 
 

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA_TYPE
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import BatchReader, Declined, Positions, decline_where, mentioning
 from changelog.formats.json_record import RecordReader
@@ -28,6 +27,8 @@ from changelog.keys import as_object, as_objects
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Kind, StreamSchema
 
 WIRE_DELTA = "_tp_delta"
+WIRE_DELTA_TYPE = pa.int32()
+"""It is 1 or -1 in every record."""
 _TOMBSTONE = b'{"_tp_delta":-1}'
 
 
@@ -116,7 +117,7 @@ def _members(schema: StreamSchema, columns: tuple[str, ...], primary_key: tuple[
     if TIME in columns:
         members.append(Member(TIME, EVENT_TIME_TYPE))
     if schema.kind is not Kind.APPEND:
-        members.append(Member(WIRE_DELTA, DELTA_TYPE, 1))
+        members.append(Member(WIRE_DELTA, WIRE_DELTA_TYPE, 1))
     return members
 
 

@@ -1,8 +1,12 @@
-"""Small pieces of relational work on Arrow tables: equality and grouping of rows, ranges, padding."""
+"""Small pieces of relational work on Arrow tables: equality and grouping of rows, ranges, padding.
+
+Values are equal as ``changelog.values`` says. Whatever groups rows, or compares them, does it by the functions here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.hashing import row_hashes
+from changelog.values import holds_floats, normalised, normalised_array
 
 Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -25,7 +30,10 @@ def expand(low: Positions, high: Positions) -> tuple[Positions, Positions]:
 
 
 def equal_rows(left: pa.Table, right: pa.Table, pairs: Sequence[tuple[str, str]], null_safe: Sequence[bool]) -> Mask:
-    """Row by row, whether ``left`` and ``right`` agree on each pair of columns; NULL equals NULL where null-safe."""
+    """Row by row, whether ``left`` and ``right`` agree on each pair of columns; NULL equals NULL where null-safe.
+
+    NaN equals NaN.
+    """
     agree = np.ones(left.num_rows, dtype=np.bool_)
     for (left_name, right_name), safe in zip(pairs, null_safe, strict=True):
         agree &= _equal(left.column(left_name), right.column(right_name), safe)
@@ -34,33 +42,44 @@ def equal_rows(left: pa.Table, right: pa.Table, pairs: Sequence[tuple[str, str]]
 
 def _equal(left: pa.ChunkedArray, right: pa.ChunkedArray, null_safe: bool) -> Mask:
     if pa.types.is_nested(left.type):
-        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        pairs = zip(_comparable(left), _comparable(right), strict=True)
         return np.fromiter((a == b and (null_safe or a is not None) for a, b in pairs), np.bool_, len(left))
     if not left.null_count and not right.null_count:
-        equal: Mask = (
-            pc.equal(left, right).to_numpy(zero_copy_only=False) if _by_arrow(left.type) else _values_equal(left, right)
+        return _values_equal(left, right)
+    absent = left.is_null().to_numpy(), right.is_null().to_numpy()
+    mask: Mask = pc.fill_null(pc.equal(left, right), False).to_numpy()
+    if pa.types.is_floating(left.type):
+        mask = mask | (
+            pc.fill_null(pc.is_nan(left), False).to_numpy() & pc.fill_null(pc.is_nan(right), False).to_numpy()
         )
-        return equal
-    same = pc.fill_null(pc.equal(left, right), False)
-    if null_safe:
-        same = pc.or_(same, pc.and_(pc.is_null(left), pc.is_null(right)))
-    mask: Mask = same.to_numpy()
-    return mask
+    return mask | (absent[0] & absent[1]) if null_safe else mask
 
 
-def _by_arrow(kind: pa.DataType) -> bool:
-    return not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
+def _comparable(nested: pa.ChunkedArray) -> list[object]:
+    """A value for each row, equal for equal rows; None for NULL. As a text NaN equals itself."""
+    if not holds_floats(nested.type):
+        return list(nested.to_pylist())
+    values = [value for chunk in nested.chunks for value in normalised_array(chunk).to_pylist()]
+    return [None if value is None else repr(value) for value in values]
 
 
 def _values_equal(left: pa.ChunkedArray, right: pa.ChunkedArray) -> Mask:
-    mask: Mask = left.to_numpy() == right.to_numpy()
-    return mask
+    """Of columns without NULL."""
+    if not (pa.types.is_integer(left.type) or pa.types.is_floating(left.type)):
+        equal: Mask = pc.equal(left, right).to_numpy(zero_copy_only=False)
+        return equal
+    ours, theirs = left.to_numpy(), right.to_numpy()
+    same: Mask = ours == theirs
+    if pa.types.is_floating(left.type) and not same.all():
+        same |= np.isnan(ours) & np.isnan(theirs)
+    return same
 
 
 def groups_of_equal(rows: pa.Table) -> tuple[Positions, Positions]:
     """Positions of ``rows``, equal rows next to each other, and where each group starts.
 
-    NULL equals NULL. Rows are grouped by hash; rows of one hash that differ after all are told apart by comparison.
+    NULL equals NULL, and NaN NaN. Rows are grouped by hash; those of one hash that differ after all are told apart by
+    comparison.
     """
     hashes = row_hashes(rows, rows.column_names)
     order = np.argsort(hashes)
@@ -85,10 +104,48 @@ def numbered(rows: pa.Table) -> tuple[Positions, Positions]:
     return numbers, order[starts]
 
 
+def distinct(rows: pa.Table) -> pa.Table:
+    """Each of ``rows`` once, in order of first appearance."""
+    order, starts = groups_of_equal(rows)
+    return rows.take(pa.array(np.sort(np.minimum.reduceat(order, starts)))) if len(starts) < rows.num_rows else rows
+
+
+@dataclass(frozen=True)
+class RowsByKey:
+    """Rows by key, keys in order of first appearance: ``members`` holds row positions, group by group, ascending."""
+
+    members: Positions
+    begins: Positions
+
+    @staticmethod
+    def by(rows: pa.Table, key: Sequence[str]) -> RowsByKey:
+        order, starts = groups_of_equal(rows.select(list(key)))
+        if len(starts) == rows.num_rows:
+            return RowsByKey(np.arange(rows.num_rows), np.arange(rows.num_rows))
+        first = np.empty_like(order)
+        first[order] = np.repeat(np.minimum.reduceat(order, starts), np.diff(np.append(starts, len(order))))
+        members = np.argsort(first, kind="stable")
+        return RowsByKey(members, np.flatnonzero(np.diff(first[members], prepend=-1)))
+
+    @property
+    def ends(self) -> Positions:
+        return np.append(self.begins[1:], len(self.members))
+
+    @property
+    def last(self) -> Positions:
+        last: Positions = self.members[self.ends - 1]
+        return last
+
+    @property
+    def owner_of_member(self) -> Positions:
+        return np.repeat(np.arange(len(self.begins)), self.ends - self.begins)
+
+
 def _groups_by_value(rows: pa.Table) -> tuple[Positions, Positions]:
     """As ``groups_of_equal``, row by row: for the rare batch in which two different rows share a hash."""
     members: dict[str, list[int]] = {}
-    for position, row in enumerate(zip(*[column.to_pylist() for column in rows.columns], strict=True)):
+    columns = [column.to_pylist() for column in normalised(rows).columns]
+    for position, row in enumerate(zip(*columns, strict=True)):
         members.setdefault(repr(row), []).append(position)
     sizes = np.array([len(positions) for positions in members.values()], dtype=np.int64)
     order = np.array([position for positions in members.values() for position in positions], dtype=np.int64)

@@ -15,10 +15,13 @@ from changelog.schema import TIME, Column, Kind, StreamSchema
 from joins.dataflow.graph import Dataflow
 from sql.bind.aggregates import is_grouped
 from sql.bind.binder import Binder
-from sql.bind.inlined_view import inlined
-from sql.bind.snapshot import Snapshot, snapshot_of
+from sql.bind.bounded.snapshot import Snapshot, snapshot_of
+from sql.bind.from_clause.inlined_view import inlined
+from sql.bind.named_columns import named_as
+from sql.bind.reading import reading
 from sql.bind.static import is_static
 from sql.fragments import Fragment
+from sql.functions.translate import Dialect
 from sql.plan.explain import explain
 from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
 from sql.plan.properties import rules_of, walk
@@ -124,7 +127,8 @@ def plan_query(
     """
     merged = checked({**(settings or {}), **statement.settings})
     if is_static(statement.query, {}, catalog):
-        snapshot = snapshot_of(statement.query, catalog, _stream_of(catalog), select_list(statement.text))
+        query, dialect = reading(statement, catalog)
+        snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect, select_list(statement.text))
         reads = tuple(relation for relation in snapshot.relations if relation not in SYSTEM_TABLES)
         return Plan(name, merged, snapshot=snapshot, reads=reads)
     try:
@@ -142,15 +146,16 @@ def plan_query(
 
 def bound_query(name: str, statement: Select | CreateView, catalog: Relations, settings: QuerySettings) -> QueryPlan:
     """A streaming query as it is written, before any rule; ``settings`` are those of the statement, and others."""
-    query, of_view = _read(statement, catalog, settings)
+    query, dialect, of_view = _read(statement, catalog, settings)
     merged = checked({**of_view, **settings.values})
-    bound = Binder(catalog, merged, _stream_of(catalog)).bind(query, select_list(statement.text))
+    bound = Binder(catalog, merged, _stream_of(catalog), dialect=dialect).bind(query, select_list(statement.text))
     _refuse_idle_policy(statement.emit, bound.node)
+    names = named_as(query, [name for name, _ in bound.columns])
     into = statement.into if isinstance(statement, CreateView) else None
     return QueryPlan(
         name=name,
         rows=bound.node,
-        columns=bound.columns,
+        columns=tuple(zip(names, (expr for _, expr in bound.columns), strict=True)),
         settings=merged,
         marked=bound.marked or (statement.emit is not None and statement.emit.changelog),
         final=_closes(statement.emit),
@@ -160,10 +165,12 @@ def bound_query(name: str, statement: Select | CreateView, catalog: Relations, s
 
 def _read(
     statement: Select | CreateView, catalog: Relations, settings: QuerySettings
-) -> tuple[exp.Query, Mapping[str, Value]]:
-    """The query, and the settings that come with it: final rows are not told by the topic of a view."""
-    final = _closes(statement.emit) or (settings["output"] == "append" and is_grouped(statement.query))
-    return inlined(statement.query, catalog) if final else (statement.query, {})
+) -> tuple[exp.Query, Dialect, Mapping[str, Value]]:
+    """The query, its dialect, and the settings that come with it: final rows are not told by the topic of a view."""
+    query, dialect = reading(statement, catalog)
+    final = _closes(statement.emit) or (settings["output"] == "append" and is_grouped(query))
+    query, of_view = inlined(query, catalog) if final else (query, {})
+    return query, dialect, of_view
 
 
 def _closes(emit: Emit | None) -> bool:
@@ -201,8 +208,8 @@ def _refuse_idle_policy(emit: Emit | None, node: Node) -> None:
 
 def recompute(name: str, statement: Select | CreateView, catalog: Relations) -> Snapshot:
     """The batch query that says what the rows of ``statement`` should be now."""
-    query, _ = _read(statement, catalog, checked(statement.settings))
-    return snapshot_of(query, catalog, _stream_of(catalog), select_list(statement.text))
+    query, dialect, _ = _read(statement, catalog, checked(statement.settings))
+    return snapshot_of(query, catalog, _stream_of(catalog), dialect, select_list(statement.text))
 
 
 def stream_of(catalog: Relations, name: str) -> Stream:

@@ -52,6 +52,14 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         "where append streams start: earliest, latest, a time, -2h, or an offset per partition",
     ),
+    Setting(
+        "dialect",
+        str,
+        "",
+        None,
+        "whose expressions these are; unset: RisingWave's where all that is read are tables and sources",
+        ("timeplus", "risingwave"),
+    ),
     Setting("join_use_nulls", bool, "", True, "unmatched columns are NULL; 0: the default of their type"),
     Setting(
         "join_max_buffered_bytes",

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from changelog.errors import InternalError, RecordRejected
 from changelog.lookup import Row
+from changelog.values import normalised_array
 from joins.dataflow.lookup import LookupJoinSpec
 from joins.dataflow.ports import JoinKind
 
@@ -39,7 +40,7 @@ class LookedUpColumns:
     def _array(self, values: Sequence[Any], place: int, field: pa.Field) -> pa.Array:
         declared = self._access.types[place]
         try:
-            array = pa.array(values, declared)
+            array = normalised_array(pa.array(values, declared))
             return array if declared == field.type else array.cast(field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as fault:
             raise RecordRejected(

@@ -210,6 +210,6 @@ def _difference(before: _GroupRows, after: _GroupRows) -> Changes:
 
 def _interleaved(before: pa.Table, gone: Positions, after: pa.Table, come: Positions) -> Changes:
     rows = pa.concat_tables([before.take(pa.array(gone)).cast(after.schema), after.take(pa.array(come))])
-    deltas = np.concatenate([np.full(len(gone), -1, np.int32), np.full(len(come), 1, np.int32)])
+    deltas = np.concatenate([np.full(len(gone), -1, np.int64), np.full(len(come), 1, np.int64)])
     order = np.argsort(np.concatenate([gone, come]), kind="stable")
     return Changes.with_deltas(rows.take(pa.array(order)).combine_chunks(), deltas[order])

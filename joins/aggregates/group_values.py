@@ -53,13 +53,12 @@ class DistinctValues:
     def __init__(self, store: RunStore, name: str, keys: pa.Schema, kind: pa.DataType, counted: bool) -> None:
         self._counted = counted
         self._names = [*keys.names, VALUE]
-        identity = pa.int64() if pa.types.is_floating(kind) else kind
-        schema = pa.schema([*keys, pa.field(VALUE, identity), pa.field(_COUNT, pa.int64())])
+        schema = pa.schema([*keys, pa.field(VALUE, kind), pa.field(_COUNT, pa.int64())])
         self._values = Arrangement(store, name, schema, keys.names, self._names, (True,) * len(keys))
 
     def changes(self, values: Values) -> Values:
         """What the set gains (+1) and loses (-1) by ``values``, which are taken in."""
-        rows = values.groups.take(pa.array(values.group)).append_column(VALUE, _identity(values.values))
+        rows = values.groups.take(pa.array(values.group)).append_column(VALUE, values.values)
         number, first = numbered(rows)
         rows = rows.take(pa.array(first))
         change = np.zeros(len(first), dtype=np.int64)
@@ -92,7 +91,7 @@ class OrderedValues:
         """Take in changes of the set."""
         rows = values.groups.take(pa.array(values.group)).append_column(VALUE, values.values)
         rows = rows.append_column(_ORDER, pa.array(ordinals(values.values)))
-        self._values.insert(Changes.with_deltas(rows.cast(self._values.schema), values.deltas.astype(np.int32)))
+        self._values.insert(Changes.with_deltas(rows.cast(self._values.schema), values.deltas))
 
     def extremes(self, groups: pa.Table, greatest: bool) -> tuple[Positions, pa.Array]:
         """Group numbers and values, the greatest (least) of each group among them: those of one ordinal."""
@@ -102,11 +101,6 @@ class OrderedValues:
 
     def drop(self, groups: pa.Table) -> None:
         drop(self._values, groups)
-
-
-def _identity(values: pa.Array) -> pa.Array:
-    """What is equal for equal values: NaN does not equal itself."""
-    return pa.array(ordinals(values)) if pa.types.is_floating(values.type) else values
 
 
 def drop(arrangement: Arrangement, groups: pa.Table) -> None:

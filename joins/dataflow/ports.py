@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from changelog.errors import InternalError
 from changelog.schema import DAY_MS
+from changelog.values import normalised
 
 
 class Ingest(StrEnum):
@@ -69,9 +70,10 @@ class Transform(Protocol):
 
 
 def transformed(rows: pa.Table, transforms: Sequence[Transform]) -> pa.Table:
+    """``rows`` after all steps; what these have computed is in the one form of ``changelog.values``."""
     for step in transforms:
         rows = step(rows)
-    return rows
+    return normalised(rows) if transforms else rows
 
 
 @dataclass(frozen=True)

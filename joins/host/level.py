@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
+from changelog.changes import DELTA, DELTA_TYPE, Changes
 from changelog.schema import ARRIVAL
 from joins.dataflow.graph import Dataflow, OperatorNode
 from joins.dataflow.ports import Port, Transform, transformed
@@ -137,7 +137,7 @@ class LevelTask:
 
 
 def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: list[Late]) -> list[pa.Table | None]:
-    """The rows by port; those that are late go to ``late``."""
+    """The rows by port, None where there are none; those that are late go to ``late``."""
     inputs: list[pa.Table | None] = []
     for index, (edge, port) in enumerate(zip(running.node.inputs, running.node.operator.ports, strict=True)):
         rows, watermark = _received(received.get(edge, []), port), running.watermarks.values[index]
@@ -146,7 +146,7 @@ def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: li
             if behind.any():
                 late.append(Late(edge, watermark, rows.filter(pa.array(behind)).select(port.schema.names)))
                 rows = rows.filter(pa.array(~behind))
-        inputs.append(rows)
+        inputs.append(rows if rows is not None and rows.num_rows else None)
     return inputs
 
 
@@ -166,5 +166,5 @@ def _received(parts: list[pa.Table], port: Port) -> pa.Table | None:
     fields = [*port.schema]
     if port.ordered or (port.tie_break_by_arrival and all(ARRIVAL in part.column_names for part in parts)):
         fields.append(pa.field(ARRIVAL, pa.int64()))
-    schema = pa.schema([*fields, pa.field(DELTA, pa.int32(), nullable=False)])
+    schema = pa.schema([*fields, pa.field(DELTA, DELTA_TYPE, nullable=False)])
     return pa.concat_tables([part.select(schema.names).cast(schema) for part in parts]).combine_chunks()

@@ -6,19 +6,18 @@ held, so nothing downstream goes below zero. The caller inserts them into it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.changes import DELTA, Changes
-from changelog.rows import Positions, allotted, equal_rows
+from changelog.changes import DELTA, Changes, Deltas
+from changelog.rows import Positions, RowsByKey, allotted, equal_rows
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
 from joins.state.arrangement import Arrangement
+from joins.state.order import sortable
 from joins.state.store import RunStore
 
 
@@ -65,7 +64,7 @@ class Intake:
     def _upserted(self, rows: pa.Table) -> Changes:
         """The difference between the rows held under the primary keys of ``rows`` and those after them."""
         rows = rows.take(pc.sort_indices(rows.column(ARRIVAL)))
-        groups = _RowsByKey.by(rows, self.port.primary_key)
+        groups = RowsByKey.by(rows, self.port.primary_key)
         deltas = rows.column(DELTA).to_numpy()
         rows = rows.select(self.arrangement.schema.names)
         owners, old = self.arrangement.current(rows.take(pa.array(groups.last)), self.port.primary_key)
@@ -78,9 +77,7 @@ class Intake:
         after = self._greatest_versions if self.port.version else self._after_retractions
         return _replaced(old, owners, known, after(known, groups, deltas, current))
 
-    def _greatest_versions(
-        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], current: Positions
-    ) -> Positions:
+    def _greatest_versions(self, known: pa.Table, groups: RowsByKey, deltas: Deltas, current: Positions) -> Positions:
         """UPSERT: for each primary key the position in ``known`` of its row of the greatest version, or -1.
 
         What came before a delete counts no more, the row ``current`` included. A NULL version is less than any other.
@@ -96,7 +93,7 @@ class Intake:
             pa.table(
                 {
                     "owner": owners,
-                    "version": known.column(self.port.version).take(pa.array(candidates)),
+                    "version": sortable(known.column(self.port.version).take(pa.array(candidates))),
                     "came": -came if self.port.first_stays else came,
                 }
             ),
@@ -107,9 +104,7 @@ class Intake:
         greatest[owners[order]] = candidates[order]
         return greatest
 
-    def _after_retractions(
-        self, known: pa.Table, groups: _RowsByKey, deltas: npt.NDArray[np.int32], current: Positions
-    ) -> Positions:
+    def _after_retractions(self, known: pa.Table, groups: RowsByKey, deltas: Deltas, current: Positions) -> Positions:
         """CHANGELOG_KV: for each primary key the position in ``known`` of its row after the batch, or -1.
 
         That is its last insertion, else the row ``current``; unless a retraction that came after it equals it.
@@ -151,34 +146,6 @@ class Intake:
     @property
     def _identity(self) -> tuple[str, ...]:
         return self.port.identity or tuple(self.port.schema.names)
-
-
-@dataclass(frozen=True)
-class _RowsByKey:
-    """Rows by key, keys in order of first appearance: ``members`` holds row positions, group by group, ascending."""
-
-    members: Positions
-    begins: Positions
-
-    @staticmethod
-    def by(rows: pa.Table, key: Sequence[str]) -> _RowsByKey:
-        positions = rows.select(list(key)).append_column("__position", pa.array(np.arange(rows.num_rows)))
-        grouped = positions.group_by(list(key), use_threads=False).aggregate([("__position", "list")])
-        lists = grouped.column("__position_list").combine_chunks()
-        return _RowsByKey(lists.flatten().to_numpy(), lists.offsets.to_numpy()[:-1].astype(np.int64))
-
-    @property
-    def ends(self) -> Positions:
-        return np.append(self.begins[1:], len(self.members))
-
-    @property
-    def last(self) -> Positions:
-        last: Positions = self.members[self.ends - 1]
-        return last
-
-    @property
-    def owner_of_member(self) -> Positions:
-        return np.repeat(np.arange(len(self.begins)), self.ends - self.begins)
 
 
 def _replaced(old: pa.Table, owners: Positions, known: pa.Table, final: Positions) -> Changes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
+from changelog.changes import Changes, products
 from changelog.rows import Mask, missing_side, side_by_side
 from joins.dataflow.ports import Predicate
 from joins.state.arrangement import Matches
@@ -40,8 +40,7 @@ class Pairing:
     def joined(self, left: pa.Table, right: pa.Table) -> Changes:
         """Row i of ``left`` with row i of ``right`` (both with ``delta``), where the condition holds."""
         rows = self._together(left.select(self.left.names), right.select(self.right.names))
-        deltas = left.column(DELTA).to_numpy() * right.column(DELTA).to_numpy()
-        changes = Changes.with_deltas(rows, deltas)
+        changes = Changes.with_deltas(rows, products(Changes(left).deltas, Changes(right).deltas))
         if self.condition is None or len(changes) == 0:
             return changes
         return changes.where(self.condition(rows))

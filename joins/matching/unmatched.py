@@ -12,7 +12,7 @@ inserted into the arrangements and ``after``. The third cannot ask what was befo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import Mask, Positions, allotted, any_null
+from changelog.rows import Mask, Positions, allotted, any_null, distinct
 from joins.inputs.range_side import RangeSide
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
@@ -63,14 +63,14 @@ class UnmatchedByKey:
     def before(self, own_changes: Changes, other_changes: Changes) -> None:
         unmatched = self.other.counts(own_changes.table, self.own.keys) == 0
         self._fresh = own_changes.where(unmatched)
-        self._touched = _distinct(other_changes.table, self.other.keys)
+        self._touched = distinct(other_changes.table.select(self.other.keys))
         self._counts = self.other.counts(self._touched)
 
     def after(self) -> Changes:
         counts = self.other.counts(self._touched)
         flipped = np.flatnonzero((self._counts == 0) != (counts == 0))
         found = self.own.probe(self._touched.take(pa.array(flipped)), self.other.keys)
-        sign = np.where(counts[flipped] == 0, 1, -1).astype(np.int32)
+        sign = np.where(counts[flipped] == 0, 1, -1)
         moved = Changes.with_deltas(found.changes.rows, found.deltas * sign[found.probe])
         return Changes.concat([self._fresh, moved])
 
@@ -91,7 +91,7 @@ class UnmatchedByRow:
         self._unkeyed = own_changes.where(unkeyed)
         others = other_changes.table.select(self.other.keys).rename_columns(self.own.keys)
         touched = pa.concat_tables([own_changes.table.select(self.own.keys), others.cast(_keys(self.own))])
-        self._touched = _distinct(touched, self.own.keys)
+        self._touched = distinct(touched.combine_chunks())
         self._unmatched = self._derive()
 
     def after(self) -> Changes:
@@ -196,11 +196,6 @@ class UnmatchedInTime:
 def unmatched(own: Arrangement, other: Arrangement, holds: Holds | None) -> Unmatched:
     """Of two sides that are held as a whole; ``holds``: the residual condition, if there is one."""
     return UnmatchedByKey(own, other) if holds is None else UnmatchedByRow(own, other, holds)
-
-
-def _distinct(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
-    """The different keys of ``rows``."""
-    return rows.select(list(keys)).group_by(list(keys), use_threads=False).aggregate([])
 
 
 def _keys(arrangement: Arrangement) -> pa.Schema:

@@ -40,7 +40,7 @@ class KeyedOperator:
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs
-        if rows is None:
+        if rows is None or rows.num_rows == 0:
             return Changes.empty(self._intake.port.schema)
         changes = self._intake.changes(rows)
         self._intake.arrangement.insert(changes)

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
+from changelog.changes import DELTA, Changes, Deltas
 from changelog.hashing import Hashes, row_hashes
 from changelog.rows import Mask, Positions, any_null, equal_rows, expand, numpy_column, where
-from joins.state.order import EARLIEST, LATEST, NEVER, Times, shifted
+from joins.state.order import EARLIEST, LATEST, NEVER, Times, beyond
 from joins.state.run_search import HIGH, LOW, Probes, Spans, sums, taken
 from joins.state.runs import Runs
 from joins.state.store import SORT, Run, RunStore
@@ -46,7 +46,7 @@ class Matches:
         return Changes(self.rows)
 
     @property
-    def deltas(self) -> npt.NDArray[np.int32]:
+    def deltas(self) -> Deltas:
         return self.changes.deltas
 
     def where(self, mask: Mask) -> Matches:
@@ -245,7 +245,7 @@ class Arrangement:
         many rows cost no more than their sum, not their product.
         """
         names = self.keys if keys is None else tuple(keys)
-        bounds = at if inclusive else shifted(at, -1 if newest else 1)
+        bounds = at if inclusive else beyond(at, later=not newest)
         words = row_hashes(rows, names) & HIGH
         # In this order neighbours look at neighbouring rows: the search stays in the cache.
         order = by_word_and_time(words, bounds)

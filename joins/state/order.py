@@ -13,14 +13,16 @@ import pyarrow.compute as pc
 
 from changelog.event_times import not_behind
 from changelog.rows import Mask
+from changelog.values import normal_numbers
 
 Times = npt.NDArray[np.int64]
 
 NEVER = int(np.iinfo(np.int64).max)
 """The order of NULL."""
 LATEST = NEVER - 1
-"""The greatest time; unsigned numbers beyond it count as it."""
+"""The greatest time; a number beyond it counts as it."""
 EARLIEST = int(np.iinfo(np.int64).min)
+"""Before all times: the least number counts as the next one."""
 
 
 # -- times
@@ -30,21 +32,24 @@ def times_of(column: pa.ChunkedArray) -> Times:
     """The order of each row of a column of times or numbers; without a copy of timestamps and 64-bit integers.
 
     The order of a float is no number to count with: its neighbours are the next floats. NaN is above all numbers. Of
-    decimals the digits count, those beyond 64 bits as the greatest or the least.
+    decimals the digits count; one that has more than 64 bits has no time, as NULL has none: it would tie with others.
     """
     array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
     if pa.types.is_temporal(array.type):
         array = array.view(pa.int64() if array.type.bit_width == 64 else pa.int32())
     elif pa.types.is_uint64(array.type):
-        array = pc.min_element_wise(array, pa.scalar(LATEST, pa.uint64()), skip_nulls=False)
+        numbers = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
+        array = pa.array(np.minimum(_signed(numbers), LATEST - 1) + 1, mask=_nulls(array))
     elif pa.types.is_floating(array.type):
         numbers = array.cast(pa.float64()).fill_null(0.0).to_numpy(zero_copy_only=False)
         array = pa.array(_of_floats(numbers), mask=_nulls(array))
     elif pa.types.is_decimal(array.type):
         array = _of_decimals(array)
     array = array.cast(pa.int64())
-    values: Times = (array.fill_null(NEVER) if array.null_count else array).to_numpy(zero_copy_only=False)
-    return values
+    values: Times = (array.fill_null(EARLIEST) if array.null_count else array).to_numpy(zero_copy_only=False)
+    if len(values) and (values.max() > LATEST or values.min() == EARLIEST):
+        values = np.clip(values, EARLIEST + 1, LATEST)
+    return values if not array.null_count else np.where(array.is_null().to_numpy(zero_copy_only=False), NEVER, values)
 
 
 def bound_of(watermark: int, kind: pa.DataType) -> int:
@@ -57,6 +62,11 @@ def shifted(times: Times, shift: int) -> Times:
     if shift >= 0:
         return np.minimum(times, LATEST - shift) + shift
     return np.maximum(times, EARLIEST - shift) + shift
+
+
+def beyond(times: Times, later: bool) -> Times:
+    """The next time after each (``later``), or the last before it; that of NULL says nothing."""
+    return np.where(times == NEVER, NEVER, times + 1) if later else times - 1
 
 
 # -- ordinals and ranks
@@ -93,8 +103,19 @@ def ranks_of(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[Times, Time
     if kind == right.type and (pa.types.is_timestamp(kind) or pa.types.is_signed_integer(kind)):
         return times_of(left), times_of(right)
     values = pa.chunked_array([*left.chunks, *right.cast(kind).chunks], kind)
+    if pa.types.is_floating(kind):
+        numbers = ordinals(values.combine_chunks())
+        return numbers[: len(left)], numbers[len(left) :]
     ranks: Times = pc.rank(values, tiebreaker="dense").to_numpy().astype(np.int64)
     return ranks[: len(left)], ranks[len(left) :]
+
+
+def sortable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column that Arrow sorts in the order of ``values``: by itself it puts NaN beside NULL, at either end."""
+    if not pa.types.is_floating(values.type):
+        return values
+    array = values.combine_chunks()
+    return pa.chunked_array([pa.array(ordinals(array), mask=_nulls(array))])
 
 
 # -- by type
@@ -102,7 +123,7 @@ def ranks_of(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[Times, Time
 
 def _of_floats(values: npt.NDArray[np.float64]) -> Times:
     """The bits of a float grow with it, those of a negative one against it; NaN is above all, -0.0 is 0.0."""
-    bits = np.where(np.isnan(values), np.nan, values + 0.0).view(np.int64)
+    bits = normal_numbers(values).view(np.int64)
     ordered: Times = bits ^ ((bits >> 63) & np.int64(np.iinfo(np.int64).max))
     return ordered
 
@@ -110,8 +131,8 @@ def _of_floats(values: npt.NDArray[np.float64]) -> Times:
 def _of_decimals(array: pa.Array) -> pa.Array:
     words = np.frombuffer(array.buffers()[1], dtype="<i8")[2 * array.offset : 2 * (array.offset + len(array))]
     low, high = words[::2], words[1::2]
-    beyond = np.where(high < 0, EARLIEST, LATEST)
-    return pa.array(np.where(high == low >> 63, low, beyond), mask=_nulls(array))
+    timeless = (high != low >> 63) | (False if array.null_count == 0 else _nulls(array))
+    return pa.array(low, mask=timeless)
 
 
 def _of_text(values: pa.LargeBinaryArray) -> Times:

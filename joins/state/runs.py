@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import DELTA, Changes
+from changelog.changes import DELTA, Changes, Deltas
 from changelog.rows import Mask, Positions, equal_rows, numpy_column, where
 from joins.state.order import EARLIEST, Times, times_of
 from joins.state.run_search import HIGH
@@ -181,7 +180,7 @@ def _small(table: pa.Table, entries: tuple[int, ...]) -> bool:
     return table.num_rows <= ENTRY_ROWS and len(entries) > 1
 
 
-def _beside_retractions(deltas: npt.NDArray[np.int32], starts: Positions) -> Mask:
+def _beside_retractions(deltas: Deltas, starts: Positions) -> Mask:
     """Which rows lie in a group with a retraction; the groups begin at ``starts``."""
     found: Mask = np.repeat(np.logical_or.reduceat(deltas < 0, starts), np.diff(np.append(starts, len(deltas))))
     return found

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.changes import DELTA
+from changelog.changes import DELTA, Deltas
 from changelog.rows import numpy_column
 
 SORT = "__sort"
@@ -49,7 +49,7 @@ class Run:
         return numpy_column(self.table, SORT)
 
     @property
-    def deltas(self) -> npt.NDArray[np.int32]:
+    def deltas(self) -> Deltas:
         return numpy_column(self.table, DELTA)
 
 

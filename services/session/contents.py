@@ -11,7 +11,7 @@ from broker.topics import PartitionOffsets
 from services.session.context import Context
 from services.session.dictionaries.sources import dictionary_rows
 from services.session.dictionaries.system_dictionaries import statistics
-from sql.bind.snapshot import Snapshot
+from sql.bind.bounded.snapshot import Snapshot
 from sql.planner import stream_of
 from sql.syntax.statements import CreateDictionary
 from sql.system_tables import SYSTEM_TABLES

@@ -22,7 +22,7 @@ from services.session.contents import answer
 from services.session.context import Context
 from services.session.result import Done
 from services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
-from sql.bind.snapshot import Snapshot, snapshot_of
+from sql.bind.bounded.snapshot import Snapshot, snapshot_of
 from sql.planner import plan_query
 from sql.relations import Stream
 from sql.syntax.parse import parse_one

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changelog import failed_calls
 from changelog.changes import DELTA
 from changelog.decode import REJECTED as REJECTED_RECORDS
 from changelog.decode import Decoder, parted
@@ -107,6 +108,7 @@ class Outbox:
 
     def closing_parcels(self) -> Iterator[Parcel]:
         """What is known only at the end of a task: marks and counts."""
+        self.counts[counts.FAILED_CALLS] += failed_calls.taken()
         yield from self._mark_parcels()
         if self.counts:
             yield Parcel(self._home, self._job.sink_level, COUNTS, self.origin, counts.packed(self.counts))

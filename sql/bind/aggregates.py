@@ -10,7 +10,7 @@ the select list over its columns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -19,10 +19,13 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Aggregation
 from sql.bind.scope import Scope, place_of
-from sql.expressions.aggregate_functions import Call, call_of, calls, is_call, types
+from sql.expressions.aggregate_functions import Call, call_of, is_call, types
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.evaluate import readable, types_of
 from sql.expressions.predicates import conjuncts, parsed, text
+from sql.functions.aggregate_calls import aggregates_in
+from sql.functions.typed import bracketed
+from sql.syntax.types import Rules
 from sql.plan.nodes import Aggregate, Expr, Map, Node
 
 KEY, ARGUMENT = "__g", "__a"
@@ -33,7 +36,7 @@ def is_grouped(select: exp.Query) -> bool:
     """Whether the rows of a SELECT are groups."""
     if select.args.get("group") or select.args.get("having"):
         return True
-    return any(next(calls(projection), None) is not None for projection in select.expressions)
+    return any(next(aggregates_in(projection), None) is not None for projection in select.expressions)
 
 
 def group_keys(select: exp.Select, scope: Scope) -> list[exp.Expr]:
@@ -43,7 +46,7 @@ def group_keys(select: exp.Select, scope: Scope) -> list[exp.Expr]:
         return []
     _refuse_sets(group)
     if group.args.get("all"):
-        return [item.unalias() for item in select.expressions if next(calls(item), None) is None]
+        return [item.unalias() for item in select.expressions if next(aggregates_in(item), None) is None]
     return [_selected(key, select, scope) for key in group.expressions]
 
 
@@ -83,13 +86,25 @@ def without_aliases(expression: exp.Expr, select: exp.Select, scope: Scope) -> e
     """The expression with what it calls by an alias of the select list in place; a column goes before an alias."""
     items = {item.alias.casefold(): item.unalias() for item in select.expressions if item.alias}
 
-    def replaced(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column) or node.table or scope.has(node.name):
-            return node
-        found = items.get(node.name.casefold())
-        return node if found is None else exp.Paren(this=found.copy())
+    def spelled_out(part: exp.Expr, within: frozenset[str]) -> exp.Expr:
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if (
+                not isinstance(node, exp.Column)
+                or isinstance(node.this, exp.Star)
+                or node.table
+                or scope.has(node.name)
+            ):
+                return node
+            if node.find_ancestor(exp.Query) is not None:
+                return node
+            name = node.name.casefold()
+            if name not in items or name in within:
+                return node
+            return bracketed(spelled_out(items[name], within | {name}))
 
-    return expression.copy().transform(replaced)
+        return part.copy().transform(replaced)
+
+    return spelled_out(expression, frozenset())
 
 
 def refuse_lookups_of_aggregates(select: exp.Select) -> None:
@@ -97,7 +112,7 @@ def refuse_lookups_of_aggregates(select: exp.Select) -> None:
     having = select.args.get("having")
     for expression in (*select.expressions, *([having] if having is not None else [])):
         for call in dict_calls(expression):
-            if next(calls(call), None) is not None:
+            if next(aggregates_in(call), None) is not None:
                 raise Unsupported(
                     f"{dict_function(call)} of an aggregate is not supported",
                     where=place_of(call, "SELECT"),
@@ -111,10 +126,13 @@ class Groups:
     """The groups of the rows of ``input``; aggregations are added as expressions over the groups ask for them."""
 
     input: Node
+    rules: Rules
     columns: dict[str, Expr] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     """DuckDB SQL of each key -> the column that holds it."""
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
+    called: dict[Call, str] = field(default_factory=dict)
+    """Each call -> the column that holds its value. The name is for people, and not what the call is known by."""
 
     def add_key(self, sql: str, place: str) -> None:
         normal = text(parsed(sql).unnest())
@@ -149,15 +167,17 @@ class Groups:
         return text(parsed(sql).transform(replaced))
 
     def _aggregated(self, call: Call, place: str) -> str:
-        name = readable(call.shown)
-        if name not in self.aggregations:
+        name = self.called.get(call)
+        if name is None:
+            name = _unused(readable(call.shown), self.aggregations)
+            self.called[call] = name
             self.aggregations[name] = self._aggregation(name, call, place)
         return name
 
     def _aggregation(self, name: str, call: Call, place: str) -> Aggregation:
         if not call.filtered:
             return Aggregation(name, call.fold, "", pa.int64())
-        handed, result = types(call, self.input.schema, place)
+        handed, result = types(call, self.input.schema, place, self.rules)
         argument = self._column(Expr(call.filtered, handed), ARGUMENT)
         return Aggregation(name, call.fold, argument, result, call.distinct)
 
@@ -171,13 +191,23 @@ class Groups:
         return Aggregate(Map(self.input, tuple(columns.items())), by, tuple(self.aggregations.values()), place=place)
 
 
-def distinct(node: Node, columns: Sequence[tuple[str, Expr]], place: str) -> tuple[Node, tuple[tuple[str, Expr], ...]]:
+def distinct(
+    node: Node, columns: Sequence[tuple[str, Expr]], place: str, rules: Rules
+) -> tuple[Node, tuple[tuple[str, Expr], ...]]:
     """SELECT DISTINCT: the groups of all columns."""
-    groups = Groups(node)
+    groups = Groups(node, rules)
     for _, expr in columns:
         groups.add_key(expr.sql, place)
     over = tuple((name, Expr(groups.over(expr.sql, place), expr.type)) for name, expr in columns)
     return groups.node(place), over
+
+
+def _unused(name: str, names: Collection[str]) -> str:
+    chosen, number = name, 1
+    while chosen in names:
+        number += 1
+        chosen = f"{name} #{number}"
+    return chosen
 
 
 def _ungrouped(internal: str, place: str) -> SqlError:

@@ -23,20 +23,25 @@ from sql.bind.aggregates import (
     having_terms,
     is_grouped,
     refuse_lookups_of_aggregates,
+    without_aliases,
 )
+from sql.bind.bounded.snapshot import snapshot_of
 from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
-from sql.bind.from_item import FromItem, scope_of
-from sql.bind.join_method import as_written, kind_of, refuse_method, terms_of
-from sql.bind.lookups import Lookups
-from sql.bind.projection import is_delta, projected
-from sql.bind.resolve import resolved, resolved_on
-from sql.bind.scope import place_of
-from sql.bind.snapshot import snapshot_of
+from sql.bind.from_clause.comma_joins import in_written_order, linked
+from sql.bind.from_clause.from_item import FromItem
+from sql.bind.from_clause.join_method import as_written, kind_of, refuse_method, terms_of
+from sql.bind.from_clause.windows import WindowCall, windowed
+from sql.bind.lookup.lookups import Lookups
+from sql.bind.named_columns import columns_of_alias, named_as, renamed
+from sql.bind.projection import is_delta, selected
+from sql.bind.reading import reading
+from sql.bind.resolve import resolved, resolved_condition, resolved_on
+from sql.bind.scope import Scope, place_of
 from sql.bind.static import is_dictionary, is_static
-from sql.bind.windows import WindowCall, windowed
 from sql.expressions.evaluate import quoted, types_of
-from sql.expressions.functions import WINDOWS, function_name
 from sql.expressions.predicates import conjunction, conjuncts
+from sql.functions.dialects import TIMEPLUS
+from sql.functions.translate import Dialect
 from sql.plan.column_names import output_names
 from sql.plan.joins import AsWritten
 from sql.plan.maps import identity
@@ -44,6 +49,7 @@ from sql.plan.nodes import Expr, Join, LookupJoin, LookupTable, Map, Node, Scan,
 from sql.plan.properties import rules_of
 from sql.query_settings import QuerySettings, seek_offsets
 from sql.relations import Relations, Stream
+from sql.syntax.calls import WINDOWS, function_name
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
 from sql.syntax.types import Rules
 from sql.system_tables import DATABASE, SYSTEM_TABLES
@@ -68,11 +74,12 @@ class Binder:
     view: Callable[[CreateView], Stream]
     ctes: Mapping[str, exp.Query] = field(default_factory=dict)
     aliases: set[str] = field(default_factory=set)
+    dialect: Dialect = TIMEPLUS
 
     def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
         """``texts``: the select list as it is written, for the names of expressions."""
         select = refuse_clauses(query)
-        ctes = {**self.ctes, **{cte.alias: cte.this for cte in select.ctes}}
+        ctes = {**self.ctes, **{cte.alias: renamed(cte.this, cte) for cte in select.ctes}}
         return replace(self, ctes=ctes).of_select(select, texts)
 
     def of_select(self, select: exp.Select, texts: Sequence[str]) -> Bound:
@@ -82,11 +89,10 @@ class Binder:
             raise Unsupported(
                 "a query without FROM has no stream to read", fix="SELECT .. FROM a stream, or FROM table(x)"
             )
-        from_item = self._from(source.this, seeks=_filters_time(select))
-        for join in select.args.get("joins") or ():
-            from_item = self._join(from_item, join, seeks=_filters_time(select))
-        if (where := select.args.get("where")) is not None:
-            from_item = self._where(from_item, where.this)
+        from_item = self._joined_items(select)
+        for clause in (select.args.get("prewhere"), select.args.get("where")):
+            if clause is not None:
+                from_item = self._where(from_item, without_aliases(clause.this, select, from_item.scope))
         bound = (
             self._grouped(select, from_item, texts) if is_grouped(select) else self._selected(select, from_item, texts)
         )
@@ -94,10 +100,48 @@ class Binder:
 
     # -- FROM --
 
+    def _joined_items(self, written: exp.Select) -> FromItem:
+        """FROM with its joins."""
+        select, seeks = linked(written, self._shown), _filters_time(written)
+        source = select.args.get("from_") or select.args.get("from")
+        from_item = self._from(source.this, seeks)
+        for join in select.args.get("joins") or ():
+            from_item = self._join(from_item, join, seeks)
+        return from_item if select is written else replace(from_item, scope=in_written_order(from_item.scope, written))
+
+    def _shown(self, table: exp.Expr) -> tuple[Scope, bool]:
+        """The columns of a FROM item, and whether it emits rows; bound for them alone."""
+        apart = replace(self, aliases=set())
+        looked_up = apart._lookups.table(table, self.ctes)
+        if looked_up is not None:
+            return FromItem.of_table(looked_up, self.dialect).scope, False
+        return apart._from(_without_time(table), seeks=False).scope, True
+
+    def _in_brackets(self, table: exp.Subquery, seeks: bool) -> FromItem:
+        """``(a JOIN b ON ..)``: its names are those of a and b, unless it has an alias."""
+        inner = table.this
+        if table.alias:
+            every = exp.Select(expressions=[exp.Star()]).from_(exp.Subquery(this=inner.copy()))
+            return self.derived(every, self._alias(table.alias))
+        first = inner.copy()
+        first.set("joins", None)
+        from_item = self._from(first, seeks)
+        for join in inner.args.get("joins") or ():
+            from_item = self._join(from_item, join, seeks)
+        return from_item
+
     def _from(self, table: exp.Expr, seeks: bool) -> FromItem:
+        if isinstance(table, exp.Subquery) and not isinstance(table.this, exp.Query):
+            return self._in_brackets(table, seeks)
+        if isinstance(table, exp.Subquery) and table.this.args.get("joins") and isinstance(table.this, exp.Subquery):
+            return self._in_brackets(table, seeks)
         refuse_table(table)
         if isinstance(table, exp.Subquery):
-            return self.derived(table.this, self._alias(table.alias or "subquery"))
+            return self.derived(renamed(table.this, table), self._alias(table.alias or "subquery"))
+        if isinstance(table, exp.Values):
+            return self._static(
+                exp.Select(expressions=[exp.Star()]).from_(table.copy()), self._alias(table.alias or "values")
+            )
         name = table.name
         if table.text("db") == DATABASE:
             raise Unsupported(
@@ -111,8 +155,11 @@ class Binder:
             return replace(self, ctes=without_itself).derived(self.ctes[name], self._alias(alias))
         definition = self._definition(table, name)
         if isinstance(definition, CreateView) and not definition.materialized:
-            return replace(self, ctes={}).derived(definition.query, self._alias(alias))
-        return self._scan(self._stream(definition, table), self._alias(alias), seeks)
+            query, dialect = reading(definition, self.catalog)
+            inner = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
+            return replace(inner, scope=replace(inner.scope, dialect=self.dialect))
+        item = self._scan(self._stream(definition, table), self._alias(alias), seeks)
+        return replace(item, scope=item.scope.named(columns_of_alias(table), place_of(table, "FROM")))
 
     @property
     def _lookups(self) -> Lookups:
@@ -186,7 +233,7 @@ class Binder:
 
     def _static(self, query: exp.Query, alias: str) -> FromItem:
         """A FROM item all of whose relations are ``table(x)``."""
-        found = snapshot_of(query, self.catalog, self.view)
+        found = snapshot_of(query, self.catalog, self.view, self.dialect)
         for name in found.relations:
             if name in SYSTEM_TABLES or is_dictionary(name, self.catalog):
                 raise Unsupported(
@@ -197,7 +244,7 @@ class Binder:
         select = ", ".join(f"{quoted(name)} AS {quoted(f'{alias}.{name}')}" for name in found.columns)
         schema = pa.schema([pa.field(f"{alias}.{name}", kind) for name, kind in found.columns.items()])
         node = Static(alias, found.relations, f"SELECT {select} FROM ({found.sql})", schema)
-        return FromItem(node, scope_of(alias, list(found.columns)))
+        return FromItem.of(node, alias, list(found.columns), self.dialect)
 
     def _changelog(self, table: exp.Expr, place: str) -> FromItem:
         name, *keys = [argument.name for argument in table.this.expressions]
@@ -235,7 +282,7 @@ class Binder:
         )
         node = self._started(scan, seeks)
         starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
-        return FromItem(node, scope_of(alias, starred, hidden=reserved))
+        return FromItem.of(node, alias, starred, self.dialect, hidden=reserved)
 
     def _started(self, scan: Scan, seeks: bool) -> Scan:
         """Where reading begins: append streams of Timeplus rules have no history unless it is asked for."""
@@ -251,8 +298,9 @@ class Binder:
         if is_static(query, self.ctes, self.catalog):
             return self._static(_with_ctes(query, self.ctes), alias)
         bound = self.bind(query)
-        columns = tuple((f"{alias}.{name}", expr) for name, expr in bound.columns)
-        return FromItem(Map(bound.node, columns), scope_of(alias, [name for name, _ in bound.columns]))
+        names = named_as(query, [name for name, _ in bound.columns])
+        columns = tuple((f"{alias}.{name}", expr) for name, (_, expr) in zip(names, bound.columns, strict=True))
+        return FromItem.of(Map(bound.node, columns), alias, names, self.dialect)
 
     # -- JOIN --
 
@@ -262,7 +310,9 @@ class Binder:
         table = self._lookups.table(join.this, self.ctes)
         if table is not None:
             refuse_lookup(join, place)
-        right = FromItem.of_table(table) if table is not None else self._from(_without_time(join.this), seeks)
+        right = (
+            FromItem.of_table(table, self.dialect) if table is not None else self._from(_without_time(join.this), seeks)
+        )
         _refuse_same_alias(left, right, place)
         kind = kind_of(join)
         if kind in (JoinKind.SEMI, JoinKind.ANTI) and join.side.upper() == "RIGHT":
@@ -273,7 +323,7 @@ class Binder:
             using = _common(left, right)
         terms = [f"{quoted(first)} = {quoted(second)}" for first, second in _using_pairs(left, right, using, place)]
         conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
-        terms += [resolved_on(term, scope, left.node.schema, right.node.schema) for term in conditions]
+        terms += [resolved_on(term, scope, left.scope, right.scope) for term in conditions]
         schema = pa.schema([*left.node.schema, *right.node.schema])
         types_of(schema, terms, place_of(on, "JOIN .. ON") if on is not None else place)
         how = as_written(join, modifiers, left.scope, scope)
@@ -309,7 +359,7 @@ class Binder:
 
     def _where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
         from_item, condition = self._lookups.within(from_item, condition, "WHERE")
-        terms = [resolved(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
+        terms = [resolved_condition(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
         types_of(from_item.node.schema, terms, place_of(condition, "WHERE"))
         if isinstance(from_item.node, Static):
             raise Unsupported(
@@ -329,10 +379,10 @@ class Binder:
                 found.marked = True
                 continue
             text = texts[position] if len(texts) == len(select.expressions) else ""
-            from_item, over_columns = self._lookups.projected(from_item, projection, text)
-            for name, table, sql in projected(over_columns, from_item.scope, text):
+            for name, table, expression in selected(projection, select, from_item.scope, text):
+                from_item, over_columns = self._lookups.within(from_item, expression, "SELECT")
                 found.names.append((name, table))
-                found.sqls.append(sql)
+                found.sqls.append(resolved(over_columns, from_item.scope, "SELECT"))
                 found.places.append(place_of(projection, "SELECT"))
         return from_item, found
 
@@ -345,9 +395,9 @@ class Binder:
             keys.append((resolved(over_columns, from_item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
         for term in having_terms(select, from_item.scope):
             from_item, over_columns = self._lookups.within(from_item, term, "HAVING")
-            terms.append((resolved(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
+            terms.append((resolved_condition(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
         from_item, selected = self._projected(select, from_item, texts)
-        groups = Groups(from_item.node)
+        groups = Groups(from_item.node, self.dialect.rules)
         for sql, place in keys:
             groups.add_key(sql, place)
         selected.sqls = [groups.over(sql, place) for sql, place in zip(selected.sqls, selected.places, strict=True)]
@@ -367,7 +417,7 @@ class Binder:
                 where=place_of(clause, "SELECT"),
                 fix="SELECT k, max(v) .. GROUP BY k",
             )
-        node, columns = distinct(bound.node, bound.columns, place_of(select, "SELECT"))
+        node, columns = distinct(bound.node, bound.columns, place_of(select, "SELECT"), self.dialect.rules)
         return replace(bound, node=node, columns=columns)
 
 

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from changelog.errors import Unsupported
 from sql.bind.scope import place_of
-from sql.expressions.functions import function_name
+from sql.syntax.calls import function_name
 
 _CLAUSES = {
     "order": ("ORDER BY", "order the content of the view: FROM table(view) ORDER BY .."),
@@ -14,7 +14,6 @@ _CLAUSES = {
     "offset": ("OFFSET", "ask the content of the view: FROM table(view)"),
     "qualify": ("QUALIFY", "ask the content of the view: FROM table(view)"),
     "windows": ("WINDOW", "ask the content of the view: FROM table(view)"),
-    "prewhere": ("PREWHERE", "write WHERE"),
     "laterals": ("LATERAL", "join with an equality"),
 }
 
@@ -39,12 +38,16 @@ def refuse_clauses(query: exp.Query) -> exp.Select:
 def refuse_table(table: exp.Expr) -> None:
     """A FROM item of a form that is not supported."""
     place = place_of(table, "FROM")
-    if not isinstance(table, exp.Table | exp.Subquery):
+    if not isinstance(table, exp.Table | exp.Subquery | exp.Values):
+        if isinstance(table, exp.Final):
+            raise Unsupported(
+                "FINAL is not needed: a keyed stream is read as the current row of each key",
+                where=place,
+                fix="leave FINAL out",
+            )
         raise Unsupported(
             f"{type(table).__name__} in FROM is not supported", where=place, fix="FROM a stream, a subquery or table(x)"
         )
-    if table.args.get("joins"):
-        raise Unsupported("a join in brackets is not supported", where=place, fix="write the joins one after another")
     if table.args.get("version"):
         raise Unsupported(
             "FOR SYSTEM_TIME AS OF is for the right side of a join: a TABLE, view, index or dictionary by its name",

@@ -5,40 +5,49 @@ from __future__ import annotations
 from sqlglot import exp
 
 from changelog.schema import SEQUENCE, TIME
-from sql.bind.resolve import resolved
-from sql.bind.scope import Scope
-from sql.expressions.evaluate import quoted
+from sql.bind.aggregates import without_aliases
+from sql.bind.scope import Scope, Visible
 from sql.plan.column_names import DELTA_COLUMN
 
 
-def projected(projection: exp.Expr, scope: Scope, text: str) -> list[tuple[str, str, str]]:
-    """The output columns of one item of the select list: name, table, expression."""
-    star = (
-        projection.this if isinstance(projection, exp.Column) and isinstance(projection.this, exp.Star) else projection
-    )
+def selected(projection: exp.Expr, select: exp.Select, scope: Scope, text: str) -> list[tuple[str, str, exp.Expr]]:
+    """The output columns of one item of the select list: name, table, expression. ``text``: as it is written."""
+    star = projection.this if isinstance(projection, exp.Column) else projection
     if isinstance(star, exp.Star):
-        table = projection.table if isinstance(projection, exp.Column) else ""
-        return _starred(star, table, scope)
+        return _starred(star, projection.table if isinstance(projection, exp.Column) else "", scope)
     expression = projection.unalias()
-    sql = resolved(expression, scope, "SELECT")
+    over_columns = without_aliases(expression, select, scope)
     if projection.alias:
-        return [(projection.alias, "", sql)]
+        return [(projection.alias, "", over_columns)]
     if isinstance(expression, exp.Column):
-        found = scope.find(expression, "SELECT")
-        return [(expression.name, found.table, sql)]
-    return [(text or expression.sql(dialect="clickhouse"), "", sql)]
+        if not scope.knows(expression):
+            return [(expression.name, "", over_columns)]
+        return [(expression.name, scope.find(expression, "SELECT").table, over_columns)]
+    if isinstance(expression, exp.JSONExtractScalar):
+        return [(str(expression.expression.expressions[-1].this), "", over_columns)]
+    return [(text or expression.sql(dialect="clickhouse"), "", over_columns)]
 
 
-def _starred(star: exp.Star, table: str, scope: Scope) -> list[tuple[str, str, str]]:
+def _starred(star: exp.Star, table: str, scope: Scope) -> list[tuple[str, str, exp.Expr]]:
     if table and table.casefold() not in {known.casefold() for known in scope.tables}:
         scope.find(exp.column("*", table=table), "SELECT")
-    excluded = {column.name for column in star.args.get("except_") or star.args.get("except") or ()}
     columns = scope.of(table) if table else [column for column in scope.columns if column.starred]
     columns = [column for column in columns if column.starred or (table and column.name not in (TIME, SEQUENCE))]
-    unknown = excluded - {column.name for column in columns}
-    if unknown:
-        scope.find(exp.column(min(unknown), table=table or None), "SELECT * except")
-    return [(column.name, column.table, quoted(column.internal)) for column in columns if column.name not in excluded]
+    excluded = {column.name for column in star.args.get("except_") or star.args.get("except") or ()}
+    replaced = {item.alias: item.unalias() for item in star.args.get("replace") or ()}
+    for clause, named in (("except", excluded), ("replace", set(replaced))):
+        unknown = named - {column.name for column in columns}
+        if unknown:
+            scope.find(exp.column(min(unknown), table=table or None), f"SELECT * {clause}")
+    return [
+        (column.name, column.table, replaced.get(column.name) or _named(column))
+        for column in columns
+        if column.name not in excluded
+    ]
+
+
+def _named(column: Visible) -> exp.Expr:
+    return exp.column(column.name, table=column.table or None)
 
 
 def is_delta(projection: exp.Expr) -> bool:

@@ -1,8 +1,9 @@
-"""Expressions with their names looked up: from the user's tree to DuckDB SQL over internal columns."""
+"""Expressions with their names looked up and their calls translated: from the user's tree to the engine's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 import pyarrow as pa
@@ -11,92 +12,113 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import TIME
 from sql.bind.scope import Scope, place_of
+from sql.expressions import engine
 from sql.expressions.dict_functions import dict_function
-from sql.expressions.evaluate import types_of
-from sql.expressions.functions import function_name, is_aggregate, refuse_volatile, to_duckdb
+from sql.functions.aggregate_calls import exact, is_aggregate, of_stream
+from sql.functions.translate import Environment, Special, Translator
+from sql.functions.typed import Typed, bracketed
 from sql.plan.column_names import DELTA_COLUMN
+from sql.syntax.calls import TAKES_UNIT, function_name, snake_case
 from sql.syntax.dialect import DURATION, DURATION_UNITS
 from sql.syntax.intervals import milliseconds, unit_ms
 
-_OVER_GROUPS = ("SELECT", "HAVING")
+_OVER_GROUPS = ("SELECT", "HAVING", "ORDER BY", "QUALIFY")
 """The clauses in which aggregates stand."""
 
 
-def resolved(expression: exp.Expr, scope: Scope, clause: str) -> str:
-    """``expression`` as DuckDB SQL over the internal columns of ``scope``."""
-    return to_duckdb(_with_internal_names(expression, scope, clause))
+@dataclass(frozen=True)
+class Within:
+    """How expressions are read in one place of a query.
 
-
-def resolved_on(term: exp.Expr, scope: Scope, left: pa.Schema, right: pa.Schema) -> str:
-    """A term of ON: as ``resolved``, but ``date_diff(unit, a, b)`` is a - b at the columns' own precision."""
-    joined = pa.schema([*left, *right])
-    place = place_of(term, "JOIN .. ON")
-    tree = _with_internal_names(_with_times(term, scope, left, right), scope, "JOIN .. ON")
-
-    def kind(column: exp.Expr) -> pa.DataType:
-        return types_of(joined, [to_duckdb(column)], place)[0]
-
-    def in_on(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.DateDiff):
-            return _difference(node, place)
-        if function_name(node) == "date_diff_within":
-            return _within(node, kind, place)
-        return node
-
-    return to_duckdb(tree.transform(in_on))
-
-
-def bounded_on(
-    condition: exp.Expr, times: list[exp.Expr], kind: Callable[[exp.Expr], pa.DataType | None], place: str
-) -> exp.Expr:
-    """The condition of a join over ``table(x)``: the same meaning of date_diff and date_diff_within, names as they
-    are. ``kind`` tells the type of an expression, as far as it is known.
+    special  calls that mean something of their own there
+    bounded  the query has all its rows: aggregates are computed by the engine
     """
 
-    def in_on(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.DateDiff):
-            return _difference(node, place)
-        if function_name(node) == "date_diff_within":
-            columns = times if len(node.expressions) == 1 else []
-            return _within(exp.Anonymous(this="w", expressions=[*node.expressions, *columns]), kind, place)
-        return node
+    special: Mapping[str, Special] = field(default_factory=dict)
+    bounded: bool = False
 
-    return _with_durations(condition).transform(in_on)
+    def translator(self, scope: Scope, place: str) -> Translator:
+        aggregated = exact if self.bounded else of_stream
+        return Translator(scope.dialect, Environment(scope.types, place, scope.dialect.rules), self.special, aggregated)
 
 
-def _with_durations(expression: exp.Expr) -> exp.Expr:
-    def duration(node: exp.Expr) -> exp.Expr:
-        found = DURATION.fullmatch(node.name) if isinstance(node, exp.Column) and not node.table else None
-        if found is None:
-            return node
-        return exp.Interval(this=exp.Literal.string(found.group(1)), unit=exp.var(DURATION_UNITS[found.group(2)]))
+STREAM = Within()
 
-    return expression.copy().transform(duration)
+
+def resolved(expression: exp.Expr, scope: Scope, clause: str) -> str:
+    """``expression`` as the engine's SQL over the internal columns of ``scope``."""
+    _refuse(expression, clause)
+    return engine.text(typed(expression, scope, clause).tree)
+
+
+def resolved_condition(expression: exp.Expr, scope: Scope, clause: str) -> str:
+    """As ``resolved``, for what is true or false."""
+    _refuse(expression, clause)
+    return engine.text(condition(expression, scope, clause))
+
+
+def typed(expression: exp.Expr, scope: Scope, clause: str, within: Within = STREAM) -> Typed:
+    """``expression`` over the internal columns of ``scope``, with its type."""
+    tree = _with_internal_names(expression, scope, clause)
+    return within.translator(scope, place_of(expression, clause))(tree)
+
+
+def condition(expression: exp.Expr, scope: Scope, clause: str, within: Within = STREAM) -> exp.Expr:
+    tree = _with_internal_names(expression, scope, clause)
+    return within.translator(scope, place_of(expression, clause)).condition(tree)
+
+
+def resolved_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope) -> str:
+    """A term of ON: as ``resolved``, but ``date_diff(unit, a, b)`` is a - b at the columns' own precision."""
+    _refuse(term, "JOIN .. ON")
+    return engine.text(typed_on(term, scope, left, right).tree)
+
+
+def typed_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope, within: Within = STREAM) -> Typed:
+    place = place_of(term, "JOIN .. ON")
+    special = {
+        **within.special,
+        "date_diff": lambda translate, node: _difference(translate, node, place),
+        "date_diff_within": lambda translate, node: _within(translate, node, place),
+    }
+    return typed(_with_times(term, left, right), scope, "JOIN .. ON", replace(within, special=special))
 
 
 def _with_internal_names(expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
-    _refuse(expression, clause)
-
     def internal(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, exp.Column):
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
             return node
         duration = DURATION.fullmatch(node.name)
         if duration is not None and not node.table and not scope.has(node.name):
             count, unit = duration.groups()
             return exp.Interval(this=exp.Literal.string(count), unit=exp.var(DURATION_UNITS[unit]))
-        if node.name == DELTA_COLUMN:
+        if node.name == DELTA_COLUMN and not scope.has(DELTA_COLUMN):
             raise Unsupported(
                 "_tp_delta is the sign of a change, not a column to compute with",
                 where=place_of(node, clause),
                 fix="select it as it is: SELECT *, _tp_delta",
             )
+        if node.table and not scope.is_table(node.table) and scope.has(node.table):
+            return exp.Dot(this=named(exp.column(node.args["table"].copy())), expression=node.this.copy())
+        if isinstance(node.parent, exp.Anonymous) and _is_unit(node, scope):
+            return node
+        return named(node)
+
+    def named(node: exp.Column) -> exp.Expr:
         return exp.column(exp.to_identifier(scope.find(node, clause).internal, quoted=True))
 
     return expression.copy().transform(internal)
 
 
+def _is_unit(node: exp.Column, scope: Scope) -> bool:
+    """Whether the first argument of ``date_add(day, 1, t)`` is the name of a unit."""
+    call = node.parent
+    first = isinstance(call, exp.Anonymous) and call.expressions and call.expressions[0] is node
+    return bool(first and not node.table and snake_case(str(call.this)) in TAKES_UNIT and not scope.has(node.name))
+
+
 def _refuse(expression: exp.Expr, clause: str) -> None:
-    refuse_volatile(expression, place_of(expression, clause))
+    """What is no part of an expression over a stream."""
     for node in expression.walk():
         if dict_function(node):
             raise Unsupported(
@@ -124,20 +146,19 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
             )
 
 
-def _with_times(term: exp.Expr, scope: Scope, left: pa.Schema, right: pa.Schema) -> exp.Expr:
+def _with_times(term: exp.Expr, left: Scope, right: Scope) -> exp.Expr:
     """``date_diff_within(2m)`` compares ``_tp_time`` of both sides."""
 
     def add(node: exp.Expr) -> exp.Expr:
         if function_name(node) == "date_diff_within" and len(node.expressions) == 1:
-            times = [_time_of(scope, side) for side in (left, right)]
-            return exp.Anonymous(this="date_diff_within", expressions=[*node.expressions, *times])
+            return exp.Anonymous(this=node.this, expressions=[*node.expressions, *map(_time_of, (left, right))])
         return node
 
     return term.copy().transform(add)
 
 
-def _time_of(scope: Scope, side: pa.Schema) -> exp.Column:
-    found = next((column for column in scope.columns if column.name == TIME and column.internal in side.names), None)
+def _time_of(side: Scope) -> exp.Column:
+    found = next((column for column in side.columns if column.name == TIME), None)
     if found is None:
         raise SqlError(
             "date_diff_within without columns compares _tp_time, which one side does not have",
@@ -147,38 +168,68 @@ def _time_of(scope: Scope, side: pa.Schema) -> exp.Column:
     return exp.column(TIME, table=found.table)
 
 
-def _difference(node: exp.DateDiff, place: str) -> exp.Expr:
-    """a - b in ``unit``; sqlglot keeps ``date_diff(unit, a, b)`` as this = b, expression = a."""
-    unit = str(node.args["unit"].name)
+def _difference(translate: Translator, node: exp.Expr, place: str) -> Typed:
+    """a - b in ``unit``, of ``date_diff(unit, a, b)``."""
+    if len(node.expressions) != 3:
+        raise SqlError(
+            f"date_diff in ON takes a unit and two columns, not {len(node.expressions)} arguments",
+            where=place,
+            fix="date_diff('second', l.time, r.time)",
+        )
+    unit = str(node.expressions[0].name)
     scale = unit_ms(unit)
     if scale is None:
         raise Unsupported(f"date_diff in ON with {unit}, which has no fixed length", where=place, fix="use days")
-    micros = exp.Sub(this=_epoch(node.expression), expression=_epoch(node.this))
-    return exp.Paren(this=exp.Div(this=exp.Paren(this=micros), expression=exp.Literal.number(f"{float(scale * 1000)}")))
+    first, second = (_epoch(translate(one)) for one in node.expressions[1:])
+    micros = exp.Paren(this=exp.Sub(this=first, expression=second))
+    quotient = exp.Div(this=micros, expression=exp.Literal.number(f"{float(scale * 1000)}"))
+    return translate.environment.known(exp.Paren(this=quotient), pa.float64())
 
 
-def _epoch(column: exp.Expr) -> exp.Expr:
-    return exp.Anonymous(this="epoch_us", expressions=[column.copy()])
+def _epoch(value: Typed) -> exp.Expr:
+    return exp.Anonymous(this="epoch_us", expressions=[value.tree.copy()])
 
 
-def _within(node: exp.Expr, kind: Callable[[exp.Expr], pa.DataType | None], place: str) -> exp.Expr:
-    """``date_diff_within(d, a, b)`` or ``(a, b, d)``: at most d apart; over integers d counts in seconds."""
+def _within(translate: Translator, node: exp.Expr, place: str) -> Typed:
+    """``date_diff_within(d, a, b)`` or ``(a, b, d)``: at most d apart.
+
+    Over whole numbers d is one too, or a length of time, which counts in seconds.
+    """
     arguments = list(node.expressions)
-    lengths = [milliseconds(argument) for argument in arguments]
+    lengths = [_length(argument) for argument in arguments]
     given = [length for length in lengths if length is not None]
-    columns = [argument for argument, length in zip(arguments, lengths, strict=True) if length is None]
+    columns = [translate(one) for one, length in zip(arguments, lengths, strict=True) if length is None]
     if len(given) != 1 or len(columns) != 2 or given[0] <= 0:
         raise SqlError(
             "date_diff_within takes one positive interval and two columns",
             where=place,
             fix="date_diff_within(10s, l.time, r.time)",
         )
-    kinds = [kind(column) for column in columns]
-    if all(found is not None and pa.types.is_integer(found) for found in kinds):
-        return _between(exp.Sub(this=columns[0].copy(), expression=columns[1].copy()), given[0] / 1000)
-    return _between(exp.Sub(this=_epoch(columns[0]), expression=_epoch(columns[1])), given[0] * 1000)
+    by_number = not any(isinstance(argument.unnest(), exp.Interval) for argument in arguments)
+    first, second = columns
+    if first.is_integer and second.is_integer:
+        return _between(translate, columns, given[0] if by_number else given[0] / 1000)
+    if by_number:
+        raise SqlError(
+            "date_diff_within takes a number over whole numbers, and a length of time over times",
+            where=place,
+            fix="date_diff_within(10s, l.time, r.time)",
+        )
+    epochs = [translate.environment.known(_epoch(column), pa.int64()) for column in columns]
+    return _between(translate, epochs, given[0] * 1000)
 
 
-def _between(difference: exp.Expr, bound: Decimal) -> exp.Expr:
+def _length(argument: exp.Expr) -> Decimal | None:
+    """A length of time in milliseconds, or a whole number."""
+    if isinstance(argument, exp.Literal) and not argument.is_string and str(argument.this).isdecimal():
+        return Decimal(str(argument.this))
+    return milliseconds(argument)
+
+
+def _between(translate: Translator, sides: Sequence[Typed], bound: Decimal) -> Typed:
+    first, second = (bracketed(side.tree) for side in sides)
     high = exp.Literal.number(f"{bound.normalize():f}")
-    return exp.Between(this=exp.Paren(this=difference), low=exp.Neg(this=high), high=high.copy())
+    difference = exp.Paren(this=exp.Sub(this=first, expression=second))
+    return translate.environment.known(
+        exp.Between(this=difference, low=exp.Neg(this=high), high=high.copy()), pa.bool_()
+    )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import UnknownName, Unsupported
+from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.suggest import suggestion
+from sql.functions.dialects import TIMEPLUS
+from sql.functions.translate import Dialect
 
 HIDDEN_TABLE = "#"
 """What the aliases begin with of tables that the query does not name: dict_get looks them up."""
@@ -19,6 +24,7 @@ class Visible:
 
     table     the alias of its FROM item; '' for a column that USING merged
     internal  its name in the plan
+    type      of its values
     starred   part of ``*``
     bare      found without its table's name (a USING column is found by its merged form instead)
     spent     the join that let none of its values leave; empty where they do
@@ -27,6 +33,7 @@ class Visible:
     table: str
     name: str
     internal: str
+    type: pa.DataType
     starred: bool = True
     bare: bool = True
     spent: str = ""
@@ -34,12 +41,24 @@ class Visible:
 
 @dataclass(frozen=True)
 class Scope:
-    """The columns of a FROM clause, in the order of ``*``."""
+    """The columns of a FROM clause, in the order of ``*``.
+
+    dialect  what expressions over them are written in
+    outer    of a correlated subquery: the columns around it
+    """
 
     columns: tuple[Visible, ...]
+    dialect: Dialect = TIMEPLUS
+    outer: Scope | None = None
 
     def __add__(self, other: Scope) -> Scope:
-        return Scope(self.columns + other.columns)
+        return replace(self, columns=self.columns + other.columns)
+
+    @cached_property
+    def types(self) -> Mapping[str, pa.DataType]:
+        """The type of each column, by its internal name."""
+        around = {} if self.outer is None else self.outer.types
+        return {**around, **{column.internal: column.type for column in self.columns}}
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -61,6 +80,8 @@ class Scope:
             )
         if len(found) == 1:
             return found[0]
+        if not found and self.outer is not None and self.outer.knows(column):
+            return self.outer.find(column, clause)
         if found:
             choices = ", ".join(f"{candidate.table}.{candidate.name}" for candidate in found)
             raise UnknownName(f'column "{column.name}" is ambiguous', where=where, fix=f"write one of: {choices}")
@@ -91,9 +112,32 @@ class Scope:
     def has(self, name: str) -> bool:
         return bool(self._named(name, ""))
 
+    def knows(self, column: exp.Column) -> bool:
+        """Whether the column is one of these, or of those around."""
+        return bool(self._named(column.name, column.table)) or (self.outer is not None and self.outer.knows(column))
+
+    def is_table(self, name: str) -> bool:
+        return any(_same(name, table) for table in self.tables) or (
+            self.outer is not None and self.outer.is_table(name)
+        )
+
+    def named(self, names: Sequence[str], place: str) -> Scope:
+        """The columns of ``*`` under other names, the first so many of them."""
+        starred = [column for column in self.columns if column.starred]
+        if len(names) > len(starred):
+            raise SqlError(
+                f"{len(names)} names are given to {len(starred)} columns",
+                where=place,
+                fix=f"a name for each of {', '.join(column.name for column in starred)}",
+            )
+        other = {column.internal: name for column, name in zip(starred, names, strict=False)}
+        return replace(
+            self, columns=tuple(replace(one, name=other.get(one.internal, one.name)) for one in self.columns)
+        )
+
     def spent(self, by: str) -> Scope:
         """The columns of the side of a join (``by``) whose values do not leave it."""
-        return Scope(tuple(replace(column, starred=False, spent=by) for column in self.columns))
+        return replace(self, columns=tuple(replace(column, starred=False, spent=by) for column in self.columns))
 
     def of(self, table: str) -> list[Visible]:
         return [column for column in self.columns if _same(column.table, table)]
@@ -104,7 +148,8 @@ class Scope:
         ``first``: it leads ``*``, as the standard and RisingWave have it; under Timeplus rules it stays where its left
         half is.
         """
-        merged = Visible("", name, internal)
+        kind = next(column.type for column in self.columns if column.internal in (left, right))
+        merged = Visible("", name, internal, kind)
         rest: list[Visible] = []
         for column in self.columns:
             if not column.table and _same(column.name, name):
@@ -114,9 +159,9 @@ class Scope:
                 rest.append(merged)
             rest.append(replace(column, starred=False, bare=False) if half else column)
         if merged in rest:
-            return Scope(tuple(rest))
+            return replace(self, columns=tuple(rest))
         leading = tuple(column for column in rest if not column.table)
-        return Scope((*leading, merged, *(column for column in rest if column.table)))
+        return replace(self, columns=(*leading, merged, *(column for column in rest if column.table)))
 
 
 def _same(first: str, second: str) -> bool:

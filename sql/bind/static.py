@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from changelog.errors import UnknownName
-from sql.expressions.functions import WINDOWS, function_name
 from sql.relations import Relations
+from sql.syntax.calls import WINDOWS, function_name
 from sql.syntax.statements import CreateDictionary
 from sql.system_tables import DATABASE
 
@@ -19,7 +19,8 @@ def is_static(query: exp.Query, ctes: Mapping[str, exp.Query], catalog: Relation
     tables = [
         table for table in query.find_all(exp.Table) if isinstance(table.this, exp.Anonymous) or table.name not in own
     ]
-    return bool(tables) and all(_is_static(table, ctes, catalog) for table in tables)
+    given = query.find(exp.Values) is not None
+    return (bool(tables) or given) and all(_is_static(table, ctes, catalog) for table in tables)
 
 
 def _is_static(table: exp.Table, ctes: Mapping[str, exp.Query], catalog: Relations) -> bool:

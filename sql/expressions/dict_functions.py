@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from changelog.errors import SqlError
-from sql.expressions.functions import function_name, snake_case
+from sql.syntax.calls import function_name, snake_case
 
 _ARGUMENTS = {"dict_get": 3, "dict_get_or_default": 4, "dict_get_or_null": 3, "dict_has": 2}
 _FORMS = {

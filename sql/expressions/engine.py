@@ -7,6 +7,7 @@ sqlglot's own reader of DuckDB maps calls onto its standard functions and back, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import ClassVar
 
 import pyarrow as pa
@@ -16,24 +17,14 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.parsers.duckdb import DuckDBParser
 
 from changelog.errors import Unsupported
-
-_AGGREGATES = (
-    "COUNT", "SUM", "AVG", "MIN", "MAX", "ANY_VALUE", "BOOL_AND", "BOOL_OR", "LOGICAL_AND", "LOGICAL_OR", "COUNT_IF",
-    "APPROX_COUNT_DISTINCT", "APPROX_DISTINCT", "QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "MEDIAN", "STDDEV",
-    "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "CORR", "COVAR_POP", "COVAR_SAMP", "ARRAY_AGG",
-    "STRING_AGG", "ARG_MAX", "ARG_MIN", "MAX_BY", "MIN_BY", "FIRST", "LAST", "MODE", "GROUP_CONCAT", "LISTAGG",
-    "ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE", "NTH_VALUE", "NTILE",
-    "PERCENT_RANK", "CUME_DIST",
-)  # fmt: skip
+from sql.syntax.dialect import AGGREGATES, as_written
 
 
 class EngineParser(DuckDBParser):
-    FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
-        name: made for name, made in DuckDBParser.FUNCTIONS.items() if name in _AGGREGATES
-    }
+    FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = as_written(DuckDBParser.FUNCTIONS, AGGREGATES)
 
 
-class Engine(DuckDB):
+class EngineSql(DuckDB):
     """DuckDB's dialect, calls and positions kept as they are written."""
 
     INDEX_OFFSET = 0
@@ -41,11 +32,16 @@ class Engine(DuckDB):
 
 
 def parsed(sql: str) -> exp.Expr:
-    return sqlglot.parse_one(sql, read=Engine)
+    return _read(sql).copy()
+
+
+@lru_cache(maxsize=4096)
+def _read(sql: str) -> exp.Expr:
+    return sqlglot.parse_one(sql, read=EngineSql)
 
 
 def text(tree: exp.Expr, identify: bool = False) -> str:
-    return tree.sql(dialect=Engine, identify=identify, unsupported_level=sqlglot.ErrorLevel.IGNORE)
+    return tree.sql(dialect=EngineSql, identify=identify, unsupported_level=sqlglot.ErrorLevel.IGNORE)
 
 
 def type_name(kind: pa.DataType) -> str:

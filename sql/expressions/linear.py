@@ -16,8 +16,8 @@ from sqlglot import exp
 
 from changelog.errors import SqlError
 from sql.expressions.evaluate import types_of
-from sql.expressions.functions import function_name
 from sql.expressions.predicates import parsed, text
+from sql.syntax.calls import function_name
 from sql.syntax.intervals import milliseconds, unit_ms
 
 _OPERATORS: Mapping[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}
@@ -108,18 +108,32 @@ def _call(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
     if name == "epoch_us":
         return _instant(node.expressions[0] if isinstance(node, exp.Anonymous) else node.this, schema)
     if name.startswith("to_") and isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
-        count, scale = _number(node.expressions[0]), unit_ms(name.removeprefix("to_"))
+        count, scale = _number(_uncast(node.expressions[0])), unit_ms(name.removeprefix("to_"))
         if count is not None and scale is not None:
             return LinearSum(constant=count * Fraction(scale) * 1000)
     return None
 
 
 def _cast(node: exp.Cast, schema: pa.Schema) -> LinearSum | None:
-    """An instant stays what it is as another kind of timestamp."""
-    kinds = (_type_of(text(node), schema), _type_of(text(node.this), schema))
-    if all(kind is not None and pa.types.is_timestamp(kind) for kind in kinds):
+    """An instant stays what it is as another kind of timestamp, a whole number in a wider type."""
+    to, of = _type_of(text(node), schema), _type_of(text(node.this), schema)
+    if to is None or of is None:
+        return None
+    if pa.types.is_timestamp(to) and pa.types.is_timestamp(of):
+        return summed(node.this, schema)
+    if (
+        _fits(to)
+        and _fits(of)
+        and to.bit_width >= of.bit_width
+        and (pa.types.is_signed_integer(to) or pa.types.is_unsigned_integer(of))
+    ):
         return summed(node.this, schema)
     return _whole(node, schema)
+
+
+def _uncast(node: exp.Expr) -> exp.Expr:
+    """A literal without the type that it is given."""
+    return _uncast(node.this) if isinstance(node, exp.Cast | exp.Paren) else node
 
 
 def _instant(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import sqlglot
 from sqlglot import exp
 
+from sql.expressions.engine import parsed, text
 
-def parsed(sql: str) -> exp.Expr:
-    return sqlglot.parse_one(sql, read="duckdb")
-
-
-def text(expression: exp.Expr) -> str:
-    return expression.sql(dialect="duckdb")
+__all__ = ["parsed", "text"]
 
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
@@ -22,8 +17,24 @@ def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
     if isinstance(condition, exp.And):
         return [*conjuncts(condition.left), *conjuncts(condition.right)]
     if isinstance(condition, exp.Or):
-        return _factored(condition)
+        same = _null_safe_equality(condition)
+        return _factored(condition) if same is None else [same]
     return [condition]
+
+
+def _null_safe_equality(condition: exp.Or) -> exp.Expr | None:
+    """``a = b OR (a IS NULL AND b IS NULL)`` is ``a IS NOT DISTINCT FROM b``."""
+    first, second = condition.left.unnest(), condition.right.unnest()
+    equality, nulls = (first, second) if isinstance(first, exp.EQ) else (second, first)
+    if not isinstance(equality, exp.EQ) or not isinstance(nulls, exp.And):
+        return None
+    tests = [side.unnest() for side in (nulls.left, nulls.right)]
+    if not all(isinstance(test, exp.Is) and isinstance(test.expression, exp.Null) for test in tests):
+        return None
+    sides = {side.unnest() for side in (equality.left, equality.right)}
+    if {test.this.unnest() for test in tests} != sides:
+        return None
+    return exp.NullSafeEQ(this=equality.left.copy(), expression=equality.right.copy())
 
 
 def split(sql: str) -> list[str]:

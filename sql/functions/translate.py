@@ -7,7 +7,7 @@ typed bottom-up, so that a function can do one thing for texts and another for t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -17,7 +17,9 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from sql.expressions import engine
 from sql.expressions.evaluate import types_of
-from sql.syntax.calls import snake_case
+from sql.functions.aggregate_calls import Aggregated, aggregate_name, aggregate_tree, as_it_is, is_aggregate, result_type, with_filter
+from sql.syntax.types import Rules
+from sql.syntax.calls import TAKES_UNIT, snake_case
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry
 from sql.functions.typed import Typed, bracketed
@@ -29,7 +31,11 @@ Visit = Callable[["Translator", exp.Expr], "Typed"]
 class Dialect(Protocol):
     """What differs between the dialects besides their functions."""
 
-    registry: Registry
+    merged_first: bool
+    rules: Rules
+
+    @property
+    def registry(self) -> Registry: ...
 
     @property
     def visits(self) -> Mapping[type[exp.Expr], Visit]:
@@ -53,11 +59,32 @@ class Environment:
 
     types: Mapping[str, pa.DataType]
     place: str = ""
+    rules: Rules = Rules.TIMEPLUS
 
     def ask(self, tree: exp.Expr) -> pa.DataType:
         """The type that the engine gives ``tree``."""
-        names = tuple(dict.fromkeys(column.name for column in tree.find_all(exp.Column) if column.name in self.types))
-        return _asked(engine.text(tree), tuple((name, self.types[name]) for name in names), self.place)
+        tree = self._without_aggregates(tree)
+        return _asked(engine.text(tree), self._named(tree), self.place)
+
+    def _named(self, tree: exp.Expr) -> tuple[tuple[str, pa.DataType], ...]:
+        """The columns that a tree reads, with their types."""
+        names = dict.fromkeys(column.name for column in tree.find_all(exp.Column) if column.name in self.types)
+        return tuple((name, self.types[name]) for name in names)
+
+    def _without_aggregates(self, tree: exp.Expr) -> exp.Expr:
+        """The tree with a value of the type of each aggregate and subquery in its place: types are asked of rows."""
+
+        def value(node: exp.Expr) -> exp.Expr:
+            if (known := node.meta.get(KIND)) is not None:
+                return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(known), dialect="duckdb"))
+            if not with_filter(node):
+                return node
+            kind = result_type(node, self.types, self.place, self.rules) or _asked(engine.text(node), self._named(node), self.place)
+            return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))
+
+        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or with_filter(tree) or tree.find(exp.Window):
+            return tree
+        return tree.copy().transform(value)
 
     def known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         return Typed(tree, self.ask, kind)
@@ -71,6 +98,11 @@ def _asked(sql: str, types: tuple[tuple[str, pa.DataType], ...], place: str) -> 
     return types_of(pa.schema(list(types)), [sql], place)[0]
 
 
+KIND = "type"
+"""The key in the metadata of a tree under which its type stands, where the engine could not tell it."""
+
+Special = Callable[["Translator", exp.Expr], Typed]
+
 _OPERATORS: Mapping[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "", exp.NullSafeNEQ: "",
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "div", exp.Mod: "%",
@@ -82,10 +114,16 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {
 
 @dataclass(frozen=True)
 class Translator:
-    """``Translator(dialect, environment)(tree)``."""
+    """``Translator(dialect, environment)(tree)``.
+
+    special     calls that mean something of their own in this place, by name
+    aggregated  what becomes of an aggregate of the type
+    """
 
     dialect: Dialect
     environment: Environment
+    special: Mapping[str, Special] = field(default_factory=dict)
+    aggregated: Aggregated = as_it_is
 
     def __call__(self, node: exp.Expr) -> Typed:
         visit = self.dialect.visits.get(type(node)) or _VISITS.get(type(node))
@@ -93,7 +131,7 @@ class Translator:
             return visit(self, node)
         if type(node) in _OPERATORS:
             return self._operator(node)
-        if isinstance(node, exp.AggFunc | exp.CombinedAggFunc | exp.AnonymousAggFunc):
+        if is_aggregate(node):
             return self._aggregate(node)
         raise Unsupported(
             f"{node.sql(dialect='clickhouse')} is not supported", where=self.environment.place, fix="docs/functions.md lists what is"
@@ -138,14 +176,20 @@ class Translator:
 
     def _connector(self, node: exp.Expr) -> Typed:
         kind = type(node)
-        return self._known(kind(this=self._condition(node.this), expression=self._condition(node.expression)), pa.bool_())
+        sides = [self._term(side, kind) for side in (node.this, node.expression)]
+        return self._known(kind(this=sides[0], expression=sides[1]), pa.bool_())
 
-    def _condition(self, node: exp.Expr) -> exp.Expr:
+    def _term(self, node: exp.Expr, within: type[exp.Expr]) -> exp.Expr:
+        """A condition as a part of AND, OR or NOT."""
+        tree = self.condition(node)
+        return exp.Paren(this=tree) if isinstance(tree, exp.Connector) and type(tree) is not within else tree
+
+    def condition(self, node: exp.Expr) -> exp.Expr:
         value = self(node)
         if value.is_boolean or value.is_null:
-            return value.tree if isinstance(value.tree, exp.Connector) and isinstance(node, type(value.tree)) else bracketed(value.tree)
+            return value.tree
         if value.is_number:
-            return exp.Paren(this=exp.NEQ(this=bracketed(value.tree), expression=exp.Literal.number(0)))
+            return exp.NEQ(this=bracketed(value.tree), expression=exp.Literal.number(0))
         raise SqlError(
             f"a condition is true or false, and {node.sql(dialect='clickhouse')} is a {value.family}",
             where=self.environment.place,
@@ -153,14 +197,16 @@ class Translator:
         )
 
     def _not(self, node: exp.Expr) -> Typed:
-        return self._known(exp.Not(this=self._condition(node.this)), pa.bool_())
+        return self._known(exp.Not(this=self._term(node.this, exp.Not)), pa.bool_())
 
     def _is(self, node: exp.Expr) -> Typed:
         return self._known(exp.Is(this=bracketed(self.tree(node.this)), expression=node.expression.copy()), pa.bool_())
 
     def _in(self, node: exp.Expr) -> Typed:
-        if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+        if node.args.get("unnest") or node.args.get("field"):
             return self._fallback(node)
+        if (query := node.args.get("query")) is not None:
+            return self._known(exp.In(this=bracketed(self.tree(node.this)), query=self.tree(query)), pa.bool_())
         values = [bracketed(self.tree(one)) for one in node.expressions]
         return self._known(exp.In(this=bracketed(self.tree(node.this)), expressions=values), pa.bool_())
 
@@ -175,7 +221,7 @@ class Translator:
         subject = node.args.get("this")
         case = exp.Case(this=None if subject is None else self.tree(subject))
         for branch in node.args["ifs"]:
-            condition = self._condition(branch.this) if subject is None else self.tree(branch.this)
+            condition = self.condition(branch.this) if subject is None else self.tree(branch.this)
             case = case.when(condition, self.tree(branch.args["true"]))
         otherwise = node.args.get("default")
         if otherwise is not None:
@@ -190,10 +236,14 @@ class Translator:
 
     def _anonymous(self, node: exp.Expr) -> Typed:
         name = snake_case(str(node.this))
+        if name in self.special:
+            return self.special[name](self, node)
+        if is_aggregate(node):
+            return self._aggregate(node)
         arguments = list(node.expressions)
         if any(isinstance(argument, exp.Lambda) for argument in arguments):
             return self._call(name, self._with_lambda(arguments))
-        if name in ("date_add", "date_sub", "timestamp_add", "timestamp_sub", "date_diff", "age", "date_trunc"):
+        if name in TAKES_UNIT:
             return self._call(name, [self._unit_or_value(argument) for argument in arguments])
         return self._call(name, [self(argument) for argument in arguments])
 
@@ -215,12 +265,14 @@ class Translator:
         given: dict[int, Typed] = {
             position: self(argument) for position, argument in enumerate(arguments) if not isinstance(argument, exp.Lambda)
         }
-        elements = [value.type.value_type if value.is_list else pa.null() for value in given.values()]
+        elements = [kind for value in given.values() for kind in _elements(value)]
         for position, argument in enumerate(arguments):
             if isinstance(argument, exp.Lambda):
                 names = [parameter.name for parameter in argument.expressions]
-                kinds = dict(zip(names, [*elements, *([pa.null()] * len(names))], strict=False))
-                inner = Translator(self.dialect, self.environment.with_names(kinds))
+                # More names than elements: the first is what comes together, beginning with the last argument.
+                start = [given[len(arguments) - 1].type] if len(names) > len(elements) else []
+                kinds = dict(zip(names, [*start, *elements, *([pa.null()] * len(names))], strict=False))
+                inner = replace(self, environment=self.environment.with_names(kinds))
                 body = inner(argument.this)
                 made = exp.Lambda(this=body.tree, expressions=[exp.to_identifier(name) for name in names], colon=True)
                 given[position] = Typed(made, self.environment.ask, body.type)
@@ -233,12 +285,16 @@ class Translator:
 
     def operation(self, node: exp.Expr, left: Typed, right: Typed) -> Typed:
         """An operator over operands that are translated."""
-        built = self.dialect.operator(node, (left, right))
+        try:
+            built = self.dialect.operator(node, (left, right))
+        except SqlError as fault:
+            raise type(fault)(fault.what, where=fault.where or self.environment.place, fix=fault.fix) from None
         if isinstance(built, Typed):
             return built
         if built is not None:
             return self._known(built)
-        return self._known(type(node)(this=bracketed(left.tree), expression=bracketed(right.tree)))
+        kind = pa.bool_() if isinstance(node, exp.Predicate) else None
+        return self._known(type(node)(this=bracketed(left.tree), expression=bracketed(right.tree)), kind)
 
     def _neg(self, node: exp.Expr) -> Typed:
         value = self(node.this)
@@ -254,7 +310,7 @@ class Translator:
         return self._cast(node)
 
     def _interval(self, node: exp.Expr) -> Typed:
-        return self._known(node.copy(), pa.null())
+        return self._known(node.copy(), pa.month_day_nano_interval())
 
     def _array(self, node: exp.Expr) -> Typed:
         return self._call("array", [self(one) for one in node.expressions])
@@ -322,22 +378,48 @@ class Translator:
     def _initcap(self, node: exp.Expr) -> Typed:
         return self._call("initcap", [self(node.this)])
 
-    # Aggregates keep their form; their arguments are translated.
+    # Aggregates
 
     def _aggregate(self, node: exp.Expr) -> Typed:
-        made = node.copy()
-        for part in list(made.iter_expressions()):
-            part.replace(self._argument(part))
-        return self._known(made)
+        tree = aggregate_tree(node, self._argument, self.condition, self.environment.place)
+        kind = result_type(tree, self.environment.types, self.environment.place, self.environment.rules)
+        return self._known(self.aggregated(tree, kind, aggregate_name(node), self.environment.place), kind)
 
     def _argument(self, node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Distinct):
-            return exp.Distinct(expressions=[self.tree(one) for one in node.expressions])
         return node.copy() if isinstance(node, exp.Star) else self.tree(node)
 
     def _filter(self, node: exp.Expr) -> Typed:
-        condition = exp.Where(this=self._condition(node.expression.this))
-        return self._known(exp.Filter(this=self.tree(node.this), expression=condition))
+        return self._aggregate(node)
+
+    def _window(self, node: exp.Expr) -> Typed:
+        """A window function, of a query over rows that are all there."""
+        made = node.copy()
+        made.set("this", replace(self, aggregated=as_it_is).tree(node.this))
+        made.set("partition_by", [self.tree(one) for one in node.args.get("partition_by") or ()])
+        if (order := node.args.get("order")) is not None:
+            made.set("order", self.ordered(order))
+        kind = replace(self, aggregated=as_it_is)(node.this).told
+        return self._known(self.aggregated(made, kind, "", self.environment.place), kind)
+
+    def ordered(self, order: exp.Expr) -> exp.Expr:
+        """ORDER BY with its expressions translated."""
+        made = order.copy()
+        for written, term in zip(order.expressions, made.expressions, strict=True):
+            term.set("this", self.tree(written.this))
+        return made
+
+    def _member(self, node: exp.Expr) -> Typed:
+        """``raw:a.b``, as text."""
+        path = ".".join(f'"{name.this}"' for name in node.expression.expressions)
+        tree = exp.Anonymous(this="json_extract_string", expressions=[self.tree(node.this), exp.Literal.string(f"$.{path}")])
+        return self._known(tree, pa.string())
+
+
+def _elements(value: Typed) -> list[pa.DataType]:
+    """What a lambda takes of a value: an element of an array, the key and the value of a map."""
+    if value.is_map:
+        return [value.type.key_type, value.type.item_type]
+    return [value.type.value_type] if value.is_list else []
 
 
 def _signed(value: Typed) -> pa.DataType:
@@ -388,4 +470,6 @@ _VISITS: Mapping[type[exp.Expr], Callable[[Translator, exp.Expr], Typed]] = {
     exp.HexString: Translator._hex,
     exp.Initcap: Translator._initcap,
     exp.Filter: Translator._filter,
+    exp.Window: Translator._window,
+    exp.JSONExtractScalar: Translator._member,
 }

@@ -23,12 +23,14 @@ class Typed:
     """``tree`` in the engine's SQL. Its type is told where it is known, else the engine is asked, when it is needed.
 
     literal  the value, where the user wrote one: some functions take nothing else
+    zone     the time zone that a time was put into: its parts and its text are of this zone
     """
 
     tree: exp.Expr
     ask: TypeOf
     told: pa.DataType | None = None
     literal: Literal | None = None
+    zone: str | None = None
 
     @property
     def type(self) -> pa.DataType:
@@ -103,6 +105,11 @@ class Typed:
 
 
 _ATOMS = (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Null, exp.Boolean, exp.Array, exp.Cast, exp.Lambda)
+_BINDING = (
+    *(exp.Binary, exp.Not, exp.Neg, exp.BitwiseNot, exp.Bracket, exp.Between, exp.In, exp.AtTimeZone, exp.Slice),
+    *(exp.Ordered, exp.Interval),
+)
+"""What a part of must be in brackets, lest it be read another way."""
 _PLACE = re.compile(r"\{(\d+|\*)\}")
 
 
@@ -118,10 +125,10 @@ def filled(template: str, arguments: Sequence[exp.Expr]) -> exp.Expr:
         if place.name == "arg_all":
             _spread(place, arguments)
         elif place.name.startswith("arg_"):
-            part = bracketed(arguments[int(place.name.removeprefix("arg_"))])
+            part = arguments[int(place.name.removeprefix("arg_"))]
             if place is tree:
-                return part
-            place.replace(part)
+                return part.copy()
+            place.replace(bracketed(part) if isinstance(place.parent, _BINDING) else part.copy())
     return tree
 
 

@@ -12,8 +12,8 @@ from changelog.formats.json_types import converter
 from changelog.schema import ARRIVAL, TIME
 from sql.expressions.evaluate import columns_of, plain_column, quoted
 from sql.plan.column_names import DELTA_COLUMN, output_names
-from sql.plan.nodes import HIDDEN, Expr, Node, Output
-from sql.plan.properties import Engine, changes, runs_on
+from sql.plan.nodes import HIDDEN, Expr, Map, Node, Output
+from sql.plan.properties import Engine, changes, runs_on, walk
 from sql.plan.unique_keys import bucket_key, equals, padded, unique_keys
 from sql.query_settings import QuerySettings
 
@@ -143,9 +143,18 @@ def _with_hidden(sources: tuple[str, ...], by_source: dict[str, str], node: Node
         first = min(columns_of(source), key=lambda name: name.startswith(HIDDEN))
         hidden.append((f"{KEY}{position}", Expr(source, node.schema.field(first).type)))
         columns.append(f"{KEY}{position}")
-        table, _, name = first.rpartition(".")
+        table, _, name = _origin(node, first).rpartition(".")
         names.append((name.lstrip("_"), table))
     return _Key(tuple(columns), tuple(output_names(names)), sources, tuple(hidden))
+
+
+def _origin(node: Node, column: str) -> str:
+    """The column that a hidden one is computed from, if it is one alone; else itself."""
+    if not column.startswith(HIDDEN):
+        return column
+    computed = (dict(below.columns).get(column) for below in walk(node) if isinstance(below, Map))
+    read = next((expr.columns for expr in computed if expr is not None and expr.plain != column), ())
+    return read[0] if len(read) == 1 else column
 
 
 def together(made: Output, key: tuple[str, ...]) -> bool:

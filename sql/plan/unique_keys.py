@@ -204,7 +204,7 @@ def partition_key(node: Node) -> tuple[str, ...] | None:
             return tuple(quoted(node.internal(name)) if name in travels else "" for name in key)
         case Map():
             below = partition_key(node.input)
-            return tuple(_above(node, sql) if sql else "" for sql in below) if below is not None else None
+            return tuple(_above(node, sql) for sql in below) if below is not None else None
         case Window() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
         case Keyed() | Join() | Aggregate() | Static() | LookupTable():
@@ -214,7 +214,9 @@ def partition_key(node: Node) -> tuple[str, ...] | None:
 
 
 def _above(node: Map, sql: str) -> str:
-    """An expression over the input of ``node`` as one over its output; '' where its columns end."""
+    """An expression over the input of ``node`` as one over its output; '' where its columns end, or have ended."""
+    if not sql:
+        return ""
     same = next((name for name, expr in node.columns if expr.sql == sql), None)
     if same is not None:
         return quoted(same)

@@ -48,10 +48,7 @@ def _push(node: Node, terms: list[str]) -> Node:
         case Scan():
             return _scan(node, terms)
         case Map():
-            own = split(node.where) if node.where is not None else []
-            by_column = {name: expr.sql for name, expr in node.columns}
-            below = _push(node.input, own + [substituted(term, by_column) for term in terms])
-            return below if _is_identity(node) else replace(node, input=below, where=None)
+            return _map(node, terms)
         case Window():
             about_rows = _over(terms, set(node.input.schema.names))
             pushed = replace(node, input=_push(node.input, about_rows))
@@ -75,6 +72,20 @@ def _scan(scan: Scan, terms: list[str]) -> Node:
         return filtered(scan, terms)
     known = split(scan.where) if scan.where is not None else []
     return replace(scan, where=conjunction(known + terms))
+
+
+def _map(node: Map, terms: list[str]) -> Node:
+    own = split(node.where) if node.where is not None else []
+    by_column = {name: expr.sql for name, expr in node.columns}
+    moved = {term: substituted(term, by_column) for term in terms}
+    held = [term for term in terms if len(moved[term]) > _LONGEST]
+    below = _push(node.input, own + [moved[term] for term in terms if term not in held])
+    return filtered(below if _is_identity(node) else replace(node, input=below, where=None), held)
+
+
+_LONGEST = 1_000
+"""How long a condition may become on its way down. A column that is computed from one twice (``v * v``) doubles it, and
+so does each such column below."""
 
 
 def _is_identity(node: Map) -> bool:

@@ -9,6 +9,11 @@ from sqlglot import exp
 WINDOWS = ("tumble", "hop")
 """Functions in FROM that put rows into windows."""
 
+TAKES_UNIT = frozenset(
+    {"date_add", "date_sub", "timestamp_add", "timestamp_sub", "timestamp_diff", "date_diff", "age", "date_trunc"}
+)
+"""Functions whose first argument may be a unit of time, written without quotes."""
+
 
 def function_name(node: exp.Expr) -> str:
     """The name of a function call, in lower case; '' for what is none."""
@@ -17,6 +22,26 @@ def function_name(node: exp.Expr) -> str:
     return node.sql_name().lower() if isinstance(node, exp.Func) else ""
 
 
+_WORDS = (
+    "UInt",
+    "DateTime",
+    "UTF8",
+    "IPv4",
+    "IPv6",
+    "YYYYMMDDhhmmss",
+    "YYYYMMDD",
+    "YYYYMM",
+    "UUIDv4",
+    "UUIDv7",
+    "NaN",
+    "ILike",
+)
+"""What stays in one piece in the names of ClickHouse."""
+_WORD = re.compile("|".join([*_WORDS, "[A-Z]+(?![a-z])", "[A-Z][a-z]*"]))
+
+
 def snake_case(name: str) -> str:
-    """``toInt32``, as ClickHouse writes it, is ``to_int32``."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+    """``toUInt32``, as ClickHouse writes it, is ``to_uint32``; ``JSONExtractString`` is ``json_extract_string``."""
+    if name.islower() or name.isupper() or "_" in name:
+        return name.lower()
+    return _WORD.sub(lambda word: f"_{word[0].lower()}", name).lstrip("_")

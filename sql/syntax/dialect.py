@@ -8,13 +8,16 @@ Only queries and expressions are parsed by sqlglot; the statements around them h
   'ANY', ``Join.side`` is '', 'LEFT', 'RIGHT' or 'FULL', ``Join.kind`` is '', 'INNER', 'OUTER', 'SEMI', 'ANTI' or
   'CROSS'. ASOF LATEST is LATEST; ALL is the default and leaves no trace;
 - ``FOR SYSTEM_TIME AS OF x`` before or after the alias: ``Table.args["version"]``, an ``exp.Version``;
-- nothing is taken for parsed that was only skipped (sqlglot's ``exp.Command``), and USING takes bare names.
+- nothing is taken for parsed that was only skipped (sqlglot's ``exp.Command``), and USING takes bare names;
+- a call stays what is written, a name and its arguments, aggregates apart: what it means is for the registry of its
+  dialect in ``sql.functions``;
+- ``raw:a.b`` is a member of JSON: ``exp.JSONExtractScalar`` with the names of the path as its expressions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, ClassVar, NoReturn
 
 from sqlglot import exp
@@ -43,6 +46,28 @@ _KINDS = frozenset({"INNER", "OUTER", "SEMI", "ANTI", "CROSS"})
 _SIDES = frozenset({"LEFT", "RIGHT", "FULL"})
 _METHODS = frozenset({"ASOF", "LATEST", "NATURAL", "ANY", "ALL"})
 _JOIN_WORDS = _KINDS | _SIDES | _METHODS
+
+
+AGGREGATES = (
+    "COUNT", "SUM", "AVG", "MIN", "MAX", "ANY_VALUE", "BOOL_AND", "BOOL_OR", "LOGICAL_AND", "LOGICAL_OR", "COUNT_IF",
+    "APPROX_COUNT_DISTINCT", "APPROX_DISTINCT", "QUANTILE", "QUANTILE_CONT", "QUANTILE_DISC", "PERCENTILE_CONT",
+    "PERCENTILE_DISC", "MEDIAN", "STDDEV", "STDDEV_POP", "STDDEV_SAMP", "VARIANCE", "VAR_POP", "VAR_SAMP", "CORR",
+    "COVAR_POP", "COVAR_SAMP", "ARRAY_AGG", "STRING_AGG", "ARG_MAX", "ARG_MIN", "MAX_BY", "MIN_BY", "FIRST", "LAST",
+    "MODE", "GROUP_CONCAT", "LISTAGG", "ROW_NUMBER", "RANK", "DENSE_RANK", "LAG", "LEAD", "FIRST_VALUE", "LAST_VALUE",
+    "NTH_VALUE", "NTILE", "PERCENT_RANK", "CUME_DIST",
+)  # fmt: skip
+"""The functions that sqlglot knows as such: aggregates, and those of windows."""
+
+_FORMS = (
+    *("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY", "AND", "OR", "XOR"),
+    *("QUANTILE", "MEDIAN", "ARG_MAX", "ARG_MIN", "MAX_BY", "MIN_BY", "STRING_AGG"),
+)
+"""Functions whose arguments are more than a list: ``CAST(x AS y)``."""
+
+
+def as_written(functions: Mapping[str, Callable[..., Any]], names: Collection[str]) -> dict[str, Callable[..., Any]]:
+    """The functions of a parser that it may know by name; all others stay a name and its arguments."""
+    return {name: made for name, made in functions.items() if name in names}
 
 
 class QueryFault(ParseError):
@@ -146,6 +171,34 @@ class QueryParser(Parser):
                 self.raise_error(f"USING takes bare column names, not {name.sql()}", self._prev)
         return [name.this for name in names]
 
+    def _parse_colon_as_variant_extract(self, this: exp.Expr | None) -> exp.Expr | None:
+        """``raw:a.b``, without blanks: ``x ? a : b`` is a choice."""
+        if not isinstance(this, exp.Column | exp.Paren) or not self._at_member():
+            return this
+        self._advance()
+        names = [self._member()]
+        while self._match(TokenType.DOT):
+            names.append(self._member())
+        return self.expression(exp.JSONExtractScalar(this=this, expression=exp.Array(expressions=names)))
+
+    def _at_member(self) -> bool:
+        colon, before, after = self._curr, self._prev, self._next
+        touching = colon.token_type == TokenType.COLON and before.end + 1 == colon.start
+        return bool(touching and after and colon.end + 1 == after.start)
+
+    def _member(self) -> exp.Expr:
+        name = self._parse_id_var(any_token=True)
+        if name is None:
+            self.raise_error("Expecting the name of a member after :")
+        return exp.Literal.string(name.name)
+
+    def _parse_star_ops(self) -> exp.Expr | None:
+        """EXCEPT and REPLACE, in either order."""
+        star = super()._parse_star_ops()
+        if isinstance(star, exp.Star) and star.args.get("replace") and not star.args.get("except_"):
+            star.set("except_", self._parse_star_op("EXCEPT", "EXCLUDE"))
+        return star
+
     def _parse_table(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         table = super()._parse_table(*args, **kwargs)
         if isinstance(table, exp.Table) and table.alias and not table.args.get("version"):
@@ -156,9 +209,14 @@ class QueryParser(Parser):
 class DovetailParser(QueryParser, ClickHouseParser):
     """Queries and expressions of Timeplus."""
 
+    FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTIONS, AGGREGATES)
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTION_PARSERS, _FORMS)
+    COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
+
 
 class Dovetail(ClickHouse):
     """The dialect that ``sql.syntax.parse`` reads queries with."""
 
+    INDEX_OFFSET = 0
     Tokenizer = DovetailTokenizer
     Parser = DovetailParser

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from changelog.errors import SqlError
 from changelog.schema import Column, Kind, StreamSchema
 from joins.dataflow.ports import Watermark
 from sql.syntax.types import Rules
@@ -121,10 +122,25 @@ class CreateIndex:
 
 
 @dataclass(frozen=True)
+class Readings:
+    """A query as each dialect reads it, or why it cannot: which of them counts is known by the relations of FROM."""
+
+    by_rules: Mapping[Rules, exp.Query | SqlError]
+
+    def of(self, rules: Rules) -> exp.Query:
+        """Raises SqlError where the dialect cannot read it."""
+        found = self.by_rules[rules]
+        if isinstance(found, SqlError):
+            raise found
+        return found
+
+
+@dataclass(frozen=True)
 class CreateView:
     """CREATE MATERIALIZED VIEW: a query that runs until it is dropped. ``into`` names the stream that its rows go to.
 
-    Without MATERIALIZED (``materialized`` false) it is a name for a query, and runs only as part of others.
+    Without MATERIALIZED (``materialized`` false) it is a name for a query, and runs only as part of others. ``query``
+    and ``readings`` are those of a Select.
     """
 
     name: str
@@ -136,6 +152,9 @@ class CreateView:
     if_not_exists: bool = False
     or_replace: bool = False
     text: str = ""
+    readings: Readings | None = None
+    columns: tuple[str, ...] = ()
+    """Names for the columns of the query, the first so many of them."""
 
 
 @dataclass(frozen=True)
@@ -201,12 +220,16 @@ class Delete:
 
 @dataclass(frozen=True)
 class Select:
-    """A query that is run at once: SELECT or WITH .. SELECT, [EMIT ..] [SETTINGS ..]."""
+    """A query that is run at once: SELECT or WITH .. SELECT, [EMIT ..] [SETTINGS ..].
+
+    ``query`` is as Timeplus reads it, or RisingWave where Timeplus cannot; ``readings`` tell both.
+    """
 
     query: exp.Query
     emit: Emit | None = None
     settings: Settings = field(default_factory=dict)
     text: str = ""
+    readings: Readings | None = None
 
 
 @dataclass(frozen=True)

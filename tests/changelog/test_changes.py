@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from changelog.changes import DELTA, Changes
+from changelog.changes import DELTA, Changes, products
+from changelog.errors import CountOverflow
 
 TYPES = {
     "n": pa.int64(),
@@ -30,7 +32,7 @@ ROW = st.tuples(
 
 def changes(rows: list[tuple[Any, ...]]) -> Changes:
     columns = list(zip(*rows, strict=True)) or [()] * (len(TYPES) + 1)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, (*TYPES.values(), pa.int32()), strict=True)]
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, (*TYPES.values(), pa.int64()), strict=True)]
     rows = pa.table(arrays[:-1], names=list(TYPES))
     return Changes.with_deltas(rows, arrays[-1].to_numpy())
 
@@ -93,7 +95,7 @@ def test_only_insertions() -> None:
 
 def test_rows_without_columns_are_one_row() -> None:
     nothing = pa.table({}, schema=pa.schema([]))
-    changes = Changes.with_deltas(nothing, np.array([2, 1, -1], dtype=np.int32))
+    changes = Changes.with_deltas(nothing, np.array([2, 1, -1], dtype=np.int64))
     assert changes.consolidated().deltas.tolist() == [2]
     assert len(Changes.concat([changes, changes.negated()]).consolidated()) == 0
 
@@ -124,3 +126,28 @@ def test_what_is_taken_in_another_order_is_the_same_multiset(part: Changes) -> N
 
     assert multiset(turned) == multiset(part)
     assert turned.deltas.tolist() == part.deltas.tolist()[::-1]
+
+
+counts = st.integers(-(2**62) + 1, 2**62 - 1) | st.integers(-3, 3)
+
+
+@given(st.lists(counts, min_size=1, max_size=5), st.booleans())
+def test_counts_are_summed_in_64_bits_or_refused(deltas: list[int], columns: bool) -> None:
+    rows = pa.table({"n": [1] * len(deltas)}) if columns else pa.table({}, schema=pa.schema([]))
+    part = Changes.with_deltas(rows, np.array(deltas))
+    if sum(map(abs, deltas)) >= 2**62 + 2**20:
+        with pytest.raises(CountOverflow, match="64 bits"):
+            part.consolidated()
+    elif sum(map(abs, deltas)) < 2**62 - 2**20:
+        assert part.consolidated().deltas.tolist() == [total for total in [sum(deltas)] if total]
+
+
+@given(st.lists(st.tuples(counts, counts), max_size=5))
+def test_counts_are_multiplied_in_64_bits_or_refused(pairs: list[tuple[int, int]]) -> None:
+    left, right = (np.array([pair[side] for pair in pairs], dtype=np.int64) for side in (0, 1))
+    greatest = max((abs(a * b) for a, b in pairs), default=0)
+    if greatest >= 2**62 + 2**20:
+        with pytest.raises(CountOverflow, match="64 bits"):
+            products(left, right)
+    elif greatest < 2**62 - 2**20:
+        assert products(left, right).tolist() == [a * b for a, b in pairs]

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from changelog.changes import DELTA
+from changelog.changes import DELTA, DELTA_TYPE
 from changelog.decode import REJECTED, Decoder
 from changelog.errors import SqlError
 from changelog.schema import ARRIVAL, Column, Kind, StreamSchema
@@ -65,7 +65,7 @@ def test_rows_carry_their_arrival_and_schema() -> None:
             ("_tp_sn", pa.int64()),
             ("_tp_time", UTC_MS),
             (ARRIVAL, pa.int64()),
-            pa.field(DELTA, pa.int32(), nullable=False),
+            pa.field(DELTA, DELTA_TYPE, nullable=False),
         ]
     )
     assert decoded.rows[ARRIVAL].to_pylist() == [5 << 44, 5 << 44 | 1]

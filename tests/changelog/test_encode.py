@@ -20,12 +20,12 @@ KEY = (("k", "k"),)
 def changes(*rows: tuple[int | None, str, int]) -> pa.Table:
     keys, texts, deltas = zip(*rows, strict=True) if rows else ((), (), ())
     return pa.table(
-        [pa.array(keys, pa.int64()), pa.array(texts, pa.string()), pa.array(deltas, pa.int32())], ["k", "v", DELTA]
+        [pa.array(keys, pa.int64()), pa.array(texts, pa.string()), pa.array(deltas, pa.int64())], ["k", "v", DELTA]
     )
 
 
 def value_of(kind: pa.DataType, value: Any) -> bytes:
-    rows = pa.table([pa.array([value], kind), pa.array([1], pa.int32())], ["v", DELTA])
+    rows = pa.table([pa.array([value], kind), pa.array([1], pa.int64())], ["v", DELTA])
     (text,) = encode(rows, ("v",), (), updating=False).values
     assert text is not None
     return text
@@ -58,7 +58,7 @@ def test_values(kind: pa.DataType, value: Any, expected: bytes) -> None:
 
 def test_members_stand_in_the_order_of_the_columns_and_the_delta_last() -> None:
     rows = pa.table(
-        {"d": pa.array([Decimal("1.5")]), "k": [1], "h": ["x"], "v": ["a"], DELTA: pa.array([1], pa.int32())}
+        {"d": pa.array([Decimal("1.5")]), "k": [1], "h": ["x"], "v": ["a"], DELTA: pa.array([1], pa.int64())}
     )
     encoded = encode(rows, ("v", "d", "k"), (("h", "hidden"), ("k", "id")), updating=True)
     assert encoded.values == [b'{"v":"a","d":1.5,"k":1,"_tp_delta":1}']

@@ -16,7 +16,7 @@ from changelog.errors import InternalError
 from changelog.schema import TIME, StreamSchema
 from changelog.topic_content import content
 from joins.dataflow.graph import Dataflow
-from sql.bind.snapshot import Snapshot
+from sql.bind.bounded.snapshot import Snapshot
 from sql.catalog import Catalog, What
 from sql.fragments import Engine
 from sql.planner import Plan, plan_query

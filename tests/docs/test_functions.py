@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
+from sql.expressions.functions import CLOCKS, RANDOM, TEMPLATES, to_duckdb
 
 from sql.expressions.dict_functions import dict_function
-from sql.expressions.functions import CLOCKS, RANDOM, TEMPLATES, to_duckdb
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import Select
 from tests.docs.pages import Page, code_of

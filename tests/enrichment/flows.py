@@ -148,7 +148,7 @@ def stored(rows: Sequence[Record], first: int, partition: int = 0) -> pa.Table:
             pa.nulls(count, pa.timestamp("ms", "UTC")),
             pa.array(range(first, first + count), pa.int64()),
             pa.array(arrivals, pa.int64()),
-            pa.array([delta for _, delta in rows], pa.int32()),
+            pa.array([delta for _, delta in rows], pa.int64()),
         ],
         names=[*COLUMNS, TIME, SEQUENCE, ARRIVAL, DELTA],
     )

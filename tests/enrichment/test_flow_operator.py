@@ -31,7 +31,7 @@ def left(*rows: tuple[int | None, str, int | None]) -> pa.Table:
             "id": pa.array(ids, pa.string()),
             "v": pa.array(values, pa.int64()),
             ARRIVAL: pa.array(np.arange(count) + 7),
-            DELTA: pa.array(np.ones(count), pa.int32()),
+            DELTA: pa.array(np.ones(count), pa.int64()),
         }
     )
 

@@ -169,12 +169,12 @@ def test_messages_are_those_of_the_encoder(
         {
             "id": pa.array([row[0] for row, _ in signed], pa.string()),
             "t": pa.array([row[1] for row, _ in signed], pa.string()),
-            DELTA: pa.array([delta for _, delta in signed], pa.int32()),
+            DELTA: pa.array([delta for _, delta in signed], pa.int64()),
         }
     )
     expected = encode(table, ("id", "t"), key, updating=True, format=output_format)
     plain = encode(
-        table.set_column(2, DELTA, pa.array([1] * len(signed), pa.int32())), ("id", "t"), key, updating=False
+        table.set_column(2, DELTA, pa.array([1] * len(signed), pa.int64())), ("id", "t"), key, updating=False
     )
     changes = NetChanges()
     for (_, delta), record in zip(signed, zip(plain.keys, plain.values, strict=True), strict=True):

@@ -58,7 +58,6 @@ class Alone:
         """As a host hands rows over: in the columns of the port, counts never NULL."""
         rows = decoded(schema, records, self.arrived)
         self.arrived += len(records)
-        rows = rows.cast(rows.schema.set(len(rows.schema) - 1, pa.field(DELTA, pa.int32(), nullable=False)))
         return rows if ordered else rows.drop_columns([ARRIVAL])
 
     def _saved(self, changes: Changes) -> Counter[Row]:

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 import changelog.rows
 import joins.state.arrangement
-from changelog.changes import DELTA
+from changelog.changes import DELTA, DELTA_TYPE
 from changelog.hashing import Hashes, row_hashes
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.reference.rows import Record, Row, difference
 from joins.reference.side import ReferenceSide
+from tests.nasty import canonical
 
 LEFT = pa.schema([("l.k", pa.int64()), ("l.id", pa.string()), ("l.v", pa.int64())])
 RIGHT = pa.schema([("r.k", pa.int64()), ("r.id", pa.string()), ("r.w", pa.int64())])
@@ -134,12 +135,12 @@ def decoded(schema: pa.Schema, part: Sequence[Record], first: int) -> pa.Table:
     """The records as a scan gives them, ``arrival`` counted from ``first``."""
     rows = table(schema, [row for row, _ in part])
     rows = rows.append_column(ARRIVAL, pa.array(range(first, first + len(part)), pa.int64()))
-    return rows.append_column(DELTA, pa.array([delta for _, delta in part], pa.int32()))
+    return rows.append_column(pa.field(DELTA, DELTA_TYPE, nullable=False), pa.array([d for _, d in part], DELTA_TYPE))
 
 
 def net(rows: pa.Table | None) -> Counter[Row]:
-    """Row to signed count, without zeros."""
+    """Row to signed count, without zeros; floats and nested values as ``canonical`` has them."""
     total: Counter[Row] = Counter()
     for *values, delta in [] if rows is None else zip(*[column.to_pylist() for column in rows.columns], strict=True):
-        total[tuple(values)] += delta
+        total[tuple(map(canonical, values))] += delta
     return difference(total, Counter())

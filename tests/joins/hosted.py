@@ -1,4 +1,4 @@
-"""An operator in the in-process host: a query of two scans into it, cut into buckets."""
+"""An operator in the in-process host: a query of one scan or two into it, cut into buckets."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class Hosted:
 
     def rows(self, left: Sequence[Record], right: Sequence[Record]) -> pa.Table | None:
         """What the batch sends to the sink, as it is written."""
-        rows = {0: decoded(LEFT, left, self.arrived), 1: decoded(RIGHT, right, self.arrived)}
+        parts = zip(self.spec.ports, (left, right), strict=False)
+        rows = {scan: decoded(port.schema, part, self.arrived) for scan, (port, part) in enumerate(parts)}
         self.arrived += max(len(left), len(right))
         return self.query.feed(rows)
 
@@ -43,14 +44,15 @@ class Hosted:
 
 
 def _dataflow(operator: OperatorSpec) -> Dataflow:
-    """Two scans into ``operator``, its output to a sink that is not exchanged."""
+    """A scan into each port of ``operator``, its output to a sink that is not exchanged."""
     scans = tuple(
         TopicScan(StreamSchema(name, ()), name, (), (), edge, port.watermark)
-        for edge, (name, port) in enumerate(zip("lr", operator.ports, strict=True))
+        for edge, (name, port) in enumerate(zip("lr", operator.ports, strict=False))
     )
+    inputs = tuple(range(len(scans)))
     return Dataflow(
         scans=scans,
-        nodes=(OperatorNode(1, operator, (0, 1), (), 2),),
-        edges=(Edge(0, 1, (LEFT.names[0],)), Edge(1, 1, (RIGHT.names[0],)), Edge(2, 2, ())),
+        nodes=(OperatorNode(1, operator, inputs, (), 2),),
+        edges=(*(Edge(edge, 1, operator.ports[edge].keys) for edge in inputs), Edge(2, 2, ())),
         sink=Sink(2, (*LEFT.names, *RIGHT.names), (), (), True, False),
     )

@@ -191,7 +191,8 @@ def test_equal_hashes_are_never_taken_for_equal_keys(comparison: str, drawn: lis
         (pa.float64(), [float("-inf"), -2.5, -0.0, 1e-300, 0.5, float("inf")]),
         (pa.decimal128(12, 2), [Decimal("-2.50"), Decimal("0.00"), Decimal("0.01"), Decimal("7.00")]),
         (pa.timestamp("us", tz="UTC"), [datetime(2024, 1, 1, second=n, tzinfo=UTC) for n in range(4)]),
-        (pa.uint64(), [0, 1, 1 << 40, 1 << 62]),
+        (pa.uint64(), [0, 1, 1 << 40, 1 << 63, (1 << 63) + 1, (1 << 64) - 1]),
+        (pa.int64(), [-(1 << 63), -1, 0, (1 << 62) + 1, (1 << 63) - 1]),
     ],
 )
 @pytest.mark.parametrize("comparison", COMPARISONS)

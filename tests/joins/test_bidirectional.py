@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from changelog.errors import CountOverflow
 from joins.dataflow.ports import Ingest, JoinKind
 from joins.operators.bidirectional import BidirectionalSpec
 from joins.reference.bidirectional import ReferenceJoin
+from joins.reference.rows import difference
+from tests.joins.alone import Alone
 from tests.joins.hard_stream import answers, ports
 from tests.joins.harness import (
     INPUTS,
@@ -43,6 +49,26 @@ def test_it_is_the_reference(
     if residual:
         reference.condition = left_below_right
     agree(hosted, reference, data.draw(steps(records(left, *VALUES), records(right, *VALUES))))
+
+
+@pytest.mark.parametrize("kind", BidirectionalSpec.kinds)
+def test_a_pair_is_counted_as_often_as_it_is_there(kind: JoinKind) -> None:
+    """50,000 equal rows on either side are 2.5 billion pairs: beyond 32 bits, where they once left no output at all."""
+    alone = Alone(BidirectionalSpec(kind, port(LEFT, Ingest.CHANGELOG), port(RIGHT, Ingest.CHANGELOG)))
+    many = 50_000
+    left, right = (1, "a", 1), (1, "b", 2)
+    total = alone.on_batch([(left, many)], [])
+    total.update(alone.on_batch([], [(right, many)]))
+    assert difference(total, Counter()) == Counter({left + right: many**2})
+    alone.restart()
+    assert alone.on_batch([(left, -1)], []) == Counter({left + right: -many})
+
+
+def test_more_pairs_than_can_be_counted_are_refused() -> None:
+    alone = Alone(BidirectionalSpec(JoinKind.INNER, port(LEFT, Ingest.CHANGES), port(RIGHT, Ingest.CHANGES)))
+    alone.on_batch([((1, "a", 1), 2**40)], [])
+    with pytest.raises(CountOverflow):
+        alone.on_batch([], [((1, "b", 2), 2**40)])
 
 
 def test_the_hard_stream() -> None:

@@ -5,13 +5,33 @@ from __future__ import annotations
 from functools import cache
 
 from sql.functions.registry import Registry
-from sql.functions.timeplus import arrays, conditions, conversions, json, numbers, text, times
+from sql.functions.timeplus import (
+    arrays,
+    conditions,
+    conversions,
+    encodings,
+    intervals,
+    json,
+    lambdas,
+    mathematics,
+    numbers,
+    patterns,
+    text,
+    times,
+    tuples,
+    urls,
+)
 
 
 @cache
 def functions() -> Registry:
     """All of them; made once."""
     registry = Registry("Timeplus")
-    for group in (numbers, text, conditions, conversions, times, json, arrays):
+    for group in (
+        *(numbers, mathematics, conditions, conversions),
+        *(text, patterns, encodings, urls, json),
+        *(times, intervals),
+        *(arrays, lambdas, tuples),
+    ):
         group.register(registry)
     return registry

@@ -1,208 +1,264 @@
-"""Arrays, maps and tuples; functions of them that take a lambda, ``x -> x + 1``."""
+"""Arrays: elements, parts, sets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
+from sql.expressions.engine import type_name
 from sql.functions.registry import Registry, Unfit
 from sql.functions.typed import Typed, filled
 
-
-def _expect_list(value: Typed) -> None:
-    if not (value.is_list or value.is_null):
-        raise Unfit(f"takes an array, not a {value.family}")
-
-
-def _mapped(function: str) -> Callable[[Sequence[Typed]], exp.Expr]:
-    """A function of a lambda and one or more arrays."""
-
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        body, lists = arguments[0], arguments[1:]
-        if not isinstance(body.tree, exp.Lambda):
-            raise Unfit("takes a lambda first: x -> x + 1")
-        for one in lists:
-            _expect_list(one)
-        if len(lists) == 1:
-            return filled(f"{function}({{1}}, {{0}})", [body.tree, lists[0].tree])
-        raise Unfit("takes a lambda of one argument and one array")
-
-    return build
+_PLACES = "range(1, len({0}) + 1)"
+_CHOSEN = "list_transform(list_filter(range(1, len({0}) + 1), lambda at_: %s), lambda at_: {0}[at_])"
+"""The elements of an array at the places ``at_`` for which something holds."""
+_DISTINCT = _CHOSEN % "list_position({0}, {0}[at_]) = at_"
 
 
-def _quantified(template: str) -> Callable[[Sequence[Typed]], exp.Expr]:
-    """With a lambda, over what it gives; without, over the elements as conditions."""
-
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        if isinstance(arguments[0].tree, exp.Lambda):
-            held = _mapped("list_transform")(arguments)
-        else:
-            _expect_list(arguments[0])
-            held = filled("list_transform({0}, lambda x: x <> 0)", [arguments[0].tree])
-        return filled(template, [held])
-
-    return build
+def expect_lists(values: Sequence[Typed]) -> None:
+    for value in values:
+        if not (value.is_list or value.is_null):
+            raise Unfit(f"takes an array, not a {value.family}")
 
 
-def _aggregated(name: str) -> Callable[[Sequence[Typed]], exp.Expr]:
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        if isinstance(arguments[0].tree, exp.Lambda):
-            values = _mapped("list_transform")(arguments)
-        else:
-            _expect_list(arguments[0])
-            values = arguments[0].tree
-        return filled(f"{name}({{0}})", [values])
-
-    return build
+def element_type(value: Typed) -> pa.DataType:
+    expect_lists([value])
+    return value.type.value_type if value.is_list else pa.null()
 
 
-def _sum(arguments: Sequence[Typed]) -> exp.Expr:
-    total = _aggregated("list_sum")(arguments)
-    value = arguments[-1]
-    inner = value.type.value_type if value.is_list else pa.float64()
-    if pa.types.is_floating(inner):
-        return filled("coalesce({0}, CASE WHEN {1} IS NULL THEN NULL ELSE CAST(0 AS DOUBLE) END)", [total, value.tree])
-    if pa.types.is_decimal(inner):
-        return filled("coalesce({0}, CASE WHEN {1} IS NULL THEN NULL ELSE 0 END)", [total, value.tree])
-    wide = "UBIGINT" if pa.types.is_unsigned_integer(inner) else "BIGINT"
-    return filled(f"CAST(coalesce({{0}}, CASE WHEN {{1}} IS NULL THEN NULL ELSE 0 END) AS {wide})", [total, value.tree])
-
-
-def _element(arguments: Sequence[Typed]) -> exp.Expr:
-    """From 1, below 0 from the end; the type's default where there is none."""
-    value, at = arguments
-    if value.is_map:
-        return filled("{0}[{1}]", [value.tree, at.tree])
-    _expect_list(value)
-    default = default_text(value.type.value_type)
-    if default is None:
-        return filled("list_extract({0}, CAST({1} AS BIGINT))", [value.tree, at.tree])
-    return filled(
-        f"CASE WHEN {{0}} IS NULL OR {{1}} IS NULL THEN NULL WHEN {{1}} = 0 OR abs({{1}}) > len({{0}}) THEN {default} "
-        "ELSE list_extract({0}, CAST({1} AS BIGINT)) END",
-        [value.tree, at.tree],
-    )
-
-
-def default_text(kind: pa.DataType) -> str | None:
+def default_of(kind: pa.DataType) -> str | None:
+    """What ClickHouse puts in the place of a value that is not there."""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "0"
     if pa.types.is_string(kind):
         return "''"
     if pa.types.is_boolean(kind):
         return "false"
+    if pa.types.is_date(kind):
+        return "DATE '1970-01-01'"
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
+    if pa.types.is_list(kind):
+        return f"CAST([] AS {type_name(kind)})"
     return None
 
 
-def _slice(arguments: Sequence[Typed]) -> exp.Expr:
-    """From the offset (from 1; below 0 from the end), so many elements; below 0 all but so many."""
-    _expect_list(arguments[0])
-    trees = [argument.tree for argument in arguments]
-    start = "CASE WHEN {1} < 0 THEN greatest(len({0}) + {1} + 1, 1) ELSE {1} END"
-    if len(trees) == 2:
-        return filled(f"list_slice({{0}}, {start}, len({{0}}))", trees)
-    stop = f"CASE WHEN {{2}} < 0 THEN len({{0}}) + {{2}} WHEN {{1}} < 0 THEN len({{0}}) + {{1}} + {{2}} ELSE {{1}} + {{2}} - 1 END"
-    return filled(f"CASE WHEN {{2}} = 0 THEN list_slice({{0}}, 1, 0) ELSE list_slice({{0}}, {start}, {stop}) END", trees)
-
-
-def _sorted(descending: bool) -> Callable[[Sequence[Typed]], exp.Expr]:
-    order = "'DESC'" if descending else "'ASC'"
-
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        if isinstance(arguments[0].tree, exp.Lambda):
-            raise Unfit("takes an array alone")
-        _expect_list(arguments[0])
-        return filled(f"list_sort({{0}}, {order}, 'NULLS LAST')", [arguments[0].tree])
-
-    return build
-
-
-def _tuple(arguments: Sequence[Typed]) -> exp.Expr:
-    named = ", ".join(f"'{index}': {{{index - 1}}}" for index in range(1, len(arguments) + 1))
-    return filled(f"{{{named}}}".replace("{'1'", "{'1'"), [one.tree for one in arguments]) if False else exp.Struct(
-        expressions=[
-            exp.PropertyEQ(this=exp.to_identifier(str(index), quoted=True), expression=one.tree.copy())
-            for index, one in enumerate(arguments, start=1)
-        ]
-    )
-
-
-def _tuple_element(arguments: Sequence[Typed]) -> exp.Expr:
-    value, at = arguments
-    if not value.is_struct:
-        raise Unfit(f"takes a tuple, not a {value.family}")
-    names = [value.type.field(index).name for index in range(value.type.num_fields)]
-    if isinstance(at.literal, int):
-        if not 1 <= at.literal <= len(names):
-            raise Unfit(f"takes a position from 1 to {len(names)}")
-        name = names[at.literal - 1]
-    elif at.literal in names:
-        name = str(at.literal)
+def total(values: Typed) -> Typed:
+    """The sum in 64 bits; 0 where there is nothing."""
+    kind = element_type(values)
+    if pa.types.is_decimal(kind):
+        wide = pa.decimal128(38, kind.scale)
+    elif pa.types.is_floating(kind):
+        wide = pa.float64()
     else:
-        raise Unfit(f"takes a position or one of the names {', '.join(names)}, written out")
-    return filled("struct_extract({0}, {1})", [value.tree, exp.Literal.string(name)])
+        wide = pa.uint64() if pa.types.is_unsigned_integer(kind) else pa.int64()
+    added = "CASE WHEN {0} IS NOT NULL THEN coalesce(list_sum({0}), 0) END"
+    return values.of(filled(f"CAST({added} AS {type_name(wide)})", [values.tree]), wide)
 
 
-def _map(arguments: Sequence[Typed]) -> exp.Expr:
-    if len(arguments) % 2:
-        raise Unfit("takes pairs of a key and a value")
-    keys = exp.Array(expressions=[one.tree.copy() for one in arguments[::2]])
-    values = exp.Array(expressions=[one.tree.copy() for one in arguments[1::2]])
-    return filled("map({0}, {1})", [keys, values])
+def element_at(value: Typed, place: exp.Expr, *, or_null: bool = False) -> exp.Expr:
+    """From 1, below 0 from the end; where there is none the type's default, or NULL."""
+    default = default_of(element_type(value))
+    found = "list_extract({0}, CAST({1} AS BIGINT))"
+    if or_null or default is None:
+        return filled(found, [value.tree, place])
+    outside = "{1} = 0 OR abs({1}) > len({0})"
+    return filled(f"CASE WHEN {outside} THEN {default} ELSE {found} END", [value.tree, place])
 
 
-def _range(arguments: Sequence[Typed]) -> exp.Expr:
-    return filled(f"range({', '.join(f'CAST({{{index}}} AS BIGINT)' for index in range(len(arguments)))})", [one.tree for one in arguments])
+def _element(arguments: Sequence[Typed]) -> exp.Expr:
+    value, at = arguments
+    if value.is_map:
+        default = default_of(value.type.item_type)
+        if default is None:
+            return filled("{0}[{1}]", [value.tree, at.tree])
+        there = "list_contains(map_keys({0}), {1})"
+        return filled(f"CASE WHEN {there} THEN {{0}}[{{1}}] ELSE {default} END", [value.tree, at.tree])
+    return element_at(value, at.tree)
 
 
-def _has_all(arguments: Sequence[Typed]) -> exp.Expr:
-    return filled("list_has_all({0}, {1})", [one.tree for one in arguments])
+def _element_or_null(arguments: Sequence[Typed]) -> exp.Expr:
+    return element_at(arguments[0], arguments[1].tree, or_null=True)
+
+
+def _array(arguments: Sequence[Typed]) -> exp.Expr:
+    return exp.Array(expressions=[one.tree.copy() for one in arguments])
+
+
+def _slice(arguments: Sequence[Typed]) -> str:
+    """From the offset (from 1; below 0 from the end), so many elements; below 0 all but so many."""
+    expect_lists(arguments[:1])
+    start = "CASE WHEN {1} < 0 THEN greatest(len({0}) + {1} + 1, 1) ELSE {1} END"
+    if len(arguments) == 2:
+        return f"list_slice({{0}}, {start}, len({{0}}))"
+    stop = "WHEN {2} < 0 THEN len({0}) + {2} WHEN {1} < 0 THEN len({0}) + {1} + {2} ELSE {1} + {2} - 1"
+    return f"list_slice({{0}}, {start}, CASE {stop} END)"
+
+
+def _resized(arguments: Sequence[Typed]) -> exp.Expr:
+    kind = element_type(arguments[0])
+    fill = arguments[2].tree if len(arguments) == 3 else filled(default_of(kind) or "NULL", [])
+    trees = [arguments[0].tree, arguments[1].tree, fill]
+    return filled(f"list_resize({{0}}, CAST({{1}} AS BIGINT), CAST({{2}} AS {type_name(kind)}))", trees)
+
+
+def _rotated(sign: str) -> str:
+    by = f"(({sign}{{1}}) % len({{0}}) + len({{0}})) % len({{0}})"
+    turned = f"list_concat(list_slice({{0}}, {by} + 1, len({{0}})), list_slice({{0}}, 1, {by}))"
+    return f"CASE WHEN len({{0}}) = 0 THEN {{0}} ELSE {turned} END"
+
+
+def _moved(arguments: Sequence[Typed], *, left: bool) -> exp.Expr:
+    """Elements pushed out at one end, and defaults in at the other."""
+    kind = element_type(arguments[0])
+    fill = arguments[2].tree if len(arguments) == 3 else filled(default_of(kind) or "NULL", [])
+    fills = f"list_transform(range(least({{1}}, len({{0}}))), lambda at_: CAST({{2}} AS {type_name(kind)}))"
+    rest = "list_slice({0}, {1} + 1, len({0}))" if left else "list_slice({0}, 1, greatest(len({0}) - {1}, 0))"
+    parts = f"{rest}, {fills}" if left else f"{fills}, {rest}"
+    return filled(f"list_concat({parts})", [arguments[0].tree, arguments[1].tree, fill])
+
+
+def _flattened(arguments: Sequence[Typed]) -> exp.Expr:
+    """As deep as arrays of arrays go."""
+    tree, kind = arguments[0].tree, element_type(arguments[0])
+    while pa.types.is_list(kind):
+        tree, kind = filled("flatten({0})", [tree]), kind.value_type
+    return tree
+
+
+def _uniq(arguments: Sequence[Typed]) -> exp.Expr:
+    """Of several arrays the combinations of their elements side by side."""
+    expect_lists(arguments)
+    rows = arguments[0].tree if len(arguments) == 1 else filled("list_zip({*})", [one.tree for one in arguments])
+    return filled("list_unique({0})", [rows])
+
+
+def _intersect(arguments: Sequence[Typed]) -> exp.Expr:
+    expect_lists(arguments)
+    held = " AND ".join(f"list_contains({{{place}}}, {{0}}[at_])" for place in range(1, len(arguments)))
+    template = _CHOSEN % f"list_position({{0}}, {{0}}[at_]) = at_ AND {held or 'true'}"
+    return filled(template, [one.tree for one in arguments])
+
+
+def _zip(arguments: Sequence[Typed]) -> exp.Expr:
+    """An array of tuples, whose elements are called 1, 2, .. as those of every tuple."""
+    expect_lists(arguments)
+    row = ", ".join(f"'{place}': {{{place - 1}}}[at_]" for place in range(1, len(arguments) + 1))
+    return filled(f"list_transform({_PLACES}, lambda at_: {{{row}}})", [one.tree for one in arguments])
+
+
+def _difference(arguments: Sequence[Typed]) -> exp.Expr:
+    kind = element_type(arguments[0])
+    wide = "DOUBLE" if pa.types.is_floating(kind) else "BIGINT"
+    step = f"CASE WHEN at_ = 1 THEN 0 ELSE CAST({{0}}[at_] AS {wide}) - {{0}}[at_ - 1] END"
+    return filled(f"list_transform({_PLACES}, lambda at_: CAST({step} AS {wide}))", [arguments[0].tree])
+
+
+def _dot_product(arguments: Sequence[Typed]) -> Typed:
+    first, second = arguments
+    expect_lists(arguments)
+    kinds = [element_type(one) for one in arguments]
+    wide = pa.float64() if any(map(pa.types.is_floating, kinds)) else pa.int64()
+    product = f"CAST({{0}}[at_] AS {type_name(wide)}) * {{1}}[at_]"
+    products = filled(f"list_transform({_PLACES}, lambda at_: {product})", [first.tree, second.tree])
+    return total(first.of(products, pa.list_(wide)))
+
+
+def _single(arguments: Sequence[Typed]) -> exp.Expr:
+    kind = element_type(arguments[0])
+    default = default_of(kind) or "NULL"
+    one = f"[CAST({default} AS {type_name(kind)})]"
+    return filled(f"CASE WHEN len({{0}}) = 0 THEN {one} ELSE {{0}} END", [arguments[0].tree])
+
+
+_REDUCED = {
+    "sum": "list_sum({0})",
+    "min": "list_min({0})",
+    "max": "list_max({0})",
+    "avg": "list_avg({0})",
+    "count": "CAST(len({0}) AS UBIGINT)",
+    "uniq_exact": "CAST(list_unique({0}) AS UBIGINT)",
+    "group_array": "{0}",
+}
+
+
+def _reduced(arguments: Sequence[Typed]) -> exp.Expr | Typed:
+    name = str(arguments[0].literal)
+    if name not in _REDUCED:
+        raise Unfit(f"knows {', '.join(_REDUCED)}, not '{name}'")
+    if name == "sum":
+        return total(arguments[1])
+    return filled(_REDUCED[name], [arguments[1].tree])
+
+
+def _range(arguments: Sequence[Typed]) -> str:
+    return f"range({', '.join(f'CAST({{{place}}} AS BIGINT)' for place in range(len(arguments)))})"
+
+
+_WITHIN = (
+    "list_bool_or(list_transform(range(1, len({0}) - len({1}) + 2), lambda at_: {0}[at_:at_ + len({1}) - 1] = {1}))"
+)
+_UNION = _DISTINCT.replace("{0}", "list_concat({*})")
 
 
 def register(registry: Registry) -> None:
-    def add(usage: str, meaning: str, build: object, kind: pa.DataType | None = None, **more: object) -> None:
-        registry.add(usage, meaning, build, kind, group="arrays", **more)  # type: ignore[arg-type]
-
-    add("array(a, ..)", "an array of these", lambda given: exp.Array(expressions=[one.tree.copy() for one in given]), arity=(0, None))
-    add("array_element(array, n)", "the n-th element, from 1; the type's default where there is none", _element, arity=(2, 2))
+    add = partial(registry.add, group="arrays")
+    count = partial(registry.add, kind=pa.uint64(), group="arrays")
+    add("array(a, ..)", "an array of these", _array, arity=(0, None))
+    nth = "the n-th element, from 1, below 0 from the end"
+    add("array_element(array, n)", f"{nth}; the type's default where there is none", _element, arity=(2, 2))
+    add("array_element_or_null(array, n)", f"{nth}; NULL where there is none", _element_or_null, arity=(2, 2))
     add("array_concat(a, ..)", "the arrays one after another", "list_concat({*})")
-    add("array_map(x -> .., array)", "what the lambda gives for each element", _mapped("list_transform"), arity=(2, None))
-    add("array_filter(x -> .., array)", "the elements for which it holds", _mapped("list_filter"), arity=(2, None))
-    add("array_exists(x -> .., array)", "whether it holds for one", _quantified("coalesce(list_bool_or({0}), false)"), arity=(1, None))
-    add("array_all(x -> .., array)", "whether it holds for all", _quantified("coalesce(list_bool_and({0}), true)"), arity=(1, None))
-    add("array_count(x -> .., array)", "for how many it holds", _quantified("CAST(len(list_filter({0}, lambda y: y)) AS UBIGINT)"), arity=(1, None))
-    add("array_first(x -> .., array)", "the first for which it holds", lambda given: _element([given[1].of(_mapped("list_filter")(given), given[1].type), given[1].of(exp.Literal.number(1), pa.int32())]), arity=(2, 2))
-    add("array_sum([x -> ..,] array)", "the sum", _sum, arity=(1, 2))
-    add("array_min([x -> ..,] array)", "the least", _aggregated("list_min"), arity=(1, 2))
-    add("array_max([x -> ..,] array)", "the greatest", _aggregated("list_max"), arity=(1, 2))
-    add("array_avg([x -> ..,] array)", "the mean", _aggregated("list_avg"), arity=(1, 2))
-    add("array_product(array)", "the product", _aggregated("list_product"), arity=(1, 2))
-    add("array_distinct(array)", "each element once, in the order in which they come first", "list_filter(list_transform(range(1, len({0}) + 1), lambda i: CASE WHEN list_position({0}, {0}[i]) = i THEN {0}[i] END), lambda x: x IS NOT NULL)")
-    add("array_uniq(array)", "how many different elements there are", "CAST(list_unique({0}) AS UBIGINT)", pa.uint64())
-    add("array_sort(array)", "in order", _sorted(False), arity=(1, 2))
-    add("array_reverse_sort(array)", "in falling order", _sorted(True), arity=(1, 2))
+    add("array_distinct(array)", "each element once, in the order in which they come first", _DISTINCT)
+    add("array_uniq(array, ..)", "how many different elements there are", _uniq, pa.uint32(), arity=(1, None))
     add("array_reverse(array)", "from its end", "list_reverse({0})")
     add("array_slice(array, offset[, length])", "a part of it", _slice, arity=(2, 3))
     add("array_push_back(array, a)", "with one more at its end", "list_append({0}, {1})")
     add("array_push_front(array, a)", "with one more at its beginning", "list_prepend({1}, {0})")
     add("array_pop_back(array)", "without its last", "list_slice({0}, 1, len({0}) - 1)")
     add("array_pop_front(array)", "without its first", "list_slice({0}, 2, len({0}))")
-    add("array_compact(array)", "neighbours that are equal once", "list_filter(list_transform(range(1, len({0}) + 1), lambda i: CASE WHEN i = 1 OR {0}[i] IS DISTINCT FROM {0}[i - 1] THEN {0}[i] END), lambda x: x IS NOT NULL)")
-    add("array_enumerate(array)", "1, 2, .. for its elements", "list_transform(range(1, len({0}) + 1), lambda i: CAST(i AS UINTEGER))")
-    add("array_flatten(array)", "the elements of the arrays in it", "flatten({0})", aliases="flatten")
-    add("array_intersect(a, b)", "the elements that both have", "list_intersect({0}, {1})")
-    add("array_string_concat(array[, separator])", "the texts with the separator between them", ["array_to_string({0}, '')", "array_to_string({0}, {1})"], pa.string())
-    add("has(array, a)", "whether it has the element", "coalesce(list_contains({0}, {1}), CASE WHEN {0} IS NULL THEN NULL ELSE false END)")
+    add("array_resize(array, n[, fill])", "cut, or filled up, to n elements", _resized, arity=(2, 3))
+    add("array_rotate_left(array, n)", "its first n at its end", _rotated(""))
+    add("array_rotate_right(array, n)", "its last n at its beginning", _rotated("-"))
+    shifted = "without its {} n, filled up at the other end"
+    left, right = partial(_moved, left=True), partial(_moved, left=False)
+    add("array_shift_left(array, n[, fill])", shifted.format("first"), left, arity=(2, 3))
+    add("array_shift_right(array, n[, fill])", shifted.format("last"), right, arity=(2, 3))
+    compact = _CHOSEN % "at_ = 1 OR {0}[at_] IS DISTINCT FROM {0}[at_ - 1]"
+    add("array_compact(array)", "neighbours that are equal once", compact)
+    add(
+        "array_remove(array, a)",
+        "without the elements that equal a",
+        "list_filter({0}, lambda each_: each_ IS DISTINCT FROM {1})",
+    )
+    places = f"list_transform({_PLACES}, lambda at_: CAST(%s AS UINTEGER))"
+    add("array_enumerate(array)", "1, 2, .. for its elements", places % "at_")
+    before = "len(list_filter({0}[1:at_], lambda each_: each_ = {0}[at_]))"
+    add("array_enumerate_uniq(array)", "for each element how often it has come", places % before)
+    dense = f"list_position({_DISTINCT.replace('at_', 'of_')}, {{0}}[at_])"
+    add("array_enumerate_dense(array)", "for each element the number of its value", places % dense)
+    add("array_flatten(array)", "the elements of the arrays in it", _flattened, arity=(1, 1), aliases="flatten")
+    add("array_intersect(a, b, ..)", "the elements that all have", _intersect, arity=(1, None))
+    texts = ["array_to_string({0}, '')", "array_to_string({0}, {1})"]
+    add("array_string_concat(array[, separator])", "the texts with the separator between them", texts, pa.string())
+    repeated = "list_transform(range(greatest(CAST({0} AS BIGINT), 0)), lambda at_: {1})"
+    add("array_with_constant(n, a)", "n times a", repeated)
+    add("array_zip(a, ..)", "an array of tuples of the elements side by side", _zip, arity=(1, None))
+    add("array_difference(array)", "what each element adds to the one before", _difference, arity=(1, 1))
+    add("array_dot_product(a, b)", "the sum of the products side by side", _dot_product, arity=(2, 2))
+    add("array_reduce(aggregate, array)", "sum, min, max, avg, count .. of its elements", _reduced, arity=(2, 2))
+    add("empty_array_to_single(array)", "one default where there is nothing", _single, arity=(1, 1))
+    has = "coalesce(list_contains({0}, {1}), CASE WHEN {0} IS NOT NULL THEN false END)"
+    add("has(array, a)", "whether it has the element", has)
     add("has_any(a, b)", "whether they share an element", "list_has_any({0}, {1})")
-    add("has_all(a, b)", "whether the first has all of the second", _has_all, arity=(2, 2))
-    add("index_of(array, a)", "where the element is, from 1; 0 where it is not", "CAST(coalesce(list_position({0}, {1}), 0) AS UBIGINT)", pa.uint64())
-    add("count_equal(array, a)", "how often it has the element", "CAST(len(list_filter({0}, lambda x: x = {1})) AS UBIGINT)", pa.uint64())
+    add("has_all(a, b)", "whether the first has all of the second", "list_has_all({0}, {1})")
+    within = f"coalesce(len({{1}}) = 0 OR {_WITHIN}, false)"
+    add("has_substr(a, b)", "whether the second stands in the first, in its order", within)
+    count(
+        "index_of(array, a)", "where the element is, from 1; 0 where it is not", "coalesce(list_position({0}, {1}), 0)"
+    )
+    count("count_equal(array, a)", "how often it has the element", "len(list_filter({0}, lambda each_: each_ = {1}))")
     add("range([from,] to[, step])", "the numbers from, from + step, .., below to", _range, arity=(1, 3))
-    add("tuple(a, ..)", "a tuple of these", _tuple, arity=(1, None))
-    add("tuple_element(tuple, which)", "an element, by position or name", _tuple_element, arity=(2, 2))
-    add("map(key, value, ..)", "a map of these pairs", _map, arity=(2, None))
-    add("map_keys(map)", "its keys", "map_keys({0})")
-    add("map_values(map)", "its values", "map_values({0})")
-    add("map_contains(map, key)", "whether it has the key", "list_contains(map_keys({0}), {1})", aliases="map_contains_key")

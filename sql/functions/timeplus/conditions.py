@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+import pyarrow as pa
 from sqlglot import exp
 
-from sql.functions.registry import Registry, Unfit
+from sql.functions.registry import Build, Registry, Unfit
 from sql.functions.typed import Typed, bracketed, filled
 
+_COMPARISONS = (
+    ("equals", "=", "equal"),
+    ("not_equals", "<>", "not equal"),
+    ("less", "<", "less"),
+    ("less_or_equals", "<=", "less or equal"),
+    ("greater", ">", "greater"),
+    ("greater_or_equals", ">=", "greater or equal"),
+)
 
-def _condition(value: Typed) -> exp.Expr:
+
+def condition(value: Typed) -> exp.Expr:
     """A truth value; a number is true where it is not 0."""
     if value.is_boolean or value.is_null:
         return bracketed(value.tree)
@@ -24,30 +35,29 @@ def _multi_if(arguments: Sequence[Typed]) -> exp.Expr:
     if len(arguments) % 2 == 0:
         raise Unfit("takes pairs of a condition and a value, and a value for all others")
     case = exp.Case()
-    for condition, value in zip(arguments[:-1:2], arguments[1::2], strict=True):
-        case = case.when(_condition(condition), value.tree.copy())
+    for holds, value in zip(arguments[:-1:2], arguments[1::2], strict=True):
+        case = case.when(condition(holds), value.tree.copy())
     return exp.Paren(this=case.else_(arguments[-1].tree.copy()))
 
 
-def _connected(word: str) -> object:
+def _connected(kind: type[exp.Connector]) -> Build:
     def build(arguments: Sequence[Typed]) -> exp.Expr:
-        return exp.Paren(this=_chain(word, [_condition(argument) for argument in arguments]))
+        tree = condition(arguments[0])
+        for argument in arguments[1:]:
+            tree = kind(this=tree, expression=condition(argument))
+        return exp.Paren(this=tree)
 
     return build
 
 
-def _chain(word: str, terms: Sequence[exp.Expr]) -> exp.Expr:
-    kind = {"and": exp.And, "or": exp.Or}[word]
-    tree = terms[0]
-    for term in terms[1:]:
-        tree = kind(this=tree, expression=term)
-    return tree
+def _not(arguments: Sequence[Typed]) -> exp.Expr:
+    return exp.Paren(this=exp.Not(this=condition(arguments[0])))
 
 
 def _xor(arguments: Sequence[Typed]) -> exp.Expr:
-    tree = _condition(arguments[0])
+    tree = condition(arguments[0])
     for argument in arguments[1:]:
-        tree = exp.Paren(this=exp.NEQ(this=tree, expression=_condition(argument)))
+        tree = exp.Paren(this=exp.NEQ(this=tree, expression=condition(argument)))
     return tree
 
 
@@ -62,11 +72,15 @@ def _transform(arguments: Sequence[Typed]) -> exp.Expr:
 
 
 def register(registry: Registry) -> None:
-    def add(usage: str, meaning: str, build: object, **more: object) -> None:
-        registry.add(usage, meaning, build, group="conditions", **more)  # type: ignore[arg-type]
-
-    add("if(condition, then, else)", "then where the condition holds, else where it does not or is NULL", _multi_if, arity=(3, 3))
-    add("multi_if(condition, value, .., else)", "the value of the first condition that holds", _multi_if, arity=(3, None))
+    add = partial(registry.add, group="conditions")
+    chosen = "then where the condition holds, else where it does not or is NULL"
+    add("if(condition, then, else)", chosen, _multi_if, arity=(3, 3))
+    add(
+        "multi_if(condition, value, .., else)",
+        "the value of the first condition that holds",
+        _multi_if,
+        arity=(3, None),
+    )
     add("coalesce(a, ..)", "the first that is not NULL", "coalesce({*})")
     add("if_null(a, b)", "b where a is NULL", "coalesce({0}, {1})")
     add("null_if(a, b)", "NULL where they are equal", "nullif({0}, {1})", aliases="nullif")
@@ -76,14 +90,15 @@ def register(registry: Registry) -> None:
     add("assume_not_null(a)", "a", "{0}")
     add("to_nullable(a)", "a", "{0}")
     add("zero_if_null(a)", "0 where a is NULL", "coalesce({0}, 0)")
-    for name, sign, meaning in (
-        ("equals", "=", "equal"), ("not_equals", "<>", "not equal"), ("less", "<", "less"),
-        ("less_or_equals", "<=", "less or equal"), ("greater", ">", "greater"),
-        ("greater_or_equals", ">=", "greater or equal"),
-    ):  # fmt: skip
+    for name, sign, meaning in _COMPARISONS:
         add(f"{name}(a, b)", f"whether a is {meaning}: a {sign} b", f"({{0}} {sign} {{1}})")
-    add("and(a, b, ..)", "whether all hold", _connected("and"), arity=(2, None))
-    add("or(a, b, ..)", "whether one holds", _connected("or"), arity=(2, None))
-    add("xor(a, b, ..)", "whether an odd number of them holds", _xor, arity=(2, None))
-    add("not(a)", "whether a does not hold", lambda given: exp.Paren(this=exp.Not(this=_condition(given[0]))), arity=(1, 1))
-    add("transform(x, from, to[, else])", "the element of to where from has x; else, or x, where it has none", _transform, arity=(3, 4))
+    distinct = "whether they differ, NULL being a value like any other"
+    add("is_distinct_from(a, b)", distinct, "({0} IS DISTINCT FROM {1})")
+    same = "whether they are the same, NULL being a value like any other"
+    add("is_not_distinct_from(a, b)", same, "({0} IS NOT DISTINCT FROM {1})")
+    add("and(a, b, ..)", "whether all hold", _connected(exp.And), pa.bool_(), arity=(2, None))
+    add("or(a, b, ..)", "whether one holds", _connected(exp.Or), pa.bool_(), arity=(2, None))
+    add("xor(a, b, ..)", "whether an odd number of them holds", _xor, pa.bool_(), arity=(2, None))
+    add("not(a)", "whether a does not hold", _not, pa.bool_(), arity=(1, 1))
+    placed = "the element of to where from has x; else, or x, where it has none"
+    add("transform(x, from, to[, else])", placed, _transform, arity=(3, 4))

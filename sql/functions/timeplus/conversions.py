@@ -2,97 +2,186 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
 from sql.expressions.engine import type_name
-from sql.functions.registry import Registry, Unfit
+from sql.functions.registry import Build, Registry, Unfit
+from sql.functions.timeplus.arrays import default_of
 from sql.functions.typed import Typed, filled
 
-_INTEGERS = {
+_INTEGERS: Mapping[str, pa.DataType] = {
     "int8": pa.int8(), "int16": pa.int16(), "int32": pa.int32(), "int64": pa.int64(),
     "uint8": pa.uint8(), "uint16": pa.uint16(), "uint32": pa.uint32(), "uint64": pa.uint64(),
     "int": pa.int32(), "bigint": pa.int64(),
 }  # fmt: skip
-_FLOATS = {"float": pa.float64(), "float32": pa.float32(), "float64": pa.float64()}
-_WHOLE = "^[+-]?[0-9]+$"
-_REAL = "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
+_FLOATS: Mapping[str, pa.DataType] = {"float": pa.float64(), "float32": pa.float32(), "float64": pa.float64()}
+_WITHOUT_DEFAULT = ("to_datetime64", "parse_datetime_best_effort", "parse_datetime64_best_effort")
+_PRECISION = {32: 9, 64: 18, 128: 38}
+"""Digits of a decimal, by its bits."""
+
+UTC = exp.Literal.string("UTC")
+_WHOLE = exp.Literal.string("^[+-]?[0-9]+$")
+_REAL = exp.Literal.string(
+    "^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
+)
+_WITH_ZONE = exp.Literal.string(r"[0-9T:.](Z|[+-][0-9]{2}:?[0-9]{2})$")
+_DAY_LATER = "a day that a month does not have is no date, where ClickHouse counts on into the next"
+_NULLABLE = "the type's default also of a nullable text, where ClickHouse gives NULL"
+
+
+def zone_of(arguments: Sequence[Typed], position: int) -> exp.Expr:
+    """The time zone at a position; where none is given, the one that the first argument is in, which is UTC else."""
+    if len(arguments) > position:
+        return arguments[position].tree
+    zone = arguments[0].zone if arguments else None
+    return UTC if zone is None else exp.Literal.string(zone)
+
+
+def in_zone(value: Typed, tree: exp.Expr, zones: Sequence[Typed]) -> Typed:
+    """A time that remembers the zone that was written out for it, or that of the value it was made of."""
+    written = zones[0].literal if zones else value.zone
+    made = value.of(tree, pa.timestamp("us", "UTC"))
+    made.zone = written if isinstance(written, str) else None
+    return made
+
+
+# Numbers
 
 
 def to_integer(value: Typed, kind: pa.DataType) -> exp.Expr:
     """Digits beyond the point are cut off; a text must be a whole number; a time is its seconds, a date its days."""
-    name = type_name(kind)
+    tree = value.tree
     if value.is_text:
         # The engine would round 2.5, and take 1e3 and blanks.
-        return filled(f"TRY_CAST(CASE WHEN regexp_matches({{0}}, '{_WHOLE}') THEN {{0}} END AS {name})", [value.tree])
-    if value.is_instant:
-        return filled(f"TRY_CAST(CAST(floor(epoch({{0}})) AS BIGINT) AS {name})", [value.tree])
-    if value.is_date:
-        return filled(f"TRY_CAST(date_diff('day', DATE '1970-01-01', {{0}}) AS {name})", [value.tree])
-    if value.is_float or value.is_decimal:
-        return filled(f"TRY_CAST(trunc({{0}}) AS {name})", [value.tree])
-    return filled(f"TRY_CAST({{0}} AS {name})", [value.tree])
+        tree = filled("CASE WHEN regexp_matches({0}, {1}) THEN {0} END", [tree, _WHOLE])
+    elif value.is_instant:
+        tree = filled("CAST(floor(epoch({0})) AS BIGINT)", [tree])
+    elif value.is_date:
+        tree = filled("date_diff('day', DATE '1970-01-01', {0})", [tree])
+    elif value.is_float or value.is_decimal:
+        tree = filled("trunc({0})", [tree])
+    return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [tree])
 
 
 def to_float(value: Typed, kind: pa.DataType) -> exp.Expr:
-    name = type_name(kind)
+    tree = value.tree
     if value.is_text:
-        return filled(f"TRY_CAST(CASE WHEN regexp_matches({{0}}, '{_REAL}') THEN {{0}} END AS {name})", [value.tree])
-    if value.is_instant:
-        return filled(f"CAST(epoch({{0}}) AS {name})", [value.tree])
-    return filled(f"CAST({{0}} AS {name})", [value.tree])
+        tree = filled("CASE WHEN regexp_matches({0}, {1}) THEN {0} END", [tree, _REAL])
+    elif value.is_instant:
+        tree = filled("epoch({0})", [tree])
+    elif value.is_date:
+        tree = filled("date_diff('day', DATE '1970-01-01', {0})", [tree])
+    return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [tree])
+
+
+def to_decimal(value: Typed, kind: pa.DataType) -> exp.Expr:
+    """Digits beyond the scale are cut off."""
+    tree = value.tree
+    if value.is_text:
+        cut = exp.Literal.string(f"([.][0-9]{{{kind.scale}}})[0-9]+$")
+        tree = filled("regexp_replace({0}, {1}, '\\1')", [tree, cut])
+    elif value.is_float:
+        tree = filled(f"trunc({{0}} * 1e{kind.scale}) / 1e{kind.scale}", [tree])
+    elif value.is_decimal and value.type.scale > kind.scale:
+        unit = 10 ** (value.type.scale - kind.scale)
+        whole = filled(f"CAST({{0}} * {10**value.type.scale} AS HUGEINT)", [tree])
+        return scaled(filled(f"({{0}} // {unit})", [whole]), kind)
+    return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [tree])
+
+
+def scaled(whole: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    """A decimal from the whole number that it is at its scale, exactly."""
+    if kind.scale == 0:
+        return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [whole])
+    unit = f"CAST('0.{'0' * (kind.scale - 1)}1' AS DECIMAL({kind.scale}, {kind.scale}))"
+    return filled(f"TRY_CAST(CAST({{0}} AS DECIMAL({38 - kind.scale}, 0)) * {unit} AS {type_name(kind)})", [whole])
+
+
+def to_boolean(value: Typed) -> exp.Expr:
+    return filled("({0} <> 0)" if value.is_number else "CAST({0} AS BOOLEAN)", [value.tree])
+
+
+# Texts
 
 
 def to_string(arguments: Sequence[Typed]) -> Typed:
     """As ClickHouse writes it: a float without a point where it is whole, a time without its zone."""
     value = arguments[0]
-    if value.is_text:
-        return value
+    return value if value.is_text else value.of(_text(value, zone_of(arguments, 1)), pa.string())
+
+
+def _text(value: Typed, zone: exp.Expr) -> exp.Expr:
+    tree = value.tree
     if value.is_float:
-        return value.of(_float_text(value), pa.string())
+        return _float_text(tree)
     if value.is_instant:
-        zone = arguments[1].tree if len(arguments) > 1 else exp.Literal.string("UTC")
-        digits = {"s": 0, "ms": 3, "us": 6, "ns": 6}[value.type.unit]
-        pattern = "%Y-%m-%d %H:%M:%S" + (".%g" if digits == 3 else ".%f" if digits == 6 else "")
-        return value.of(filled(f"strftime(timezone({{1}}, {{0}}), '{pattern}')", [value.tree, zone]), pa.string())
+        fraction = {"s": "", "ms": ".%g"}.get(value.type.unit, ".%f")
+        return filled(f"strftime(timezone({{1}}, {{0}}), '%Y-%m-%d %H:%M:%S{fraction}')", [tree, zone])
     if pa.types.is_binary(value.type):
-        return value.of(filled("decode({0})", [value.tree]), pa.string())
-    if value.is_decimal:
+        return filled("decode({0})", [tree])
+    if value.is_decimal and value.type.scale:
         # Without the zeros at the end.
-        return value.of(filled("CASE WHEN contains(CAST({0} AS VARCHAR), '.') THEN rtrim(rtrim(CAST({0} AS VARCHAR), '0'), '.') ELSE CAST({0} AS VARCHAR) END", [value.tree]), pa.string())
+        return filled("rtrim(rtrim(CAST({0} AS VARCHAR), '0'), '.')", [tree])
     if value.is_list:
-        return value.of(_list_text(value), pa.string())
-    return value.of(filled("CAST({0} AS VARCHAR)", [value.tree]), pa.string())
+        inner = _part_text(value.of(exp.column("each_"), value.type.value_type), zone)
+        items = filled("list_transform({0}, lambda each_: {1})", [tree, inner])
+        return filled("'[' || array_to_string({0}, ',') || ']'", [items])
+    if value.is_map:
+        key = _part_text(value.of(filled("entry_.key", []), value.type.key_type), zone)
+        item = _part_text(value.of(filled("entry_.value", []), value.type.item_type), zone)
+        pairs = filled("list_transform(map_entries({0}), lambda entry_: {1} || ':' || {2})", [tree, key, item])
+        return filled("'{' || array_to_string({0}, ',') || '}'", [pairs])
+    if value.is_struct:
+        return _tuple_text(value, zone)
+    return filled("CAST({0} AS VARCHAR)", [tree])
 
 
-def _float_text(value: Typed) -> exp.Expr:
-    # Whole numbers below 1e21 are written out.
+def _tuple_text(value: Typed, zone: exp.Expr) -> exp.Expr:
+    fields = [value.type.field(place) for place in range(value.type.num_fields)]
+    parts = [
+        _part_text(
+            value.of(filled("struct_extract({0}, {1})", [value.tree, exp.Literal.string(field.name)]), field.type), zone
+        )
+        for field in fields
+    ]
+    joined = " || ',' || ".join(f"{{{place}}}" for place in range(len(parts)))
+    return filled(f"'(' || {joined} || ')'", parts)
+
+
+def _part_text(value: Typed, zone: exp.Expr) -> exp.Expr:
+    """A part of an array, a map or a tuple: texts and times in quotes, NULL written out."""
+    shown = _text(value, zone)
+    if value.is_text:
+        shown = filled("'''' || replace(replace({0}, '\\', '\\\\'), '''', '\\''') || ''''", [value.tree])
+    elif value.is_instant or value.is_date:
+        shown = filled("'''' || {0} || ''''", [shown])
+    return filled("coalesce({0}, 'NULL')", [shown])
+
+
+def _float_text(tree: exp.Expr) -> exp.Expr:
+    # Whole numbers below 1e21 are written out; exponents are without + and leading zeros.
     return filled(
-        "CASE WHEN abs({0}) < 1e21 AND {0} = trunc({0}) THEN CAST(CAST({0} AS HUGEINT) AS VARCHAR) "
-        "ELSE regexp_replace(regexp_replace(CAST({0} AS VARCHAR), '\\.0$', ''), 'e([+-])0?([0-9]+)$', 'e\\1\\2') END",
-        [value.tree],
+        "CASE WHEN isnan({0}) THEN 'nan' "
+        "WHEN abs({0}) < 1e21 AND {0} = trunc({0}) THEN CAST(CAST({0} AS HUGEINT) AS VARCHAR) "
+        "ELSE regexp_replace(regexp_replace(CAST({0} AS VARCHAR), '\\.0$', ''), 'e[+]?(-?)0*([0-9]+)$', 'e\\1\\2') END",
+        [tree],
     )
 
 
-def _list_text(value: Typed) -> exp.Expr:
-    inner = value.type.value_type
-    shown = "'''' || x || ''''" if pa.types.is_string(inner) else "CAST(x AS VARCHAR)"
-    return filled(f"'[' || array_to_string(list_transform({{0}}, lambda x: coalesce({shown}, 'NULL')), ',') || ']'", [value.tree])
-
-
-def to_boolean(value: Typed) -> exp.Expr:
-    if value.is_number:
-        return filled("({0} <> 0)", [value.tree])
-    return filled("CAST({0} AS BOOLEAN)", [value.tree])
+# Dates and times
 
 
 def to_date(arguments: Sequence[Typed]) -> exp.Expr:
-    value = arguments[0]
-    zone = arguments[1].tree if len(arguments) > 1 else exp.Literal.string("UTC")
+    """A number below 65536 is of days, above of seconds."""
+    value, zone = arguments[0], zone_of(arguments, 1)
     if value.is_integer:
-        return filled("CASE WHEN {0} < 65536 THEN DATE '1970-01-01' + CAST({0} AS INTEGER) ELSE CAST(timezone({1}, to_timestamp({0})) AS DATE) END", [value.tree, zone])
+        seconds = "CAST(timezone({1}, to_timestamp({0})) AS DATE)"
+        days = "DATE '1970-01-01' + CAST({0} AS INTEGER)"
+        return filled(f"CASE WHEN {{0}} < 65536 THEN {days} ELSE {seconds} END", [value.tree, zone])
     if value.is_instant:
         return filled("CAST(timezone({1}, {0}) AS DATE)", [value.tree, zone])
     if value.is_text:
@@ -100,77 +189,137 @@ def to_date(arguments: Sequence[Typed]) -> exp.Expr:
     return filled("CAST({0} AS DATE)", [value.tree])
 
 
-def to_instant(arguments: Sequence[Typed], *, seconds: bool) -> exp.Expr:
-    """A text without a zone is of the zone given, UTC if none is."""
-    value = arguments[0]
-    zone = arguments[-1].tree if len(arguments) > 1 and arguments[-1].is_text else exp.Literal.string("UTC")
+def instant(value: Typed, zone: exp.Expr, digits: int = 6) -> exp.Expr:
+    """A time with so many digits of seconds; a text without a zone is of the zone given."""
     if value.is_text:
-        tree = filled("CASE WHEN regexp_matches({0}, '(Z|[+-][0-9]{2}(:?[0-9]{2})?)$') AND length({0}) > 10 THEN TRY_CAST({0} AS TIMESTAMPTZ) ELSE timezone({1}, TRY_CAST({0} AS TIMESTAMP)) END", [value.tree, zone])
+        tree = filled(
+            "CASE WHEN regexp_matches({0}, {2}) THEN TRY_CAST({0} AS TIMESTAMPTZ) "
+            "ELSE timezone({1}, TRY_CAST({0} AS TIMESTAMP)) END",
+            [value.tree, zone, _WITH_ZONE],
+        )
     elif value.is_number:
         tree = filled("to_timestamp({0})", [value.tree])
     elif value.is_date:
         tree = filled("timezone({1}, CAST({0} AS TIMESTAMP))", [value.tree, zone])
     else:
         tree = value.tree
-    return filled("date_trunc('second', {0})", [tree]) if seconds else tree
+    if digits >= 6:
+        return tree
+    if digits in (0, 3):
+        return filled(f"date_trunc('{'second' if digits == 0 else 'millisecond'}', {{0}})", [tree])
+    unit = 10 ** (6 - digits)
+    return filled(f"make_timestamptz(epoch_us({{0}}) - (epoch_us({{0}}) % {unit} + {unit}) % {unit})", [tree])
 
 
-def decimal(arguments: Sequence[Typed], precision: int) -> tuple[exp.Expr, pa.DataType]:
-    scale = arguments[1].literal if len(arguments) > 1 else 0
-    if not isinstance(scale, int) or not 0 <= scale <= precision:
-        raise Unfit(f"takes a scale from 0 to {precision}, written out")
-    kind = pa.decimal128(precision, scale)
-    value = arguments[0]
-    tree = value.tree
-    if value.is_float:
-        # Digits beyond the scale are cut off.
-        tree = filled(f"trunc({{0}}, {scale})", [tree])
-    return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [tree]), kind
+def to_seconds(arguments: Sequence[Typed]) -> Typed:
+    """``to_datetime(x[, zone])``"""
+    return in_zone(arguments[0], instant(arguments[0], zone_of(arguments, 1), digits=0), arguments[1:])
 
 
-def _forms(registry: Registry, name: str, meaning: str, convert: object, kind: pa.DataType | None, default: str, most: int = 1) -> None:
+def to_instant(arguments: Sequence[Typed]) -> Typed:
+    """``to_datetime64(x[, digits[, zone]])``, ``to_time(x[, zone])``"""
+    value, *rest = arguments
+    digits = next((one.literal for one in rest if isinstance(one.literal, int)), 6)
+    zones = [one for one in rest if one.is_text]
+    return in_zone(value, instant(value, zone_of([value, *zones], 1), int(digits)), zones)
+
+
+# UUIDs
+
+
+def _uuid(arguments: Sequence[Typed]) -> exp.Expr:
+    return filled("CAST(TRY_CAST({0} AS UUID) AS VARCHAR)", [arguments[0].tree])
+
+
+# The forms of each: to_x, to_x_or_null, to_x_or_zero, to_x_or_default
+
+
+def _forms(
+    registry: Registry, usage: str, meaning: str, build: Build, kind: pa.DataType | None, default: str, *, most: int = 1
+) -> None:
     """``to_x``, and what it gives for a value that has none: ``_or_null``, ``_or_zero``, ``_or_default``."""
+    name, _, rest = usage.partition("(")
+    least = 2 if "scale" in rest else 1
+    add = partial(registry.add, kind=kind, group="conversions")
 
-    def made(arguments: Sequence[Typed]) -> exp.Expr:
-        return convert(arguments)  # type: ignore[operator, no-any-return]
+    def tree(arguments: Sequence[Typed]) -> exp.Expr:
+        built = build(arguments)
+        assert not isinstance(built, str)
+        return built.tree if isinstance(built, Typed) else built
 
     def tried(arguments: Sequence[Typed]) -> exp.Expr:
-        return filled("TRY({0})", [made(arguments)])
+        return filled("TRY({0})", [tree(arguments)])
 
     def or_zero(arguments: Sequence[Typed]) -> exp.Expr:
-        return filled(f"CASE WHEN {{0}} IS NULL THEN NULL ELSE coalesce({{1}}, {default}) END", [arguments[0].tree, tried(arguments)])
+        return _otherwise(arguments[0], tried(arguments), filled(default, []))
 
     def or_default(arguments: Sequence[Typed]) -> exp.Expr:
-        other = arguments[-1].tree if len(arguments) > 1 else filled(default, [])
-        return filled("CASE WHEN {0} IS NULL THEN NULL ELSE coalesce({1}, {2}) END", [arguments[0].tree, tried(arguments[:1]), other])
+        other = arguments[least].tree if len(arguments) > least else filled(default, [])
+        return _otherwise(arguments[0], tried(arguments[:least]), other)
 
-    add = registry.add
-    more = "[, zone]" if most == 2 else ""
-    add(f"{name}(x{more})", meaning, made, kind, arity=(1, most), group="conversions")
-    add(f"{name}_or_null(x{more})", f"{meaning}; NULL where it is none", tried, kind, arity=(1, most), group="conversions")
-    add(f"{name}_or_zero(x{more})", f"{meaning}; {default} where it is none", or_zero, kind, arity=(1, most), group="conversions")
-    add(f"{name}_or_default(x[, other])", f"{meaning}; other, or {default}, where it is none", or_default, kind, arity=(1, 2), group="conversions")
+    add(usage, meaning, build, arity=(least, most))
+    add(f"{name}_or_null({rest}", f"{meaning}; NULL where it is none", tried, arity=(least, most))
+    add(f"{name}_or_zero({rest}", f"{meaning}; {default} where it is none", or_zero, arity=(least, most))
+    if name in _WITHOUT_DEFAULT:
+        return
+    defaulted = f"{name}_or_default({rest.partition('[')[0].removesuffix(')')}[, other])"
+    otherwise = f"{meaning}; other, or {default}, where it is none"
+    add(defaulted, otherwise, or_default, arity=(least, least + 1), differs=_NULLABLE)
+
+
+def _otherwise(value: Typed, found: exp.Expr, other: exp.Expr) -> exp.Expr:
+    return filled("CASE WHEN {0} IS NOT NULL THEN coalesce({1}, {2}) END", [value.tree, found, other])
+
+
+def _of_first(convert: Callable[[Typed, pa.DataType], exp.Expr], kind: pa.DataType) -> Build:
+    return lambda arguments: convert(arguments[0], kind)
+
+
+def _decimal(precision: int) -> Build:
+    def build(arguments: Sequence[Typed]) -> Typed:
+        scale = arguments[1].literal
+        if not isinstance(scale, int) or not 0 <= scale <= precision:
+            raise Unfit(f"takes a scale from 0 to {precision}, written out")
+        kind = pa.decimal128(precision, scale)
+        return arguments[0].of(to_decimal(arguments[0], kind), kind)
+
+    return build
+
+
+_TIMES: Sequence[tuple[str, str, Build, pa.DataType, int]] = (
+    ("to_date(x[, zone])", "the day of a text, a number of days or a time", to_date, pa.date32(), 2),
+    ("to_datetime(x[, zone])", "a time in whole seconds", to_seconds, pa.timestamp("us", "UTC"), 2),
+    ("to_datetime64(x[, digits[, zone]])", "a time with digits of seconds", to_instant, pa.timestamp("us", "UTC"), 3),
+    ("parse_datetime_best_effort(text[, zone])", "the time that a text says", to_seconds, pa.timestamp("us", "UTC"), 2),
+    (
+        "parse_datetime64_best_effort(text[, digits[, zone]])",
+        "the same, with digits of seconds",
+        to_instant,
+        pa.timestamp("us", "UTC"),
+        3,
+    ),
+)
 
 
 def register(registry: Registry) -> None:
+    add = partial(registry.add, group="conversions")
     for name, kind in _INTEGERS.items():
-        _forms(registry, f"to_{name}", f"as {kind}; digits beyond the point are cut off", lambda given, kind=kind: to_integer(given[0], kind), kind, "0")
+        meaning = f"as {kind}; digits beyond the point are cut off"
+        _forms(registry, f"to_{name}(x)", meaning, _of_first(to_integer, kind), kind, "0")
     for name, kind in _FLOATS.items():
-        _forms(registry, f"to_{name}", f"as {kind}", lambda given, kind=kind: to_float(given[0], kind), kind, "0")
-    _forms(registry, "to_date", "the day of a text, a number of days or a time", to_date, pa.date32(), "DATE '1970-01-01'", most=2)
-    _forms(registry, "to_datetime", "a time in whole seconds", lambda given: to_instant(given, seconds=True), None, "TIMESTAMPTZ '1970-01-01 00:00:00+00'", most=2)
-    add = registry.add
-    add("to_datetime64(x[, digits[, zone]])", "a time with digits of seconds", lambda given: to_instant(given, seconds=False), arity=(1, 3), group="conversions", aliases="to_time parse_datetime64_best_effort parse_datetime_best_effort")
-    add("to_string(x[, zone])", "as a text", to_string, pa.string(), arity=(1, 2), group="conversions")
-    add("to_bool(x)", "as a truth value", lambda given: to_boolean(given[0]), arity=(1, 1), group="conversions")
-    for digits in (32, 64, 128):
-        precision = {32: 9, 64: 18, 128: 38}[digits]
-
-        def to_decimal(arguments: Sequence[Typed], precision: int = precision) -> Typed:
-            tree, kind = decimal(arguments, precision)
-            return arguments[0].of(tree, kind)
-
-        add(f"to_decimal{digits}(x, scale)", f"as decimal({precision}, scale)", to_decimal, arity=(2, 2), group="conversions")
-        add(f"to_decimal{digits}_or_null(x, scale)", "as a decimal; NULL where it is none", lambda given, precision=precision: filled("TRY({0})", [decimal(given, precision)[0]]), arity=(2, 2), group="conversions")
-        add(f"to_decimal{digits}_or_zero(x, scale)", "as a decimal; 0 where it is none", lambda given, precision=precision: filled("CASE WHEN {0} IS NULL THEN NULL ELSE coalesce(TRY({1}), 0) END", [given[0].tree, decimal(given, precision)[0]]), arity=(2, 2), group="conversions")
-    add("reinterpret_as_uint64(x)", "the bits of a whole number without its sign", "CAST(CASE WHEN {0} < 0 THEN CAST({0} AS HUGEINT) + CAST(18446744073709551616 AS HUGEINT) ELSE {0} END AS UBIGINT)", pa.uint64(), group="conversions")
+        _forms(registry, f"to_{name}(x)", f"as {kind}", _of_first(to_float, kind), kind, "0")
+    for bits, precision in _PRECISION.items():
+        meaning = f"as decimal({precision}, scale); digits beyond are cut off"
+        _forms(registry, f"to_decimal{bits}(x, scale)", meaning, _decimal(precision), None, "0", most=2)
+    for usage, meaning, build, kind, most in _TIMES:
+        default = default_of(kind)
+        assert default is not None
+        _forms(registry, usage, meaning, build, kind, default, most=most)
+    nothing = "'00000000-0000-0000-0000-000000000000'"
+    _forms(registry, "to_uuid(text)", "a UUID, as a text in small letters", _uuid, pa.string(), nothing)
+    add("to_date32(x[, zone])", "as to_date", to_date, pa.date32(), arity=(1, 2))
+    add("to_time(x[, zone])", "a time", to_instant, arity=(1, 2))
+    add("to_string(x[, zone])", "as a text", to_string, pa.string(), arity=(1, 2))
+    add("to_bool(x)", "as a truth value", lambda given: to_boolean(given[0]), pa.bool_(), arity=(1, 1))
+    unsigned = "CASE WHEN {0} < 0 THEN CAST({0} AS HUGEINT) + CAST(18446744073709551616 AS HUGEINT) ELSE {0} END"
+    add("reinterpret_as_uint64(x)", "the bits of a whole number without its sign", unsigned, pa.uint64())

@@ -10,8 +10,8 @@ from sqlglot import exp
 from changelog.errors import SqlError
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry
-from sql.functions.timeplus import conversions, functions, numbers, text, times
-from sql.functions.translate import Environment, Visit
+from sql.functions.timeplus import conversions, functions, intervals, numbers, patterns
+from sql.functions.translate import Environment, Translator, Visit
 from sql.functions.typed import Typed, filled
 from sql.syntax.types import Rules, arrow
 
@@ -24,20 +24,24 @@ _CALLS: dict[type[exp.Expr], str] = {
 class TimeplusDialect:
     """As ClickHouse has them."""
 
+    rules = Rules.TIMEPLUS
+    merged_first = False
+    """Whether columns of USING lead ``*``."""
+
     @property
     def registry(self) -> Registry:
         return functions()
 
     @property
     def visits(self) -> Mapping[type[exp.Expr], Visit]:
-        return {}
+        return {exp.CastToStrType: _cast_to_name}
 
     def operator(self, node: exp.Expr, operands: Sequence[Typed]) -> Typed | exp.Expr | None:
         left, right = operands
         if isinstance(node, exp.Add | exp.Sub) and (moved := _moved(node, left, right)) is not None:
             return moved
         if isinstance(node, exp.Like | exp.ILike):
-            return text.liked(left, right, fold=isinstance(node, exp.ILike))
+            return patterns.liked(left, right, fold=isinstance(node, exp.ILike))
         name = _CALLS.get(type(node))
         if name is not None:
             return self.registry.find(name, "")(operands, left)
@@ -71,10 +75,16 @@ class TimeplusDialect:
         if pa.types.is_date(kind):
             return conversions.to_date([value])
         if pa.types.is_timestamp(kind):
-            return conversions.to_instant([value], seconds=kind.unit == "s")
-        if pa.types.is_decimal(kind) and value.is_float:
-            return filled(f"TRY_CAST(trunc({{0}}, {kind.scale}) AS {type_name(kind)})", [value.tree])
+            return conversions.instant(value, conversions.UTC, 0 if kind.unit == "s" else 6)
+        if pa.types.is_decimal(kind):
+            return conversions.to_decimal(value, kind)
         return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [value.tree])
+
+
+def _cast_to_name(translator: Translator, node: exp.Expr) -> Typed:
+    """``cast(x, 'int32')``"""
+    kind = exp.DataType.build(node.args["to"].name.lower(), dialect="clickhouse")
+    return translator(exp.Cast(this=node.this.copy(), to=kind))
 
 
 def _least_type(value: int) -> pa.DataType:
@@ -88,17 +98,18 @@ def _moved(node: exp.Expr, left: Typed, right: Typed) -> Typed | exp.Expr | None
     """Times and dates with intervals and numbers of seconds or days; None for all else."""
     sign = "+" if isinstance(node, exp.Add) else "-"
     if isinstance(right.tree, exp.Interval):
-        return times.with_interval(left, right.tree, sign)
+        return intervals.with_interval(left, right.tree, sign)
     if isinstance(left.tree, exp.Interval) and sign == "+":
-        return times.with_interval(right, left.tree, sign)
+        return intervals.with_interval(right, left.tree, sign)
     if left.is_instant and numbers.whole(right):
-        return times.moved(left, times.length_tree("second", right.tree), sign, keeps_date=True)
+        return intervals.moved(left, intervals.length("second", right.tree), sign, keeps_date=True)
     if left.is_date and numbers.whole(right):
-        return times.moved(left, times.length_tree("day", right.tree), sign, keeps_date=True)
+        return intervals.moved(left, intervals.length("day", right.tree), sign, keeps_date=True)
     if right.is_date and numbers.whole(left) and sign == "+":
-        return times.moved(right, times.length_tree("day", left.tree), sign, keeps_date=True)
+        return intervals.moved(right, intervals.length("day", left.tree), sign, keeps_date=True)
     if left.is_date and right.is_date and sign == "-":
         return left.of(filled("CAST(date_diff('day', {1}, {0}) AS INTEGER)", [left.tree, right.tree]), pa.int32())
     if left.is_instant and right.is_instant and sign == "-":
-        return left.of(filled("CAST(date_diff('second', {1}, {0}) AS INTEGER)", [left.tree, right.tree]), pa.int32())
+        micros = filled("(epoch_us({0}) - epoch_us({1}))", [left.tree, right.tree])
+        return left.of(conversions.scaled(micros, pa.decimal128(18, 6)), pa.decimal128(18, 6))
     return None

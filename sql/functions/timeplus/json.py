@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
 from sql.expressions.engine import type_name
-from sql.functions.registry import Registry, Unfit
+from sql.functions.registry import Build, Registry, Unfit
+from sql.functions.timeplus.arrays import default_of
+from sql.functions.timeplus.conversions import to_string
 from sql.functions.typed import Typed, filled
+from sql.syntax.types import Rules, arrow
+
+_WHOLE = exp.Literal.string("^-?[0-9]+$")
+_AS_WRITTEN = "numbers stay as they are written, 1.0 for one"
 
 
 def path_of(parts: Sequence[Typed]) -> exp.Expr:
     """The path of the engine: ``'a', 2`` is ``$."a"[1]``; positions count from 1, below 0 from the end."""
+    tree: exp.Expr = exp.Literal.string("$")
     if all(part.literal is not None for part in parts):
         return exp.Literal.string("$" + "".join(_step(part) for part in parts))
-    tree: exp.Expr = exp.Literal.string("$")
     for part in parts:
         if part.literal is not None:
             tree = filled("{0} || {1}", [tree, exp.Literal.string(_step(part))])
         elif part.is_text:
             tree = filled("{0} || '.\"' || replace({1}, '\"', '\\\"') || '\"'", [tree, part.tree])
         elif part.is_integer:
-            tree = filled("{0} || '[' || CASE WHEN {1} < 0 THEN '#' || CAST({1} AS VARCHAR) ELSE CAST({1} - 1 AS VARCHAR) END || ']'", [tree, part.tree])
+            place = "CASE WHEN {1} < 0 THEN '#' || CAST({1} AS VARCHAR) ELSE CAST({1} - 1 AS VARCHAR) END"
+            tree = filled(f"{{0}} || '[' || {place} || ']'", [tree, part.tree])
         else:
             raise Unfit(f"takes names and positions, not a {part.family}")
     return tree
@@ -46,77 +54,170 @@ def member(arguments: Sequence[Typed]) -> exp.Expr:
     return filled("json_extract({0}, {1})", [document, path_of(arguments[1:])])
 
 
-def _typed(kind: pa.DataType, default: str) -> Callable[[Sequence[Typed]], exp.Expr]:
-    name = type_name(kind)
-
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        found = member(arguments)
-        number = pa.types.is_integer(kind)
-        text = filled("{0} ->> '$'", [found])
-        value = filled(f"TRY_CAST(trunc(TRY_CAST({{0}} AS DOUBLE)) AS {name})" if False else f"TRY_CAST({{0}} AS {name})", [text])
-        if number:
-            value = filled(f"CASE WHEN {{0}} IN ('true', 'false') THEN CAST({{0}} = 'true' AS {name}) ELSE coalesce(TRY_CAST(CASE WHEN regexp_matches({{0}}, '^[+-]?[0-9]+$') THEN {{0}} END AS {name}), TRY_CAST(trunc(TRY_CAST({{0}} AS DOUBLE)) AS {name})) END", [text])
-        return filled(f"CASE WHEN {{0}} IS NULL THEN NULL ELSE coalesce({{1}}, {default}) END", [arguments[0].tree, value])
-
-    return build
+def _present(arguments: Sequence[Typed], value: exp.Expr, default: str) -> exp.Expr:
+    """NULL for a text that is NULL, the default where there is no value."""
+    template = f"CASE WHEN {{0}} IS NOT NULL THEN coalesce({{1}}, {default}) END"
+    return filled(template, [arguments[0].tree, value])
 
 
-def _string(arguments: Sequence[Typed]) -> exp.Expr:
-    """'' for what is no text."""
-    found = member(arguments)
-    return filled("CASE WHEN {0} IS NULL THEN NULL ELSE coalesce(CASE WHEN json_type({1}) = 'VARCHAR' THEN {1} ->> '$' END, '') END", [arguments[0].tree, found])
+def _value(found: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    """A member as a value of the type; NULL where it is none."""
+    text = filled("({0} ->> '$')", [found])
+    if pa.types.is_integer(kind):
+        whole = filled(
+            f"TRY_CAST(CASE WHEN regexp_matches({{0}}, {{1}}) THEN {{0}} END AS {type_name(kind)})", [text, _WHOLE]
+        )
+        cut = filled(f"TRY_CAST(trunc(TRY_CAST({{0}} AS DOUBLE)) AS {type_name(kind)})", [text])
+        return filled("CASE WHEN json_type({0}) <> 'BOOLEAN' THEN coalesce({1}, {2}) END", [found, whole, cut])
+    if pa.types.is_boolean(kind):
+        number = "WHEN json_type({0}) IN ('BIGINT', 'UBIGINT') THEN {1} <> '0'"
+        return filled(f"CASE WHEN json_type({{0}}) = 'BOOLEAN' THEN {{1}} = 'true' {number} END", [found, text])
+    if pa.types.is_string(kind):
+        return filled("CASE WHEN json_type({0}) <> 'NULL' THEN {1} END", [found, text])
+    if pa.types.is_list(kind):
+        each = _value(exp.column("each_"), kind.value_type)
+        items = filled("list_transform(CAST({0} AS JSON[]), lambda each_: {1})", [found, each])
+        return filled("CASE WHEN json_type({0}) = 'ARRAY' THEN {1} END", [found, items])
+    return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [text])
 
 
-def _boolean(arguments: Sequence[Typed]) -> exp.Expr:
-    found = member(arguments)
-    return filled("CASE WHEN {0} IS NULL THEN NULL ELSE coalesce(CASE WHEN json_type({1}) = 'BOOLEAN' THEN CAST({1} ->> '$' AS BOOLEAN) END, false) END", [arguments[0].tree, found])
+def _typed(kind: pa.DataType) -> Build:
+    default = default_of(kind) or "NULL"
+    return lambda arguments: _present(arguments, _value(member(arguments), kind), default)
+
+
+def _extract(arguments: Sequence[Typed]) -> Typed:
+    """``json_extract(json, 'a', 'b', 'int32')``: the last argument is the type."""
+    wanted = arguments[-1].literal
+    if not isinstance(wanted, str):
+        raise Unfit("takes the type as a text that is written out")
+    kind = arrow(wanted.lower(), Rules.TIMEPLUS)
+    value = _value(member(arguments[:-1]), kind)
+    nullable = wanted.lower().startswith("nullable")
+    made = value if nullable else _present(arguments, value, default_of(kind) or "NULL")
+    return arguments[0].of(filled(f"CAST({{0}} AS {type_name(kind)})", [made]), kind)
 
 
 def _raw(arguments: Sequence[Typed]) -> exp.Expr:
-    return filled("CASE WHEN {0} IS NULL THEN NULL ELSE coalesce(CAST({1} AS VARCHAR), '') END", [arguments[0].tree, member(arguments)])
+    return _present(arguments, filled("CAST({0} AS VARCHAR)", [member(arguments)]), "''")
 
 
-_TYPES = {"VARCHAR": "String", "BOOLEAN": "Bool", "OBJECT": "Object", "ARRAY": "Array", "UBIGINT": "UInt64", "BIGINT": "Int64", "DOUBLE": "Double", "NULL": "Null"}
+_TYPES: Mapping[str, str] = {
+    "VARCHAR": "String",
+    "BOOLEAN": "Bool",
+    "OBJECT": "Object",
+    "ARRAY": "Array",
+    "UBIGINT": "Int64",
+    "BIGINT": "Int64",
+    "DOUBLE": "Double",
+}
 
 
 def _type(arguments: Sequence[Typed]) -> exp.Expr:
-    named = " ".join(f"WHEN '{one}' THEN '{ours if one != 'UBIGINT' else 'Int64'}'" for one, ours in _TYPES.items())
-    return filled(f"CASE WHEN {{0}} IS NULL THEN NULL ELSE CASE coalesce(json_type({{1}}), 'NULL') {named} END END", [arguments[0].tree, member(arguments)])
+    named = " ".join(f"WHEN '{one}' THEN '{theirs}'" for one, theirs in _TYPES.items())
+    found = member(arguments)
+    # Beyond 63 bits it is a number without sign.
+    large = "WHEN json_type({0}) = 'UBIGINT' AND length({0} ->> '$') >= 19 AND ({0} ->> '$') > '9223372036854775807'"
+    told = f"CASE {large} THEN 'UInt64' ELSE CASE json_type({{0}}) {named} END END"
+    return _present(arguments, filled(told, [found]), "'Null'")
 
 
 def _has(arguments: Sequence[Typed]) -> exp.Expr:
-    return filled("CASE WHEN {0} IS NULL THEN NULL ELSE ({1}) IS NOT NULL END", [arguments[0].tree, member(arguments)])
+    return _present(arguments, filled("({0} IS NOT NULL)", [member(arguments)]), "false")
 
 
 def _length(arguments: Sequence[Typed]) -> exp.Expr:
-    found = member(arguments)
-    return filled("CASE WHEN {0} IS NULL THEN NULL ELSE CAST(coalesce(CASE json_type({1}) WHEN 'ARRAY' THEN json_array_length({1}) WHEN 'OBJECT' THEN len(json_keys({1})) END, 0) AS UBIGINT) END", [arguments[0].tree, found])
+    counted = "CASE json_type({0}) WHEN 'ARRAY' THEN json_array_length({0}) WHEN 'OBJECT' THEN len(json_keys({0})) END"
+    return _present(arguments, filled(counted, [member(arguments)]), "0")
+
+
+def _array_length(arguments: Sequence[Typed]) -> exp.Expr:
+    """NULL for what is no array."""
+    return filled("CASE WHEN json_type({0}) = 'ARRAY' THEN json_array_length({0}) END", [member(arguments)])
 
 
 def _keys(arguments: Sequence[Typed]) -> exp.Expr:
-    return filled("CASE WHEN {0} IS NULL THEN NULL ELSE coalesce(CASE WHEN json_type({1}) = 'OBJECT' THEN json_keys({1}) END, CAST([] AS VARCHAR[])) END", [arguments[0].tree, member(arguments)])
+    keys = filled("CASE WHEN json_type({0}) = 'OBJECT' THEN json_keys({0}) END", [member(arguments)])
+    return _present(arguments, keys, "CAST([] AS VARCHAR[])")
 
 
 def _array(arguments: Sequence[Typed]) -> exp.Expr:
-    return filled("CASE WHEN {0} IS NULL THEN NULL ELSE coalesce(CASE WHEN json_type({1}) = 'ARRAY' THEN list_transform(CAST({1} AS JSON[]), lambda j: CAST(j AS VARCHAR)) END, CAST([] AS VARCHAR[])) END", [arguments[0].tree, member(arguments)])
+    items = "list_transform(CAST({0} AS JSON[]), lambda each_: coalesce(CAST(each_ AS VARCHAR), 'null'))"
+    found = filled(f"CASE WHEN json_type({{0}}) = 'ARRAY' THEN {items} END", [member(arguments)])
+    return _present(arguments, found, "CAST([] AS VARCHAR[])")
+
+
+def _entries(arguments: Sequence[Typed]) -> exp.Expr:
+    """Pairs of a name and the JSON of its member."""
+    trees = [_keys(arguments), member(arguments)]
+    step = "'$.\"' || replace(each_, '\"', '\\\"') || '\"'"
+    row = f"{{'1': each_, '2': CAST(json_extract({{1}}, {step}) AS VARCHAR)}}"
+    return filled(f"list_transform({{0}}, lambda each_: {row})", trees)
+
+
+def _at_path(arguments: Sequence[Typed]) -> exp.Expr:
+    return filled(
+        "CASE WHEN json_valid({0}) THEN json_extract(CAST({0} AS JSON), {1}) END", [one.tree for one in arguments]
+    )
+
+
+def _value_at_path(arguments: Sequence[Typed]) -> exp.Expr:
+    plain = "CASE WHEN json_type({0}) NOT IN ('OBJECT', 'ARRAY') THEN {0} ->> '$' END"
+    return _present(arguments, filled(plain, [_at_path(arguments)]), "''")
+
+
+def _query_at_path(arguments: Sequence[Typed]) -> exp.Expr:
+    return _present(arguments, filled("'[' || CAST({0} AS VARCHAR) || ']'", [_at_path(arguments)]), "''")
+
+
+def _exists(arguments: Sequence[Typed]) -> exp.Expr:
+    return _present(arguments, filled("({0} IS NOT NULL)", [_at_path(arguments)]), "false")
+
+
+def _written(arguments: Sequence[Typed]) -> exp.Expr:
+    (value,) = arguments
+    if value.is_float:
+        return to_string([value]).tree
+    return filled("CAST(to_json({0}) AS VARCHAR)", [value.tree])
+
+
+_NUMBERS = (
+    ("int", "the whole number at a path; 0 where there is none", pa.int64()),
+    ("uint", "the number without sign at a path; 0 where there is none", pa.uint64()),
+    ("float", "the number at a path; 0 where there is none", pa.float64()),
+    ("bool", "the truth value at a path; false where there is none", pa.bool_()),
+    ("string", "the text at a path; '' where there is none", pa.string()),
+)
 
 
 def register(registry: Registry) -> None:
-    def add(usage: str, meaning: str, build: object, kind: pa.DataType | None = None, **more: object) -> None:
-        registry.add(usage, meaning, build, kind, group="JSON", arity=more.pop("arity", (1, None)), **more)  # type: ignore[arg-type]
-
-    add("json_extract_string(json, name, ..)", "the text at a path; '' where there is none", _string, pa.string())
-    add("json_extract_raw(json, name, ..)", "the JSON at a path; '' where there is none", _raw, pa.string())
-    add("json_extract_int(json, name, ..)", "the whole number at a path; 0 where there is none", _typed(pa.int64(), "0"), pa.int64())
-    add("json_extract_uint(json, name, ..)", "the number without sign at a path; 0 where there is none", _typed(pa.uint64(), "0"), pa.uint64())
-    add("json_extract_float(json, name, ..)", "the number at a path; 0 where there is none", _typed(pa.float64(), "0"), pa.float64())
-    add("json_extract_bool(json, name, ..)", "the truth value at a path; false where there is none", _boolean, pa.bool_())
-    add("json_extract_keys(json, name, ..)", "the names of the members at a path", _keys)
-    add("json_extract_array_raw(json, name, ..)", "the elements of the array at a path, as JSON", _array, aliases="json_extract_array")
-    add("json_has(json, name, ..)", "whether there is something at a path", _has)
-    add("json_length(json, name, ..)", "how many elements or members there are at a path", _length, pa.uint64())
-    add("json_type(json, name, ..)", "String, Int64, Double, Bool, Array, Object or Null", _type, pa.string())
-    add("is_valid_json(text)", "whether a text is JSON", "json_valid({0})", arity=(1, 1))
-    add("json_value(json, path)", "the value at a path such as $.a.b; '' where there is none", "CASE WHEN {0} IS NULL THEN NULL ELSE coalesce(CASE WHEN json_valid({0}) THEN json_extract_string({0}, {1}) END, '') END", pa.string(), arity=(2, 2))
-    add("json_query(json, path)", "the array or object at a path, in an array", "CASE WHEN {0} IS NULL THEN NULL ELSE coalesce('[' || CASE WHEN json_valid({0}) THEN CAST(json_extract({0}, {1}) AS VARCHAR) END || ']', '') END", pa.string(), arity=(2, 2))
-    add("to_json_string(x)", "as JSON", "CAST(to_json({0}) AS VARCHAR)", pa.string(), arity=(1, 1))
+    at_path = partial(registry.add, group="JSON", arity=(1, None))
+    add = partial(registry.add, group="JSON")
+    for name, meaning, kind in _NUMBERS:
+        differs = _AS_WRITTEN if name == "string" else ""
+        at_path(f"json_extract_{name}(json, name, ..)", meaning, _typed(kind), kind, differs=differs)
+        usage, aliases = f"simple_json_extract_{name}(json, name)", f"visit_param_extract_{name}"
+        differs = "reads JSON by its grammar, where ClickHouse searches for the name"
+        add(usage, meaning, _typed(kind), kind, arity=(2, 2), aliases=aliases, differs=differs)
+    raw = "the JSON at a path; '' where there is none"
+    at_path("json_extract_raw(json, name, ..)", raw, _raw, pa.string(), differs=_AS_WRITTEN)
+    add("simple_json_extract_raw(json, name)", raw, _raw, pa.string(), arity=(2, 2), aliases="visit_param_extract_raw")
+    has = "whether there is something at a path"
+    at_path("json_has(json, name, ..)", has, _has, pa.bool_())
+    add("simple_json_has(json, name)", has, _has, pa.bool_(), arity=(2, 2), aliases="visit_param_has")
+    add("json_extract(json, name, .., type)", "the value at a path, of the type named last", _extract, arity=(2, None))
+    at_path("json_extract_keys(json, name, ..)", "the names of the members at a path", _keys)
+    items = "the elements of the array at a path, as JSON"
+    at_path("json_extract_array_raw(json, name, ..)", items, _array, aliases="json_extract_array", differs=_AS_WRITTEN)
+    pairs = "pairs of a name and the JSON of its member, at a path"
+    at_path("json_extract_keys_and_values_raw(json, name, ..)", pairs, _entries, differs=_AS_WRITTEN)
+    at_path("json_length(json, name, ..)", "how many elements or members there are at a path", _length, pa.uint64())
+    add("json_array_length(json)", "how many elements the array has", _array_length, pa.uint64(), arity=(1, 1))
+    at_path("json_type(json, name, ..)", "String, Int64, Double, Bool, Array, Object or Null", _type, pa.string())
+    add("is_valid_json(text)", "whether a text is JSON", "json_valid({0})")
+    value = "the text or number at a path such as $.a.b[0]; '' where there is none"
+    add("json_value(json, path)", value, _value_at_path, pa.string(), arity=(2, 2))
+    query = "the JSON at a path, in an array; '' where there is none"
+    add("json_query(json, path)", query, _query_at_path, pa.string(), arity=(2, 2), differs=_AS_WRITTEN)
+    add("json_exists(json, path)", "whether there is something at a path", _exists, pa.bool_(), arity=(2, 2))
+    add("to_json_string(x)", "as JSON", _written, pa.string(), arity=(1, 1))

@@ -1,4 +1,4 @@
-"""Numbers: arithmetic that widens as ClickHouse's does, rounding, bits, mathematics.
+"""Numbers: arithmetic that widens as ClickHouse's does, and bits.
 
 The sum, the difference or the product of two integers has twice the bits of the wider one, 64 at most; beyond 64 bits
 ClickHouse wraps around, and here there is no value: NULL, counted.
@@ -7,16 +7,19 @@ ClickHouse wraps around, and here there is no value: NULL, counted.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
 from sql.expressions.engine import type_name
-from sql.functions.registry import Registry, Unfit
+from sql.functions.registry import Build, Registry, Unfit
 from sql.functions.typed import Typed, bracketed, filled
 
 _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
+_WRAPS = "beyond 64 bits NULL, where ClickHouse wraps around"
+_BY_ZERO = "NULL where the divisor is 0, where ClickHouse stops the query"
 _OPERATORS = {"plus": exp.Add, "minus": exp.Sub, "multiply": exp.Mul}
 
 
@@ -37,7 +40,7 @@ def whole(value: Typed) -> bool:
     return value.is_integer or value.is_boolean
 
 
-def _expect_numbers(arguments: Sequence[Typed]) -> None:
+def expect_numbers(arguments: Sequence[Typed]) -> None:
     for argument in arguments:
         if not (argument.is_number or argument.is_boolean or argument.is_null):
             raise Unfit(f"takes numbers, not {argument.family}")
@@ -73,13 +76,13 @@ def combined(name: str, left: Typed, right: Typed) -> Typed:
 
 
 def _arithmetic(name: str, arguments: Sequence[Typed]) -> Typed:
-    _expect_numbers(arguments)
+    expect_numbers(arguments)
     return combined(name, *arguments)
 
 
 def divided(arguments: Sequence[Typed]) -> Typed:
     """Always a float; of zero by zero NaN, else of a number by zero an infinity."""
-    _expect_numbers(arguments)
+    expect_numbers(arguments)
     left, right = arguments
     if left.is_decimal and (right.is_decimal or whole(right)):
         # Under ClickHouse the quotient has the scale of the dividend, digits beyond are cut off.
@@ -94,26 +97,34 @@ def divided(arguments: Sequence[Typed]) -> Typed:
 
 
 def _int_div(arguments: Sequence[Typed]) -> Typed:
-    _expect_numbers(arguments)
+    expect_numbers(arguments)
     left, right = arguments
     if not (whole(left) and whole(right)):
         return left.of(filled("CAST(trunc(CAST({0} AS DOUBLE) / {1}) AS BIGINT)", [left.tree, right.tree]), pa.int64())
     kind = integer_type(bits_of(left.type), signed(left.type) or signed(right.type))
     wide = "HUGEINT" if pa.uint64() in (left.type, right.type) else "BIGINT"
-    tree = filled(
-        f"CAST(CAST({{0}} AS {wide}) // CAST({{1}} AS {wide}) AS {type_name(kind)})", [left.tree, right.tree]
-    )
+    tree = filled(f"CAST(CAST({{0}} AS {wide}) // CAST({{1}} AS {wide}) AS {type_name(kind)})", [left.tree, right.tree])
     return left.of(tree, kind)
 
 
 def _int_div_or_zero(arguments: Sequence[Typed]) -> Typed:
     quotient = _int_div(arguments)
-    tree = filled("CASE WHEN {0} = 0 THEN 0 ELSE {1} END", [arguments[1].tree, quotient.tree])
-    return quotient.of(filled(f"CAST({{0}} AS {type_name(quotient.type)})", [tree]), quotient.type)
+    return _or_zero(quotient, arguments)
+
+
+def _modulo_or_zero(arguments: Sequence[Typed]) -> Typed:
+    return _or_zero(modulo(arguments), arguments)
+
+
+def _or_zero(result: Typed, arguments: Sequence[Typed]) -> Typed:
+    """0 where the divisor is 0."""
+    trees = [arguments[0].tree, arguments[1].tree, result.tree]
+    tree = filled("CASE WHEN {1} = 0 AND {0} IS NOT NULL THEN 0 ELSE {2} END", trees)
+    return result.of(filled(f"CAST({{0}} AS {type_name(result.type)})", [tree]), result.type)
 
 
 def modulo(arguments: Sequence[Typed]) -> Typed:
-    _expect_numbers(arguments)
+    expect_numbers(arguments)
     left, right = arguments
     if not (whole(left) and whole(right)):
         if left.is_float or right.is_float:
@@ -122,14 +133,19 @@ def modulo(arguments: Sequence[Typed]) -> Typed:
     bits = bits_of(right.type)
     kind = integer_type(2 * bits if signed(left.type) else bits, signed(left.type))
     wide = "HUGEINT" if pa.uint64() in (left.type, right.type) else "BIGINT"
-    tree = filled(
-        f"CAST(CAST({{0}} AS {wide}) % CAST({{1}} AS {wide}) AS {type_name(kind)})", [left.tree, right.tree]
-    )
+    tree = filled(f"CAST(CAST({{0}} AS {wide}) % CAST({{1}} AS {wide}) AS {type_name(kind)})", [left.tree, right.tree])
     return left.of(tree, kind)
 
 
+def _positive_modulo(arguments: Sequence[Typed]) -> exp.Expr:
+    rest = modulo(arguments)
+    trees = [rest.tree, arguments[1].tree]
+    kind = type_name(integer_type(bits_of(rest.type), True)) if whole(rest) else "DOUBLE"
+    return filled(f"CAST(CASE WHEN {{0}} < 0 THEN {{0}} + abs({{1}}) ELSE {{0}} END AS {kind})", trees)
+
+
 def negated(arguments: Sequence[Typed]) -> Typed:
-    _expect_numbers(arguments)
+    expect_numbers(arguments)
     (value,) = arguments
     if not whole(value):
         return value.of(exp.Neg(this=bracketed(value.tree)), value.type)
@@ -143,7 +159,7 @@ def negated(arguments: Sequence[Typed]) -> Typed:
 
 
 def _abs(arguments: Sequence[Typed]) -> Typed:
-    _expect_numbers(arguments)
+    expect_numbers(arguments)
     (value,) = arguments
     if not signed(value.type):
         return value.of(filled("abs({0})", [value.tree]), value.type)
@@ -151,124 +167,106 @@ def _abs(arguments: Sequence[Typed]) -> Typed:
     return value.of(filled(f"CAST(abs(CAST({{0}} AS HUGEINT)) AS {type_name(kind)})", [value.tree]), kind)
 
 
-def _sign(arguments: Sequence[Typed]) -> Typed:
-    _expect_numbers(arguments)
-    (value,) = arguments
-    return value.of(filled("CAST(sign({0}) AS TINYINT)", [value.tree]), pa.int8())
+def _bitwise(template: str) -> Build:
+    """Of two whole numbers, in the wider of their types."""
 
-
-def _rounded(arguments: Sequence[Typed], template: str) -> Typed:
-    """Numbers keep their type; integers with digits after the point stay as they are."""
-    _expect_numbers(arguments)
-    value = arguments[0]
-    digits = arguments[1] if len(arguments) > 1 else None
-    if digits is not None and not isinstance(digits.literal, int):
-        raise Unfit("takes a whole number, written out, for the digits")
-    places = int(digits.literal) if digits is not None else 0
-    if whole(value):
-        if places >= 0:
-            return value
-        unit = 10**-places
-        return value.of(_of_whole(value, template, unit), value.type)
-    kind = value.type
-    return value.of(filled(template.replace("{n}", str(places)), [value.tree]), kind)
-
-
-def _of_whole(value: Typed, template: str, unit: int) -> exp.Expr:
-    scaled = filled(f"CAST({{0}} AS DOUBLE) / {unit}", [value.tree])
-    rounded = filled(template.replace("{n}", "0"), [scaled])
-    return filled(f"CAST({{0}} * {unit} AS {type_name(value.type)})", [rounded])
-
-
-def _round(arguments: Sequence[Typed]) -> Typed:
-    """Halves to even for floats, away from zero for decimals, as in ClickHouse."""
-    if arguments and arguments[0].is_decimal:
-        places = arguments[1].literal if len(arguments) > 1 else 0
-        if not isinstance(places, int):
-            raise Unfit("takes a whole number, written out, for the digits")
-        value = arguments[0]
-        return value.of(filled(f"CAST(round({{0}}, {places}) AS {type_name(value.type)})", [value.tree]), value.type)
-    return _rounded(arguments, "round_even({0}, {n})")
-
-
-def _shifted(arguments: Sequence[Typed], template: str) -> Typed:
-    """``floor``, ``ceil`` and ``trunc`` at a digit: by a power of ten there and back."""
-    value = arguments[0]
-    places = arguments[1].literal if len(arguments) > 1 else 0
-    if places == 0 or whole(value) or not isinstance(places, int):
-        return _rounded(arguments, template)
-    scale = f"1e{places}"
-    return value.of(filled(f"{template} / {scale}".replace("{0}", f"({{0}} * {scale})"), [value.tree]))
-
-
-def _bits(template: str) -> object:
     def build(arguments: Sequence[Typed]) -> Typed:
         left, right = arguments
-        if not (whole(left) and whole(right)):
-            raise Unfit("takes whole numbers")
-        kind = integer_type(
-            max(bits_of(left.type), bits_of(right.type)), signed(left.type) or signed(right.type)
-        )
-        name = type_name(kind)
-        return left.of(
-            filled(f"CAST({template} AS {name})".replace("{0}", f"CAST({{0}} AS {name})").replace("{1}", f"CAST({{1}} AS {name})"), [left.tree, right.tree]),
-            kind,
-        )
+        _expect_whole(arguments)
+        kind = integer_type(max(bits_of(left.type), bits_of(right.type)), signed(left.type) or signed(right.type))
+        sides = [filled(f"CAST({{0}} AS {type_name(kind)})", [side.tree]) for side in arguments]
+        return left.of(filled(f"CAST({template} AS {type_name(kind)})", sides), kind)
 
     return build
 
 
+def _expect_whole(arguments: Sequence[Typed]) -> None:
+    if not all(whole(argument) or argument.is_null for argument in arguments):
+        raise Unfit("takes whole numbers")
+
+
+def _bit_not(arguments: Sequence[Typed]) -> Typed:
+    _expect_whole(arguments)
+    (value,) = arguments
+    if signed(value.type):
+        return value.of(filled("~ {0}", [value.tree]), value.type)
+    most = (1 << bits_of(value.type)) - 1
+    return value.of(
+        filled(f"CAST({most} - CAST({{0}} AS HUGEINT) AS {type_name(value.type)})", [value.tree]), value.type
+    )
+
+
+def _shifted(left: bool) -> Build:
+    """The bits that leave the type of ``a`` are lost; those of its sign come in from the left."""
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        value, count = arguments
+        _expect_whole(arguments)
+        kind, name, bits = value.type, type_name(value.type), bits_of(value.type)
+        trees = [value.tree, count.tree]
+        if not left:
+            tree = filled("CAST(CAST({0} AS BIGINT) >> CAST({1} AS BIGINT) AS BIGINT)", trees)
+            return value.of(filled(f"CAST({{0}} AS {name})", [tree]), kind)
+        # Kept within 128 bits, cut to those of the type, and the sign found again.
+        wide = filled(f"(CAST({{0}} AS HUGEINT) * CAST(pow(2, {{1}} % {bits}) AS HUGEINT)) % {1 << bits}", trees)
+        if signed(kind):
+            half, full = 1 << (bits - 1), 1 << bits
+            folded = f"WHEN {{0}} >= {half} THEN {{0}} - {full} WHEN {{0}} < -{half} THEN {{0}} + {full}"
+            wide = filled(f"CASE {folded} ELSE {{0}} END", [wide])
+        return value.of(filled(f"CAST({{0}} AS {name})", [wide]), kind)
+
+    return build
+
+
+def _bit_test(arguments: Sequence[Typed]) -> exp.Expr:
+    _expect_whole(arguments)
+    return filled(
+        "CAST((CAST({0} AS HUGEINT) >> CAST({1} AS HUGEINT)) & 1 AS UTINYINT)", [one.tree for one in arguments]
+    )
+
+
+def _bit_tests(word: str) -> Build:
+    def build(arguments: Sequence[Typed]) -> exp.Expr:
+        tests = [filled("{0} = 1", [_bit_test([arguments[0], place])]) for place in arguments[1:]]
+        return filled(f"({f' {word} '.join(f'{{{index}}}' for index in range(len(tests)))})", tests)
+
+    return build
+
+
+_ARITHMETIC: Sequence[tuple[str, str, Build, str]] = (
+    ("plus(a, b)", "a + b, in twice the bits of the wider one", partial(_arithmetic, "plus"), _WRAPS),
+    ("minus(a, b)", "a - b, with a sign, in twice the bits of the wider one", partial(_arithmetic, "minus"), _WRAPS),
+    ("multiply(a, b)", "a * b, in twice the bits of the wider one", partial(_arithmetic, "multiply"), _WRAPS),
+    ("divide(a, b)", "a / b as a float; decimals keep the scale of a", divided, ""),
+    ("int_div(a, b)", "the whole part of a / b; NULL where b is 0", _int_div, _BY_ZERO),
+    ("int_div_or_zero(a, b)", "the whole part of a / b; 0 where b is 0", _int_div_or_zero, ""),
+    ("modulo(a, b)", "what is left of a / b, with the sign of a; NULL where b is 0", modulo, _BY_ZERO),
+    ("modulo_or_zero(a, b)", "as modulo; 0 where b is 0", _modulo_or_zero, ""),
+    ("positive_modulo(a, b)", "what is left of a / b, never below 0", _positive_modulo, _BY_ZERO),
+    ("bit_and(a, b)", "the bits that both have", _bitwise("{0} & {1}"), ""),
+    ("bit_or(a, b)", "the bits that one has", _bitwise("{0} | {1}"), ""),
+    ("bit_xor(a, b)", "the bits that one of them has", _bitwise("xor({0}, {1})"), ""),
+    ("bit_shift_left(a, n)", "its bits n places up", _shifted(left=True), ""),
+    ("bit_shift_right(a, n)", "its bits n places down", _shifted(left=False), ""),
+    ("bit_test(a, n)", "the n-th bit, from 0", _bit_test, ""),
+)
+
+
 def register(registry: Registry) -> None:
-    real = pa.float64()
-
-    def add(usage: str, meaning: str, build: object, kind: pa.DataType | None = None, **more: object) -> None:
-        registry.add(usage, meaning, build, kind, group="numbers", **more)  # type: ignore[arg-type]
-
-    for name, sign in (("plus", "+"), ("minus", "-"), ("multiply", "*")):
-        add(
-            f"{name}(a, b)", f"a {sign} b, in twice the bits of the wider one", lambda given, name=name: _arithmetic(name, given), arity=(2, 2)
-        )
-    add("divide(a, b)", "a / b as a float; decimals keep the scale of a", divided, arity=(2, 2))
-    add("int_div(a, b)", "the whole part of a / b; NULL where b is 0", _int_div, arity=(2, 2))
-    add("int_div_or_zero(a, b)", "the whole part of a / b; 0 where b is 0", _int_div_or_zero, arity=(2, 2))
-    add("modulo(a, b)", "what is left of a / b, with the sign of a; NULL where b is 0", modulo, arity=(2, 2), aliases="mod")
-    add("negate(a)", "-a", negated, arity=(1, 1))
+    add = partial(registry.add, group="numbers")
+    for usage, meaning, build, differs in _ARITHMETIC:
+        aliases = "mod" if usage.startswith("modulo(") else ""
+        add(usage, meaning, build, arity=(2, 2), differs=differs, aliases=aliases)
+    add("negate(a)", "-a", negated, arity=(1, 1), differs=_WRAPS)
     add("abs(a)", "the distance from 0", _abs, arity=(1, 1))
-    add("sign(a)", "-1, 0 or 1", _sign, arity=(1, 1))
-    add("round(a[, digits])", "to the nearest; halves to even, of decimals away from 0", _round, arity=(1, 2))
-    add("round_bankers(a[, digits])", "to the nearest, halves to even", lambda given: _rounded(given, "round_even({0}, {n})"), arity=(1, 2))
-    add("floor(a[, digits])", "the greatest number not above a", lambda given: _shifted(given, "floor({0})"), arity=(1, 2))
-    add("ceil(a[, digits])", "the least number not below a", lambda given: _shifted(given, "ceil({0})"), arity=(1, 2), aliases="ceiling")
-    add("trunc(a[, digits])", "a without the digits beyond", lambda given: _shifted(given, "trunc({0})"), arity=(1, 2), aliases="truncate")
-    for name, meaning in (
-        ("sqrt", "the square root; NaN below 0"), ("cbrt", "the cube root"), ("exp", "e to the power of a"),
-        ("sin", "the sine"), ("cos", "the cosine"), ("tan", "the tangent"), ("asin", "the arc sine"),
-        ("acos", "the arc cosine"), ("atan", "the arc tangent"), ("sinh", "the hyperbolic sine"),
-        ("cosh", "the hyperbolic cosine"), ("tanh", "the hyperbolic tangent"),
-        ("degrees", "from radians"), ("radians", "from degrees"),
-    ):  # fmt: skip
-        add(f"{name}(a)", meaning, f"{name}(CAST({{0}} AS DOUBLE))", real)
-    add("log(a)", "the natural logarithm; -inf of 0, NaN below", "ln(CAST({0} AS DOUBLE))", real, aliases="ln")
-    add("log2(a)", "the logarithm to base 2", "log2(CAST({0} AS DOUBLE))", real)
-    add("log10(a)", "the logarithm to base 10", "log10(CAST({0} AS DOUBLE))", real)
-    add("log1p(a)", "log(1 + a)", "ln(1 + CAST({0} AS DOUBLE))", real)
-    add("exp2(a)", "2 to the power of a", "pow(CAST(2 AS DOUBLE), {0})", real)
-    add("exp10(a)", "10 to the power of a", "pow(CAST(10 AS DOUBLE), {0})", real)
-    add("pow(a, b)", "a to the power of b", "pow(CAST({0} AS DOUBLE), CAST({1} AS DOUBLE))", real, aliases="power")
-    add("atan2(y, x)", "the angle of the point (x, y)", "atan2(CAST({0} AS DOUBLE), CAST({1} AS DOUBLE))", real)
-    add("hypot(a, b)", "the length of the diagonal", "sqrt(CAST({0} AS DOUBLE) * {0} + CAST({1} AS DOUBLE) * {1})", real)
-    add("pi()", "3.14159..", "pi()", real)
-    add("e()", "2.71828..", "exp(CAST(1 AS DOUBLE))", real)
-    add("is_nan(a)", "whether a is NaN", "isnan(CAST({0} AS DOUBLE))")
-    add("is_finite(a)", "whether a is neither infinite nor NaN", "isfinite(CAST({0} AS DOUBLE))")
-    add("is_infinite(a)", "whether a is an infinity", "isinf(CAST({0} AS DOUBLE))")
-    add("bit_and(a, b)", "the bits that both have", _bits("{0} & {1}"), arity=(2, 2))
-    add("bit_or(a, b)", "the bits that one has", _bits("{0} | {1}"), arity=(2, 2))
-    add("bit_xor(a, b)", "the bits that one of them has", _bits("xor({0}, {1})"), arity=(2, 2))
+    gcd = "CAST(gcd(CAST({0} AS HUGEINT), CAST({1} AS HUGEINT)) AS UBIGINT)"
+    add("gcd(a, b)", "the greatest common divisor", gcd, pa.uint64(), differs=_BY_ZERO)
+    lcm = "CAST(lcm(CAST({0} AS HUGEINT), CAST({1} AS HUGEINT)) AS UBIGINT)"
+    add("lcm(a, b)", "the least common multiple", lcm, pa.uint64(), differs=_BY_ZERO)
+    add("greatest(a, ..)", "the greatest of them, NULLs aside", "greatest({*})", aliases="max2")
+    add("least(a, ..)", "the least of them, NULLs aside", "least({*})", aliases="min2")
+    add("bit_not(a)", "the bits that it has not", _bit_not, arity=(1, 1))
     add("bit_count(a)", "how many bits are set", "CAST(bit_count({0}) AS UTINYINT)", pa.uint8())
-    add("gcd(a, b)", "the greatest common divisor", "gcd({0}, {1})")
-    add("lcm(a, b)", "the least common multiple", "lcm({0}, {1})")
-    add("greatest(a, ..)", "the greatest of them, NULLs aside", "greatest({*})")
-    add("least(a, ..)", "the least of them, NULLs aside", "least({*})")
-    add("factorial(a)", "1 * 2 * .. * a", "CAST(factorial({0}) AS UBIGINT)", pa.uint64())
-
+    add("bit_hamming_distance(a, b)", "how many bits differ", "CAST(bit_count(xor({0}, {1})) AS UTINYINT)", pa.uint8())
+    add("bit_test_any(a, n, ..)", "whether one of these bits is set", _bit_tests("OR"), arity=(2, None))
+    add("bit_test_all(a, n, ..)", "whether all of these bits are set", _bit_tests("AND"), arity=(2, None))

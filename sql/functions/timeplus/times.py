@@ -1,297 +1,377 @@
-"""Times: their parts, the beginnings of periods, arithmetic, text. A time zone is the last argument; UTC without."""
+"""Times and dates: their parts, the beginnings of periods, their texts.
+
+A time zone is the last argument; without one it is the zone that the time was put into,
+``to_timezone(t, 'Asia/Tokyo')``, else UTC.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
 
 from sql.expressions.engine import type_name
-from sql.functions.registry import Registry, Unfit
+from sql.functions.registry import Build, Registry, Unfit
+from sql.functions.timeplus.conversions import UTC, in_zone, instant, zone_of
 from sql.functions.typed import Typed, filled
-from sql.functions.timeplus.conversions import to_instant
 
-_UNITS = {
-    "nanosecond": "ns", "microsecond": "us", "millisecond": "ms", "second": "s", "minute": "m", "hour": "h", "day": "d",
-    "week": "w", "month": "M", "quarter": "q", "year": "y",
-}  # fmt: skip
+UNITS = (
+    "nanosecond",
+    "microsecond",
+    "millisecond",
+    "second",
+    "minute",
+    "hour",
+    "day",
+    "week",
+    "month",
+    "quarter",
+    "year",
+)
+DAYS = ("day", "week", "month", "quarter", "year")
+"""Units of whole days: a date moved by them is a date."""
 _SHORT = {
     "ns": "nanosecond", "us": "microsecond", "ms": "millisecond", "s": "second", "ss": "second", "mi": "minute",
     "n": "minute", "m": "minute", "hh": "hour", "h": "hour", "dd": "day", "d": "day", "ww": "week", "wk": "week",
     "mm": "month", "qq": "quarter", "q": "quarter", "yy": "year", "yyyy": "year",
 }  # fmt: skip
+_BEFORE_EPOCH = "what begins before 1970 does so, where ClickHouse says 1970-01-01"
 
 
 def unit_of(name: str) -> str:
     """``'day'``, ``'days'`` and ``'dd'`` are ``day``."""
     folded = name.lower()
-    found = _SHORT.get(folded, folded.removesuffix("s") if folded.removesuffix("s") in _UNITS else folded)
-    if found not in _UNITS:
-        raise Unfit(f"takes a unit ({', '.join(_UNITS)}), not '{name}'")
+    found = _SHORT.get(folded, folded.removesuffix("s") if folded.removesuffix("s") in UNITS else folded)
+    if found not in UNITS:
+        raise Unfit(f"takes a unit ({', '.join(UNITS)}), not '{name}'")
     return found
 
 
-def _unit(value: Typed) -> str:
-    if isinstance(value.literal, str):
-        return unit_of(value.literal)
-    if isinstance(value.tree, exp.Column):
-        return unit_of(value.tree.name)
-    raise Unfit("takes its unit as a text that is written out")
+def unit_at(value: Typed) -> str:
+    if not isinstance(value.literal, str):
+        raise Unfit("takes its unit as a text that is written out")
+    return unit_of(value.literal)
 
 
 def local(arguments: Sequence[Typed], position: int = 1) -> exp.Expr:
     """The time as clocks of its zone show it; a date is itself."""
     value = arguments[0]
+    zone = zone_of(arguments, position)
     if value.is_text:
-        value = value.of(to_instant([value], seconds=False))
+        return filled("timezone({1}, {0})", [instant(value, zone), zone])
     if value.is_date:
         return filled("CAST({0} AS TIMESTAMP)", [value.tree])
     if not value.is_instant:
         raise Unfit(f"takes a time or a date, not a {value.family}")
-    zone = arguments[position].tree if len(arguments) > position else exp.Literal.string("UTC")
     return filled("timezone({1}, {0})", [value.tree, zone])
 
 
-def _part(template: str) -> Callable[[Sequence[Typed]], exp.Expr]:
+# Parts
+
+
+def _part(template: str) -> Build:
     return lambda arguments: filled(template, [local(arguments)])
 
 
-def _beginning(template: str, *, date: bool) -> Callable[[Sequence[Typed]], exp.Expr]:
-    """The beginning of a period: a date, or a time of the zone."""
-
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        start = filled(template, [local(arguments)])
-        if date:
-            return filled("CAST({0} AS DATE)", [start])
-        zone = arguments[1].tree if len(arguments) > 1 else exp.Literal.string("UTC")
-        return filled("timezone({1}, {0})", [start, zone])
-
-    return build
+def _day_of_week(arguments: Sequence[Typed]) -> exp.Expr:
+    """Mode 0: Monday is 1; 1: Monday is 0; 2: Sunday is 0; 3: Sunday is 1."""
+    modes = {0: "isodow({0})", 1: "isodow({0}) - 1", 2: "dayofweek({0})", 3: "dayofweek({0}) + 1"}
+    mode = arguments[1].literal if len(arguments) > 1 else 0
+    if mode not in modes:
+        raise Unfit("takes a mode from 0 to 3, written out")
+    return filled(modes[int(mode)], [local(arguments, 2)])
 
 
-def interval_of(value: Typed) -> exp.Interval:
-    tree = value.tree.unnest()
-    if not isinstance(tree, exp.Interval):
-        raise Unfit("takes an interval: INTERVAL 5 MINUTE, or 5m")
-    return tree
-
-
-def _of_interval(arguments: Sequence[Typed]) -> exp.Expr:
-    """Weeks from Monday, months and longer from 1900, all else from the epoch."""
-    interval = interval_of(arguments[1])
-    unit = unit_of(str(interval.unit))
-    count = interval.this
-    width = filled(f"to_{unit}s(CAST({{0}} AS BIGINT))", [count]) if unit not in ("quarter",) else filled("to_months(CAST(3 * {0} AS INTEGER))", [count])
-    if unit in ("month", "year"):
-        width = filled(f"to_{unit}s(CAST({{0}} AS INTEGER))", [count])
-    if unit in ("day", "week"):
-        width = filled(f"to_{unit}s(CAST({{0}} AS INTEGER))", [count])
-    origin = {"week": "TIMESTAMP '1970-01-05 00:00:00'", "month": "TIMESTAMP '1900-01-01 00:00:00'", "quarter": "TIMESTAMP '1900-01-01 00:00:00'", "year": "TIMESTAMP '1900-01-01 00:00:00'"}.get(unit, "TIMESTAMP '1970-01-01 00:00:00'")
-    start = filled(f"time_bucket({{1}}, {{0}}, {origin})", [local(arguments, 2), width])
-    if unit in ("week", "month", "quarter", "year"):
-        return filled("CAST({0} AS DATE)", [start])
-    zone = arguments[2].tree if len(arguments) > 2 else exp.Literal.string("UTC")
-    return filled("timezone({1}, {0})", [start, zone])
-
-
-def _date_trunc(arguments: Sequence[Typed]) -> exp.Expr:
-    unit = _unit(arguments[0])
-    date = unit in ("day", "week", "month", "quarter", "year")
-    if unit == "day" and arguments[1].is_instant:
-        date = False
-    return _beginning(f"date_trunc('{unit}', {{0}})", date=date)(arguments[1:])
-
-
-def length_tree(unit: str, count: exp.Expr) -> exp.Expr:
-    """So many units, as an interval of the engine."""
-    if unit == "quarter":
-        return filled("to_months(CAST(3 * {0} AS INTEGER))", [count])
-    if unit == "nanosecond":
-        return filled("to_microseconds({0} // 1000)", [count])
-    kind = "INTEGER" if unit in ("day", "week", "month", "year") else "BIGINT" if unit != "second" else "DOUBLE"
-    return filled(f"to_{unit}s(CAST({{0}} AS {kind}))", [count])
-
-
-def moved(value: Typed, length: exp.Expr, sign: str, *, keeps_date: bool) -> exp.Expr:
-    """A date moved by whole days stays a date; otherwise it is midnight of that day, and a time."""
-    if value.is_text:
-        value = value.of(to_instant([value], seconds=False))
-    if value.is_date:
-        moved_date = filled(f"CAST({{0}} AS TIMESTAMP) {sign} {{1}}", [value.tree, length])
-        return filled("CAST({0} AS DATE)" if keeps_date else "timezone('UTC', {0})", [moved_date])
-    if not value.is_instant:
-        raise Unfit(f"takes a time or a date, not a {value.family}")
-    return filled(f"timezone('UTC', timezone('UTC', {{0}}) {sign} {{1}})", [value.tree, length])
-
-
-def _moving(unit: str, sign: str) -> Callable[[Sequence[Typed]], exp.Expr]:
-    days = unit in ("day", "week", "month", "quarter", "year")
-    return lambda arguments: moved(arguments[0], length_tree(unit, arguments[1].tree), sign, keeps_date=days)
-
-
-def _date_add(sign: str) -> Callable[[Sequence[Typed]], exp.Expr]:
-    """``(unit, count, time)``, ``(time, interval)`` or ``(interval, time)``"""
-
-    def build(arguments: Sequence[Typed]) -> exp.Expr:
-        if len(arguments) == 3:
-            unit, count, value = _unit(arguments[0]), arguments[1].tree, arguments[2]
-        else:
-            first, second = arguments
-            interval, value = (first, second) if isinstance(first.tree.unnest(), exp.Interval) else (second, first)
-            found = interval_of(interval)
-            unit, count = unit_of(str(found.unit)), found.this
-        return _moving(unit, sign)([value, value.of(_number(count))])
-
-    return build
-
-
-def _number(count: exp.Expr) -> exp.Expr:
-    """The count of an interval, which may be written as a text."""
-    return exp.Literal.number(str(count.this)) if isinstance(count, exp.Literal) else count
-
-
-def with_interval(value: Typed, interval: exp.Interval, sign: str) -> exp.Expr:
-    """``time + INTERVAL 1 DAY``"""
-    return _moving(unit_of(str(interval.unit)), sign)([value, value.of(_number(interval.this))])
-
-
-def _difference(arguments: Sequence[Typed]) -> exp.Expr:
-    """How many borders of the unit lie between, not how much time."""
-    unit = _unit(arguments[0])
-    zone = arguments[3:]
-    first, second = (local([value, *zone]) for value in arguments[1:3])
-    if unit == "week":
-        return filled("CAST(date_diff('day', CAST(date_trunc('week', {0}) AS DATE), CAST(date_trunc('week', {1}) AS DATE)) // 7 AS BIGINT)", [first, second])
-    if unit == "nanosecond":
-        return filled("1000 * date_diff('microsecond', {0}, {1})", [first, second])
-    return filled(f"CAST(date_diff('{unit}', {{0}}, {{1}}) AS BIGINT)", [first, second])
-
-
-def _age(arguments: Sequence[Typed]) -> exp.Expr:
-    unit = _unit(arguments[0])
-    first, second = (local([value, *arguments[3:]]) for value in arguments[1:3])
-    return filled(f"CAST(date_sub('{unit}', {{0}}, {{1}}) AS BIGINT)", [first, second])
-
-
-_MYSQL = {
-    "Y": "%Y", "y": "%y", "m": "%m", "d": "%d", "H": "%H", "h": "%I", "I": "%I", "i": "%M", "M": "%B", "s": "%S",
-    "S": "%S", "F": "%Y-%m-%d", "T": "%H:%M:%S", "R": "%H:%M", "D": "%m/%d/%y", "j": "%j", "a": "%a", "b": "%b",
-    "W": "%A", "p": "%p", "u": "%u", "w": "%w", "V": "%V", "G": "%G", "f": "%f", "%": "%%", "e": "%-d", "k": "%-H",
-    "l": "%-I", "c": "%m", "C": None, "n": "\n", "t": "\t", "r": "%I:%M %p", "Q": None, "g": "%g",
-}  # fmt: skip
-
-
-def _format(arguments: Sequence[Typed]) -> exp.Expr:
-    pattern = arguments[1].literal
-    if not isinstance(pattern, str):
-        raise Unfit("takes its format as a text that is written out")
-    return filled("strftime({0}, {1})", [local([arguments[0], *arguments[2:]]), exp.Literal.string(_pattern(pattern))])
-
-
-def _pattern(pattern: str) -> str:
-    parts, signs = [], iter(pattern)
-    for sign in signs:
-        if sign != "%":
-            parts.append(sign)
-            continue
-        named = next(signs, "")
-        translated = _MYSQL.get(named)
-        if translated is None:
-            raise Unfit(f"does not know %{named}; it knows {' '.join('%' + one for one, to in _MYSQL.items() if to)}")
-        parts.append(translated)
-    return "".join(parts)
-
-
-def _parsed(arguments: Sequence[Typed]) -> exp.Expr:
-    pattern = arguments[1].literal
-    if not isinstance(pattern, str):
-        raise Unfit("takes its format as a text that is written out")
-    zone = arguments[2].tree if len(arguments) > 2 else exp.Literal.string("UTC")
-    return filled("timezone({2}, try_strptime({0}, {1}))", [arguments[0].tree, exp.Literal.string(_pattern(pattern)), zone])
-
-
-def _from_epoch(per_second: int) -> Callable[[Sequence[Typed]], exp.Expr]:
-    micros = 1_000_000 // per_second
-    return lambda given: filled(f"make_timestamptz(CAST({{0}} * {micros} AS BIGINT))" if micros > 1 else "make_timestamptz(CAST({0} AS BIGINT))", [given[0].tree])
-
-
-def _epoch(template: str) -> Callable[[Sequence[Typed]], exp.Expr]:
+def _epoch(template: str) -> Build:
     def build(arguments: Sequence[Typed]) -> exp.Expr:
         value = arguments[0]
-        if value.is_text:
-            value = value.of(to_instant(arguments, seconds=False))
-        if value.is_date:
-            value = value.of(filled("timezone('UTC', CAST({0} AS TIMESTAMP))", [value.tree]))
+        if value.is_text or value.is_date:
+            value = value.of(instant(value, zone_of(arguments, 1)))
         return filled(template, [value.tree])
 
     return build
 
 
-def register(registry: Registry) -> None:
-    def add(usage: str, meaning: str, build: object, kind: pa.DataType | None = None, **more: object) -> None:
-        registry.add(usage, meaning, build, kind, group="times", **more)  # type: ignore[arg-type]
+_PARTS: Sequence[tuple[str, str, str, pa.DataType, str]] = (
+    ("to_year", "the year", "year({0})", pa.uint16(), "year"),
+    ("to_quarter", "the quarter, 1 to 4", "quarter({0})", pa.uint8(), "quarter"),
+    ("to_month", "the month, 1 to 12", "month({0})", pa.uint8(), "month"),
+    ("to_day_of_month", "the day of the month", "day({0})", pa.uint8(), "day day_of_month"),
+    ("to_day_of_year", "the day of the year", "dayofyear({0})", pa.uint16(), "day_of_year"),
+    ("to_iso_week", "the ISO week", "weekofyear({0})", pa.uint8(), ""),
+    ("to_iso_year", "the year of the ISO week", "isoyear({0})", pa.uint16(), ""),
+    ("to_hour", "the hour", "hour({0})", pa.uint8(), "hour"),
+    ("to_minute", "the minute", "minute({0})", pa.uint8(), "minute"),
+    ("to_second", "the second", "second({0})", pa.uint8(), "second"),
+    ("to_millisecond", "the millisecond", "millisecond({0}) % 1000", pa.uint16(), "millisecond"),
+    ("to_yyyymm", "the month as a number: toYYYYMM", "year({0}) * 100 + month({0})", pa.uint32(), ""),
+    (
+        "to_yyyymmdd",
+        "the day as a number: toYYYYMMDD",
+        "year({0}) * 10000 + month({0}) * 100 + day({0})",
+        pa.uint32(),
+        "",
+    ),
+    (
+        "to_yyyymmddhhmmss",
+        "the second as a number: toYYYYMMDDhhmmss",
+        "CAST(strftime({0}, '%Y%m%d%H%M%S') AS BIGINT)",
+        pa.uint64(),
+        "",
+    ),
+    ("to_relative_year_num", "the year", "year({0})", pa.uint32(), ""),
+    ("to_relative_month_num", "the months since the year 0", "year({0}) * 12 + month({0})", pa.uint32(), ""),
+    ("to_relative_day_num", "the days since the epoch", "floor(epoch({0}) / 86400)", pa.uint32(), ""),
+    ("to_relative_hour_num", "the hours since the epoch", "floor(epoch({0}) / 3600)", pa.uint32(), ""),
+    ("to_relative_minute_num", "the minutes since the epoch", "floor(epoch({0}) / 60)", pa.uint32(), ""),
+    ("to_relative_second_num", "the seconds since the epoch", "floor(epoch({0}))", pa.uint32(), ""),
+)
 
-    def part(name: str, meaning: str, template: str, kind: pa.DataType, aliases: str = "") -> None:
-        add(f"{name}(time[, zone])", meaning, _part(f"CAST({template} AS {type_name(kind)})"), kind, arity=(1, 2), aliases=aliases)
-
-    part("to_year", "the year", "year({0})", pa.uint16(), "year")
-    part("to_quarter", "the quarter, 1 to 4", "quarter({0})", pa.uint8(), "quarter")
-    part("to_month", "the month, 1 to 12", "month({0})", pa.uint8(), "month")
-    part("to_day_of_month", "the day of the month", "day({0})", pa.uint8(), "day day_of_month")
-    part("to_day_of_week", "the day of the week, Monday is 1", "isodow({0})", pa.uint8(), "day_of_week")
-    part("to_day_of_year", "the day of the year", "dayofyear({0})", pa.uint16(), "day_of_year")
-    part("to_iso_week", "the ISO week", "weekofyear({0})", pa.uint8())
-    part("to_iso_year", "the year of the ISO week", "isoyear({0})", pa.uint16())
-    part("to_hour", "the hour", "hour({0})", pa.uint8(), "hour")
-    part("to_minute", "the minute", "minute({0})", pa.uint8(), "minute")
-    part("to_second", "the second", "second({0})", pa.uint8(), "second")
-    part("to_millisecond", "the millisecond", "millisecond({0}) % 1000", pa.uint16(), "millisecond")
-    part("to_YYYYMM", "the month as a number", "year({0}) * 100 + month({0})", pa.uint32(), "to_yyyymm")
-    part("to_YYYYMMDD", "the day as a number", "year({0}) * 10000 + month({0}) * 100 + day({0})", pa.uint32(), "to_yyyymmdd")
-    part("to_YYYYMMDDhhmmss", "the second as a number", "CAST(strftime({0}, '%Y%m%d%H%M%S') AS BIGINT)", pa.uint64(), "to_yyyymmddhhmmss")
-    part("to_relative_day_num", "the days since the epoch", "date_diff('day', TIMESTAMP '1970-01-01 00:00:00', {0})", pa.uint32())
-    for unit in ("second", "minute", "hour", "day"):
-        add(f"to_start_of_{unit}(time[, zone])", f"the beginning of its {unit}", _beginning(f"date_trunc('{unit}', {{0}})", date=False), arity=(1, 2))
-    for unit in ("month", "quarter", "year"):
-        add(f"to_start_of_{unit}(time[, zone])", f"the first day of its {unit}", _beginning(f"date_trunc('{unit}', {{0}})", date=True), pa.date32(), arity=(1, 2))
-    add("to_start_of_week(time[, mode])", "the Sunday of its week; with mode 1 the Monday", _week, pa.date32(), arity=(1, 3))
-    add("to_monday(time[, zone])", "the Monday of its week", _beginning("date_trunc('week', {0})", date=True), pa.date32(), arity=(1, 2))
-    add("to_start_of_iso_year(time[, zone])", "the first day of its ISO year", _beginning("date_trunc('week', make_timestamp(isoyear({0}), 1, 4, 0, 0, 0.0))", date=True), pa.date32(), arity=(1, 2))
-    add("to_last_day_of_month(time[, zone])", "the last day of its month", _beginning("last_day({0})", date=True), pa.date32(), arity=(1, 2))
-    for minutes, name in ((5, "five"), (10, "ten"), (15, "fifteen")):
-        add(f"to_start_of_{name}_minutes(time[, zone])", f"the beginning of its {minutes} minutes", _beginning(f"time_bucket(INTERVAL {minutes} MINUTE, {{0}}, TIMESTAMP '1970-01-01 00:00:00')", date=False), arity=(1, 2))
-    add("to_start_of_interval(time, interval[, zone])", "the beginning of its period", _of_interval, arity=(2, 3))
-    add("date_trunc(unit, time[, zone])", "the beginning of its unit", _date_trunc, arity=(2, 3))
-    for unit in _UNITS:
-        if unit == "nanosecond":
-            continue
-        add(f"add_{unit}s(time, n)", f"n {unit}s later", _moving(unit, "+"), arity=(2, 2))
-        add(f"subtract_{unit}s(time, n)", f"n {unit}s earlier", _moving(unit, "-"), arity=(2, 2))
-    add("date_add(unit, n, time)", "n units later; also date_add(time, interval)", _date_add("+"), arity=(2, 3), aliases="timestamp_add")
-    add("date_sub(unit, n, time)", "n units earlier; also date_sub(time, interval)", _date_add("-"), arity=(2, 3), aliases="timestamp_sub")
-    add("date_diff(unit, from, to[, zone])", "how many borders of the unit lie between", _difference, pa.int64(), arity=(3, 4))
-    add("age(unit, from, to[, zone])", "how many whole units lie between", _age, pa.int64(), arity=(3, 4))
-    add("format_datetime(time, format[, zone])", "as a text, by signs such as %Y-%m-%d %H:%i:%s", _format, pa.string(), arity=(2, 3))
-    add("parse_datetime(text, format[, zone])", "the time that a text of this form says; NULL where it does not fit", _parsed, arity=(2, 3))
-    add("month_name(time)", "the name of its month", _part("monthname({0})"), pa.string(), arity=(1, 1))
-    add("day_name(time)", "the name of its day", _part("dayname({0})"), pa.string(), arity=(1, 1))
-    add("to_timezone(time, zone)", "the same time: a column here keeps no zone", "{0}", arity=(2, 2))
-    add("to_unix_timestamp(time[, zone])", "the seconds since the epoch", _epoch("CAST(floor(epoch({0})) AS BIGINT)"), pa.int64(), arity=(1, 2))
-    add("to_unix_timestamp64_milli(time)", "the milliseconds since the epoch", _epoch("epoch_ms({0})"), pa.int64(), arity=(1, 1))
-    add("to_unix_timestamp64_micro(time)", "the microseconds since the epoch", _epoch("epoch_us({0})"), pa.int64(), arity=(1, 1))
-    add("to_unix_timestamp64_nano(time)", "the nanoseconds since the epoch", _epoch("1000 * epoch_us({0})"), pa.int64(), arity=(1, 1))
-    add("from_unix_timestamp(seconds)", "the time so many seconds after the epoch", "to_timestamp({0})")
-    add("from_unix_timestamp64_milli(n)", "the time so many milliseconds after the epoch", _from_epoch(1000), arity=(1, 2))
-    add("from_unix_timestamp64_micro(n)", "the time so many microseconds after the epoch", _from_epoch(1_000_000), arity=(1, 2))
-    add("make_date(year, month, day)", "a date of its parts", "make_date({0}, {1}, {2})", pa.date32())
-    add("make_datetime(year, month, day, hour, minute, second)", "a time of its parts", "timezone('UTC', make_timestamp({0}, {1}, {2}, {3}, {4}, CAST({5} AS DOUBLE)))")
-    add("earliest_ts()", "the epoch", "TIMESTAMPTZ '1970-01-01 00:00:00+00'", aliases="earliest_timestamp")
+_EPOCHS = (
+    ("to_unix_timestamp(time[, zone])", "seconds", "CAST(floor(epoch({0})) AS BIGINT)"),
+    ("to_unix_timestamp64_second(time)", "seconds", "CAST(floor(epoch({0})) AS BIGINT)"),
+    (
+        "to_unix_timestamp64_milli(time)",
+        "milliseconds",
+        "(epoch_us({0}) - (epoch_us({0}) % 1000 + 1000) % 1000) // 1000",
+    ),
+    ("to_unix_timestamp64_micro(time)", "microseconds", "epoch_us({0})"),
+    ("to_unix_timestamp64_nano(time)", "nanoseconds", "1000 * epoch_us({0})"),
+)
 
 
-def _week(arguments: Sequence[Typed]) -> exp.Expr:
-    mode = arguments[1].literal if len(arguments) > 1 else 0
+# Beginnings
+
+
+def beginning(arguments: Sequence[Typed], start: exp.Expr, *, date: bool) -> Typed:
+    """A local time as a date, or as a time of the zone that is the second argument."""
+    value = arguments[0]
+    if date:
+        return value.of(filled("CAST({0} AS DATE)", [start]), pa.date32())
+    return in_zone(value, filled("timezone({1}, {0})", [start, zone_of(arguments, 1)]), arguments[1:])
+
+
+def _beginning(template: str, *, date: bool) -> Build:
+    return lambda arguments: beginning(arguments, filled(template, [local(arguments)]), date=date)
+
+
+def _week(template: str) -> Build:
+    """From Sunday; with an odd mode from Monday."""
+
+    def build(arguments: Sequence[Typed]) -> exp.Expr:
+        mode = arguments[1].literal if len(arguments) > 1 else 0
+        if not isinstance(mode, int):
+            raise Unfit("takes a mode as a number that is written out")
+        time = local(arguments, 2)
+        monday = "CAST(date_trunc('week', {0}) AS DATE)"
+        sunday = "CAST(date_trunc('week', {0} + INTERVAL 1 DAY) AS DATE) - 1"
+        return filled(template, [filled(monday if mode % 2 else sunday, [time])])
+
+    return build
+
+
+def _date_trunc(arguments: Sequence[Typed]) -> Typed:
+    unit = unit_at(arguments[0])
+    rest = arguments[1:]
+    date = unit in DAYS and not (unit == "day" and rest[0].is_instant)
+    return beginning(rest, filled(f"date_trunc('{unit}', {{0}})", [local(rest)]), date=date)
+
+
+_PERIODS: Mapping[str, str] = {
+    "five_minutes": "5 MINUTE",
+    "ten_minutes": "10 MINUTE",
+    "fifteen_minutes": "15 MINUTE",
+}
+
+_OF_DAYS = (
+    ("to_start_of_month", "the first day of its month", "date_trunc('month', {0})", ""),
+    ("to_start_of_quarter", "the first day of its quarter", "date_trunc('quarter', {0})", ""),
+    ("to_start_of_year", "the first day of its year", "date_trunc('year', {0})", ""),
+    ("to_monday", "the Monday of its week", "date_trunc('week', {0})", ""),
+    (
+        "to_start_of_iso_year",
+        "the first day of its ISO year",
+        "date_trunc('week', make_timestamp(isoyear({0}), 1, 4, 0, 0, 0.0))",
+        "",
+    ),
+    ("to_last_day_of_month", "the last day of its month", "last_day({0})", "last_day"),
+)
+
+
+# Texts
+
+_MYSQL: Mapping[str, str] = {
+    "Y": "%Y", "y": "%y", "m": "%m", "d": "%d", "H": "%H", "h": "%I", "I": "%I", "i": "%M", "M": "%B", "s": "%S",
+    "S": "%S", "F": "%Y-%m-%d", "T": "%H:%M:%S", "R": "%H:%M", "D": "%m/%d/%y", "j": "%j", "a": "%a", "b": "%b",
+    "W": "%A", "p": "%p", "u": "%u", "w": "%w", "V": "%V", "G": "%G", "f": "%f", "%": "%%", "e": "%-d", "k": "%H",
+    "l": "%I", "c": "%m", "n": "\n", "t": "\t", "r": "%I:%M %p", "g": "%g",
+}  # fmt: skip
+"""Signs of a format in ClickHouse, which are MySQL's, as those of the engine."""
+_COMPUTED: Mapping[str, str] = {
+    "Q": "CAST(quarter({0}) AS VARCHAR)",
+    "C": "lpad(CAST(year({0}) // 100 AS VARCHAR), 2, '0')",
+}
+"""Signs that the engine has not."""
+
+
+def _written_format(value: Typed) -> str:
+    if not isinstance(value.literal, str):
+        raise Unfit("takes its format as a text that is written out")
+    return value.literal
+
+
+def _signs(pattern: str) -> list[str]:
+    """``'%Y-%m'`` is ``%Y``, ``-``, ``%m``."""
+    return re.findall("%.|.", pattern, re.DOTALL)
+
+
+def _format(arguments: Sequence[Typed]) -> exp.Expr:
     time = local([arguments[0], *arguments[2:]])
-    if mode == 1:
-        return filled("CAST(date_trunc('week', {0}) AS DATE)", [time])
-    return filled("CAST(date_trunc('week', {0} + INTERVAL 1 DAY) AS DATE) - 1", [time])
+    parts: list[exp.Expr] = []
+    run = ""
+    for sign in _signs(_written_format(arguments[1])):
+        if sign[1:] not in _COMPUTED or not sign.startswith("%"):
+            run += _engine_sign(sign)
+            continue
+        parts += [_formatted(time, run)] if run else []
+        parts.append(filled(_COMPUTED[sign[1:]], [time]))
+        run = ""
+    if run or not parts:
+        parts.append(_formatted(time, run))
+    return filled(" || ".join(f"{{{place}}}" for place in range(len(parts))), parts)
+
+
+def _formatted(time: exp.Expr, pattern: str) -> exp.Expr:
+    return filled("strftime({0}, {1})", [time, exp.Literal.string(pattern)])
+
+
+def _engine_sign(sign: str) -> str:
+    if not sign.startswith("%"):
+        return sign
+    if sign[1:] not in _MYSQL:
+        known = " ".join(f"%{one}" for one in (*_MYSQL, *_COMPUTED))
+        raise Unfit(f"does not know {sign}; it knows {known}")
+    return _MYSQL[sign[1:]]
+
+
+def _parsed(arguments: Sequence[Typed]) -> Typed:
+    pattern = "".join(map(_engine_sign, _signs(_written_format(arguments[1]))))
+    tree = filled(
+        "timezone({2}, try_strptime({0}, {1}))",
+        [arguments[0].tree, exp.Literal.string(pattern), zone_of(arguments, 2)],
+    )
+    return in_zone(arguments[0], tree, arguments[2:])
+
+
+def _parsed_or_zero(arguments: Sequence[Typed]) -> exp.Expr:
+    zero = "TIMESTAMPTZ '1970-01-01 00:00:00+00'"
+    template = f"CASE WHEN {{0}} IS NOT NULL THEN coalesce({{1}}, {zero}) END"
+    return filled(template, [arguments[0].tree, _parsed(arguments).tree])
+
+
+_NAMED = {"year": "%Y", "month": "%B", "weekday": "%A", "day": "%-d", "hour": "%-H", "minute": "%-M", "second": "%-S"}
+
+
+def _date_name(arguments: Sequence[Typed]) -> exp.Expr:
+    part = str(arguments[0].literal).lower()
+    if part not in _NAMED:
+        raise Unfit(f"takes a part ({', '.join(_NAMED)}), written out as a text")
+    return _formatted(local(arguments[1:]), _NAMED[part])
+
+
+# From parts and numbers
+
+
+def _from_epoch(per_second: int) -> Build:
+    micros = (
+        "CAST({0} AS BIGINT) // 1000"
+        if per_second > 1_000_000
+        else f"CAST({{0}} AS BIGINT) * {1_000_000 // per_second}"
+    )
+
+    def build(arguments: Sequence[Typed]) -> Typed:
+        return in_zone(arguments[0], filled(f"make_timestamptz({micros})", [arguments[0].tree]), arguments[1:])
+
+    return build
+
+
+def _from_unix(arguments: Sequence[Typed]) -> exp.Expr | Typed:
+    """With a format, a text."""
+    time = _from_epoch(1)(arguments[:1])
+    assert isinstance(time, Typed)
+    return _format([time, *arguments[1:]]) if len(arguments) > 1 else time
+
+
+def _make_time(arguments: Sequence[Typed]) -> Typed:
+    parts, zones = arguments[:6], arguments[6:]
+    time = "make_timestamp({0}, {1}, {2}, {3}, {4}, CAST({5} AS DOUBLE))"
+    tree = filled(f"timezone({{6}}, {time})", [*(one.tree for one in parts), zones[0].tree if zones else UTC])
+    return in_zone(arguments[0], tree, zones)
+
+
+def _to_timezone(arguments: Sequence[Typed]) -> Typed:
+    return in_zone(arguments[0], arguments[0].tree, arguments[1:])
+
+
+def register(registry: Registry) -> None:
+    add = partial(registry.add, group="times")
+    of_text = partial(registry.add, kind=pa.string(), group="times")
+    for name, meaning, template, kind, aliases in _PARTS:
+        build = _part(f"CAST({template} AS {type_name(kind)})")
+        add(f"{name}(time[, zone])", meaning, build, kind, arity=(1, 2), aliases=aliases)
+    weekday = "the day of the week: by mode 0 Monday is 1, by 3 Sunday is 1"
+    add("to_day_of_week(time[, mode[, zone]])", weekday, _day_of_week, pa.uint8(), arity=(1, 3), aliases="day_of_week")
+    for usage, unit, template in _EPOCHS:
+        add(usage, f"the {unit} since the epoch", _epoch(template), pa.int64(), arity=(1, 2))
+    for unit in ("millisecond", "second", "minute", "hour", "day"):
+        build = _beginning(f"date_trunc('{unit}', {{0}})", date=False)
+        add(f"to_start_of_{unit}(time[, zone])", f"the beginning of its {unit}", build, arity=(1, 2))
+    for name, width in _PERIODS.items():
+        build = _beginning(f"time_bucket(INTERVAL {width}, {{0}}, TIMESTAMP '1970-01-01 00:00:00')", date=False)
+        meaning = f"the beginning of its {name.replace('_', ' ')}"
+        add(f"to_start_of_{name}(time[, zone])", meaning, build, arity=(1, 2), aliases=f"to_start_of_{name[:-1]}")
+    for name, meaning, template, aliases in _OF_DAYS:
+        build = _beginning(template, date=True)
+        add(f"{name}(time[, zone])", meaning, build, arity=(1, 2), aliases=aliases, differs=_BEFORE_EPOCH)
+    first, last = "the Sunday of its week; by mode 1 the Monday", "the Saturday of its week; by mode 1 the Sunday"
+    week = partial(add, kind=pa.date32(), arity=(1, 3), differs=_BEFORE_EPOCH)
+    week("to_start_of_week(time[, mode[, zone]])", first, _week("{0}"))
+    week("to_last_day_of_week(time[, mode[, zone]])", last, _week("({0} + 6)"))
+    add("date_trunc(unit, time[, zone])", "the beginning of its unit", _date_trunc, arity=(2, 3), differs=_BEFORE_EPOCH)
+    half_hours = _beginning("time_bucket(INTERVAL 30 MINUTE, {0}, TIMESTAMP '1970-01-01 00:00:00')", date=False)
+    add("time_slot(time[, zone])", "the beginning of its half hour", half_hours, arity=(1, 2))
+    signs = "as a text, by signs such as %Y-%m-%d %H:%i:%s"
+    of_text("format_datetime(time, format[, zone])", signs, _format, arity=(2, 3), aliases="date_format")
+    of_text("date_name(part, time[, zone])", "the name of its month, weekday, ..", _date_name, arity=(2, 3))
+    of_text("month_name(time)", "the name of its month", _part("monthname({0})"), arity=(1, 1))
+    of_text("day_name(time)", "the name of its day", _part("dayname({0})"), arity=(1, 1))
+    said = "the time that a text of this form says"
+    aliases = "parse_datetime_or_null"
+    differs = "NULL where it does not fit, where parseDateTime stops the query"
+    add("parse_datetime(text, format[, zone])", said, _parsed, arity=(2, 3), aliases=aliases, differs=differs)
+    add("parse_datetime_or_zero(text, format[, zone])", f"{said}, or the epoch", _parsed_or_zero, arity=(2, 3))
+    add("to_timezone(time, zone)", "the same time, its parts and text in this zone", _to_timezone, arity=(2, 2))
+    after = "the time so many {} after the epoch"
+    add("from_unix_timestamp(n[, format])", f"{after.format('seconds')}, or its text", _from_unix, arity=(1, 2))
+    for unit, name, per_second in (
+        ("seconds", "second", 1),
+        ("milliseconds", "milli", 1000),
+        ("microseconds", "micro", 1_000_000),
+        ("nanoseconds", "nano", 1_000_000_000),
+    ):
+        add(f"from_unix_timestamp64_{name}(n[, zone])", after.format(unit), _from_epoch(per_second), arity=(1, 2))
+    dates = ["make_date({0}, 1, 1) + CAST({1} AS INTEGER) - 1", "make_date({0}, {1}, {2})"]
+    add(
+        "make_date(year, month, day)",
+        "a date of its parts; also of a year and its day",
+        dates,
+        pa.date32(),
+        aliases="make_date32",
+    )
+    add(
+        "make_datetime(year, month, day, hour, minute, second[, zone])", "a time of its parts", _make_time, arity=(6, 7)
+    )
+    add("earliest_ts()", "the epoch", "TIMESTAMPTZ '1970-01-01 00:00:00+00'", aliases="earliest_timestamp")

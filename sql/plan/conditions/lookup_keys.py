@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from sql.expressions.comparison import comparison
+from sql.expressions.engine import type_name
 from sql.expressions.evaluate import common_type, plain_column, types_of
-from sql.expressions.functions import duckdb_type
 from sql.expressions.predicates import conjunction, parsed, text
 from sql.plan.conditions.join_side import JoinSide
 from sql.plan.nodes import Cover, Expr, LookupJoin, LookupTable
@@ -83,7 +83,7 @@ def _left_key(join: LookupJoin, left: JoinSide, sql: str, name: str, numbers: It
             fix="join by a number, a text or a time",
         )
     if common_type(kind, wanted, shown, join.place) != wanted:
-        exact = f"TRY_CAST({sql} AS {duckdb_type(wanted)})"
+        exact = f"TRY_CAST({sql} AS {type_name(wanted)})"
         sql = f"CASE WHEN ({sql}) = {exact} THEN {exact} END"
         kind = wanted
     return left.column(Expr(sql, kind), wanted, numbers)

@@ -18,6 +18,8 @@ from sql.syntax.statements import Index
 from sql.syntax.type_names import type_name
 from sql.syntax.types import Rules, arrow_type, is_type
 
+COLUMN_LIST = "the column list"
+"""The clause in which a comma begins the next column."""
 RESERVED = (TIME, "_tp_delta", SEQUENCE)
 """Columns that every stream has of itself: a declaration of one adds nothing."""
 
@@ -54,7 +56,7 @@ class Elements:
 def elements(cursor: Cursor, rules: Rules) -> Elements:
     """``(column type .., PRIMARY KEY (..), WATERMARK FOR .., INDEX ..)``."""
     found = Elements(rules)
-    outer, cursor.clause = cursor.clause, "the column list"
+    outer, cursor.clause = cursor.clause, COLUMN_LIST
     cursor.expect("(")
     _element(cursor, found)
     while cursor.accept(","):
@@ -85,11 +87,22 @@ def _element(cursor: Cursor, found: Elements) -> None:
 
 
 def primary_key(cursor: Cursor, found: Elements) -> None:
-    """``PRIMARY KEY k`` or ``PRIMARY KEY (k, l)``."""
+    """``PRIMARY KEY k``, ``PRIMARY KEY k, l`` or ``PRIMARY KEY (k, l)``; in the list of columns a comma ends it."""
     if found.primary_key:
         cursor.fail("the primary key is given twice", fix="PRIMARY KEY (a, b), once")
     cursor.expect("PRIMARY KEY")
-    found.primary_key = columns_named(cursor, found) if cursor.at("(") else (found.mention(cursor),)
+    if cursor.at("("):
+        found.primary_key = columns_named(cursor, found)
+    elif cursor.clause == COLUMN_LIST:
+        found.primary_key = (found.mention(cursor),)
+    else:
+        found.primary_key = cursor.listed(lambda: found.mention(cursor))
+    _enforcement(cursor)
+
+
+def _enforcement(cursor: Cursor) -> None:
+    """NOT ENFORCED, as Flink has it, says what is so here: the last record of a key counts, none is refused."""
+    cursor.accept("NOT ENFORCED")
 
 
 def columns_named(cursor: Cursor, found: Elements) -> tuple[str, ...]:
@@ -126,6 +139,7 @@ def _with_option(cursor: Cursor, column: Column, found: Elements) -> Column:
             cursor.fail("the primary key is given twice", fix="PRIMARY KEY (a, b) after the columns")
         cursor.accept("PRIMARY KEY")
         found.primary_key = (column.name,)
+        _enforcement(cursor)
     elif cursor.accept("CODEC"):
         cursor.wrapped(cursor.nested)
     elif cursor.accept("COMMENT"):

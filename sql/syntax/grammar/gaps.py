@@ -52,7 +52,9 @@ def check_parts(cursor: Cursor, parsed: exp.Query, start: int) -> None:
             case exp.CTE() if not isinstance(part.this, exp.Query):
                 fix = f"WITH {part.alias} AS (SELECT ..)"
                 cursor.fail(f'"{part.alias}" in WITH is no query', fix=fix, offset=start)
-            case exp.From() | exp.Join() if not isinstance(part.this, exp.Table | exp.Subquery):
+            case exp.From() | exp.Join() if not isinstance(
+                part.this, exp.Table | exp.Subquery | exp.Values | exp.Final
+            ):
                 cursor.fail(f"{part.this.sql()} is no stream", fix="FROM a, b or FROM (SELECT ..) AS a", offset=start)
 
 

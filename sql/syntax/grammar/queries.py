@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
-from sqlglot import exp
-from sqlglot.errors import ParseError
+from sqlglot import Dialect, exp
+from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from changelog.errors import SqlError, SyntaxFault
 from changelog.suggest import nearest
 from sql.syntax.cursor import Cursor, is_name
 from sql.syntax.dialect import Dovetail, QueryFault
 from sql.syntax.grammar.emit import at_emit, emit_clause
 from sql.syntax.grammar.gaps import check_gaps, check_parts
 from sql.syntax.grammar.settings import at_settings, settings_clause
-from sql.syntax.statements import Emit, Select, Settings
+from sql.syntax.risingwave import RisingWaveQueries
+from sql.syntax.statements import Emit, Readings, Select, Settings
+from sql.syntax.types import Rules
+
+READERS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: Dovetail(), Rules.RISINGWAVE: RisingWaveQueries()}
+"""What reads a query, by whose meaning its expressions have."""
 
 _BEGINNINGS = {"SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "JOIN", "ON", "USING", "WITH", "UNION"}
 """The words that begin a clause, as far as an error names it."""
@@ -38,12 +45,18 @@ class Tail:
 
 def select(cursor: Cursor) -> Select:
     """A whole SELECT statement, to the end of the cursor."""
-    query, tail = query_with_tail(cursor)
-    return Select(query, tail.emit, tail.settings)
+    readings, tail = query_with_tail(cursor)
+    return Select(first_of(readings), tail.emit, tail.settings, readings=readings)
 
 
-def query_with_tail(cursor: Cursor) -> tuple[exp.Query, Tail]:
-    query = _query(cursor)
+def first_of(readings: Readings) -> exp.Query:
+    """The query of the first dialect that can read it. Raises what Timeplus says where none can."""
+    found = next((query for query in readings.by_rules.values() if isinstance(query, exp.Query)), None)
+    return found or readings.of(Rules.TIMEPLUS)
+
+
+def query_with_tail(cursor: Cursor) -> tuple[Readings, Tail]:
+    readings = _query(cursor)
     emit: Emit | None = None
     settings: Settings = {}
     while not cursor.done:
@@ -53,10 +66,10 @@ def query_with_tail(cursor: Cursor) -> tuple[exp.Query, Tail]:
             settings = settings_clause(cursor)
         else:
             cursor.fail(f"a query ends with EMIT and SETTINGS, once each, found {cursor.found}")
-    return query, Tail(emit, settings)
+    return readings, Tail(emit, settings)
 
 
-def _query(cursor: Cursor) -> exp.Query:
+def _query(cursor: Cursor) -> Readings:
     """The query up to its EMIT or SETTINGS clause outside of all brackets."""
     start, depth = cursor.index, 0
     while not cursor.done:
@@ -64,22 +77,48 @@ def _query(cursor: Cursor) -> exp.Query:
             break
         depth += (cursor.word() == "(") - (cursor.word() == ")")
         cursor.index += 1
-    parsed = expression(cursor, cursor.tokens[start : cursor.index], "SELECT or WITH")
-    if not isinstance(parsed, exp.Query):
-        cursor.index = start
-        cursor.fail(f"expected SELECT or WITH, found {cursor.found}")
-    check_parts(cursor, parsed, cursor.tokens[start].start)
-    return parsed
+    tokens = cursor.tokens[start : cursor.index]
+    readings = Readings({rules: _read(cursor, tokens, rules) for rules in Rules})
+    first_of(readings)
+    return readings
 
 
-def expression(cursor: Cursor, tokens: list[Token], expected: str = "an expression") -> exp.Expr:
+def _read(cursor: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlError:
+    dialect = READERS[rules]
+    at, clause = cursor.index, cursor.clause
+    try:
+        again = tokens if rules is Rules.TIMEPLUS else _tokens_again(cursor.script, tokens, dialect)
+        parsed = expression(cursor, again, "SELECT or WITH", dialect)
+        if not isinstance(parsed, exp.Query):
+            cursor.fail("expected SELECT or WITH", offset=tokens[0].start)
+        check_parts(cursor, parsed, tokens[0].start)
+        return parsed
+    except SqlError as fault:
+        return fault
+    finally:
+        cursor.index, cursor.clause = at, clause
+
+
+def _tokens_again(script: str, tokens: list[Token], dialect: Dialect) -> list[Token]:
+    """The text of ``tokens`` as another dialect cuts it, at the same places of the script."""
+    start, end = tokens[0].start, tokens[-1].end + 1
+    before = "".join("\n" if sign == "\n" else " " for sign in script[:start])
+    try:
+        return list(dialect.tokenize(before + script[start:end]))
+    except TokenError as error:
+        raise SyntaxFault(str(error)) from None
+
+
+def expression(
+    cursor: Cursor, tokens: list[Token], expected: str = "an expression", dialect: Dialect | None = None
+) -> exp.Expr:
     """What ``tokens`` of the cursor's statement say, as sqlglot reads it; its errors are told as ours."""
     if not tokens:
         cursor.fail(f"expected {expected}, found {cursor.found}")
     cursor.clause = clause_of(tokens, tokens[0])
     check_gaps(cursor, tokens)
     try:
-        parsed = Dovetail().parser().parse(tokens, cursor.script)
+        parsed = (dialect or READERS[Rules.TIMEPLUS]).parser().parse(tokens, cursor.script)
     except QueryFault as fault:
         _tell(cursor, fault, tokens)
     except ParseError as error:

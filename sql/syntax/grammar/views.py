@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from changelog.errors import SyntaxFault
 from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.queries import query_with_tail
+from sql.syntax.grammar.queries import first_of, query_with_tail
 from sql.syntax.statements import CreateView
 
 
 def create_view(cursor: Cursor, or_replace: bool, materialized: bool) -> CreateView:
-    """What follows CREATE MATERIALIZED VIEW: ``[IF NOT EXISTS] v [INTO target] AS SELECT ..``."""
+    """What follows CREATE MATERIALIZED VIEW: ``[IF NOT EXISTS] v [INTO target] [(a, b)] AS SELECT ..``."""
     cursor.clause = "CREATE MATERIALIZED VIEW" if materialized else "CREATE VIEW"
     if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
     name = cursor.path("the name of a view")
@@ -18,11 +18,14 @@ def create_view(cursor: Cursor, or_replace: bool, materialized: bool) -> CreateV
         cursor.fail(
             "a view that is not materialized writes to no stream", fix="CREATE MATERIALIZED VIEW", kind=SyntaxFault
         )
+    names = cursor.wrapped(lambda: cursor.name("the name of a column")) if cursor.at("(") else ()
     cursor.expect("AS")
-    query, tail = query_with_tail(cursor)
+    readings, tail = query_with_tail(cursor)
     return CreateView(
         name=name,
-        query=query,
+        query=first_of(readings),
+        readings=readings,
+        columns=names,
         emit=tail.emit,
         settings=tail.settings,
         into=into,

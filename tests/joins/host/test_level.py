@@ -104,7 +104,7 @@ def right(*times: int) -> dict[int, pa.Table]:
 def rows(schema: pa.Schema, times: Sequence[int], deltas: Sequence[int] = ()) -> pa.Table:
     columns = [pa.array([1] * len(times), pa.int64()), pa.array(times, pa.int64()).cast(pa.timestamp("ms"))]
     table = pa.table(columns, schema=schema)
-    return table.append_column(DELTA, pa.array(deltas or np.ones(len(times), np.int32), pa.int32()))
+    return table.append_column(DELTA, pa.array(deltas or np.ones(len(times), np.int64), pa.int64()))
 
 
 def times(emitted: Counter[Row]) -> list[int]:

@@ -133,7 +133,7 @@ def test_a_restart_changes_nothing_and_no_watermark_moves_back(
 
 def rows(times_us: Iterable[int | None], deltas: Iterable[int]) -> pa.Table:
     times = pa.array(times_us, pa.int64()).cast(SCHEMA.field("t").type)
-    return pa.table({"t": times, DELTA: pa.array(deltas, pa.int32())})
+    return pa.table({"t": times, DELTA: pa.array(deltas, pa.int64())})
 
 
 def test_insertions_behind_the_watermark_are_late() -> None:
@@ -157,7 +157,7 @@ def test_whole_numbers_stand_for_themselves() -> None:
     schema = pa.schema([("t", pa.uint8())])
     watermarks = two(replace(port(5), schema=schema), port(None))
     moved(watermarks, (LEFT, 0, 3))
-    numbers = pa.table({"t": pa.array([0, 7], pa.uint8()), DELTA: pa.array(np.ones(2, np.int32))})
+    numbers = pa.table({"t": pa.array([0, 7], pa.uint8()), DELTA: pa.array(np.ones(2, np.int64))})
 
     assert not watermarks.late(0, numbers).any()
     moved(watermarks, (LEFT, 0, 12))

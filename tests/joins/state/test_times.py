@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -167,15 +168,26 @@ def test_any_timestamp_date_or_integer_orders(kind: pa.DataType) -> None:
     held = pa.table({"k": [1] * 4, "t": numbers.cast(pa.int64() if kind.bit_width == 64 else kind).cast(kind)}, schema)
     arrangement = Arrangement(RunStore(), "a", schema, ["k"], order="t")
     arrangement.insert(Changes.of(held))
-    found = arrangement.nearest(held.slice(0, 1), np.array([8]), newest=True, inclusive=True)
-    assert times_of(found.rows.column("t")).tolist() == [5]
-    assert times_of(arrangement.expire(6).table.column("t")).tolist() == [3, 5]
+    first = EARLIEST + 1 if kind == pa.uint64() else 0
+    found = arrangement.nearest(held.slice(0, 1), np.array([8]) + first, newest=True, inclusive=True)
+    assert (times_of(found.rows.column("t")) - first).tolist() == [5]
+    assert (times_of(arrangement.expire(6 + first).table.column("t")) - first).tolist() == [3, 5]
     assert arrangement.counts(held).tolist() == [2] * 4
 
 
-def test_unsigned_numbers_beyond_the_signed_ones_count_as_the_greatest() -> None:
-    column = pa.chunked_array([pa.array([2**64 - 1, None, 7], pa.uint64())])
-    assert times_of(column).tolist() == [LATEST, NEVER, 7]
+def test_unsigned_numbers_are_ordered_to_the_last() -> None:
+    column = pa.chunked_array([pa.array([2**64 - 1, None, 7, 2**63, 0], pa.uint64())])
+    assert times_of(column).tolist() == [LATEST, NEVER, EARLIEST + 8, 1, EARLIEST + 1]
+
+
+def test_the_greatest_number_is_no_null() -> None:
+    column = pa.chunked_array([pa.array([2**63 - 1, None, -(2**63)], pa.int64())])
+    assert times_of(column).tolist() == [LATEST, NEVER, EARLIEST + 1]
+
+
+def test_a_decimal_beyond_64_bits_has_no_time() -> None:
+    column = pa.chunked_array([pa.array([None, Decimal(2**63), Decimal(-(2**70)), Decimal(5)], pa.decimal128(38, 0))])
+    assert times_of(column).tolist() == [NEVER, NEVER, NEVER, 5]
 
 
 def test_a_shift_does_not_wrap_around() -> None:

@@ -126,7 +126,7 @@ def test_a_condition_on_what_a_left_join_pads_stays_above(planner: Planner) -> N
 def keys_of(planner: Planner, query: str, **columns: pa.Array) -> list[object]:
     """What is asked for, for rows of ``orders`` with these columns."""
     flow = flow_of(planner, query)
-    deltas = pa.array([1] * len(next(iter(columns.values()))), pa.int32())
+    deltas = pa.array([1] * len(next(iter(columns.values()))), pa.int64())
     decoded = pa.table({**columns, DELTA: deltas})
     for step in flow.scan.transforms:
         decoded = step(decoded)
@@ -313,7 +313,7 @@ def test_what_dictionary_functions_compute(planner: Planner) -> None:
             "goods.pid": ["a", None],
             "goods.title": ["pen", "none"],
             "goods.price": pa.array([5, 0], pa.int32()),
-            DELTA: pa.array([1, 1], pa.int32()),
+            DELTA: pa.array([1, 1], pa.int64()),
         }
     )
     assert tuple(name for name, _ in stage.join.columns) == ("goods.pid", "goods.title", "goods.price")

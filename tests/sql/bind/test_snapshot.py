@@ -77,7 +77,7 @@ def test_unknown_names_are_told_with_the_nearest(world: World) -> None:
     with pytest.raises(UnknownName, match='no column "vv"') as unknown:
         world.plan("SELECT vv FROM table(dim)")
     assert (unknown.value.where, unknown.value.fix) == ("line 1, column 8, in SELECT", 'did you mean "v"?')
-    with pytest.raises(UnknownName, match="Referenced column vv"):
+    with pytest.raises(UnknownName, match='no column "vv"'):
         world.plan("SELECT vv + 1 FROM table(dim)")
     with pytest.raises(Unsupported, match="dedup"):
         world.recomputed("SELECT i FROM dedup(flow, i)")
@@ -96,7 +96,7 @@ def test_windows() -> None:
     ]
     assert world.plan("SELECT * FROM tumble(table(s), 10s)").columns == ("k", "_tp_time", "window_start", "window_end")
     hopped = "SELECT window_start, count() FROM hop(table(s), 4s, 10s) GROUP BY window_start ORDER BY window_start"
-    assert answer(world, hopped) == [(f"2024-01-01 00:00:{second}.000000", 1) for second in ("04", "08", "12")]
+    assert answer(world, hopped) == [(f"2024-01-01 00:00:{second}.000", 1) for second in ("04", "08", "12")]
 
 
 def test_a_stream_joined_with_the_windows_of_a_table() -> None:
@@ -119,9 +119,8 @@ def test_whole_numbers_within_a_distance(columns: str) -> None:
     assert sorted(answer(world, query)) == [(1, 3), (5, 3)]
 
 
-def test_a_value_that_does_not_fit_is_an_error_of_the_user(world: World) -> None:
-    with pytest.raises(SqlError, match="Conversion"):
-        answer(world, "SELECT to_int(k) FROM table(dim)")
+def test_a_call_that_fails_for_a_row_is_null_there_as_in_a_stream(world: World) -> None:
+    assert set(answer(world, "SELECT to_int(k) AS n, coalesce(to_int(k), 0) AS m FROM table(dim)")) == {(None, 0)}
 
 
 def test_a_bounded_plan_has_no_dataflow(world: World) -> None:

@@ -62,7 +62,7 @@ def test_the_windows_of_a_time(size: int, slide: int, time: int | None, starts: 
     windows = pickle.loads(pickle.dumps(WindowStep("t", size, slide, "s", "e")))
     per_ms = {"ms": 1, "us": 1_000}[unit]
     times = pa.array([None if time is None else time * per_ms], kind)
-    rows = windows(pa.table({"t": times, "n": [7], DELTA: pa.array([-1], pa.int32())}))
+    rows = windows(pa.table({"t": times, "n": [7], DELTA: pa.array([-1], pa.int64())}))
     assert rows.column_names == ["t", "n", "s", "e", DELTA]
     assert rows.schema.field("s").type == rows.schema.field("e").type == kind
     assert rows["s"].cast(pa.int64()).to_pylist() == [start * per_ms for start in starts]

@@ -14,10 +14,10 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import TIME, Kind
-from sql.bind.from_item import FromItem
+from sql.bind.from_clause.from_item import FromItem
 from sql.bind.scope import Scope, Visible, place_of
-from sql.expressions.functions import function_name
 from sql.plan.nodes import Scan, Window
+from sql.syntax.calls import function_name
 from sql.syntax.intervals import milliseconds
 
 START, END = "window_start", "window_end"
@@ -101,7 +101,8 @@ def windowed(call: WindowCall, from_item: FromItem) -> FromItem:
     prefix = time.internal.removesuffix(time.name)
     start, end = f"{prefix}{START}", f"{prefix}{END}"
     node = Window(from_item.node, time.internal, call.size_ms, call.slide_ms, start, end)
-    return FromItem(node, from_item.scope + Scope((Visible(time.table, START, start), Visible(time.table, END, end))))
+    bounds = tuple(Visible(time.table, name, internal, kind) for name, internal in ((START, start), (END, end)))
+    return FromItem(node, from_item.scope + Scope(bounds))
 
 
 def _refuse_time_of_arrival(from_item: FromItem, time: Visible, place: str) -> None:

@@ -11,8 +11,8 @@ from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind
 from sql.bind.clauses import event_time, is_process_time
-from sql.bind.from_item import FromItem
-from sql.bind.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
+from sql.bind.from_clause.from_item import FromItem
+from sql.bind.lookup.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
 from sql.bind.resolve import resolved
 from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
 from sql.expressions.dict_functions import DictCall, dict_calls
@@ -102,15 +102,6 @@ class Lookups:
             node.replace(call.value(table, definition.primary_key[0]))
         return from_item, root.this
 
-    def projected(self, from_item: FromItem, projection: exp.Expr, text: str) -> tuple[FromItem, exp.Expr]:
-        """As ``within``, for an item of the select list: its column is still called by its ``text``."""
-        if next(dict_calls(projection), None) is None:
-            return from_item, projection
-        from_item, replaced = self.within(from_item, projection, "SELECT")
-        if projection.alias:
-            return from_item, replaced
-        return from_item, exp.alias_(replaced, text or projection.sql(dialect="clickhouse"), quoted=True)
-
     def _dictionary(self, call: DictCall, place: str) -> CreateDictionary:
         """The dictionary that a call names, which has the key and the attributes of the call."""
         definition = self._definition(call.dictionary, place)
@@ -153,5 +144,9 @@ def _asking(
         place=place_of(call.keys[0], clause),
     )
     shown = f"{HIDDEN_TABLE}{len(from_item.asked)}"
-    visible = [Visible(shown, name, internal, starred=False, bare=False) for internal, name in table.columns]
+    kinds = table.schema
+    visible = [
+        Visible(shown, name, internal, kinds.field(internal).type, starred=False, bare=False)
+        for internal, name in table.columns
+    ]
     return FromItem(node, from_item.scope + Scope(tuple(visible)), {**from_item.asked, asked: shown}), shown

@@ -8,9 +8,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from changelog.errors import UnknownName
-from sql.expressions.functions import WINDOWS, function_name
+from sql.bind.reading import reading
 from sql.query_settings import Value
 from sql.relations import Relations
+from sql.syntax.calls import WINDOWS, function_name
 from sql.syntax.statements import CreateView
 
 _OF_OUTPUT = ("output", "output_format", "buckets", "late_topic")
@@ -29,7 +30,7 @@ def inlined(query: exp.Query, catalog: Relations) -> tuple[exp.Query, dict[str, 
         return query, {}
     if not isinstance(view, CreateView):
         return query, {}
-    inner, settings = inlined(view.query, catalog)
+    inner, settings = inlined(reading(view, catalog)[0], catalog)
     of_rows = {name: value for name, value in view.settings.items() if name not in _OF_OUTPUT}
     return query.copy().with_(name, as_=inner.copy()), {**settings, **of_rows}
 

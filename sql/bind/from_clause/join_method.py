@@ -18,10 +18,10 @@ from joins.dataflow.ports import JoinKind
 from sql.bind.clauses import event_time
 from sql.bind.resolve import resolved
 from sql.bind.scope import Scope, place_of
-from sql.expressions.functions import function_name
 from sql.expressions.predicates import conjuncts
 from sql.plan.conditions.lag import LAG_FORM
 from sql.plan.joins.as_written import LAG_BEHIND, AsWritten, Choice, Lag
+from sql.syntax.calls import function_name
 from sql.syntax.intervals import milliseconds
 
 

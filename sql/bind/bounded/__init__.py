@@ -1,0 +1,1 @@
+"""Queries over rows that are all there: read once, answered by DuckDB."""

@@ -1,0 +1,503 @@
+"""The names of a query over ``table(x)``: looked up and translated as those of a stream, in a tree that DuckDB runs.
+
+Anything that DuckDB can do is allowed around the expressions: ORDER BY, window functions, subqueries, UNION.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
+from changelog.suggest import suggestion
+from sql.bind.aggregates import group_keys, without_aliases
+from sql.bind.bounded.snapshot_asof import Right, as_duckdb
+from sql.bind.clauses import event_time
+from sql.bind.from_clause.join_method import terms_of
+from sql.bind.from_clause.windows import END, START, WindowCall
+from sql.bind.named_columns import chosen, columns_of_alias, named_as
+from sql.bind.projection import is_delta, selected
+from sql.bind.reading import reading
+from sql.bind.resolve import Within, condition, typed, typed_on
+from sql.bind.scope import Scope, Visible, place_of
+from sql.expressions.engine import parsed
+from sql.expressions.evaluate import common_type, quoted
+from sql.functions.translate import KIND, Dialect
+from sql.functions.typed import Typed
+from sql.plan.column_names import output_names
+from sql.relations import Relations, Stream
+from sql.syntax.calls import WINDOWS, function_name
+from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
+from sql.system_tables import DATABASE, SYSTEM_TABLES
+
+Columns = Sequence[tuple[str, pa.DataType]]
+"""The columns of a query, in order."""
+
+_QUERY = "subquery#"
+"""The call that stands for a subquery in an expression while the rest of it is translated."""
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A FROM item: what ``*`` gives of it, and the columns that can be named beside."""
+
+    alias: str
+    columns: Columns
+    hidden: Columns = ()
+
+
+@dataclass
+class BoundedBinder:
+    """Turns a query, in place, into one that DuckDB reads: relations by name, ``*`` spelled out, columns named.
+
+    dialect   that of a query
+    read      relation -> its columns, of all that are read
+    relation  alias -> the relation that it stands for, where it stands for one
+    """
+
+    catalog: Relations
+    view: Callable[[CreateView], Stream]
+    dialect: Dialect
+    read: dict[str, pa.Schema] = field(default_factory=dict)
+    relation: dict[str, str] = field(default_factory=dict)
+    aliases: set[str] = field(default_factory=set)
+    shown: dict[str, exp.Column] = field(default_factory=dict)
+    """The internal name of a column -> how the query says it."""
+
+    def query(
+        self, query: exp.Expr, around: Mapping[str, Columns], outer: Scope | None = None, texts: Sequence[str] = ()
+    ) -> Columns:
+        """The columns of a query, rewritten. ``around``: the CTEs that it can read; ``outer``: the columns."""
+        ctes = dict(around)
+        for cte in getattr(query, "ctes", ()):
+            ctes[cte.alias] = _under(columns_of_alias(cte), self.query(cte.this, ctes), cte)
+        if isinstance(query, exp.Subquery):
+            return self.query(query.this, ctes, outer)
+        if isinstance(query, exp.SetOperation):
+            _order_of_all(query)
+            left = self.query(query.left, ctes, outer, texts)
+            right = self.query(query.right, ctes, outer)
+            self._order_by_names(query)
+            return [(name, _united(kind, other)) for (name, kind), (_, other) in zip(left, right, strict=False)]
+        if not isinstance(query, exp.Select):
+            raise Unsupported(f"{type(query).__name__} is not supported over table(x)", fix="SELECT .. FROM table(x)")
+        query.set("settings", None)
+        return _Select(self, query, ctes, outer).columns(texts)
+
+    def _order_by_names(self, query: exp.Expr) -> None:
+        for term in query.find_all(exp.Column):
+            if term.find_ancestor(exp.Order) is query.args.get("order"):
+                term.this.set("quoted", True)
+
+    def item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> _Item:
+        """What stands in FROM, rewritten in place."""
+        if isinstance(table, exp.Subquery):
+            return _Item(table.alias, _under(columns_of_alias(table), self.query(table.this, ctes), table))
+        if isinstance(table, exp.Values):
+            return self._values(table)
+        if not isinstance(table, exp.Table):
+            raise Unsupported(
+                f"{type(table).__name__} in FROM is not supported", where=place_of(table, "FROM"), fix="FROM table(x)"
+            )
+        if table.name in ctes and not isinstance(table.this, exp.Anonymous):
+            return _Item(table.alias or table.name, _under(columns_of_alias(table), ctes[table.name], table))
+        call = function_name(table.this) if isinstance(table.this, exp.Anonymous) else ""
+        if call in WINDOWS:
+            return self._windowed(table, ctes)
+        name = table.this.expressions[0].name if call else table.name
+        alias = table.alias or name
+        if call not in ("table", "changelog", ""):
+            raise Unsupported(
+                f"{call}() in FROM is not supported over table(x)",
+                where=place_of(table, "FROM"),
+                fix="FROM table(stream)",
+            )
+        if table.db == DATABASE and not call:
+            return self._system(table, alias)
+        definition = self.catalog.get(name).definition
+        if isinstance(definition, CreateView) and not definition.materialized:
+            query, dialect = reading(definition, self.catalog)
+            inner = query.copy()
+            columns = replace(self, dialect=dialect, aliases=set(), shown={}).query(inner, {})
+            names = named_as(query, [name for name, _ in columns])
+            columns = [(name, kind) for name, (_, kind) in zip(names, columns, strict=True)]
+            table.replace(
+                exp.Subquery(
+                    this=inner,
+                    alias=exp.TableAlias(
+                        this=exp.to_identifier(alias), columns=[exp.to_identifier(name, quoted=True) for name in names]
+                    ),
+                )
+            )
+            return _Item(alias, columns)
+        if isinstance(definition, CreateDictionary):
+            self.read[name] = pa.schema([pa.field(column.name, column.type) for column in definition.columns])
+            _rename(table, name, alias, [])
+            return _Item(alias, _listed(self.read[name]))
+        stream = self._stream(definition, table)
+        self.read[name] = _content_schema(stream)
+        self.relation[alias] = name
+        keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
+        _rename(table, name, alias, keys)
+        columns = _listed(self.read[name])
+        declared = {column.name for column in stream.schema.columns}
+        starred = [(name, kind) for name, kind in columns if name in declared or (name == TIME and stream.timed)]
+        return _Item(alias, starred, [column for column in columns if column not in starred])
+
+    def _values(self, table: exp.Values) -> _Item:
+        """``(VALUES (1, 'a'), ..) AS v(k, name)``"""
+        nothing = Scope((), self.dialect)
+        rows = [[value.unnest() for value in row.expressions] for row in table.expressions]
+        rows = [[one.expressions[0] if _is_alone(one) else one for one in row] for row in rows]
+        found = [[typed(value, nothing, "VALUES") for value in row] for row in rows]
+        table.set("expressions", [exp.Tuple(expressions=[value.tree for value in row]) for row in found])
+        kinds = [value.type for value in found[0]]
+        for row in found[1:]:
+            kinds = [_united(kind, value.type) for kind, value in zip(kinds, row, strict=True)]
+        given = columns_of_alias(table)
+        names = chosen(given, [f"column{number}" for number in range(1, len(kinds) + 1)], place_of(table, "FROM"))
+        columns = [exp.to_identifier(name, quoted=True) for name in names]
+        alias = table.alias or "values"
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias), columns=columns))
+        return _Item(alias, list(zip(names, kinds, strict=True)))
+
+    def _windowed(self, table: exp.Table, ctes: Mapping[str, Columns]) -> _Item:
+        """TUMBLE and HOP: as ``sql.transforms.window_step`` has them."""
+        call = WindowCall.of(table)
+        alias = table.alias or call.name
+        rows = exp.Select(expressions=[exp.Star()]).from_(call.source.copy())
+        source = self.item(rows.args["from_"].this, ctes)
+        windows = _windows_of(rows, call)
+        table.replace(exp.Subquery(this=windows, alias=exp.TableAlias(this=exp.to_identifier(alias))))
+        kind = dict((*source.columns, *source.hidden)).get(call.time.name, EVENT_TIME_TYPE)
+        return _Item(alias, [*source.columns, (START, kind), (END, kind)], source.hidden)
+
+    def _system(self, table: exp.Table, alias: str) -> _Item:
+        name = f"{DATABASE}.{table.name}"
+        schema = SYSTEM_TABLES.get(name)
+        if schema is None:
+            raise UnknownName(
+                f'there is no "{name}"', where=place_of(table, "FROM"), fix=suggestion(name, SYSTEM_TABLES)
+            )
+        self.read[name] = schema
+        _rename(table, name, alias, [])
+        return _Item(alias, _listed(schema))
+
+    def _stream(self, definition: object, table: exp.Expr) -> Stream:
+        if isinstance(definition, CreateStream):
+            return Stream.declared(definition)
+        if isinstance(definition, CreateView):
+            return self.view(definition)
+        raise Unsupported(
+            f"{table.sql()} has no rows to read here",
+            where=place_of(table, "FROM"),
+            fix="table(x) of a stream or a view",
+        )
+
+    def scope(self, item: _Item) -> Scope:
+        """The columns of a FROM item, under internal names that no other item of the query has."""
+        alias, number = item.alias, 1
+        while alias.casefold() in self.aliases:
+            number += 1
+            alias = f"{item.alias}#{number}"
+        self.aliases.add(alias.casefold())
+        visible = []
+        for starred, columns in ((True, item.columns), (False, item.hidden)):
+            for name, kind in columns:
+                internal = f"{alias}.{name}"
+                self.shown[internal] = _column(name, item.alias)
+                visible.append(Visible(item.alias, name, internal, kind, starred=starred))
+        return Scope(tuple(visible), self.dialect)
+
+    def right_of(self, item: _Item) -> Right | None:
+        """A FROM item that is a stream or a view, with its primary key."""
+        if item.alias not in self.relation:
+            return None
+        definition = self.catalog.get(self.relation[item.alias]).definition
+        schema = definition.schema if isinstance(definition, CreateStream) else None
+        return Right(item.alias, [name for name, _ in item.columns], schema.primary_key if schema is not None else ())
+
+
+@dataclass
+class _Select:
+    """One SELECT, rewritten clause by clause."""
+
+    binder: BoundedBinder
+    select: exp.Select
+    ctes: Mapping[str, Columns]
+    outer: Scope | None
+    inner: list[tuple[exp.Expr, pa.DataType]] = field(default_factory=list)
+    """The subqueries of its expressions, each with the type of its value."""
+
+    def columns(self, texts: Sequence[str]) -> Columns:
+        scope = replace(self._from(), outer=self.outer)
+        select = self.select
+        for key in ("where", "having", "qualify"):
+            if (clause := select.args.get(key)) is not None:
+                clause.set("this", self._condition(without_aliases(clause.this, select, scope), scope, key.upper()))
+        group, order, distinct = (select.args.get(key) for key in ("group", "order", "distinct"))
+        keys = [] if group is None else self._group(group, scope)
+        terms = [] if order is None else [self._ordered(term.this, scope) for term in order.expressions]
+        if distinct is not None and (on := distinct.args.get("on")) is not None:
+            on.set("expressions", [self._tree(one, scope, "DISTINCT ON") for one in on.expressions])
+        columns = self._projected(scope, texts)
+        for term, tree in zip(order.expressions if order is not None else (), terms, strict=True):
+            term.set("this", tree)
+        if keys and group is not None:
+            group.set("expressions", keys)
+        return columns
+
+    def _from(self) -> Scope:
+        source = self.select.args.get("from_") or self.select.args.get("from")
+        if source is None:
+            return Scope((), self.binder.dialect)
+        scope, items = self._source(source.this)
+        return self._joined(self.select, scope, items)
+
+    def _source(self, table: exp.Expr) -> tuple[Scope, list[_Item]]:
+        """A FROM item; in brackets a join, whose names are those of its parts."""
+        inner = table.this if isinstance(table, exp.Subquery) and not table.alias else None
+        if isinstance(inner, exp.Table) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
+            scope, items = self._source(inner)
+            return self._joined(inner, scope, items), items
+        item = self.binder.item(table, self.ctes)
+        return self.binder.scope(item), [item]
+
+    def _joined(self, holder: exp.Expr, scope: Scope, items: list[_Item]) -> Scope:
+        for join in holder.args.get("joins") or ():
+            _refuse_join(join)
+            right, beside = self._source(join.this)
+            scope = self._join(join, scope, right, items, beside)
+            items += beside
+        return scope
+
+    def _join(
+        self, join: exp.Join, left: Scope, right: Scope, items: Sequence[_Item], beside: Sequence[_Item]
+    ) -> Scope:
+        names = [identifier.name for identifier in join.args.get("using") or ()]
+        if join.method.upper() == "NATURAL":
+            bare = [column.name for column in left.columns if column.bare and not column.spent]
+            names = [name for name in dict.fromkeys(bare) if right.has(name) and name not in (TIME, SEQUENCE)]
+            join.set("method", None)
+        both = left + right
+        if (on := join.args.get("on")) is not None:
+            conditions, _ = terms_of(on)
+            joined = exp.Paren(this=exp.and_(*conditions))
+            within = self._within(joined, both)
+            found = typed_on(joined.this, self._outside(both), left, right, within)
+            join.set("on", self._shown(found.tree))
+        if names:
+            join.set(
+                "using", [exp.to_identifier(left.find(exp.column(name), "USING").name, quoted=True) for name in names]
+            )
+        if join.method.upper() == "ASOF":
+            known = {name for one in items for name, _ in (*one.columns, *one.hidden)}
+            as_duckdb(join, known, self.binder.right_of(beside[0]) if len(beside) == 1 else None)
+        if join.kind.upper() in ("SEMI", "ANTI"):
+            return left + right.spent(f"{join.side or 'LEFT'} {join.kind} JOIN".upper())
+        pairs = [[side.find(exp.column(name), "USING").internal for side in (left, right)] for name in names]
+        for name, halves in zip(names, pairs, strict=True):
+            merged = f"{halves[0]}|{halves[1]}"
+            self.binder.shown[merged] = _column(name)
+            both = both.merged(name, halves[0], halves[1], merged, self.binder.dialect.merged_first)
+        return both
+
+    def _outside(self, scope: Scope) -> Scope:
+        return replace(scope, outer=self.outer)
+
+    # -- expressions --
+
+    def _within(self, expression: exp.Expr, scope: Scope) -> Within:
+        """Takes the subqueries out of an expression, in place; the call that stands for one gives it back."""
+        for node in list(expression.walk(prune=lambda node: isinstance(node, exp.Query | exp.Exists))):
+            if isinstance(node, exp.Exists):
+                self._set_apart(node, node.this, scope, pa.bool_())
+            elif isinstance(node, exp.Query):
+                self._set_apart(node, node, scope, None)
+        given_back = {_QUERY: lambda translate, call: self._given_back(translate.environment.ask, call)}
+        return Within(given_back, bounded=True)
+
+    def _set_apart(self, node: exp.Expr, query: exp.Expr, scope: Scope, kind: pa.DataType | None) -> None:
+        columns = self.binder.query(query, self.ctes, self._outside(scope))
+        stands = exp.Anonymous(this=_QUERY, expressions=[exp.Literal.number(len(self.inner))])
+        node.replace(stands)
+        self.inner.append((node, kind or columns[0][1]))
+
+    def _given_back(self, ask: Callable[[exp.Expr], pa.DataType], call: exp.Expr) -> Typed:
+        node, kind = self.inner[int(str(call.expressions[0].this))]
+        node.meta[KIND] = kind
+        return Typed(node, ask, kind)
+
+    def _typed(self, expression: exp.Expr, scope: Scope, clause: str) -> Typed:
+        alone = exp.Paren(this=expression.copy())
+        within = self._within(alone, scope)
+        return typed(alone.this, self._outside(scope), clause, within)
+
+    def _tree(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
+        return self._shown(self._typed(expression, scope, clause).tree)
+
+    def _condition(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
+        alone = exp.Paren(this=expression.copy())
+        within = self._within(alone, scope)
+        return self._shown(condition(alone.this, self._outside(scope), clause, within))
+
+    def _shown(self, tree: exp.Expr) -> exp.Expr:
+        """The tree with columns as the query says them."""
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Column) and not node.table and node.name in self.binder.shown:
+                return self.binder.shown[node.name].copy()
+            return node
+
+        return tree.copy().transform(replaced)
+
+    def _group(self, group: exp.Expr, scope: Scope) -> list[exp.Expr]:
+        if group.args.get("all"):
+            return []
+        for key in ("rollup", "cube", "grouping_sets"):
+            for part in group.args.get(key) or ():
+                if isinstance(part, exp.Expr):
+                    for column in list(part.find_all(exp.Column)):
+                        column.replace(self._tree(column, scope, "GROUP BY"))
+        if not group.expressions:
+            return []
+        plain = self.select.copy()
+        plain.set("group", exp.Group(expressions=[one.copy() for one in group.expressions]))
+        return [self._tree(key, scope, "GROUP BY") for key in group_keys(plain, scope)]
+
+    def _ordered(self, term: exp.Expr, scope: Scope) -> exp.Expr:
+        """A position, a name of the select list, or an expression."""
+        if isinstance(term, exp.Literal):
+            return term
+        names = {item.alias.casefold(): item.alias for item in self.select.expressions if item.alias}
+        if isinstance(term, exp.Column) and not term.table and term.name.casefold() in names:
+            return _column(names[term.name.casefold()])
+        return self._tree(without_aliases(term, self.select, scope), scope, "ORDER BY")
+
+    def _projected(self, scope: Scope, texts: Sequence[str]) -> Columns:
+        """Replaces the select list by one in which every column has its name."""
+        listed = self.select.expressions
+        found: list[tuple[str, str, Typed]] = []
+        for position, projection in enumerate(listed):
+            if is_delta(projection) and not scope.has(projection.name):
+                continue
+            text = texts[position] if len(texts) == len(listed) else ""
+            for name, table, expression in selected(projection, self.select, scope, text):
+                found.append((name, table, self._typed(expression, scope, "SELECT")))
+        names = output_names([(name, table) for name, table, _ in found])
+        self.select.set(
+            "expressions",
+            [
+                exp.alias_(self._shown(value.tree), name, quoted=True)
+                for name, (_, _, value) in zip(names, found, strict=True)
+            ],
+        )
+        return [(name, value.type) for name, (_, _, value) in zip(names, found, strict=True)]
+
+
+def _is_alone(value: exp.Expr) -> bool:
+    """Whether it is a value in the brackets that sqlglot puts around those of ClickHouse's VALUES."""
+    return isinstance(value, exp.Tuple) and len(value.expressions) == 1
+
+
+def _under(names: Sequence[str], columns: Columns, named: exp.Expr) -> Columns:
+    """The columns of a query by the names that its alias gives them."""
+    shown = chosen(names, [name for name, _ in columns], place_of(named, "FROM"))
+    return [(name, kind) for name, (_, kind) in zip(shown, columns, strict=True)]
+
+
+def _order_of_all(query: exp.SetOperation) -> None:
+    """ORDER BY and LIMIT after the last SELECT are those of all the rows."""
+    last = query.right
+    for key in ("order", "limit", "offset"):
+        if (clause := last.args.get(key)) is not None and not isinstance(last, exp.Subquery):
+            last.set(key, None)
+            query.set(key, clause)
+
+
+def _listed(schema: pa.Schema) -> Columns:
+    return [(field.name, field.type) for field in schema]
+
+
+def _column(name: str, table: str | None = None) -> exp.Column:
+    return exp.column(
+        exp.to_identifier(name, quoted=True), table=None if table is None else exp.to_identifier(table, quoted=True)
+    )
+
+
+def _united(first: pa.DataType, second: pa.DataType) -> pa.DataType:
+    try:
+        return common_type(first, second, "UNION", "")
+    except SqlError:
+        return first
+
+
+def _content_schema(stream: Stream) -> pa.Schema:
+    fields = [pa.field(column.name, column.type) for column in stream.schema.columns]
+    if TIME not in {column.name for column in stream.schema.columns}:
+        fields.append(pa.field(TIME, EVENT_TIME_TYPE))
+    return pa.schema(fields)
+
+
+def _refuse_join(join: exp.Join) -> None:
+    """What has no meaning for rows that are there all at once."""
+    method, side, kind = (str(word).upper() for word in (join.method, join.side, join.kind))
+    place = place_of(join, "JOIN")
+    if method in ("LATEST", "ANY"):
+        raise Unsupported(f"{method} JOIN over table(x) is not supported", where=place, fix="ASOF JOIN")
+    if event_time(join.this) is not None:
+        raise Unsupported(
+            "FOR SYSTEM_TIME AS OF a time is not supported over table(x), which holds no versions of its rows",
+            where=place,
+            fix="ASOF JOIN with a stream that keeps every version as a row",
+        )
+    if side == "RIGHT" and (method == "ASOF" or kind in ("SEMI", "ANTI")):
+        raise Unsupported(
+            f"RIGHT {method or kind} JOIN over table(x) is not supported",
+            where=place,
+            fix=f"turn the sides: LEFT {method or kind} JOIN",
+        )
+
+
+def _windows_of(rows: exp.Select, call: WindowCall) -> exp.Expr:
+    """Each row once for every window: the last that begins at or before its time, and those before that hold it too."""
+    size, slide = call.size_ms * 1_000, call.slide_ms * 1_000
+    time = f"in_window.{quoted(call.time.name)}"
+    since = f"((epoch_us({time}) % {slide}) + {slide}) % {slide}"
+    start = f"{time} - to_microseconds({since} + UNNEST(RANGE({-(-size // slide)})) * {slide})"
+    each = f"SELECT in_window.*, {start} AS {START} FROM rows AS in_window WHERE {time} IS NOT NULL"
+    end = f"{START} + to_microseconds({size})"
+    inside = f"SELECT *, {end} AS {END} FROM ({each}) AS in_window WHERE {end} > {time}"
+    windows = parsed(inside)
+    source = next(table for table in windows.find_all(exp.Table) if table.name == "rows")
+    source.replace(exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("in_window"))))
+    return windows
+
+
+def _rename(table: exp.Table, name: str, alias: str, keys: Sequence[str]) -> None:
+    """The relation under its alias; of ``changelog(x, k)`` the last row of each key."""
+    named = exp.Table(this=exp.to_identifier(name, quoted=True))
+    as_alias = exp.TableAlias(this=exp.to_identifier(alias))
+    if not keys:
+        named.set("alias", as_alias)
+        table.replace(named)
+        return
+    numbered = exp.Select(expressions=[exp.Star(), exp.alias_(_row_number(), "arrived")]).from_(named)
+    last = exp.Window(this=exp.RowNumber(), partition_by=[exp.column(key) for key in keys], order=_latest_first())
+    rows = exp.Select(expressions=[exp.Star(except_=[exp.to_identifier("arrived")])]).from_(
+        numbered.subquery("numbered")
+    )
+    rows.set("qualify", exp.Qualify(this=exp.EQ(this=last, expression=exp.Literal.number(1))))
+    table.replace(exp.Subquery(this=rows, alias=as_alias))
+
+
+def _row_number() -> exp.Expr:
+    return exp.Window(this=exp.RowNumber())
+
+
+def _latest_first() -> exp.Order:
+    return exp.Order(expressions=[exp.Ordered(this=exp.column("arrived"), desc=True)])

@@ -1,0 +1,99 @@
+"""Bounded queries: a SELECT over ``table(x)``, answered by DuckDB from the content of each topic now.
+
+A streaming query can be asked in the same way: every stream is its content then, and the answer is what a view should
+hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, UnknownName, Unsupported
+from sql.bind.bounded.bounded_query import BoundedBinder
+from sql.bind.named_columns import named_as
+from sql.bind.scope import place_of
+from sql.expressions import engine
+from sql.expressions.dict_functions import dict_calls, dict_function
+from sql.expressions.evaluate import run
+from sql.functions.translate import Dialect
+from sql.relations import Relations, Stream
+from sql.syntax.statements import CreateView
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A bounded query: the relations it reads, its DuckDB SQL over tables of their names, its columns and their types.
+
+    A table holds the declared columns of its relation and, where it has one, ``_tp_time``; rows in order of arrival.
+    Relations may be dictionaries, external tables, and those of ``sql.system_tables``.
+    """
+
+    relations: tuple[str, ...]
+    sql: str
+    columns: Mapping[str, pa.DataType]
+
+    def run(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        read = {name: tables[name] for name in self.relations}
+        try:
+            rows = run(self.sql, read)
+        except duckdb.Error as fault:
+            raise SqlError(
+                str(fault).split("\n")[0], where="a query over table(x)", fix="check the values that it meets"
+            ) from None
+        return pa.table(
+            [column.cast(kind, safe=False) for column, kind in zip(rows.columns, self.columns.values(), strict=True)],
+            names=list(self.columns),
+        )
+
+
+def snapshot_of(
+    query: exp.Query,
+    catalog: Relations,
+    view: Callable[[CreateView], Stream],
+    dialect: Dialect,
+    texts: Sequence[str] = (),
+) -> Snapshot:
+    """The query over the content of its relations; ``x`` and ``table(x)`` are the same here."""
+    tree = query.copy()
+    for call in dict_calls(tree):
+        raise Unsupported(
+            f"{dict_function(call)} is for streaming queries",
+            where=place_of(call, "a query over table(x)"),
+            fix="join the dictionary itself: FROM table(x) LEFT JOIN d ON x.key = d.key",
+        )
+    binder = BoundedBinder(catalog, view, dialect)
+    columns = binder.query(tree, {}, texts=texts)
+    names = named_as(query, [name for name, _ in columns])
+    sql = engine.text(tree, identify=True)
+    tables = {name: schema.empty_table() for name, schema in binder.read.items()}
+    _check(sql, tables)
+    return Snapshot(tuple(tables), sql, {name: _plain(kind) for name, (_, kind) in zip(names, columns, strict=True)})
+
+
+def _check(sql: str, tables: Mapping[str, pa.Table]) -> None:
+    """Raises for a query that DuckDB does not take."""
+    try:
+        run(sql, tables)
+    except duckdb.BinderException as fault:
+        raise UnknownName(_line(fault), where="a query over table(x)", fix=_candidates(fault)) from None
+    except duckdb.Error as fault:
+        raise SqlError(_line(fault), where="a query over table(x)", fix="check names and types") from None
+
+
+def _line(fault: duckdb.Error) -> str:
+    return str(fault).split("\n")[0].split("Error: ", 1)[-1].replace('"', "")
+
+
+def _candidates(fault: duckdb.Error) -> str:
+    _, found, rest = str(fault).partition("Candidate bindings: ")
+    return f"there are: {rest.split(chr(10))[0]}".replace('"', "") if found else "check names and types"
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """A column has a type."""
+    return pa.int32() if pa.types.is_null(kind) else kind

@@ -1,0 +1,1 @@
+"""What stands in FROM: items under their aliases, windows, joins and what is said with them."""

@@ -1,0 +1,36 @@
+"""What stands in FROM, bound: rows, and the names by which expressions know their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sql.bind.scope import Scope, Visible
+from sql.functions.translate import Dialect
+from sql.plan.nodes import LookupTable, Node
+
+
+@dataclass(frozen=True)
+class FromItem:
+    """``asked``: dictionary and keys of dict_get -> the table, not seen by the user, that answers them."""
+
+    node: Node
+    scope: Scope
+    asked: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+
+    @staticmethod
+    def of(node: Node, alias: str, names: Sequence[str], dialect: Dialect, hidden: Sequence[str] = ()) -> FromItem:
+        """The columns ``names`` of a node under an alias; ``hidden`` ones are no part of ``*``."""
+        shown, kinds = alias.partition("#")[0], node.schema
+
+        def visible(name: str, starred: bool) -> Visible:
+            internal = f"{alias}.{name}"
+            return Visible(shown, name, internal, kinds.field(internal).type, starred=starred)
+
+        columns = [visible(name, True) for name in names]
+        columns += [visible(name, False) for name in hidden if name not in names]
+        return FromItem(node, Scope(tuple(columns), dialect))
+
+    @staticmethod
+    def of_table(table: LookupTable, dialect: Dialect) -> FromItem:
+        return FromItem.of(table, table.alias, [name for _, name in table.columns], dialect)

@@ -1,0 +1,1 @@
+"""Right sides of joins that are looked up, and dict_get."""

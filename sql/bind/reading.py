@@ -1,0 +1,64 @@
+"""The dialect of a query: that of the relations it reads, as their DDL decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from changelog.errors import UnknownName
+from sql.bind.named_columns import with_names
+from sql.functions.dialects import DIALECTS
+from sql.functions.translate import Dialect
+from sql.relations import Relations
+from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
+from sql.syntax.types import Rules
+
+
+def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:
+    """The query of a statement as its dialect reads it. Raises SqlError where that dialect cannot."""
+    rules = expression_rules(statement, catalog)
+    query = statement.query if statement.readings is None else statement.readings.of(rules)
+    return with_names(query, statement.columns if isinstance(statement, CreateView) else ()), DIALECTS[rules]
+
+
+def expression_rules(statement: Select | CreateView, catalog: Relations) -> Rules:
+    """Tables and sources have RisingWave's expressions; with a stream or a dictionary among them, Timeplus'."""
+    said = statement.settings.get("dialect")
+    if said is not None:
+        return Rules(str(said).lower())
+    found = set(_rules_read(statement.query, catalog))
+    return Rules.RISINGWAVE if found == {Rules.RISINGWAVE} else Rules.TIMEPLUS
+
+
+def _rules_read(query: exp.Query, catalog: Relations) -> Iterator[Rules]:
+    ctes = {cte.alias for cte in query.find_all(exp.CTE)}
+    for table in query.find_all(exp.Table):
+        name = _relation(table)
+        if not name or (name in ctes and not isinstance(table.this, exp.Anonymous)):
+            continue
+        try:
+            definition = catalog.get(name).definition
+        except UnknownName:
+            continue
+        if isinstance(definition, CreateIndex):
+            definition = catalog.get(definition.stream).definition
+        match definition:
+            case CreateStream():
+                yield definition.rules
+            case CreateView():
+                yield expression_rules(definition, catalog)
+            case _:
+                yield Rules.TIMEPLUS
+
+
+def _relation(table: exp.Table) -> str:
+    """The relation that a FROM item reads, also within ``table(x)``, ``changelog(x, k)`` and windows."""
+    if table.db:
+        return ""
+    call = table.this
+    while isinstance(call, exp.Anonymous):
+        if not call.expressions:
+            return ""
+        call = call.expressions[0]
+    return str(call.name)

@@ -1,0 +1,77 @@
+"""Expressions in which a call that fails for a row is NULL there, by itself: what stands around it goes on.
+
+``coalesce(CAST(t AS INT), 0)`` is 0 where ``t`` is no number, and ``a = 7 OR CAST(t AS INT) > 5`` is true where ``a``
+is 7. Rows are computed without guards first; they are put in where that has failed, as they take time.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sqlglot import exp
+
+from sql.expressions import engine
+
+_MAY_FAIL = (
+    *(exp.Anonymous, exp.Cast, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow),
+    *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift),
+    *(exp.Bracket, exp.RegexpLike, exp.SimilarTo, exp.Like, exp.ILike),
+)
+_OF_MANY_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Star, exp.Exists)
+"""What TRY cannot hold, since it is no function of one row."""
+_PRODUCES_ROWS = ("unnest", "generate_series", "row_number", "rank", "dense_rank", "ntile", "lag", "lead")
+
+DISABLED = "common_subexpressions"
+"""The optimizer that must not run over guarded expressions: it takes what two guards hold out of both."""
+
+
+@lru_cache(maxsize=1024)
+def without_value(sql: str) -> str:
+    """A condition that holds for the rows for which a call of the expression fails; '' where none can be seen to.
+
+    A cast that gives NULL for what it does not take has failed where all that it reads is there. ``NULLIF(.., NULL)``
+    around it, which changes nothing, says that its NULL is asked for: ``to_int_or_null``.
+    """
+    tests = [_fails(cast) for cast in engine.parsed(sql).find_all(exp.TryCast) if not _is_asked_for(cast)]
+    return " OR ".join(test for test in dict.fromkeys(tests) if test)
+
+
+def _fails(cast: exp.TryCast) -> str:
+    read = dict.fromkeys(engine.text(column) for column in cast.find_all(exp.Column))
+    if not read or cast.find_ancestor(exp.Lambda) is not None:
+        return ""
+    there = " AND ".join(f"{column} IS NOT NULL" for column in read)
+    return f"({engine.text(cast)} IS NULL AND {there})"
+
+
+def _is_asked_for(cast: exp.TryCast) -> bool:
+    around = cast.parent
+    is_nullif = isinstance(around, exp.Nullif) or (
+        isinstance(around, exp.Anonymous) and str(around.this).lower() == "nullif"
+    )
+    return bool(is_nullif and isinstance(around.expressions[-1] if around.expressions else around.expression, exp.Null))
+
+
+@lru_cache(maxsize=1024)
+def guarded(sql: str) -> str:
+    """An expression or a query of the engine, each of its calls in a guard."""
+    return engine.text(engine.parsed(sql).transform(_guarded), identify=False)
+
+
+def _guarded(node: exp.Expr) -> exp.Expr:
+    if not isinstance(node, _MAY_FAIL) or isinstance(node, exp.TryCast) or not _alone(node):
+        return node
+    made = exp.TryCast(**node.copy().args) if isinstance(node, exp.Cast) else node.copy()
+    for part in list(made.iter_expressions()):
+        part.replace(exp.Paren(this=part.copy()).transform(_guarded).this)
+    return made if isinstance(made, exp.TryCast) else exp.Anonymous(this="TRY", expressions=[made])
+
+
+def _alone(node: exp.Expr) -> bool:
+    """Whether its value is one of one row."""
+    if any(isinstance(part, _OF_MANY_ROWS) for part in node.walk()):
+        return False
+    if node.find_ancestor(exp.Interval) is not None:
+        return False
+    names = (str(part.this).lower() for part in node.find_all(exp.Anonymous))
+    return not any(name in _PRODUCES_ROWS for name in names)

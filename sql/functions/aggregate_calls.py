@@ -1,0 +1,217 @@
+"""Aggregate functions of both dialects: from a call as it is written to one of the engine.
+
+Over streams the operator computes those that ``sql.expressions.aggregate_functions`` knows: count, sum, avg, min, max.
+A query over ``table(x)`` can have them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.suggest import nearest
+from sql.expressions.aggregate_functions import FOLDS, call_of, types
+from sql.expressions.engine import type_name
+from sql.functions.typed import filled
+from sql.syntax.types import Rules
+from sql.syntax.calls import function_name, snake_case
+
+_TEMPLATES: Mapping[str, str] = {
+    "count": "count({0})",
+    "sum": "sum({0})",
+    "avg": "avg({0})",
+    "min": "min({0})",
+    "max": "max({0})",
+    # Of any value it is said which, so that it is the same whatever the order of rows.
+    "any": "min({0})",
+    "any_value": "min({0})",
+    "bool_and": "bool_and({0})",
+    "every": "bool_and({0})",
+    "bool_or": "bool_or({0})",
+    # An estimate would change with the order of rows.
+    "uniq": "count(DISTINCT {0})",
+    "uniq_exact": "count(DISTINCT {0})",
+    "uniq_combined": "count(DISTINCT {0})",
+    "uniq_hll12": "count(DISTINCT {0})",
+    "unique": "count(DISTINCT {0})",
+    "unique_exact": "count(DISTINCT {0})",
+    "count_distinct": "count(DISTINCT {0})",
+    "approx_count_distinct": "count(DISTINCT {0})",
+    "approx_distinct": "count(DISTINCT {0})",
+    "group_array": "array_agg({0}) FILTER (WHERE {0} IS NOT NULL)",
+    "group_uniq_array": "array_agg(DISTINCT {0}) FILTER (WHERE {0} IS NOT NULL)",
+    "array_agg": "array_agg({0})",
+    "string_agg": "string_agg({0}, {1})",
+    "group_concat": "string_agg({0}, {1})",
+    "arg_max": "arg_max({0}, {1})",
+    "arg_min": "arg_min({0}, {1})",
+    "max_by": "arg_max({0}, {1})",
+    "min_by": "arg_min({0}, {1})",
+    "first": "first({0})",
+    "earliest": "first({0})",
+    "last": "last({0})",
+    "latest": "last({0})",
+    "any_last": "last({0})",
+    "first_value": "first({0})",
+    "last_value": "last({0})",
+    "median": "quantile_cont({0}, 0.5)",
+    "mode": "mode({0})",
+    "stddev": "stddev_samp({0})",
+    "stddev_samp": "stddev_samp({0})",
+    "stddev_pop": "stddev_pop({0})",
+    "variance": "var_samp({0})",
+    "var_samp": "var_samp({0})",
+    "var_pop": "var_pop({0})",
+    "corr": "corr({0}, {1})",
+    "covar_samp": "covar_samp({0}, {1})",
+    "covar_pop": "covar_pop({0}, {1})",
+    "p90": "quantile_cont({0}, 0.9)",
+    "p95": "quantile_cont({0}, 0.95)",
+    "p99": "quantile_cont({0}, 0.99)",
+}
+_LEVELLED = {"quantile": "quantile_cont", "quantile_exact": "quantile_disc", "quantiles": "quantile_cont"}
+"""Aggregates with a level before their argument: ``quantile(0.9)(x)``."""
+_OF_WINDOWS = frozenset(
+    {"row_number", "rank", "dense_rank", "lag", "lead", "nth_value", "ntile", "percent_rank", "cume_dist"}
+)
+"""Functions of windows alone, which keep their form."""
+
+_SPELLED = {"logical_and": "bool_and", "logical_or": "bool_or", "variance_pop": "var_pop", "approx_quantile": "quantile"}
+"""sqlglot's names of functions that the dialects spell otherwise."""
+
+Part = Callable[[exp.Expr], exp.Expr]
+"""How a part of a call is translated."""
+
+
+def aggregate_names() -> tuple[str, ...]:
+    return (*_TEMPLATES, "count_if", *_LEVELLED)
+
+
+def aggregate_name(node: exp.Expr) -> str:
+    """The name of the aggregate, or the function of windows, that ``node`` calls; '' for what is none."""
+    if isinstance(node, exp.CombinedAggFunc | exp.AnonymousAggFunc | exp.CombinedParameterizedAgg | exp.ParameterizedAgg):
+        return snake_case(str(node.this))
+    name = snake_case(function_name(node)) if not isinstance(node, exp.Anonymous) else snake_case(str(node.this))
+    name = _SPELLED.get(name, name)
+    known = isinstance(node, exp.AggFunc) or name in _TEMPLATES or name in _LEVELLED or name in _OF_WINDOWS
+    conditional = name.endswith("_if") and name.removesuffix("_if") in _TEMPLATES
+    return name if known or conditional else ""
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether a node is a call of an aggregate; its FILTER, where it has one, stands around it."""
+    return isinstance(node, exp.Expr) and bool(aggregate_name(node))
+
+
+def aggregates_in(expression: exp.Expr) -> Iterator[exp.Expr]:
+    """The aggregates of an expression, each with its FILTER; those of subqueries and window functions apart."""
+    for node in expression.walk(prune=lambda node: with_filter(node) or isinstance(node, exp.Query | exp.Window)):
+        if with_filter(node):
+            yield node
+
+
+def with_filter(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate, or one with its FILTER."""
+    return is_aggregate(node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node)
+
+
+def aggregate_tree(node: exp.Expr, argument: Part, condition: Part, place: str) -> exp.Expr:
+    """The engine's call, its parts translated by ``argument`` and ``condition``. Raises UnknownName."""
+    if isinstance(node, exp.Filter):
+        return filtered(aggregate_tree(node.this, argument, condition, place), condition(node.expression.this))
+    name, given = aggregate_name(node), _arguments(node)
+    distinct = isinstance(node.this, exp.Distinct)
+    if name in _OF_WINDOWS:
+        return exp.Anonymous(this=name, expressions=[argument(one) for one in given])
+    if name.endswith("_if") and name not in _TEMPLATES:
+        if not given:
+            raise SqlError(f"{name}() takes a condition", where=place, fix=f"{name}(x, condition)")
+        holds, given, name = condition(given[-1]), given[:-1], name.removesuffix("_if")
+        return filtered(_built(name, [argument(one) for one in given], distinct, node, place), holds)
+    return _built(name, [argument(one) for one in given], distinct, node, place)
+
+
+def filtered(tree: exp.Expr, condition: exp.Expr) -> exp.Expr:
+    if isinstance(tree, exp.Filter):
+        both = exp.and_(tree.expression.this.copy(), condition)
+        return exp.Filter(this=tree.this, expression=exp.Where(this=both))
+    return exp.Filter(this=tree, expression=exp.Where(this=condition))
+
+
+def _arguments(node: exp.Expr) -> list[exp.Expr]:
+    """What stands in the brackets; the columns of DISTINCT."""
+    if isinstance(node, exp.Anonymous | exp.CombinedAggFunc | exp.AnonymousAggFunc | exp.ParameterizedAgg):
+        return list(node.expressions)
+    first = node.args.get("this")
+    parts = list(first.expressions) if isinstance(first, exp.Distinct) else [] if first is None else [first]
+    others = [node.args.get(name) for name in ("expression", "separator", "offset", "default")]
+    return [*parts, *node.expressions, *(one for one in others if isinstance(one, exp.Expr))]
+
+
+def _built(name: str, arguments: list[exp.Expr], distinct: bool, node: exp.Expr, place: str) -> exp.Expr:
+    if name == "count" and (not arguments or isinstance(arguments[0], exp.Star)):
+        return exp.Count(this=exp.Star())
+    if name == "count" and distinct and len(arguments) > 1:
+        return exp.Count(this=exp.Distinct(expressions=arguments))
+    if name in _LEVELLED:
+        level = node.args.get("quantile") or next(iter(node.args.get("params") or ()), exp.Literal.number("0.5"))
+        return filled(f"{_LEVELLED[name]}({{0}}, {{1}})", [*arguments[:1], level])
+    template = _TEMPLATES.get(name)
+    if template is None:
+        close = nearest(name, aggregate_names())
+        fix = f"did you mean {close}()?" if close else "docs/functions.md lists the aggregates"
+        raise UnknownName(f"there is no aggregate {name}()", where=place, fix=fix)
+    wanted = 2 if "{1}" in template else 1
+    if name in ("string_agg", "group_concat") and len(arguments) == 1:
+        arguments = [*arguments, exp.Literal.string("" if name == "string_agg" else ",")]
+    if len(arguments) != wanted:
+        raise SqlError(f"{name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}", where=place)
+    if distinct and "DISTINCT" not in template:
+        template = template.replace("({0}", "(DISTINCT {0}", 1)
+    return filled(template, arguments)
+
+
+def result_type(
+    tree: exp.Expr, columns: Mapping[str, pa.DataType], place: str, rules: Rules
+) -> pa.DataType | None:
+    """The type of an aggregate of the engine that streams have; None for others."""
+    inner = tree.this if isinstance(tree, exp.Filter) else tree
+    if isinstance(inner, exp.Count):
+        return pa.int64()
+    if type(inner) not in FOLDS:
+        return None
+    call = call_of(tree, place)
+    return types(call, pa.schema(list(columns.items())), place, rules)[1]
+
+
+Aggregated = Callable[[exp.Expr, pa.DataType | None, str, str], exp.Expr]
+"""What becomes of a call, of its type where that is known, of its name as it is written, in its place."""
+
+
+def as_it_is(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
+    return tree
+
+
+def of_stream(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
+    """Of an aggregate over groups of a stream: the operator computes it. Raises Unsupported for what it does not."""
+    if type(tree.this if isinstance(tree, exp.Filter) else tree) not in FOLDS:
+        raise Unsupported(
+            f"the aggregate {name} over streams is not supported in this release",
+            where=place,
+            fix="count, sum, avg, min, max, each with DISTINCT and FILTER; or aggregate the content of a view: "
+            f"SELECT {name}(..) FROM table(view) GROUP BY ..",
+        )
+    return tree
+
+
+def exact(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
+    """Of an aggregate that DuckDB computes: its sums have a type of their own, and what does not fit ours is NULL."""
+    inner = tree
+    while isinstance(inner, exp.Filter | exp.Window):
+        inner = inner.this
+    if isinstance(inner, exp.Sum) and kind is not None and not pa.types.is_floating(kind):
+        return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [tree])
+    return tree

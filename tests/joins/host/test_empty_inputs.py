@@ -1,0 +1,93 @@
+"""Whatever a batch leaves of an input, none of it, one row, late rows alone: every operator takes it."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from changelog.schema import ARRIVAL
+from joins.aggregates.aggregate import AggregateSpec
+from joins.aggregates.aggregation import Aggregation, Fold
+from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.specification import OperatorSpec, Timed
+from joins.operators.asof import AsofSpec
+from joins.operators.asof_once import AsofOnceSpec
+from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.enrichment import EnrichmentSpec
+from joins.operators.keyed import KeyedSpec
+from joins.operators.latest import LatestSpec
+from joins.operators.range import Band, RangeSpec
+from joins.operators.registry import OPERATORS
+from joins.operators.temporal import TemporalSpec
+from joins.state.store import RunStore
+from tests.joins.harness import KEYED, LEFT, RIGHT, LeftBelowRight, decoded, port, watched
+from tests.joins.hosted import Hosted
+
+
+def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
+    """Every operator in each of its kinds, with a watermark on every input."""
+    lefts, rights = watched(port(LEFT, left)), watched(port(RIGHT, right))
+    once = replace(lefts, ingest=Ingest.APPEND, primary_key=())
+    grouped = (Aggregation("n", Fold.COUNT, "", LEFT.field(0).type), Aggregation("m", Fold.MAX, "l.v", LEFT[2].type))
+    found: list[OperatorSpec] = [AggregateSpec(lefts, grouped), AggregateSpec(replace(lefts, keys=()), grouped)]
+    if left in KEYED:
+        found.append(KeyedSpec(lefts))
+    found += [BidirectionalSpec(kind, lefts, rights) for kind in BidirectionalSpec.kinds]
+    found += [BidirectionalSpec(kind, lefts, rights, (), LeftBelowRight()) for kind in BidirectionalSpec.kinds]
+    found += [RangeSpec(kind, lefts, rights, Band("l.v", "r.w", -1, 1)) for kind in RangeSpec.kinds]
+    found += [AsofSpec(kind, lefts, rights, "l.v", "r.w", ">=") for kind in AsofSpec.kinds]
+    found += [TemporalSpec(kind, lefts, rights, "l.v", "r.w") for kind in TemporalSpec.kinds]
+    found += [EnrichmentSpec(kind, once, rights) for kind in EnrichmentSpec.kinds]
+    found += [AsofOnceSpec(kind, once, rights, "l.v", "r.w", ">=") for kind in AsofOnceSpec.kinds]
+    found += [LatestSpec(kind, once, rights) for kind in LatestSpec.kinds]
+    return found
+
+
+PAIRS = [(one, one) for one in Ingest]
+
+
+def test_every_operator_is_here() -> None:
+    assert {type(spec) for pair in PAIRS for spec in specs(*pair)} == set(OPERATORS)
+
+
+@pytest.mark.parametrize(("left", "right"), PAIRS)
+def test_an_input_without_rows_changes_nothing(left: Ingest, right: Ingest) -> None:
+    """A table without rows is as good as none, before the first row and after it."""
+    for spec in specs(left, right):
+        operator = spec.started(RunStore(), "0")
+        rows = [_received(one) for one in spec.ports]
+        for inputs in itertools.product(*[(None, part) for part in rows]):
+            assert len(operator.on_batch(inputs)) == 0
+        operator.on_batch([_received(one, 1) for one in spec.ports])
+        for inputs in itertools.product(*[(None, part) for part in rows]):
+            assert len(operator.on_batch(inputs)) == 0
+        if isinstance(operator, Timed):
+            operator.on_watermark([100] * len(rows))
+            assert len(operator.on_watermark([100] * len(rows))) == 0
+
+
+def _received(one: Port, *times: int) -> pa.Table:
+    rows = decoded(one.schema, [((1, "a", at), 1) for at in times], 0)
+    return rows if one.ordered else rows.drop_columns([ARRIVAL])
+
+
+@pytest.mark.parametrize(("left", "right"), PAIRS)
+def test_late_rows_alone_in_their_bucket(left: Ingest, right: Ingest) -> None:
+    """An update behind the watermark, alone in its bucket, once stopped a query for ever: each replay failed anew."""
+    for spec in specs(left, right):
+        if any(not one.keys for one in spec.ports):
+            continue
+        hosted = Hosted(spec)
+        once = [((key, "a", 10), 1) for key in range(4)]
+        hosted.on_batch(once, once)
+        hosted.on_batch([((9, "z", 90), 1)], [((9, "z", 90), 1)])
+        for key in range(4):
+            assert hosted.on_batch([((key, "a", 11), 1)], []) == Counter()
+            assert hosted.on_batch([], [((key, "a", 11), 1)]) == Counter()
+        assert hosted.query.counters["late"] == 4 * len(spec.ports)
+        hosted.restart()
+        assert hosted.on_batch([], []) == Counter()

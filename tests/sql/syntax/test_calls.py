@@ -1,0 +1,32 @@
+"""The names of function calls, as the dialects write them."""
+
+from __future__ import annotations
+
+import pytest
+
+from sql.syntax.calls import snake_case
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("toInt32", "to_int32"),
+        ("to_int32", "to_int32"),
+        ("toUInt8OrNull", "to_uint8_or_null"),
+        ("toDateTime64", "to_datetime64"),
+        ("JSONExtractString", "json_extract_string"),
+        ("JSONExtractUInt", "json_extract_uint"),
+        ("JSON_VALUE", "json_value"),
+        ("lowerUTF8", "lower_utf8"),
+        ("isNaN", "is_nan"),
+        ("toStartOfISOYear", "to_start_of_iso_year"),
+        ("toYYYYMMDDhhmmss", "to_yyyymmddhhmmss"),
+        ("cutURLParameter", "cut_url_parameter"),
+        ("IPv4StringToNum", "ipv4_string_to_num"),
+        ("fromUnixTimestamp64Milli", "from_unix_timestamp64_milli"),
+        ("MD5", "md5"),
+        ("notILike", "not_ilike"),
+    ],
+)
+def test_names_of_clickhouse_are_in_snake_case(written: str, name: str) -> None:
+    assert snake_case(written) == name
