@@ -22,6 +22,7 @@ from enrichment.lookup_join.flow_operator import FlowOperator
 from enrichment.memo.memo import LeftRows, Memo
 from enrichment.memo.memo_store import Update
 from enrichment.memo.net_changes import Emitted
+from joins.dataflow import failed_calls
 from joins.dataflow.graph import Sink
 from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import Ingest
@@ -30,6 +31,7 @@ ROWS_IN = "rows_in"
 ROWS_OUT = "rows_out"
 REJECTED_RECORDS = "rejected"
 UNFOUNDED = "unfounded"
+FAILED_CALLS = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class AnsweredBatch:
     messages   records of the output topic, in order
     updates    records of the memo's topic; to be given to ``Enricher.confirm`` when the transaction is committed
     rejected   REJECTED: records that could not be read
-    counts     ROWS_IN, ROWS_OUT, REJECTED_RECORDS, UNFOUNDED
+    counts     ROWS_IN, ROWS_OUT, REJECTED_RECORDS, UNFOUNDED, FAILED_CALLS
     """
 
     messages: Encoded
@@ -86,6 +88,7 @@ class Enricher:
                 ROWS_OUT: len(messages),
                 REJECTED_RECORDS: decoded.rejected.num_rows,
                 UNFOUNDED: unfounded,
+                FAILED_CALLS: failed_calls.taken(),
             }
         )
         return AnsweredBatch(messages, updates, decoded.rejected, counts)

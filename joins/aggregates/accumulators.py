@@ -24,12 +24,12 @@ from joins.aggregates.exact_sums import (
     Digits,
     Doubles,
     as_decimals,
-    as_doubles,
     as_integers,
     balanced,
     digits_of,
     normalized,
     placed,
+    quotients,
     rounded,
     width,
     with_specials,
@@ -82,8 +82,8 @@ class Sum(Accumulator, Protocol):
         """The sum of each group, as ``kind``; NULL where it has more digits than that."""
         ...
 
-    def doubles(self, rows: pa.Table) -> Doubles:
-        """The sum of each group, rounded."""
+    def means(self, rows: pa.Table, counts: Digits) -> Doubles:
+        """The sum of each group divided by how many values it has, one at least."""
         ...
 
 
@@ -107,10 +107,11 @@ class WholeSum:
         return np.column_stack([zero_filled(rows.column(name)) for name in self._names])
 
     def sums(self, rows: pa.Table, kind: pa.DataType) -> pa.Array:
-        return as_decimals(self._digits(rows), kind) if pa.types.is_decimal(kind) else as_integers(self._digits(rows))
+        digits = self._digits(rows)
+        return as_decimals(digits, kind) if pa.types.is_decimal(kind) else as_integers(digits, kind)
 
-    def doubles(self, rows: pa.Table) -> Doubles:
-        return as_doubles(self._digits(rows)) / 10.0**self._scale
+    def means(self, rows: pa.Table, counts: Digits) -> Doubles:
+        return quotients(self._digits(rows), counts, self._scale)
 
     def drop(self, groups: pa.Table) -> None:
         return
@@ -145,9 +146,12 @@ class RealSum:
         return rows.append_column(_DIGIT, pa.array(digit))
 
     def sums(self, rows: pa.Table, kind: pa.DataType) -> pa.Array:
-        return pa.array(self.doubles(rows))
+        return pa.array(self._sums(rows))
 
-    def doubles(self, rows: pa.Table) -> Doubles:
+    def means(self, rows: pa.Table, counts: Digits) -> Doubles:
+        return self._sums(rows) / counts
+
+    def _sums(self, rows: pa.Table) -> Doubles:
         sums: Doubles = pc.fill_null(rows.column(self._name), 0.0).to_numpy()
         return sums
 

@@ -23,8 +23,8 @@ class Aggregation:
     """A column of the groups: ``fold`` over the values of the column ``argument``.
 
     argument   empty: COUNT counts the rows. For SUM and AVG an integer of 64 bits, a decimal or a float64
-    type       of the result: int64 for COUNT and for SUM of integers, decimal(38, s) for SUM of decimals, float64 for
-               AVG and for SUM of floats, that of the argument for MIN and MAX
+    type       of the result: int64 for COUNT; int64, uint64 or decimal(38, 0) for SUM of integers, decimal(38, s) for
+               SUM of decimals, float64 for AVG and for SUM of floats; that of the argument for MIN and MAX
     distinct   equal values count once
     """
 

@@ -121,7 +121,7 @@ class _Linear:
             return pa.array(counts)
         if aggregation.fold is Fold.SUM:
             return _unless(counts == 0, self._sum.sums(groups, aggregation.type))
-        return pa.array(self._sum.doubles(groups) / np.maximum(counts, 1), mask=counts == 0)
+        return pa.array(self._sum.means(groups, np.maximum(counts, 1)), mask=counts == 0)
 
     def drop(self, groups: pa.Table) -> None:
         for one in self._accumulators:

@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changelog.rows import Mask
+
 Digits = npt.NDArray[np.int64]
 """One number a row."""
 Doubles = npt.NDArray[np.float64]
@@ -26,6 +28,7 @@ _BASE = 1 << _BITS
 _LOW = np.int64(_BASE - 1)
 _UNIT = -1126
 """Every double is a whole number of 2^-1126, its 53 significant bits counted in."""
+_EXACT = 2.0**53
 NAN, INFINITY, MINUS_INFINITY = -1, -2, -3
 """The places at which these are counted."""
 
@@ -61,24 +64,52 @@ def normalized(digits: Digits) -> Digits:
     return digits
 
 
-def as_integers(digits: Digits) -> pa.Array:
-    """Normalized digits as int64; NULL where that is too narrow."""
+def as_integers(digits: Digits, kind: pa.DataType) -> pa.Array:
+    """Normalized digits as int64 or uint64; NULL where that is too narrow."""
     low, high = digits[:, 0], digits[:, 1]
-    fits = (high >= -(1 << 31)) & (high < 1 << 31)
-    return pa.array((np.where(fits, high, 0) << _BITS) | low, pa.int64(), mask=~fits)
+    least, signed = (-(1 << 31), True) if pa.types.is_signed_integer(kind) else (0, False)
+    fits = (high >= least) & (high < least + _BASE)
+    words = (np.where(fits, high, 0) << _BITS) | low
+    return pa.array(words if signed else words.view(np.uint64), kind, mask=~fits)
 
 
 def as_decimals(digits: Digits, kind: pa.Decimal128Type) -> pa.Array:
     """Normalized digits as decimals; NULL where there are more digits than ``kind`` has."""
-    fits = np.abs(as_doubles(digits)) < 10.0**kind.precision * (1 - 1e-15)
+    digits = normalized(np.pad(digits, [(0, 0), (0, 4 - digits.shape[1])]))
+    fits = _below(digits, 10**kind.precision)
     words = np.where(fits[:, None], digits, 0) & _LOW
     content = pa.py_buffer(words.astype(np.uint32).tobytes())
     valid = pa.array(fits).buffers()[1]
     return pa.Array.from_buffers(kind, len(digits), [valid, content])
 
 
+def _below(digits: Digits, bound: int) -> Mask:
+    """Which of these numbers are nearer to 0 than ``bound``."""
+    magnitudes = normalized(np.where(digits[:, -1:] < 0, -digits, digits))
+    below = np.zeros(len(digits), dtype=np.bool_)
+    for place in range(digits.shape[1]):
+        digit, limit = magnitudes[:, place], (bound >> _BITS * place) & (_BASE - 1)
+        below = np.where(digit == limit, below, digit < limit)
+    return below
+
+
+def quotients(digits: Digits, divisors: Digits, scale: int) -> Doubles:
+    """Normalized digits divided by ``divisors * 10^scale``: the nearest doubles.
+
+    The quotient of two doubles is the nearest; where a number is none, Python divides whole numbers of any length.
+    """
+    numbers, unit = as_doubles(digits), 10**scale
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = numbers / (divisors * float(unit))
+    long = np.flatnonzero((np.abs(numbers) >= _EXACT) | (divisors * float(unit) >= _EXACT))
+    if len(long):
+        whole = sum(digits[long, place].astype(object) << _BITS * place for place in range(digits.shape[1]))
+        found[long] = (whole / (divisors[long].astype(object) * unit)).astype(np.float64)
+    return found
+
+
 def as_doubles(digits: Digits) -> Doubles:
-    """Normalized digits as doubles, rounded."""
+    """Normalized digits as doubles; those of 53 bits exactly."""
     value = digits[:, -1].astype(np.float64)
     for place in reversed(range(digits.shape[1] - 1)):
         value = value * _BASE + digits[:, place]

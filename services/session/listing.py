@@ -93,6 +93,7 @@ def _queries(context: Context, like: str | None) -> Rows:
             "rows in": _count(query, "rows_in"),
             "rows out": _count(query, "rows_out"),
             "rejected": _count(query, "rejected"),
+            "failed calls": _count(query, "failed"),
             "late": _late(query),
             "topic": query.topic,
             "since": datetime.fromtimestamp(query.created_ms / 1000, UTC),
@@ -101,7 +102,7 @@ def _queries(context: Context, like: str | None) -> Rows:
         for query in context.catalog.queries()
         if like is None or matches(query.name, like)
     ]
-    counts = {name: pa.int64() for name in ("rows in", "rows out", "rejected")}
+    counts = {name: pa.int64() for name in ("rows in", "rows out", "rejected", "failed calls")}
     return _rows(
         lines,
         name=pa.string(),

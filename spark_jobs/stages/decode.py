@@ -16,6 +16,7 @@ from changelog.decode import REJECTED as REJECTED_RECORDS
 from changelog.decode import Decoder, parted
 from changelog.event_times import greatest_ms, unusable
 from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
+from joins.dataflow import failed_calls
 from joins.dataflow.graph import Dataflow, TopicScan
 from joins.dataflow.ports import Transform, transformed
 from joins.host.exchange import cut
@@ -107,6 +108,7 @@ class Outbox:
 
     def closing_parcels(self) -> Iterator[Parcel]:
         """What is known only at the end of a task: marks and counts."""
+        self.counts[counts.FAILED_CALLS] += failed_calls.taken()
         yield from self._mark_parcels()
         if self.counts:
             yield Parcel(self._home, self._job.sink_level, COUNTS, self.origin, counts.packed(self.counts))

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
+from joins.dataflow import failed_calls
 from joins.host.level import HERE, Arrival, LevelOutput, LevelTask
 from joins.inputs.watermarks import Mark
 from joins.state.store import RunStore
@@ -72,6 +73,7 @@ class BucketOfLevel:
         store = state.attach(copy)
         output = self._on_batch(parcel.in_order(parcels), store)
         state.commit(store, copy)
+        output.counters[counts.FAILED_CALLS] = failed_calls.taken()
         return output
 
     def _on_batch(self, mine: list[Parcel], store: RunStore) -> LevelOutput:

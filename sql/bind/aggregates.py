@@ -25,6 +25,7 @@ from sql.expressions.evaluate import readable, types_of
 from sql.expressions.predicates import conjuncts, parsed, text
 from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.typed import bracketed
+from sql.syntax.types import Rules
 from sql.plan.nodes import Aggregate, Expr, Map, Node
 
 KEY, ARGUMENT = "__g", "__a"
@@ -125,6 +126,7 @@ class Groups:
     """The groups of the rows of ``input``; aggregations are added as expressions over the groups ask for them."""
 
     input: Node
+    rules: Rules
     columns: dict[str, Expr] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     """DuckDB SQL of each key -> the column that holds it."""
@@ -175,7 +177,7 @@ class Groups:
     def _aggregation(self, name: str, call: Call, place: str) -> Aggregation:
         if not call.filtered:
             return Aggregation(name, call.fold, "", pa.int64())
-        handed, result = types(call, self.input.schema, place)
+        handed, result = types(call, self.input.schema, place, self.rules)
         argument = self._column(Expr(call.filtered, handed), ARGUMENT)
         return Aggregation(name, call.fold, argument, result, call.distinct)
 
@@ -189,9 +191,11 @@ class Groups:
         return Aggregate(Map(self.input, tuple(columns.items())), by, tuple(self.aggregations.values()), place=place)
 
 
-def distinct(node: Node, columns: Sequence[tuple[str, Expr]], place: str) -> tuple[Node, tuple[tuple[str, Expr], ...]]:
+def distinct(
+    node: Node, columns: Sequence[tuple[str, Expr]], place: str, rules: Rules
+) -> tuple[Node, tuple[tuple[str, Expr], ...]]:
     """SELECT DISTINCT: the groups of all columns."""
-    groups = Groups(node)
+    groups = Groups(node, rules)
     for _, expr in columns:
         groups.add_key(expr.sql, place)
     over = tuple((name, Expr(groups.over(expr.sql, place), expr.type)) for name, expr in columns)

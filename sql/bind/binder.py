@@ -397,7 +397,7 @@ class Binder:
             from_item, over_columns = self._lookups.within(from_item, term, "HAVING")
             terms.append((resolved_condition(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
         from_item, selected = self._projected(select, from_item, texts)
-        groups = Groups(from_item.node)
+        groups = Groups(from_item.node, self.dialect.rules)
         for sql, place in keys:
             groups.add_key(sql, place)
         selected.sqls = [groups.over(sql, place) for sql, place in zip(selected.sqls, selected.places, strict=True)]
@@ -417,7 +417,7 @@ class Binder:
                 where=place_of(clause, "SELECT"),
                 fix="SELECT k, max(v) .. GROUP BY k",
             )
-        node, columns = distinct(bound.node, bound.columns, place_of(select, "SELECT"))
+        node, columns = distinct(bound.node, bound.columns, place_of(select, "SELECT"), self.dialect.rules)
         return replace(bound, node=node, columns=columns)
 
 

@@ -39,7 +39,7 @@ class Within:
 
     def translator(self, scope: Scope, place: str) -> Translator:
         aggregated = exact if self.bounded else of_stream
-        return Translator(scope.dialect, Environment(scope.types, place), self.special, aggregated)
+        return Translator(scope.dialect, Environment(scope.types, place, scope.dialect.rules), self.special, aggregated)
 
 
 STREAM = Within()

@@ -6,7 +6,15 @@
     any(x), any_value(x)                                    min(x): the same whatever the order of rows
     bool_and(x), every(x), bool_or(x)                       min(x), max(x) of a truth value
 
-A sum of integers has 64 bits: beyond, it is NULL, as is every value that cannot be computed.
+The type of a sum is that of the engine whose rules the rows follow. What it does not hold is NULL, as is every value
+that cannot be computed:
+
+    of                            Timeplus        RisingWave
+    bool, unsigned integers       uint64          bigint (none of them are RisingWave's)
+    int8 .. int32                 int64           bigint
+    int64                         int64           numeric (38 digits)
+    decimals of scale s           decimal(38, s)  numeric (38 digits, s of them behind the point)
+    floats                        float64         double
 """
 
 from __future__ import annotations
@@ -23,6 +31,7 @@ from joins.state.order import is_ordered
 from sql.expressions.evaluate import types_of
 from sql.expressions.predicates import text
 from sql.syntax.calls import function_name
+from sql.syntax.types import Rules
 
 FOLDS: dict[type[exp.Expr], Fold] = {
     exp.Count: Fold.COUNT,
@@ -119,8 +128,8 @@ def _unknown(node: exp.Expr, place: str) -> Unsupported:
     )
 
 
-def types(call: Call, schema: pa.Schema, place: str) -> tuple[pa.DataType, pa.DataType]:
-    """The type in which the argument is handed over, and that of the result.
+def types(call: Call, schema: pa.Schema, place: str, rules: Rules = Rules.TIMEPLUS) -> tuple[pa.DataType, pa.DataType]:
+    """The type in which the argument is handed over, and that of the result under ``rules``.
 
     Raises SqlError for an argument that the aggregate is not made for.
     """
@@ -131,8 +140,7 @@ def types(call: Call, schema: pa.Schema, place: str) -> tuple[pa.DataType, pa.Da
         case Fold.MIN | Fold.MAX if is_ordered(kind):
             return kind, kind
         case Fold.SUM | Fold.AVG if _is_summed(kind):
-            summed = _as_summed(kind)
-            return summed, _sum_of(summed) if call.fold is Fold.SUM else pa.float64()
+            return _as_summed(kind), _sum_of(kind, rules) if call.fold is Fold.SUM else pa.float64()
     fix = f"{call.fold.value}(CAST(x AS ..)) of another type"
     raise SqlError(f"{call.fold.value} is not made for {kind}", where=place, fix=fix)
 
@@ -148,7 +156,11 @@ def _as_summed(kind: pa.DataType) -> pa.DataType:
     return pa.float64() if pa.types.is_floating(kind) else pa.int64()
 
 
-def _sum_of(kind: pa.DataType) -> pa.DataType:
+def _sum_of(kind: pa.DataType, rules: Rules) -> pa.DataType:
     if pa.types.is_decimal(kind):
         return pa.decimal128(38, kind.scale)
-    return kind if pa.types.is_floating(kind) else pa.int64()
+    if pa.types.is_floating(kind):
+        return pa.float64()
+    if rules == Rules.RISINGWAVE:
+        return pa.decimal128(38, 0) if kind == pa.int64() else pa.int64()
+    return pa.int64() if pa.types.is_signed_integer(kind) else pa.uint64()

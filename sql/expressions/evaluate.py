@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -23,9 +23,10 @@ from sqlglot import exp
 
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import SqlError, UnknownName
+from joins.dataflow.failed_calls import note
 from joins.dataflow.ports import Transform
 from sql.expressions.engine import parsed
-from sql.expressions.guard import DISABLED, guarded
+from sql.expressions.guard import DISABLED, guarded, without_value
 from sql.expressions.trailing_columns import trailing
 
 _local = threading.local()
@@ -46,18 +47,23 @@ def connection() -> duckdb.DuckDBPyConnection:
 
 def run(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     """The result of a query over named tables; a call that fails for a row is NULL there."""
+    try:
+        return _run(sql, tables)
+    except VALUE_FAULTS:
+        return _run(guarded(sql), tables, guard=True)
+
+
+def _run(sql: str, tables: Mapping[str, pa.Table], guard: bool = False) -> pa.Table:
     session = connection()
     for name, table in tables.items():
         session.register(name, table)
+    if guard:
+        session.execute(f"SET disabled_optimizers = '{DISABLED}'")
     try:
         return session.sql(sql).to_arrow_table()
-    except VALUE_FAULTS:
-        session.execute(f"SET disabled_optimizers = '{DISABLED}'")
-        try:
-            return session.sql(guarded(sql)).to_arrow_table()
-        finally:
-            session.execute("RESET disabled_optimizers")
     finally:
+        if guard:
+            session.execute("RESET disabled_optimizers")
         for name in tables:
             session.unregister(name)
 
@@ -93,10 +99,25 @@ def evaluate(rows: pa.Table, sqls: Sequence[str]) -> list[pa.ChunkedArray]:
     needed = list(dict.fromkeys(name for sql in sqls for name in columns_of(sql)))
     # A table without columns has no length: constants are evaluated beside any column.
     narrow = rows.select(needed or rows.column_names[-1:])
-    return list(run(f"SELECT {', '.join(_numbered(sqls))} FROM rows_of_edge", {"rows_of_edge": narrow}).columns)
+    tests = [test for test in map(without_value, sqls) if test]
+    listed = [*_numbered(sqls), *(f"coalesce({test}, false) AS f{index}" for index, test in enumerate(tests))]
+    rows_of_edge = {"rows_of_edge": narrow}
+    select = f"SELECT {', '.join(listed)} FROM rows_of_edge"
+    try:
+        result = _run(select, rows_of_edge)
+    except VALUE_FAULTS:
+        failing = [f"TRY({{'value': {sql}}}) IS NULL AS g{index}" for index, sql in enumerate(sqls)]
+        result = _run(
+            f"SELECT {', '.join([*_numbered(map(guarded, sqls)), *failing])} FROM rows_of_edge",
+            rows_of_edge,
+            guard=True,
+        )
+    columns = result.columns
+    note(sum(pc.sum(flags).as_py() or 0 for flags in columns[len(sqls) :]))
+    return list(columns[: len(sqls)])
 
 
-def _numbered(sqls: Sequence[str]) -> list[str]:
+def _numbered(sqls: Iterable[str]) -> list[str]:
     return [f"({sql}) AS c{index}" for index, sql in enumerate(sqls)]
 
 

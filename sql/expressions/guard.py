@@ -26,6 +26,33 @@ DISABLED = "common_subexpressions"
 
 
 @lru_cache(maxsize=1024)
+def without_value(sql: str) -> str:
+    """A condition that holds for the rows for which a call of the expression fails; '' where none can be seen to.
+
+    A cast that gives NULL for what it does not take has failed where all that it reads is there. ``NULLIF(.., NULL)``
+    around it, which changes nothing, says that its NULL is asked for: ``to_int_or_null``.
+    """
+    tests = [_fails(cast) for cast in engine.parsed(sql).find_all(exp.TryCast) if not _is_asked_for(cast)]
+    return " OR ".join(test for test in dict.fromkeys(tests) if test)
+
+
+def _fails(cast: exp.TryCast) -> str:
+    read = dict.fromkeys(engine.text(column) for column in cast.find_all(exp.Column))
+    if not read or cast.find_ancestor(exp.Lambda) is not None:
+        return ""
+    there = " AND ".join(f"{column} IS NOT NULL" for column in read)
+    return f"({engine.text(cast)} IS NULL AND {there})"
+
+
+def _is_asked_for(cast: exp.TryCast) -> bool:
+    around = cast.parent
+    is_nullif = isinstance(around, exp.Nullif) or (
+        isinstance(around, exp.Anonymous) and str(around.this).lower() == "nullif"
+    )
+    return bool(is_nullif and isinstance(around.expressions[-1] if around.expressions else around.expression, exp.Null))
+
+
+@lru_cache(maxsize=1024)
 def guarded(sql: str) -> str:
     """An expression or a query of the engine, each of its calls in a guard."""
     return engine.text(engine.parsed(sql).transform(_guarded), identify=False)
@@ -34,10 +61,10 @@ def guarded(sql: str) -> str:
 def _guarded(node: exp.Expr) -> exp.Expr:
     if not isinstance(node, _MAY_FAIL) or isinstance(node, exp.TryCast) or not _alone(node):
         return node
-    made = node.copy()
+    made = exp.TryCast(**node.copy().args) if isinstance(node, exp.Cast) else node.copy()
     for part in list(made.iter_expressions()):
         part.replace(exp.Paren(this=part.copy()).transform(_guarded).this)
-    return exp.Anonymous(this="TRY", expressions=[made])
+    return made if isinstance(made, exp.TryCast) else exp.Anonymous(this="TRY", expressions=[made])
 
 
 def _alone(node: exp.Expr) -> bool:

@@ -16,6 +16,7 @@ from changelog.suggest import nearest
 from sql.expressions.aggregate_functions import FOLDS, call_of, types
 from sql.expressions.engine import type_name
 from sql.functions.typed import filled
+from sql.syntax.types import Rules
 from sql.syntax.calls import function_name, snake_case
 
 _TEMPLATES: Mapping[str, str] = {
@@ -167,13 +168,16 @@ def _built(name: str, arguments: list[exp.Expr], distinct: bool, node: exp.Expr,
     if name in ("string_agg", "group_concat") and len(arguments) == 1:
         arguments = [*arguments, exp.Literal.string("" if name == "string_agg" else ",")]
     if len(arguments) != wanted:
-        raise SqlError(f"{name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}", where=place)
+        form = "count(DISTINCT concat(a, '/', b))" if name == "count" else f"{name}({'x, y'[: 3 * wanted - 2]})"
+        raise SqlError(f"{name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}", where=place, fix=form)
     if distinct and "DISTINCT" not in template:
         template = template.replace("({0}", "(DISTINCT {0}", 1)
     return filled(template, arguments)
 
 
-def result_type(tree: exp.Expr, columns: Mapping[str, pa.DataType], place: str) -> pa.DataType | None:
+def result_type(
+    tree: exp.Expr, columns: Mapping[str, pa.DataType], place: str, rules: Rules
+) -> pa.DataType | None:
     """The type of an aggregate of the engine that streams have; None for others."""
     inner = tree.this if isinstance(tree, exp.Filter) else tree
     if isinstance(inner, exp.Count):
@@ -181,7 +185,7 @@ def result_type(tree: exp.Expr, columns: Mapping[str, pa.DataType], place: str) 
     if type(inner) not in FOLDS:
         return None
     call = call_of(tree, place)
-    return types(call, pa.schema(list(columns.items())), place)[1]
+    return types(call, pa.schema(list(columns.items())), place, rules)[1]
 
 
 Aggregated = Callable[[exp.Expr, pa.DataType | None, str, str], exp.Expr]
@@ -205,10 +209,10 @@ def of_stream(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -
 
 
 def exact(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
-    """Of an aggregate that DuckDB computes: its sums of integers have 128 bits, and what does not fit is NULL."""
+    """Of an aggregate that DuckDB computes: its sums have a type of their own, and what does not fit ours is NULL."""
     inner = tree
     while isinstance(inner, exp.Filter | exp.Window):
         inner = inner.this
-    if isinstance(inner, exp.Sum) and kind is not None and pa.types.is_integer(kind):
+    if isinstance(inner, exp.Sum) and kind is not None and not pa.types.is_floating(kind):
         return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [tree])
     return tree

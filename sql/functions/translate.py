@@ -18,6 +18,7 @@ from changelog.errors import SqlError, Unsupported
 from sql.expressions import engine
 from sql.expressions.evaluate import types_of
 from sql.functions.aggregate_calls import Aggregated, aggregate_name, aggregate_tree, as_it_is, is_aggregate, result_type, with_filter
+from sql.syntax.types import Rules
 from sql.syntax.calls import TAKES_UNIT, snake_case
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry
@@ -31,6 +32,7 @@ class Dialect(Protocol):
     """What differs between the dialects besides their functions."""
 
     merged_first: bool
+    rules: Rules
 
     @property
     def registry(self) -> Registry: ...
@@ -57,6 +59,7 @@ class Environment:
 
     types: Mapping[str, pa.DataType]
     place: str = ""
+    rules: Rules = Rules.TIMEPLUS
 
     def ask(self, tree: exp.Expr) -> pa.DataType:
         """The type that the engine gives ``tree``."""
@@ -76,7 +79,7 @@ class Environment:
                 return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(known), dialect="duckdb"))
             if not with_filter(node):
                 return node
-            kind = result_type(node, self.types, self.place) or _asked(engine.text(node), self._named(node), self.place)
+            kind = result_type(node, self.types, self.place, self.rules) or _asked(engine.text(node), self._named(node), self.place)
             return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))
 
         if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or with_filter(tree) or tree.find(exp.Window):
@@ -380,7 +383,7 @@ class Translator:
 
     def _aggregate(self, node: exp.Expr) -> Typed:
         tree = aggregate_tree(node, self._argument, self.condition, self.environment.place)
-        kind = result_type(tree, self.environment.types, self.environment.place)
+        kind = result_type(tree, self.environment.types, self.environment.place, self.environment.rules)
         return self._known(self.aggregated(tree, kind, aggregate_name(node), self.environment.place), kind)
 
     def _argument(self, node: exp.Expr) -> exp.Expr:

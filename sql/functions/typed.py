@@ -36,7 +36,8 @@ class Typed:
     def type(self) -> pa.DataType:
         if self.told is None:
             self.told = self.ask(self.tree)
-        return self.told
+        # What an extension type adds (a text that is a JSON document) matters to functions alone.
+        return self.told.storage_type if isinstance(self.told, pa.BaseExtensionType) else self.told
 
     def of(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         """Another tree over the same rows."""

@@ -74,6 +74,17 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
         TokenType.PLACEHOLDER: _between(exp.JSONBContains),
     }
 
+    UNARY_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr]]] = {
+        **RisingWaveParser.UNARY_PARSERS,
+        # Before a value they bind looser than + and -.
+        TokenType.RLIKE: lambda self: exp.BitwiseNot(this=self._parse_term()),
+        TokenType.PIPE_SLASH: lambda self: exp.Sqrt(this=self._parse_term()),
+        TokenType.DPIPE_SLASH: lambda self: exp.Cbrt(this=self._parse_term()),
+    }
+
+    PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr | None]]] = {}
+    """None: a colon stands in ``array[2:3]``, a question mark is an operator of JSON."""
+
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
         """``INTERVAL '1 day 02:30:00'`` and ``INTERVAL '3' HOUR``: the text stays whole."""
         start = self._index

@@ -32,4 +32,6 @@ def _close(left: Cell, right: Cell) -> bool:
     one, other = float(left), float(right)
     if math.isnan(one) or math.isnan(other):
         return math.isnan(one) and math.isnan(other)
-    return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-300)
+    # A numeric that a double precision stands for has 16 digits after the point.
+    least = 1e-15 if isinstance(left, Decimal) or isinstance(right, Decimal) else 1e-300
+    return math.isclose(one, other, rel_tol=1e-12, abs_tol=least)

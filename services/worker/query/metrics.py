@@ -15,6 +15,7 @@ _COUNTS = {
     "rows_in": "records read and answered, in committed transactions",
     "rows_out": "records written, in committed transactions",
     "rejected": "records that became dead letters",
+    "failed": "calls in expressions that had no value for a row, and gave NULL",
     "unfounded": "retractions of rows that were never inserted",
 }
 _GAUGES = frozenset({"element_count", "bytes_allocated", "hit_rate", "found_rate", "load_factor", "loading_duration"})

@@ -24,6 +24,7 @@ _CALLS: dict[type[exp.Expr], str] = {
 class TimeplusDialect:
     """As ClickHouse has them."""
 
+    rules = Rules.TIMEPLUS
     merged_first = False
     """Whether columns of USING lead ``*``."""
 

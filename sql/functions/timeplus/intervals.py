@@ -46,7 +46,10 @@ def moved(value: Typed, step: exp.Expr, sign: str, *, keeps_date: bool) -> Typed
         return value.of(filled("timezone('UTC', {0})", [tree]), pa.timestamp("us", "UTC"))
     if not value.is_instant:
         raise Unfit(f"takes a time or a date, not a {value.family}")
-    zone = exp.Literal.string(value.zone or "UTC")
+    if (value.zone or "UTC") == "UTC":
+        # The engine's session is in UTC; the plain form is what a condition on times is recognised by.
+        return in_zone(value, filled(f"{{0}} {sign} {{1}}", [value.tree, step]), [])
+    zone = exp.Literal.string(value.zone)
     tree = filled(f"timezone({{2}}, timezone({{2}}, {{0}}) {sign} {{1}})", [value.tree, step, zone])
     return in_zone(value, tree, [])
 
@@ -64,20 +67,19 @@ def _interval_of(value: Typed) -> tuple[str, exp.Expr]:
     tree = value.tree.unnest()
     if not isinstance(tree, exp.Interval):
         raise Unfit("takes an interval: INTERVAL 5 MINUTE, or 5m")
-    tree = _in_one_unit(tree)
+    if tree.unit is None:
+        return _of_parts(tree)
     count = tree.this
     # The count may be written as a text.
     return unit_of(str(tree.unit)), exp.Literal.number(str(count.this)) if isinstance(count, exp.Literal) else count
 
 
-def _in_one_unit(interval: exp.Interval) -> exp.Interval:
-    """``INTERVAL '1 second 500 milliseconds'`` counts in one unit."""
-    if interval.unit is not None:
-        return interval
+def _of_parts(interval: exp.Interval) -> tuple[str, exp.Expr]:
+    """``INTERVAL '1 second 500 milliseconds'`` in one unit."""
     whole = milliseconds(interval)
     if whole is None:
         raise Unfit("takes an interval of parts with a fixed length: INTERVAL '1 minute 30 seconds'")
-    return exp.Interval(this=exp.Literal.number(int(whole * 1000)), unit=exp.var("MICROSECOND"))
+    return "microsecond", exp.Literal.number(int(whole * 1000))
 
 
 def with_interval(value: Typed, interval: exp.Interval, sign: str) -> Typed:

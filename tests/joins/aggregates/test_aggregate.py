@@ -203,6 +203,46 @@ def test_a_sum_beyond_64_bits_is_null_until_it_fits_again() -> None:
     assert fed(operator, ROWS, rows[:1], [-1])[-1] == (1, 2**63 - 1, float(2**63 - 1), 1)
 
 
+whole: dict[pa.DataType, st.SearchStrategy[Any]] = {
+    pa.int64(): st.sampled_from([2**63 - 1, -(2**63), 2**53 + 1, -1, 3]) | st.integers(-(2**63), 2**63 - 1),
+    pa.uint64(): st.sampled_from([2**64 - 1, 2**63, 0, 3]) | st.integers(0, 2**64 - 1),
+    pa.decimal128(38, 0): st.sampled_from([Decimal(10**38 - 1), Decimal(1 - 10**38), Decimal(1), Decimal(-1)]),
+    pa.decimal128(10, 2): st.decimals(-(10**7), 10**7, places=2),
+    pa.decimal128(38, 6): st.decimals(-(10**15), 10**15, places=6) | st.just(Decimal(-(10**31))),
+}
+RESULTS = {
+    pa.int64(): [pa.int64(), pa.decimal128(38, 0)],
+    pa.uint64(): [pa.int64(), pa.uint64()],
+    pa.decimal128(38, 0): [pa.decimal128(38, 0)],
+    pa.decimal128(10, 2): [pa.decimal128(38, 2)],
+    pa.decimal128(38, 6): [pa.decimal128(38, 6)],
+}
+
+
+@pytest.mark.parametrize(("kind", "result"), [(kind, one) for kind, several in RESULTS.items() for one in several])
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_a_sum_is_what_its_type_holds_or_null_and_a_mean_is_rounded_once(
+    kind: pa.DataType, result: pa.DataType, data: st.DataObject
+) -> None:
+    values = data.draw(st.lists(whole[kind], min_size=1, max_size=6))
+    schema = pa.schema([("k", pa.int64()), ("n", kind)])
+    aggregations = [Aggregation("sum", Fold.SUM, "n", result), Aggregation("avg", Fold.AVG, "n", pa.float64())]
+    *_, (_, total, mean, _) = fed(
+        operator_of(aggregations, schema), schema, [(1, value) for value in values], [1] * len(values)
+    )
+    exact = sum(map(Fraction, values), Fraction())
+    assert total == (exact if _holds(result, exact) else None)
+    assert mean == float(exact / len(values))
+
+
+def _holds(kind: pa.DataType, number: Fraction) -> bool:
+    if pa.types.is_decimal(kind):
+        return bool(abs(number) * 10**kind.scale < 10**kind.precision)
+    low = -(2**63) if kind == pa.int64() else 0
+    return low <= number < low + 2**64
+
+
 @pytest.mark.parametrize("kind", [pa.decimal128(10, 2), pa.uint64(), pa.decimal128(38, 4)])
 def test_sums_of_other_numbers(kind: pa.DataType) -> None:
     schema = pa.schema([("k", pa.int64()), ("n", kind)])

@@ -1,0 +1,221 @@
+"""Conversions: ``x::type``, and those that happen where a value of another type is asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError
+from sql.functions.risingwave import intervals, texts
+from sql.functions.risingwave.kinds import (
+    BOOL, BYTES, CLOCK, DATE, INSTANT, INT, INTERVAL, JSON, LOCAL, NUMERIC, TEXT, as_numeric,
+    common_kind, engine_name, is_number, is_unknown, kind_of, name_of, no_common_kind, numeric, quoted,
+)  # fmt: skip
+from sql.functions.typed import Typed, filled
+
+_INTEGER = r"^\s*([+-]?[0-9]+)\s*$"
+_REAL = r"^\s*([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|(?i:inf(?:inity)?|nan)))\s*$"
+_NUMERIC = r"^\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*$"
+_ZONE = r"([0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?)\s*(?:[zZ]|[+-][0-9]{2}(?::?[0-9]{2})?)\s*$"
+_TRUE = ("t", "tr", "tru", "true", "y", "ye", "yes", "on", "1")
+_FALSE = ("f", "fa", "fal", "fals", "false", "n", "no", "of", "off", "0")
+
+Convert = Callable[[Typed, pa.DataType], exp.Expr | None]
+
+
+def cast(value: Typed, kind: pa.DataType) -> Typed:
+    """``value::kind``. A value that the type cannot hold fails, and is NULL. Raises SqlError where no cast is."""
+    if value.is_null:
+        return value.of(filled(f"CAST(NULL AS {engine_name(kind)})", []), kind)
+    have = kind_of(value)
+    if have == kind:
+        return value.of(_plain(value, kind), kind)
+    if have == TEXT and isinstance(value.literal, str):
+        known = _from_literal(value, kind)
+        if known is not None:
+            return known
+    if kind == JSON and isinstance(value.literal, str):
+        return Typed(filled("CAST(json({0}) AS VARCHAR)", [value.tree]), value.ask, JSON, value.literal)
+    made = _conversion(have, kind)(value, kind)
+    if made is None:
+        raise SqlError(
+            f"there is no cast from {name_of(have)} to {name_of(kind)}",
+            fix=f"cast it to varchar, and that to {name_of(kind)}",
+        )
+    return value.of(made, kind)
+
+
+def _plain(value: Typed, kind: pa.DataType) -> exp.Expr:
+    """The engine gives the literal 5 the type of its surroundings."""
+    if value.type == kind and value.literal is None:
+        return value.tree
+    if isinstance(value.literal, str):
+        return value.tree
+    return filled(f"CAST({{0}} AS {engine_name(kind)})", [value.tree])
+
+
+def _from_literal(value: Typed, kind: pa.DataType) -> Typed | None:
+    """What a text in quotes means is known here: its digits, the parts of an interval, the elements of an array."""
+    text = str(value.literal)
+    if kind == INTERVAL:
+        return intervals.literal(value, text)
+    if pa.types.is_list(kind):
+        elements = _array_elements(text)
+        inner = [cast(_text_literal(value, one), kind.value_type).tree for one in elements]
+        return value.of(filled(f"CAST({{0}} AS {engine_name(kind)})", [exp.Array(expressions=inner)]), kind)
+    return None
+
+
+def _text_literal(value: Typed, text: str | None) -> Typed:
+    if text is None:
+        return value.of(exp.Null(), pa.null())
+    return Typed(exp.Literal.string(text), value.ask, TEXT, text)
+
+
+_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^,{}"\\]+))\s*(,|$)')
+
+
+def _array_elements(text: str) -> list[str | None]:
+    """``{1,"a b",NULL}``"""
+    body = text.strip()
+    if not (body.startswith("{") and body.endswith("}")):
+        raise SqlError(f"'{text}' is not an array", fix="ARRAY[1, 2], or '{1,2}'")
+    body, elements = body[1:-1], list[str | None]()
+    at = 0
+    while body.strip() and at <= len(body):
+        found = _ELEMENT.match(body, at)
+        if found is None:
+            raise SqlError(f"'{text}' is not an array of plain values", fix="ARRAY[1, 2], or '{1,2}'")
+        quoted, bare, comma = found.groups()
+        if quoted is not None:
+            elements.append(re.sub(r"\\(.)", r"\1", quoted))
+        else:
+            elements.append(None if bare.strip().upper() == "NULL" else bare.strip())
+        at = found.end()
+        if not comma:
+            break
+    return elements
+
+
+def _conversion(have: pa.DataType, kind: pa.DataType) -> Convert:
+    if kind == TEXT:
+        return lambda value, _: texts.text_of(value).tree
+    if is_number(have) and is_number(kind):
+        return _number_to_number
+    if pa.types.is_list(have) and pa.types.is_list(kind):
+        return _elementwise
+    family = TEXT if have == TEXT else JSON if have == JSON else None
+    if family is TEXT:
+        return _from_text
+    if family is JSON:
+        return _from_json
+    return _OTHERS.get((have, kind), _none)
+
+
+def _none(value: Typed, kind: pa.DataType) -> None:
+    return None
+
+
+def _engine(value: Typed, kind: pa.DataType) -> exp.Expr:
+    return filled(f"CAST({{0}} AS {engine_name(kind)})", [value.tree])
+
+
+_number_to_number = _engine
+"""Half to even from floats, half away from zero from numeric; beyond the type's range it fails."""
+
+
+def _elementwise(value: Typed, kind: pa.DataType) -> exp.Expr:
+    element = value.of(exp.column("e_"), kind_of(value).value_type)
+    return filled("list_transform({0}, lambda e_: {1})", [value.tree, cast(element, kind.value_type).tree])
+
+
+def _only(pattern: str, value: Typed, kind: pa.DataType) -> exp.Expr:
+    """The engine would take more: 1_000, 0x10, 3.5 as an integer."""
+    return filled(f"CAST(regexp_extract({{0}}, {{1}}, 1) AS {engine_name(kind)})", [value.tree, quoted(pattern)])
+
+
+def _from_text(value: Typed, kind: pa.DataType) -> exp.Expr | None:
+    if pa.types.is_integer(kind):
+        return _only(_INTEGER, value, kind)
+    if pa.types.is_floating(kind):
+        return _only(_REAL, value, kind)
+    if pa.types.is_decimal(kind):
+        return _only(_NUMERIC, value, kind)
+    made = _TEXT_TO.get(kind)
+    return None if made is None else filled(made, [value.tree, quoted(_ZONE), quoted(r"\1")])
+
+
+def _words(words: Sequence[str], result: str) -> str:
+    return " ".join(f"WHEN '{word}' THEN {result}" for word in words)
+
+
+_TEXT_TO: Mapping[pa.DataType, str] = {
+    BOOL: f"CASE lower(trim({{0}})) {_words(_TRUE, 'true')} {_words(_FALSE, 'false')} END",
+    DATE: "CAST(CAST(regexp_replace({0}, {1}, {2}) AS TIMESTAMP) AS DATE)",
+    LOCAL: "CAST(regexp_replace({0}, {1}, {2}) AS TIMESTAMP)",
+    INSTANT: "CAST({0} AS TIMESTAMPTZ)",
+    CLOCK: "CAST({0} AS TIME)",
+    INTERVAL: "CAST({0} AS INTERVAL)",
+    JSON: "CAST(json({0}) AS VARCHAR)",
+    BYTES: "CASE WHEN starts_with({0}, '\\x') THEN unhex(substring({0}, 3)) ELSE encode({0}) END",
+}
+
+
+def _from_json(value: Typed, kind: pa.DataType) -> exp.Expr | None:
+    if kind == BOOL:
+        return filled("CASE CAST({0} AS VARCHAR) WHEN 'true' THEN true WHEN 'false' THEN false END", [value.tree])
+    if is_number(kind):
+        if pa.types.is_floating(kind):
+            return _only(_NUMERIC, value, kind)
+        exact = pa.decimal128(38, 10)
+        return cast(value.of(_only(_NUMERIC, value, exact), exact), kind).tree
+    return None
+
+
+_OTHERS: Mapping[tuple[pa.DataType, pa.DataType], Convert] = {
+    (BOOL, INT): _engine,
+    (INT, BOOL): lambda value, _: filled("{0} <> 0", [value.tree]),
+    (DATE, LOCAL): _engine,
+    (DATE, INSTANT): lambda value, _: filled("timezone('UTC', CAST({0} AS TIMESTAMP))", [value.tree]),
+    (LOCAL, DATE): _engine,
+    (LOCAL, INSTANT): lambda value, _: filled("timezone('UTC', {0})", [value.tree]),
+    (LOCAL, CLOCK): _engine,
+    (INSTANT, LOCAL): lambda value, _: filled("timezone('UTC', {0})", [value.tree]),
+    (INSTANT, DATE): lambda value, _: filled("CAST(timezone('UTC', {0}) AS DATE)", [value.tree]),
+    (INSTANT, CLOCK): lambda value, _: filled("CAST(timezone('UTC', {0}) AS TIME)", [value.tree]),
+    (CLOCK, INTERVAL): lambda value, _: filled(
+        "to_microseconds(date_diff('microsecond', TIME '00:00:00', {0}))", [value.tree]
+    ),
+    (INTERVAL, CLOCK): lambda value, _: filled("TIME '00:00:00' + {0}", [value.tree]),
+}
+
+
+def unified(what: str, values: Sequence[Typed]) -> tuple[list[exp.Expr], pa.DataType]:
+    """The values in the type that they have in common; a text in quotes takes the type of the others."""
+    kind = kind_in_common(what, values)
+    return [cast(value, kind).tree for value in values], kind
+
+
+def kind_in_common(what: str, values: Sequence[Typed]) -> pa.DataType:
+    known = [kind_of(value) for value in values if not is_unknown(value)]
+    if not known:
+        return TEXT
+    kind = common_kind(known)
+    if kind is None:
+        raise no_common_kind(what, known)
+    return kind
+
+
+def to_numeric(value: Typed) -> Typed:
+    """``x::numeric``, without digits: those of the value."""
+    have = kind_of(value)
+    if isinstance(value.literal, str):
+        found = re.fullmatch(r"\s*[+-]?(\d*)\.?(\d*)\s*", value.literal)
+        if found is not None and (found[1] or found[2]):
+            return cast(value, numeric(len(found[1]), len(found[2])))
+    if pa.types.is_decimal(have) or pa.types.is_integer(have):
+        return cast(value, as_numeric(have))
+    return cast(value, NUMERIC)

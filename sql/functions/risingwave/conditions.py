@@ -1,0 +1,45 @@
+"""Choices, and tests for NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sql.functions.registry import Registry
+from sql.functions.risingwave.casts import unified
+from sql.functions.risingwave.comparisons import comparable
+from sql.functions.risingwave.kinds import INT, kind_of, typed
+from sql.functions.risingwave.signatures import Group
+from sql.functions.typed import Typed
+
+
+def _of_common_kind(name: str) -> Callable[[Sequence[Typed]], Typed]:
+    def build(given: Sequence[Typed]) -> Typed:
+        trees, kind = unified(f"{name}()", given)
+        return typed(given[0], f"{name}({{*}})", trees, kind)
+
+    return build
+
+
+def _nullif(given: Sequence[Typed]) -> Typed:
+    one, other = comparable(given)
+    return typed(
+        given[0], "CASE WHEN {0} = {1} THEN NULL ELSE {2} END", [one.tree, other.tree, given[0].tree], kind_of(given[0])
+    )
+
+
+def _count(template: str) -> Callable[[Sequence[Typed]], Typed]:
+    def build(given: Sequence[Typed]) -> Typed:
+        terms = " + ".join(template.replace("{0}", f"{{{index}}}") for index in range(len(given)))
+        return typed(given[0], f"CAST({terms} AS INTEGER)", [value.tree for value in given], INT)
+
+    return build
+
+
+def register(registry: Registry) -> None:
+    group = Group(registry, "conditions")
+    group.made("coalesce(a, ..)", "the first that is not NULL", _of_common_kind("coalesce"), (1, None))
+    group.made("nullif(a, b)", "NULL where they are equal, else a", _nullif, (2, 2))
+    group.made("greatest(a, ..)", "the greatest of them, NULLs aside", _of_common_kind("greatest"), (1, None))
+    group.made("least(a, ..)", "the least of them, NULLs aside", _of_common_kind("least"), (1, None))
+    group.made("num_nulls(a, ..)", "how many are NULL", _count("CAST({0} IS NULL AS INTEGER)"), (1, None))
+    group.made("num_nonnulls(a, ..)", "how many are not NULL", _count("CAST({0} IS NOT NULL AS INTEGER)"), (1, None))

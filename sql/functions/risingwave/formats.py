@@ -1,0 +1,101 @@
+"""Formats of to_char(), to_date() and to_timestamp(): ``YYYY-MM-DD HH24:MI:SS``, as those of the engine."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sql.functions.registry import Unfit
+from sql.functions.risingwave.kinds import quoted
+from sql.functions.typed import filled
+
+_C: dict[str, str] = {
+    "YYYY": "%Y", "YY": "%y", "MM": "%m", "DD": "%d", "DDD": "%j", "HH24": "%H", "HH12": "%I", "HH": "%I", "MI": "%M",
+    "SS": "%S", "MS": "%g", "US": "%f", "IYYY": "%G", "IW": "%V", "ID": "%u", "AM": "%p", "PM": "%p", "Mon": "%b",
+    "Dy": "%a",
+}  # fmt: skip
+_MADE: dict[str, str] = {
+    "am": "lower(strftime({0}, '%p'))", "pm": "lower(strftime({0}, '%p'))", "MON": "upper(strftime({0}, '%b'))",
+    "mon": "lower(strftime({0}, '%b'))", "Month": "rpad(strftime({0}, '%B'), 9, ' ')",
+    "MONTH": "rpad(upper(strftime({0}, '%B')), 9, ' ')", "month": "rpad(lower(strftime({0}, '%B')), 9, ' ')",
+    "Day": "rpad(strftime({0}, '%A'), 9, ' ')", "DAY": "rpad(upper(strftime({0}, '%A')), 9, ' ')",
+    "day": "rpad(lower(strftime({0}, '%A')), 9, ' ')", "DY": "upper(strftime({0}, '%a'))",
+    "dy": "lower(strftime({0}, '%a'))", "Q": "CAST(quarter({0}) AS VARCHAR)", "D": "CAST(dayofweek({0}) + 1 AS VARCHAR)",
+    "W": "CAST((day({0}) - 1) // 7 + 1 AS VARCHAR)", "WW": "lpad(CAST((dayofyear({0}) - 1) // 7 + 1 AS VARCHAR), 2, '0')",
+    "CC": "lpad(CAST((year({0}) + 99) // 100 AS VARCHAR), 2, '0')", "Y": "right(strftime({0}, '%Y'), 1)",
+    "YYY": "right(strftime({0}, '%Y'), 3)", "SSSS": "CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS VARCHAR)",
+    "J": "CAST(CAST(julian(CAST({0} AS DATE)) AS BIGINT) AS VARCHAR)", "TZ": "'UTC'", "OF": "'+00'",
+}  # fmt: skip
+_NAMES = sorted({*_C, *_MADE}, key=len, reverse=True)
+_FOLDED = {name.lower(): name for name in _C if name not in ("Mon", "Dy", "AM", "PM")}
+
+
+def _parts(form: str) -> list[tuple[str, bool]]:
+    """The names in a format, with whether they are names or stand for themselves."""
+    parts: list[tuple[str, bool]] = []
+    at, trimmed = 0, ""
+    while at < len(form):
+        if form[at] == '"':
+            end = form.find('"', at + 1)
+            end = len(form) if end < 0 else end
+            parts.append((form[at + 1 : end], False))
+            at = end + 1
+            continue
+        if form[at : at + 2].upper() == "FM":
+            trimmed, at = "FM", at + 2
+            continue
+        name = next((name for name in _NAMES if form.startswith(name, at)), None)
+        size = len(name) if name else 0
+        folded = next(
+            (name for name in sorted(_FOLDED, key=len, reverse=True) if form[at:].lower().startswith(name)), None
+        )
+        if folded is not None and len(folded) > size:
+            name, size = _FOLDED[folded], len(folded)
+        if name is None:
+            if form[at].isalpha():
+                raise Unfit(f"does not know '{form[at:]}' of its format; it knows {' '.join(_NAMES)}")
+            parts.append((form[at], False))
+            at += 1
+            continue
+        parts.append((trimmed + name, True))
+        trimmed, at = "", at + size
+    return parts
+
+
+def written(value: exp.Expr, form: str) -> exp.Expr:
+    """The text of a time."""
+    pieces: list[exp.Expr] = [quoted("")]
+    for name, known in _parts(form):
+        if not known:
+            pieces.append(quoted(name))
+            continue
+        plain = name.removeprefix("FM")
+        piece = (
+            filled(_MADE[plain], [value])
+            if plain in _MADE
+            else filled("strftime({0}, {1})", [value, quoted(_C[plain])])
+        )
+        pieces.append(_trimmed(piece) if plain != name else piece)
+    # A time that is NULL has no text, whatever stands between its parts.
+    pieces.append(filled("CASE WHEN {0} IS NOT NULL THEN '' END", [value]))
+    return filled(" || ".join(f"{{{index}}}" for index in range(len(pieces))), pieces)
+
+
+def _trimmed(piece: exp.Expr) -> exp.Expr:
+    """Without blanks at its end and zeros at its beginning."""
+    return filled("regexp_replace(rtrim({0}), '^0+(.)', '\\1')", [piece])
+
+
+def reading(form: str) -> str:
+    """The format of the engine that a text is read by."""
+    parts = []
+    for name, known in _parts(form):
+        plain = name.removeprefix("FM")
+        if not known:
+            parts.append(name.replace("%", "%%"))
+        elif plain in _C:
+            parts.append(_C[plain])
+        elif plain.lower() in ("am", "pm", "mon", "month", "day", "dy"):
+            parts.append({"am": "%p", "pm": "%p", "mon": "%b", "month": "%B", "day": "%A", "dy": "%a"}[plain.lower()])
+        else:
+            raise Unfit(f"cannot read '{plain}'; it reads {' '.join(_C)}")
+    return "".join(parts)

@@ -1,0 +1,78 @@
+"""Intervals: months, days and microseconds, each of its own."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from sqlglot import exp
+
+from changelog.errors import SqlError
+from sql.functions.risingwave.kinds import INTERVAL
+from sql.functions.typed import Typed, filled
+
+_SECOND = 1_000_000
+_MICROS = {"microsecond": 1, "millisecond": 1000, "second": _SECOND, "minute": 60 * _SECOND, "hour": 3600 * _SECOND}
+_DAYS = {"day": 1, "week": 7}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}
+_SHORT = {
+    "us": "microsecond", "usec": "microsecond", "ms": "millisecond", "msec": "millisecond", "s": "second",
+    "sec": "second", "m": "minute", "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week", "mon": "month",
+    "y": "year", "yr": "year", "centurie": "century", "millennia": "millennium",
+}  # fmt: skip
+_PART = re.compile(r"\s*([+-]?)(?:(\d+):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?|(\d*\.?\d+)\s*([a-zA-Z]*))\s*")
+
+
+def unit_of(name: str) -> str:
+    """``days``, ``day`` and ``d`` are ``day``. Raises SqlError for what is no unit."""
+    folded = name.lower()
+    for tried in (folded, folded.removesuffix("s")):
+        unit = _SHORT.get(tried, tried)
+        if unit in _MICROS or unit in _DAYS or unit in _MONTHS:
+            return unit
+    raise SqlError(f"an interval has no unit '{name}'", fix="'1 day 02:30:00', '3 hours', '2 months'")
+
+
+def literal(value: Typed, text: str, unit: str = "") -> Typed:
+    """An interval that is written out; a number without a unit is of ``unit``, seconds without one."""
+    return value.of(tree(*parsed(text, unit)), INTERVAL)
+
+
+def tree(months: int, days: int, micros: int) -> exp.Expr:
+    return filled(f"CAST('{months} months {days} days {micros} microseconds' AS INTERVAL)", [])
+
+
+def parsed(text: str, unit: str = "") -> tuple[int, int, int]:
+    """Months, days, microseconds. A part of a month is of days, a part of a day of time."""
+    months, days, micros = Fraction(0), Fraction(0), Fraction(0)
+    rest, ago = re.subn(r"\s+ago\s*$", "", text.strip().removeprefix("@"))
+    at = 0
+    if not rest.strip():
+        raise SqlError(f"'{text}' is no interval", fix="'1 day 02:30:00', '3 hours', '2 months'")
+    while at < len(rest):
+        found = _PART.match(rest, at)
+        if found is None or found.end() == at:
+            raise SqlError(f"'{text}' is no interval", fix="'1 day 02:30:00', '3 hours', '2 months'")
+        sign, hours, minutes, seconds, count, word = found.groups()
+        factor = -1 if sign == "-" else 1
+        if hours is not None:
+            micros += factor * _SECOND * (3600 * int(hours) + 60 * int(minutes) + Fraction(seconds or 0))
+        else:
+            size, named = factor * Fraction(count), unit_of(word or unit or "second")
+            months += size * _MONTHS.get(named, 0)
+            days += size * _DAYS.get(named, 0)
+            micros += size * _MICROS.get(named, 0)
+        at = found.end()
+    whole_months = int(months)
+    days += (months - whole_months) * 30
+    whole_days = int(days)
+    micros += (days - whole_days) * 24 * _MICROS["hour"]
+    direction = -1 if ago else 1
+    return direction * whole_months, direction * whole_days, direction * round(micros)
+
+
+def interval_text(value: exp.Expr) -> exp.Expr:
+    """``1 year 2 mons 3 days 04:05:06``, each part with its sign."""
+    text = filled("regexp_replace(CAST({0} AS VARCHAR), 'month', 'mon')", [value])
+    # After a part below zero, one above zero has a plus.
+    return text

@@ -1,0 +1,386 @@
+"""RisingWave's expressions, which are PostgreSQL's: operators, literals, casts, and the forms with words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, Unsupported
+from sql.functions.registry import Registry
+from sql.functions.risingwave import arithmetic, comparisons, functions, intervals, json
+from sql.functions.risingwave.casts import cast, to_numeric, unified
+from sql.functions.risingwave.kinds import (
+    BIG,
+    BOOL,
+    INT,
+    INTERVAL,
+    JSON,
+    TEXT,
+    is_number,
+    kind_of,
+    name_of,
+    numeric,
+    typed,
+)
+from sql.functions.translate import Environment, Translator, Visit
+from sql.functions.typed import Typed, bracketed, filled
+from sql.syntax.risingwave import RisingWaveQueries
+from sql.syntax.types import Rules, arrow
+
+_ARITHMETIC: Mapping[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
+_BITS: Mapping[type[exp.Expr], str] = {
+    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "#", exp.BitwiseLeftShift: "<<", exp.BitwiseRightShift: ">>",
+}  # fmt: skip
+Operation = Callable[[Typed, Typed], Typed]
+
+_OF_TEXTS: Mapping[type[exp.Expr], Operation] = {
+    exp.DPipe: comparisons.concatenated,
+    exp.Like: lambda left, right: comparisons.liked(left, right, fold=False),
+    exp.ILike: lambda left, right: comparisons.liked(left, right, fold=True),
+    exp.RegexpLike: lambda left, right: comparisons.matched(left, right, fold=False),
+    exp.RegexpILike: lambda left, right: comparisons.matched(left, right, fold=True),
+    exp.SimilarTo: comparisons.similar,
+}
+_OF_POSTGRES: Mapping[type[exp.Expr], Operation] = {
+    exp.ArrayContainsAll: lambda left, right: _contains(left, right),
+    exp.ArrayContainedBy: lambda left, right: _contains(right, left),
+    exp.ArrayOverlaps: comparisons.overlaps,
+    exp.JSONExtract: json.member,
+    exp.JSONExtractScalar: json.member_text,
+    exp.JSONBExtract: json.at_path,
+    exp.JSONBExtractScalar: json.text_at_path,
+    exp.JSONBContains: json.has_key,
+}
+
+
+def _contains(left: Typed, right: Typed) -> Typed:
+    """``@>`` of arrays, or of JSON documents."""
+    if left.is_list or right.is_list:
+        return comparisons.has_all(left, right)
+    return json.contains(left, right)
+
+
+class RisingWaveDialect:
+    """As PostgreSQL has them. A type that is not known beforehand is that of the other operands: a text in quotes."""
+
+    @property
+    def registry(self) -> Registry:
+        return functions()
+
+    @property
+    def visits(self) -> Mapping[type[exp.Expr], Visit]:
+        return _VISITS
+
+    def operator(self, node: exp.Expr, operands: Sequence[Typed]) -> Typed:
+        left, right = operands
+        kind = type(node)
+        if kind in _ARITHMETIC:
+            return arithmetic.arithmetic(_ARITHMETIC[kind], left, right)
+        if kind in _BITS:
+            return arithmetic.bits(_BITS[kind], left, right)
+        if kind in comparisons.SIGNS:
+            return comparisons.compared(comparisons.SIGNS[kind], left, right)
+        if kind is exp.Pow:
+            return self.registry.find("power", "")(operands, left)
+        found = _OF_TEXTS.get(kind) or _OF_POSTGRES.get(kind)
+        if found is not None:
+            return found(left, right)
+        raise Unsupported(
+            f"{node.sql(dialect=RisingWaveQueries)} is not supported", fix="docs/functions.md lists what is"
+        )
+
+    def literal(self, node: exp.Literal, environment: Environment) -> Typed:
+        if node.is_string:
+            return Typed(node.copy(), environment.ask, TEXT, str(node.this))
+        written = str(node.this)
+        if written.isdigit():
+            value = int(written)
+            kind = INT if value < 1 << 31 else BIG if value < 1 << 63 else numeric(len(written), 0)
+            shown = node.copy() if value < 1 << 63 else filled(f"CAST('{written}' AS DECIMAL({kind.precision}, 0))", [])
+            return Typed(shown, environment.ask, kind, value)
+        number = Decimal(written)
+        digits, exponent = len(number.as_tuple().digits), number.as_tuple().exponent
+        scale = max(0, -int(exponent))
+        if max(digits + max(int(exponent), 0), scale) > 38:
+            raise SqlError(f"{written} has more than 38 digits", fix=f"'{written}'::double precision")
+        kind = numeric(max(digits + int(exponent), 0), scale)
+        shown = filled(f"CAST('{number:f}' AS DECIMAL({kind.precision}, {kind.scale}))", [])
+        return Typed(shown, environment.ask, kind, float(written))
+
+    def type_of(self, written: exp.DataType) -> pa.DataType:
+        return type_of(written)
+
+    def cast(self, value: Typed, kind: pa.DataType) -> exp.Expr:
+        return cast(value, kind).tree
+
+
+def type_of(written: exp.DataType) -> pa.DataType:
+    if written.is_type(exp.DType.INTERVAL):
+        return INTERVAL
+    if written.is_type(exp.DType.JSONB, exp.DType.JSON):
+        return JSON
+    if written.is_type(exp.DType.ARRAY) and written.expressions:
+        return pa.list_(type_of(written.expressions[0]))
+    text = written.sql(dialect=RisingWaveQueries).lower()
+    return arrow("varchar" if text.startswith(("varchar", "char", "text")) else text, Rules.RISINGWAVE)
+
+
+# Forms
+
+
+def _cast(translator: Translator, node: exp.Expr) -> Typed:
+    value, written = translator(node.this), node.args["to"]
+    if written.is_type(exp.DType.DECIMAL) and not written.expressions:
+        return to_numeric(value)
+    result = cast(value, type_of(written))
+    if result.is_text and written.expressions:
+        # varchar(3): a cast cuts off what is too long.
+        size = int(written.expressions[0].this.name)
+        return typed(result, f'"left"({{0}}, {size})', [result.tree], TEXT)
+    return result
+
+
+def _neg(translator: Translator, node: exp.Expr) -> Typed:
+    value = translator(node.this)
+    if isinstance(value.literal, int | float) and not isinstance(value.literal, bool):
+        return Typed(exp.Neg(this=bracketed(value.tree)), value.ask, value.type, -value.literal)
+    return arithmetic.negated(value)
+
+
+def _bitwise_not(translator: Translator, node: exp.Expr) -> Typed:
+    value = translator(node.this)
+    if not value.is_integer:
+        raise SqlError(f"there is no ~{name_of(kind_of(value))}", fix="write x::integer")
+    return typed(value, "~{0}", [cast(value, kind_of(value)).tree], kind_of(value))
+
+
+def _comparison(translator: Translator, node: exp.Expr) -> Typed:
+    """A comparison with one value, or with the elements of an array."""
+    right = node.expression
+    if isinstance(node.this, exp.Tuple) and isinstance(right, exp.Tuple):
+        return _rows_compared(translator, node)
+    every = isinstance(right, exp.Anonymous) and str(right.this).upper() == "ALL"
+    if isinstance(right, exp.Any) or every:
+        array = right.expressions[0] if every else right.this
+        return comparisons.quantified(
+            comparisons.SIGNS[type(node)], translator(node.this), translator(array.unnest()), every=every
+        )
+    return translator.operation(node, translator(node.this), translator(right))
+
+
+def _rows_compared(translator: Translator, node: exp.Expr) -> Typed:
+    """``(a, b) = (c, d)``: as each pair is."""
+    pairs = list(zip(node.this.expressions, node.expression.expressions, strict=False))
+    if type(node) not in (exp.EQ, exp.NEQ) or len(node.this.expressions) != len(node.expression.expressions):
+        raise SqlError(f"{node.sql(dialect=RisingWaveQueries)} compares rows", fix="rows of one length, with = or <>")
+    sign = comparisons.SIGNS[type(node)]
+    terms = [comparisons.compared(sign, translator(one), translator(other)) for one, other in pairs]
+    word = " AND " if sign == "=" else " OR "
+    return typed(
+        terms[0], word.join(f"{{{index}}}" for index in range(len(terms))), [term.tree for term in terms], BOOL
+    )
+
+
+def _binary(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.operation(node, translator(node.this), translator(node.expression))
+
+
+def _in(translator: Translator, node: exp.Expr) -> Typed:
+    if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+        raise Unsupported(f"{node.sql(dialect=RisingWaveQueries)} is not supported", fix="join with the query")
+    values = comparisons.comparable([translator(one) for one in (node.this, *node.expressions)])
+    subject, *others = (bracketed(value.tree) for value in values)
+    return values[0].of(exp.In(this=subject, expressions=others), BOOL)
+
+
+def _between(translator: Translator, node: exp.Expr) -> Typed:
+    value, low, high = (translator(node.args[name]) for name in ("this", "low", "high"))
+    parts = [comparisons.compared(">=", value, low).tree, comparisons.compared("<=", value, high).tree]
+    if node.args.get("symmetric"):
+        swapped = [comparisons.compared(">=", value, high).tree, comparisons.compared("<=", value, low).tree]
+        return typed(value, "({0} AND {1}) OR ({2} AND {3})", [*parts, *swapped], BOOL)
+    return typed(value, "{0} AND {1}", parts, BOOL)
+
+
+def _case(translator: Translator, node: exp.Expr) -> Typed:
+    subject = node.args.get("this")
+    branches = node.args["ifs"]
+    otherwise = node.args.get("default")
+    values = [translator(branch.args["true"]) for branch in branches]
+    trees, kind = unified("CASE", [*values, *([] if otherwise is None else [translator(otherwise)])])
+    case = exp.Case()
+    for branch, tree in zip(branches, trees, strict=False):
+        if subject is None:
+            condition = _condition(translator, branch.this)
+        else:
+            condition = comparisons.compared("=", translator(subject), translator(branch.this)).tree
+        case = case.when(condition, tree)
+    if otherwise is not None:
+        case = case.else_(trees[-1])
+    return values[0].of(exp.Paren(this=case), kind)
+
+
+def _condition(translator: Translator, node: exp.Expr) -> exp.Expr:
+    value = translator(node)
+    if not (value.is_boolean or value.is_null or value.literal is not None):
+        raise SqlError(
+            f"a condition is true or false, and {node.sql(dialect=RisingWaveQueries)} is {name_of(kind_of(value))}",
+            fix="compare it with something",
+        )
+    return bracketed(cast(value, BOOL).tree)
+
+
+def _connector(translator: Translator, node: exp.Expr) -> Typed:
+    kind = type(node)
+    sides = [_condition(translator, side) for side in (node.this, node.expression)]
+    return translator(exp.Null()).of(kind(this=sides[0], expression=sides[1]), BOOL)
+
+
+def _not(translator: Translator, node: exp.Expr) -> Typed:
+    return translator(exp.Null()).of(exp.Not(this=_condition(translator, node.this)), BOOL)
+
+
+def _is(translator: Translator, node: exp.Expr) -> Typed:
+    value = translator(node.this)
+    if not isinstance(node.expression, exp.Null | exp.Boolean):
+        raise Unsupported(f"{node.sql(dialect=RisingWaveQueries)} is not supported", fix="IS NULL, IS TRUE, IS FALSE")
+    tree: exp.Expr = exp.Is(this=bracketed(value.tree), expression=node.expression.copy())
+    if node.args.get("negate"):
+        tree = exp.Not(this=exp.Paren(this=tree))
+    return value.of(tree, BOOL)
+
+
+def _call(name: str, *parts: str) -> Visit:
+    """A form with words, as a call over the parts that are there."""
+
+    def visit(translator: Translator, node: exp.Expr) -> Typed:
+        given = [node.args.get(part) for part in parts]
+        return call(translator, name, [translator(one) for one in given if one is not None])
+
+    return visit
+
+
+def call(translator: Translator, name: str, arguments: Sequence[Typed]) -> Typed:
+    place = translator.environment.place
+    try:
+        return translator.dialect.registry.find(name, place)(arguments, translator(exp.Null()))
+    except SqlError as fault:
+        raise type(fault)(fault.what, where=fault.where or place, fix=fault.fix) from None
+
+
+def _trim(translator: Translator, node: exp.Expr) -> Typed:
+    side = str(node.args.get("position") or "BOTH").upper()
+    name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(side, "btrim")
+    given = [node.this, node.args.get("expression")]
+    return call(translator, name, [translator(one) for one in given if one is not None])
+
+
+def _interval(translator: Translator, node: exp.Expr) -> Typed:
+    unit = node.args.get("unit")
+    return intervals.literal(translator(exp.Null()), str(node.this.this), "" if unit is None else unit.name)
+
+
+def _extract(translator: Translator, node: exp.Expr) -> Typed:
+    field = exp.Literal.string(node.this.name.lower())
+    return call(translator, "extract", [translator(field), translator(node.expression)])
+
+
+def _bracket(translator: Translator, node: exp.Expr) -> Typed:
+    [index] = node.expressions
+    value = translator(node.this)
+    if isinstance(index, exp.Slice):
+        low, high = (
+            translator(one) if one is not None else translator(exp.Null()) for one in (index.this, index.expression)
+        )
+        return call(translator, "array_slice", [value, low, high])
+    return call(translator, "array_element", [value, translator(index)])
+
+
+def _dot(translator: Translator, node: exp.Expr) -> Typed:
+    """``(row).field``"""
+    value = translator(node.this)
+    if not value.is_struct:
+        raise SqlError(
+            f"a {name_of(kind_of(value))} has no fields", where=translator.environment.place, fix="(row).field"
+        )
+    name = node.expression.name
+    names = [value.type.field(index).name for index in range(value.type.num_fields)]
+    if name not in names:
+        raise SqlError(
+            f'there is no field "{name}"', where=translator.environment.place, fix=f"one of {', '.join(names)}"
+        )
+    return typed(value, "struct_extract({0}, {1})", [value.tree, exp.Literal.string(name)], value.type.field(name).type)
+
+
+def _row(translator: Translator, node: exp.Expr) -> Typed:
+    """``(a, b)``, to be compared with another."""
+    values = [translator(one) for one in node.expressions]
+    parts = [
+        exp.PropertyEQ(this=exp.to_identifier(f"f{index}", quoted=True), expression=value.tree)
+        for index, value in enumerate(values, start=1)
+    ]
+    return translator.environment.known(exp.Struct(expressions=parts))
+
+
+def _volatile(name: str) -> Visit:
+    return lambda translator, node: call(translator, name, [])
+
+
+def _escape(translator: Translator, node: exp.Expr) -> Typed:
+    liked, sign = node.this, str(node.expression.this)
+    result = comparisons.liked(
+        translator(liked.this), translator(liked.expression), fold=isinstance(liked, exp.ILike), escape=sign
+    )
+    return result.of(exp.Not(this=result.tree), BOOL) if liked.args.get("negate") else result
+
+
+def _hex(translator: Translator, node: exp.Expr) -> Typed:
+    raise Unsupported(
+        "bit strings are not supported", where=translator.environment.place, fix=f"'\\x{node.this}'::bytea"
+    )
+
+
+def _collate(translator: Translator, node: exp.Expr) -> Typed:
+    raise Unsupported("texts are compared by their bytes", where=translator.environment.place, fix="leave COLLATE out")
+
+
+_VISITS: Mapping[type[exp.Expr], Visit] = {
+    **dict.fromkeys(comparisons.SIGNS, _comparison),
+    **dict.fromkeys(_OF_POSTGRES, _binary),
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Neg: _neg,
+    exp.BitwiseNot: _bitwise_not,
+    exp.In: _in,
+    exp.Between: _between,
+    exp.Case: _case,
+    exp.And: _connector,
+    exp.Or: _connector,
+    exp.Not: _not,
+    exp.Is: _is,
+    exp.Trim: _trim,
+    exp.Substring: _call("substring", "this", "start", "length"),
+    exp.StrPosition: _call("strpos", "this", "substr"),
+    exp.Overlay: _call("overlay", "this", "expression", "from_", "for_"),
+    exp.AtTimeZone: _call("timezone", "zone", "this"),
+    exp.StartsWith: _call("starts_with", "this", "expression"),
+    exp.Sqrt: _call("sqrt", "this"),
+    exp.Cbrt: _call("cbrt", "this"),
+    exp.Interval: _interval,
+    exp.Extract: _extract,
+    exp.Bracket: _bracket,
+    exp.Dot: _dot,
+    exp.Tuple: _row,
+    exp.Escape: _escape,
+    exp.HexString: _hex,
+    exp.BitString: _hex,
+    exp.Collate: _collate,
+    exp.CurrentTimestamp: _volatile("current_timestamp"),
+    exp.CurrentDate: _volatile("current_date"),
+    exp.CurrentTime: _volatile("current_time"),
+    exp.Localtimestamp: _volatile("localtimestamp"),
+    exp.Localtime: _volatile("localtime"),
+}

@@ -1,0 +1,338 @@
+"""Texts: cases, parts, searches, patterns, encodings. Positions are of characters, from 1."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sql.functions.registry import Registry, Unfit
+from sql.functions.risingwave.casts import cast
+from sql.functions.risingwave.comparisons import pattern_tree
+from sql.functions.risingwave.kinds import BOOL, BYTES, INT, TEXT, is_unknown, kind_of, name_of, quoted, typed
+from sql.functions.risingwave.signatures import Group, argument, literal
+from sql.functions.risingwave.texts import output_of
+from sql.functions.typed import Typed, filled
+
+_GROUPS = "a group that took no part in the match is '', not NULL"
+_LEFTMOST = "of alternatives the first that matches is taken, as RisingWave does, not the longest"
+
+
+def _concat(given: Sequence[Typed]) -> Typed:
+    """NULLs are left out."""
+    return typed(given[0], "concat({*})", [output_of(value).tree for value in given], TEXT)
+
+
+def _concat_ws(given: Sequence[Typed]) -> Typed:
+    separator, parts = argument(given[0], "text"), given[1:]
+    return typed(separator, "concat_ws({*})", [separator.tree, *(output_of(value).tree for value in parts)], TEXT)
+
+
+_FORMAT = re.compile(r"%(?:(\d+)\$)?(-)?(\d+)?([sIL%])")
+_IDENTIFIER = (
+    "CASE WHEN regexp_matches({0}, '^[a-z_][a-z0-9_$]*$') THEN {0} ELSE '\"' || replace({0}, '\"', '\"\"') || '\"' END"
+)
+
+
+def _format(given: Sequence[Typed]) -> Typed:
+    """``%s`` a text, ``%I`` a name, ``%L`` a text in quotes, ``%2$s`` the second argument."""
+    template, values = literal(given[0], "its template"), given[1:]
+    parts: list[exp.Expr] = [quoted("")]
+    at, taken = 0, 0
+    for found in _FORMAT.finditer(template):
+        parts.append(quoted(template[at : found.start()]))
+        at = found.end()
+        position, left, width, sign = found.groups()
+        if sign == "%":
+            parts.append(quoted("%"))
+            continue
+        taken = int(position) if position else taken + 1
+        if not 1 <= taken <= len(values):
+            raise Unfit(f"has no argument {taken} for {found[0]}")
+        parts.append(_padded(_formatted(output_of(values[taken - 1]).tree, sign), left, width))
+    if "%" in _FORMAT.sub("", template):
+        raise Unfit(f"does not know '{template}': it knows %s, %I, %L, %1$s, %10s, %-10s and %%")
+    parts.append(quoted(template[at:]))
+    joined = " || ".join(f"{{{index}}}" for index in range(len(parts)))
+    return typed(given[0], joined, parts, TEXT)
+
+
+def _formatted(value: exp.Expr, sign: str) -> exp.Expr:
+    if sign == "s":
+        return filled("coalesce({0}, '')", [value])
+    if sign == "L":
+        return filled("coalesce({0}, 'NULL')", [_literal_text(value)])
+    return filled(_IDENTIFIER, [value])
+
+
+def _padded(value: exp.Expr, left: str | None, width: str | None) -> exp.Expr:
+    if not width:
+        return value
+    pad = filled(f"repeat(' ', greatest({width} - length({{0}}), 0))", [value])
+    return filled("{0} || {1}", [value, pad] if left else [pad, value])
+
+
+def _literal_text(value: exp.Expr) -> exp.Expr:
+    doubled = filled("replace({0}, {1}, {2})", [value, quoted("\\"), quoted("\\\\")])
+    template = "CASE WHEN contains({0}, {2}) THEN 'E''' || replace({1}, '''', '''''') || '''' ELSE '''' || replace({0}, '''', '''''') || '''' END"
+    return filled(template, [value, doubled, quoted("\\")])
+
+
+def _quote_literal(given: Sequence[Typed]) -> Typed:
+    value = given[0] if kind_of(given[0]) == TEXT else cast(given[0], TEXT)
+    return value.of(_literal_text(value.tree), TEXT)
+
+
+def _quote_nullable(given: Sequence[Typed]) -> Typed:
+    return typed(given[0], "coalesce({0}, 'NULL')", [_quote_literal(given).tree], TEXT)
+
+
+def _size(of_text: str, of_bytes: str) -> object:
+    def build(given: Sequence[Typed]) -> Typed:
+        (value,) = given
+        if kind_of(value) == BYTES:
+            return typed(value, f"CAST({of_bytes} AS INTEGER)", [value.tree], INT)
+        return typed(value, f"CAST({of_text} AS INTEGER)", [argument(value, "text").tree], INT)
+
+    return build
+
+
+def _substring(given: Sequence[Typed]) -> Typed:
+    """From a position, as many characters; positions before the first count too. Or what a pattern matches."""
+    if len(given) == 2 and (kind_of(given[1]) == TEXT):
+        return _matched_part(given)
+    text, start = argument(given[0], "text"), argument(given[1], "int")
+    if len(given) == 2:
+        return typed(text, "CASE WHEN {1} < 1 THEN {0} ELSE substring({0}, {1}) END", [text.tree, start.tree], TEXT)
+    size = argument(given[2], "int")
+    template = (
+        "CASE WHEN {2} >= 0 THEN CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE substring({0}, greatest(CAST({1} AS BIGINT), 1), "
+        "greatest(CAST({1} AS BIGINT) + {2} - greatest(CAST({1} AS BIGINT), 1), 0)) END END"
+    )
+    return typed(text, template, [text.tree, start.tree, size.tree], TEXT)
+
+
+def _groups(pattern: str) -> int:
+    """How many groups of a pattern are counted."""
+    return len(re.findall(r"\((?!\?)", re.sub(r"\\.|\[[^]]*\]", "", pattern)))
+
+
+def _matched_part(given: Sequence[Typed]) -> Typed:
+    text, pattern = argument(given[0], "text"), literal(given[1], "its pattern")
+    which = 1 if _groups(pattern) else 0
+    template = f"CASE WHEN regexp_matches({{0}}, {{1}}, 's') THEN regexp_extract({{0}}, {{1}}, {which}, 's') END"
+    return typed(text, template, [text.tree, pattern_tree(given[1])], TEXT)
+
+
+def _flags(given: Sequence[Typed], position: int, allowed: str = "gi") -> str:
+    """Those of the engine; there, a point matches a line's end only where it is asked to."""
+    if len(given) <= position:
+        return "s"
+    flags = literal(given[position], "its flags")
+    for flag in flags:
+        if flag not in allowed + "cs":
+            raise Unfit(f"knows the flags {', '.join(allowed)}, not '{flag}'")
+    return "s" + flags.replace("s", "").replace("c", "")
+
+
+def _regexp_replace(given: Sequence[Typed]) -> Typed:
+    """The first match, all with the flag g; ``\\1`` is its first group, ``\\&`` the match."""
+    text, by = argument(given[0], "text"), given[2]
+    if isinstance(by.literal, str):
+        tree: exp.Expr = quoted(re.sub(r"\\(.)", lambda found: "\\0" if found[1] == "&" else found[0], by.literal))
+    else:
+        tree = argument(by, "text").tree
+    return typed(
+        text,
+        f"regexp_replace({{0}}, {{1}}, {{2}}, '{_flags(given, 3)}')",
+        [text.tree, pattern_tree(given[1]), tree],
+        TEXT,
+    )
+
+
+def _regexp_match(given: Sequence[Typed]) -> Typed:
+    """The groups of the first match, or the match where there are none; NULL where nothing matches."""
+    text, pattern, flags = argument(given[0], "text"), literal(given[1], "its pattern"), _flags(given, 2, "i")
+    numbers = range(1, _groups(pattern) + 1) if _groups(pattern) else [0]
+    parts = ", ".join(f"regexp_extract({{0}}, {{1}}, {number}, '{flags}')" for number in numbers)
+    template = f"CASE WHEN regexp_matches({{0}}, {{1}}, '{flags}') THEN [{parts}] END"
+    return typed(text, template, [text.tree, pattern_tree(given[1])], pa.list_(TEXT))
+
+
+def _regexp_count(given: Sequence[Typed]) -> Typed:
+    text, flags = argument(given[0], "text"), _flags(given, 3, "i")
+    if len(given) > 2:
+        start = argument(given[2], "int")
+        text = typed(text, "CASE WHEN {1} > 0 THEN substring({0}, {1}) END", [text.tree, start.tree], TEXT)
+    return typed(
+        text,
+        f"CAST(len(regexp_extract_all({{0}}, {{1}}, 0, '{flags}')) AS INTEGER)",
+        [text.tree, pattern_tree(given[1])],
+        INT,
+    )
+
+
+def _regexp_split(given: Sequence[Typed]) -> Typed:
+    text = argument(given[0], "text")
+    return typed(text, "string_split_regex({0}, {1}, 's')", [text.tree, pattern_tree(given[1])], pa.list_(TEXT))
+
+
+_WORDS = "array_to_string(list_transform(regexp_extract_all(lower({0}), '[\\p{L}\\p{N}]+|[^\\p{L}\\p{N}]+'), lambda w_: upper(w_[1]) || w_[2:]), '')"
+
+
+def _encode(given: Sequence[Typed]) -> Typed:
+    value, form = argument(given[0], "bytes"), literal(given[1], "its form").lower()
+    templates = {
+        "hex": "lower(hex({0}))",
+        "base64": "regexp_replace(to_base64({0}), {1}, {2}, 'g')",
+        "escape": "decode({0})",
+    }
+    if form not in templates:
+        raise Unfit(f"knows the forms {', '.join(templates)}, not '{form}'")
+    # A line has 76 characters.
+    return typed(value, templates[form], [value.tree, quoted("(.{76})"), quoted("\\1\n")], TEXT)
+
+
+def _decode(given: Sequence[Typed]) -> Typed:
+    value, form = argument(given[0], "text"), literal(given[1], "its form").lower()
+    templates = {"hex": "unhex({0})", "base64": "from_base64(replace({0}, chr(10), ''))", "escape": "encode({0})"}
+    if form not in templates:
+        raise Unfit(f"knows the forms {', '.join(templates)}, not '{form}'")
+    return typed(value, templates[form], [value.tree], BYTES)
+
+
+def _digest(name: str, *, text: bool) -> object:
+    """Of the bytes; of a text those of its UTF-8 form."""
+
+    def build(given: Sequence[Typed]) -> Typed:
+        (value,) = given
+        if not (is_unknown(value) or kind_of(value) in (TEXT, BYTES)):
+            raise Unfit(f"takes a text or a bytea, not {name_of(kind_of(value))}")
+        tree = value.tree if kind_of(value) == BYTES else filled("encode({0})", [cast(value, TEXT).tree])
+        if text:
+            return typed(value, f"{name}({{0}})", [tree], TEXT)
+        return typed(value, f"unhex({name}({{0}}))", [tree], BYTES)
+
+    return build
+
+
+def _overlay(given: Sequence[Typed]) -> Typed:
+    """As many characters as the new text has, or as many as are named, give way to it."""
+    text, new, start = argument(given[0], "text"), argument(given[1], "text"), argument(given[2], "int")
+    size = argument(given[3], "int").tree if len(given) > 3 else filled("length({0})", [new.tree])
+    template = "CASE WHEN {2} > 0 THEN substring({0}, 1, {2} - 1) || {1} || CASE WHEN {2} + {3} < 1 THEN {0} ELSE substring({0}, {2} + {3}) END END"
+    return typed(text, template, [text.tree, new.tree, start.tree, size], TEXT)
+
+
+def register(registry: Registry) -> None:
+    group = Group(registry, "text")
+    group.add("lower(text)", "in small letters", "text", "lower({0})", TEXT)
+    group.add("upper(text)", "in capital letters", "text", "upper({0})", TEXT)
+    group.add("initcap(text)", "each word with a capital letter", "text", _WORDS, TEXT)
+    group.made("concat(a, ..)", "one after another, NULLs left out", _concat, (1, None))
+    group.made("concat_ws(separator, a, ..)", "with the separator between them, NULLs left out", _concat_ws, (2, None))
+    group.made("format(template, a, ..)", "the template with %s, %I and %L filled in", _format, (1, None))
+    group.made("length(text)", "how many characters", _size("length({0})", "octet_length({0})"), (1, 1))  # type: ignore[arg-type]
+    group.add("char_length(text)", "how many characters", "text", "length({0})", INT, aliases="character_length")
+    group.made("octet_length(text)", "how many bytes", _size("strlen({0})", "octet_length({0})"), (1, 1))  # type: ignore[arg-type]
+    group.made("bit_length(text)", "how many bits", _size("8 * strlen({0})", "8 * octet_length({0})"), (1, 1))  # type: ignore[arg-type]
+    group.made("substring(text, start[, length])", "a part of it, or what a pattern matches", _substring, (2, 3))
+    group.made("substr(text, start[, length])", "a part of it", _substring, (2, 3))
+    group.add("left(text, n)", "the first n; below 0 all but the last", "text int", '"left"({0}, {1})', TEXT)
+    group.add("right(text, n)", "the last n; below 0 all but the first", "text int", '"right"({0}, {1})', TEXT)
+    padded = "CASE WHEN {0} IS NULL OR {2} IS NULL THEN NULL WHEN {1} <= 0 THEN '' WHEN {2} = '' OR length({0}) >= {1} THEN \"left\"({0}, {1}) ELSE %s({0}, {1}, {2}) END"
+    for name, where in (("lpad", "beginning"), ("rpad", "end")):
+        templates = [(padded % name).replace("{2}", "' '"), padded % name]
+        group.add(
+            f"{name}(text, length[, fill])", f"filled up at its {where}, or cut off", "text int text", templates, TEXT
+        )
+    for name, side in (("btrim", "both ends"), ("ltrim", "its beginning"), ("rtrim", "its end")):
+        engine = "trim" if name == "btrim" else name
+        group.add(
+            f"{name}(text[, signs])",
+            f"without these signs, blanks where none are named, at {side}",
+            "text",
+            [f"{engine}({{0}}, ' ')", f"{engine}({{0}}, {{1}})"],
+            TEXT,
+        )
+    group.add("strpos(text, part)", "where the part begins, 0 where it is not", "text", "strpos({0}, {1})", INT)
+    group.add("starts_with(text, part)", "whether it begins so", "text", "starts_with({0}, {1})", BOOL)
+    group.add(
+        "replace(text, part, by)",
+        "every place replaced",
+        "text",
+        "CASE WHEN {1} = '' AND {2} IS NOT NULL THEN {0} ELSE replace({0}, {1}, {2}) END",
+        TEXT,
+    )
+    group.add("translate(text, from, to)", "each sign of from by that of to", "text", "translate({0}, {1}, {2})", TEXT)
+    group.made("overlay(text, new, start[, length])", "with a part of it replaced", _overlay, (3, 4))
+    group.add(
+        "repeat(text, n)",
+        "n times",
+        "text int",
+        "CASE WHEN {0} IS NOT NULL AND {1} < 0 THEN '' ELSE repeat({0}, {1}) END",
+        TEXT,
+    )
+    group.add("reverse(text)", "from its end", "text", "reverse({0})", TEXT)
+    group.add(
+        "split_part(text, separator, n)", "the n-th part, below 0 from the end; '' where there is none", "text text int",
+        "CASE WHEN {2} = 0 THEN NULL WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} WHEN {0} IS NULL THEN NULL ELSE '' END ELSE split_part({0}, {1}, {2}) END", TEXT,
+    )  # fmt: skip
+    group.add(
+        "ascii(text)",
+        "the number of its first character, 0 of an empty text",
+        "text",
+        "CASE WHEN {0} = '' THEN 0 ELSE unicode({0}) END",
+        INT,
+    )
+    group.add("chr(n)", "the character of a number", "int", "CASE WHEN {0} > 0 THEN chr({0}) END", TEXT)
+    group.made("quote_literal(text)", "in quotes, as a text is written", _quote_literal, (1, 1))
+    group.made("quote_nullable(text)", "in quotes, or NULL", _quote_nullable, (1, 1))
+    group.add(
+        "quote_ident(text)",
+        "as a name is written",
+        "text",
+        _IDENTIFIER,
+        TEXT,
+        differs="words of SQL stand without quotes",
+    )
+    group.made(
+        "regexp_replace(text, pattern, by[, flags])",
+        "the first match replaced, all with the flag g",
+        _regexp_replace,
+        (3, 4),
+        differs=_LEFTMOST,
+    )
+    group.made(
+        "regexp_match(text, pattern[, flags])", "the groups of the first match", _regexp_match, (2, 3), differs=_GROUPS
+    )
+    group.made("regexp_count(text, pattern[, start[, flags]])", "how many matches there are", _regexp_count, (2, 4))
+    group.made("regexp_split_to_array(text, pattern)", "the parts between the matches", _regexp_split, (2, 2))
+    group.made("encode(bytes, form)", "bytes as hex, base64 or escape", _encode, (2, 2))
+    group.made("decode(text, form)", "the bytes that hex, base64 or escape stands for", _decode, (2, 2))
+    group.made("md5(text)", "the MD5 digest in hexadecimal digits", _digest("md5", text=True), (1, 1))  # type: ignore[arg-type]
+    group.made("sha1(bytes)", "the SHA-1 digest", _digest("sha1", text=False), (1, 1))  # type: ignore[arg-type]
+    group.made("sha256(bytes)", "the SHA-256 digest", _digest("sha256", text=False), (1, 1))  # type: ignore[arg-type]
+    group.add(
+        "convert_from(bytes, 'utf8')",
+        "the text of bytes",
+        "bytes text",
+        "CASE WHEN lower({1}) IN ('utf8', 'utf-8') THEN decode({0}) END",
+        TEXT,
+    )
+    group.add(
+        "convert_to(text, 'utf8')",
+        "the bytes of a text",
+        "text text",
+        "CASE WHEN lower({1}) IN ('utf8', 'utf-8') THEN encode({0}) END",
+        BYTES,
+    )
+    group.add(
+        "get_byte(bytes, n)",
+        "the n-th byte, from 0",
+        "bytes int",
+        "CASE WHEN {1} >= 0 AND {1} < octet_length({0}) THEN CAST('0x' || substring(hex({0}), 2 * {1} + 1, 2) AS INTEGER) END",
+        INT,
+    )

@@ -1,0 +1,122 @@
+"""Values as texts, written as PostgreSQL writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError
+from sql.functions.risingwave.intervals import interval_text
+from sql.functions.risingwave.kinds import (
+    BOOL,
+    BYTES,
+    DATE,
+    INSTANT,
+    INTERVAL,
+    JSON,
+    LOCAL,
+    REAL,
+    TEXT,
+    kind_of,
+    name_of,
+    quoted,
+)
+from sql.functions.typed import Typed, filled
+
+_TOKEN_BEFORE_SPACE = r'((?:"(?:[^"\\]|\\.)*"|[^",:])*[,:])'
+"""As far as a comma or a colon that stands in no string."""
+_NEEDS_QUOTES = r'^$|[{},"\\\s]|^(?i:null)$'
+"""Elements that stand in quotes in the text of an array."""
+
+
+def text_of(value: Typed) -> Typed:
+    """``value::varchar``"""
+    kind = kind_of(value)
+    if value.is_null:
+        return value.of(filled("CAST(NULL AS VARCHAR)", []), TEXT)
+    if kind == TEXT:
+        return value.of(value.tree, TEXT)
+    return value.of(_written(value, kind), TEXT)
+
+
+def output_of(value: Typed) -> Typed:
+    """As a result is shown, and as concat() and format() show it: a truth value is t or f."""
+    if kind_of(value) == BOOL:
+        return value.of(filled("CASE {0} WHEN true THEN 't' WHEN false THEN 'f' END", [value.tree]), TEXT)
+    return text_of(value)
+
+
+def _written(value: Typed, kind: pa.DataType) -> exp.Expr:
+    if pa.types.is_floating(kind):
+        return _real_text(value.tree) if kind == REAL else _double_text(value.tree)
+    if kind in (DATE, LOCAL, INSTANT):
+        return _replaced(filled("CAST({0} AS VARCHAR)", [value.tree]), [(r"^(.*?) \(BC\)(.*)$", r"\1\2 BC")])
+    if kind == INTERVAL:
+        return interval_text(value.tree)
+    if kind == JSON:
+        return json_text(value.tree)
+    if kind == BYTES:
+        return filled("'\\x' || lower(hex({0}))", [value.tree])
+    if pa.types.is_list(kind):
+        return _list_text(value, kind)
+    if pa.types.is_decimal(kind) and kind.precision == kind.scale:
+        # The engine would write .5 where no digit stands before the point.
+        return filled(f"CAST(CAST({{0}} AS DECIMAL({kind.precision + 1}, {kind.scale})) AS VARCHAR)", [value.tree])
+    if pa.types.is_struct(kind) or pa.types.is_map(kind):
+        raise SqlError(f"a {name_of(kind)} has no text", fix="name one of its fields")
+    return filled("CAST({0} AS VARCHAR)", [value.tree])
+
+
+def json_text(document: exp.Expr) -> exp.Expr:
+    return filled("regexp_replace({0}, {1}, {2}, 'g')", [document, quoted(_TOKEN_BEFORE_SPACE), quoted(r"\1 ")])
+
+
+def _replaced(text: exp.Expr, pairs: Sequence[tuple[str, str]]) -> exp.Expr:
+    for pattern, by in pairs:
+        text = filled("regexp_replace({0}, {1}, {2})", [text, quoted(pattern), quoted(by)])
+    return text
+
+
+_TRIMMED = ((r"(\.[0-9]*?)0*e", r"\1e"), (r"\.e", "e"), (r"\.0$", ""), ("^nan$", "NaN"), ("inf$", "Infinity"))
+
+
+def _double_text(tree: exp.Expr) -> exp.Expr:
+    """Without a point where it is whole, and with an exponent from 1e15 on."""
+    text = filled("CAST({0} AS VARCHAR)", [tree])
+    return _replaced(text, [(r"^(-?[0-9])([0-9]{15})\.0$", r"\1.\2e+15"), *_TRIMMED])
+
+
+def _real_text(tree: exp.Expr) -> exp.Expr:
+    """With an exponent from 1e6 on: the point moves behind the first digit."""
+    written = exp.column("s_")
+    moved = _replaced(written, [(r"^(-?[0-9])([0-9]+)\.?([0-9]*)$", r"\1.\2\3e+"), *_TRIMMED[:2]])
+    exponent = "lpad(CAST(length(regexp_extract(s_, '^-?([0-9]+)', 1)) - 1 AS VARCHAR), 2, '0')"
+    return filled(
+        f"list_extract(list_transform([{{0}}], lambda s_: CASE WHEN regexp_matches(s_, {{1}}) THEN {{2}} || {exponent} ELSE s_ END), 1)",
+        [_replaced(filled("CAST({0} AS VARCHAR)", [tree]), _TRIMMED[2:]), quoted(r"^-?[0-9]{7,}(\.[0-9]+)?$"), moved],
+    )
+
+
+def _list_text(value: Typed, kind: pa.DataType) -> exp.Expr:
+    element = output_of(value.of(exp.column("e_"), kind.value_type)).tree
+    if not _plain(kind.value_type):
+        escaped = filled(
+            "replace(replace({0}, {1}, {2}), '\"', {3})", [element, quoted("\\"), quoted("\\\\"), quoted('\\"')]
+        )
+        element = filled(
+            "CASE WHEN regexp_matches({0}, {1}) THEN '\"' || {2} || '\"' ELSE {0} END",
+            [element, quoted(_NEEDS_QUOTES), escaped],
+        )
+    return filled(
+        "'{' || array_to_string(list_transform({0}, lambda e_: coalesce({1}, 'NULL')), ',') || '}'",
+        [value.tree, element],
+    )
+
+
+def _plain(kind: pa.DataType) -> bool:
+    """Whether no value of the type needs quotes in the text of an array."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind) or kind in (BOOL, DATE)
+    )

@@ -1,0 +1,331 @@
+"""Times: their parts, the beginnings of periods, time zones, times made of numbers and texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sql.functions.registry import Registry, Unfit
+from sql.functions.risingwave import formats
+from sql.functions.risingwave.casts import cast
+from sql.functions.risingwave.kinds import (
+    BOOL, CLOCK, DATE, DOUBLE, INSTANT, INTERVAL, LOCAL, TEXT, engine_name, is_unknown, kind_of, name_of, numeric, typed,
+)  # fmt: skip
+from sql.functions.risingwave.signatures import Group, argument, literal
+from sql.functions.typed import Typed, filled
+
+_WHOLE = numeric(19, 0)
+_MICRO = numeric(25, 6)
+_OF_SECOND = "CAST({0} AS DECIMAL(19, 0)) * CAST('0.000001' AS DECIMAL(6, 6))"
+
+
+def _clock(value: Typed) -> Typed:
+    """As the clocks of UTC show it; a text in quotes is a time."""
+    if is_unknown(value):
+        value = cast(value, LOCAL)
+    kind = kind_of(value)
+    if kind not in (DATE, LOCAL, INSTANT):
+        raise Unfit(f"takes a time or a date, not {name_of(kind)}")
+    return cast(value, LOCAL)
+
+
+_PARTS: Mapping[str, str] = {
+    "century": "CASE WHEN year({0}) > 0 THEN (year({0}) + 99) // 100 ELSE -((99 - (year({0}) - 1)) // 100) END",
+    "day": "day({0})", "decade": "CASE WHEN year({0}) >= 0 THEN year({0}) // 10 ELSE -((8 - (year({0}) - 1)) // 10) END",
+    "dow": "dayofweek({0})", "doy": "dayofyear({0})", "hour": "hour({0})", "isodow": "isodow({0})",
+    "isoyear": "CASE WHEN isoyear({0}) > 0 THEN isoyear({0}) ELSE isoyear({0}) - 1 END", "microseconds": "microsecond({0})",
+    "millennium": "CASE WHEN year({0}) > 0 THEN (year({0}) + 999) // 1000 ELSE -((999 - (year({0}) - 1)) // 1000) END",
+    "minute": "minute({0})", "month": "month({0})", "quarter": "quarter({0})", "week": "week({0})",
+    "year": "CASE WHEN year({0}) > 0 THEN year({0}) ELSE year({0}) - 1 END",
+}  # fmt: skip
+_FRACTIONS: Mapping[str, tuple[str, pa.DataType]] = {
+    "epoch": (_OF_SECOND.replace("{0}", "epoch_us({0})"), _MICRO),
+    "second": (_OF_SECOND.replace("{0}", "microsecond({0})"), _MICRO),
+    "milliseconds": ("CAST(microsecond({0}) AS DECIMAL(19, 0)) * CAST('0.001' AS DECIMAL(3, 3))", numeric(22, 3)),
+}
+_INTERVAL_PARTS: Mapping[str, str] = {
+    "year": "year({0})", "month": "month({0})", "day": "day({0})", "hour": "hour({0})", "minute": "minute({0})",
+    "quarter": "month({0}) // 3 + 1", "decade": "year({0}) // 10", "century": "year({0}) // 100",
+    "millennium": "year({0}) // 1000", "microseconds": "microsecond({0})",
+}  # fmt: skip
+_INTERVAL_EPOCH = (
+    "CAST((CAST(month({0}) + 12 * year({0}) AS BIGINT) // 12) * 31557600 + (CAST(month({0}) + 12 * year({0}) AS BIGINT) % 12) * 2592000 "
+    "+ CAST(day({0}) AS BIGINT) * 86400 AS DECIMAL(19, 0)) + CAST(hour({0}) * 3600000000 + minute({0}) * 60000000 + microsecond({0}) AS DECIMAL(19, 0)) "
+    "* CAST('0.000001' AS DECIMAL(6, 6))"
+)
+_NOT_OF_DATES = ("hour", "minute", "second", "microseconds", "milliseconds")
+_SINGULAR = {
+    "years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
+    "weeks": "week", "quarters": "quarter", "decades": "decade", "centuries": "century", "millennia": "millennium",
+    "microsecond": "microseconds", "millisecond": "milliseconds", "us": "microseconds", "ms": "milliseconds",
+    "s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week", "mon": "month", "y": "year", "millenniums": "millennium",
+}  # fmt: skip
+
+
+def _field(value: Typed) -> str:
+    name = literal(value, "its field").lower()
+    return _SINGULAR.get(name, name)
+
+
+def part(field: str, value: Typed) -> Typed:
+    """``EXTRACT(field FROM value)``, a numeric."""
+    kind = kind_of(value)
+    if kind == INTERVAL:
+        return _interval_part(field, value)
+    if kind == CLOCK:
+        value = typed(
+            value,
+            "TIMESTAMP '1970-01-01' + to_microseconds(date_diff('microsecond', TIME '00:00:00', {0}))",
+            [value.tree],
+            LOCAL,
+        )
+    local = _clock(value)
+    if kind == DATE and field in _NOT_OF_DATES:
+        raise Unfit(f"finds no {field} in a date")
+    if field == "epoch" and kind == DATE:
+        return typed(value, "CAST(epoch_us({0}) // 1000000 AS DECIMAL(19, 0))", [local.tree], _WHOLE)
+    if field in _FRACTIONS:
+        template, result = _FRACTIONS[field]
+        return typed(value, f"CAST({template} AS {engine_name(result)})", [local.tree], result)
+    if field not in _PARTS:
+        raise Unfit(f"takes a field ({', '.join([*_PARTS, *_FRACTIONS])}), not '{field}'")
+    return typed(value, f"CAST({_PARTS[field]} AS DECIMAL(19, 0))", [local.tree], _WHOLE)
+
+
+def _interval_part(field: str, value: Typed) -> Typed:
+    if field == "epoch":
+        return typed(value, f"CAST({_INTERVAL_EPOCH} AS {engine_name(_MICRO)})", [value.tree], _MICRO)
+    if field in _FRACTIONS:
+        template, result = _FRACTIONS[field]
+        return typed(value, f"CAST({template} AS {engine_name(result)})", [value.tree], result)
+    if field not in _INTERVAL_PARTS:
+        raise Unfit(f"takes a field ({', '.join([*_INTERVAL_PARTS, *_FRACTIONS])}) of an interval, not '{field}'")
+    return typed(value, f"CAST({_INTERVAL_PARTS[field]} AS DECIMAL(19, 0))", [value.tree], _WHOLE)
+
+
+def _extract(given: Sequence[Typed]) -> Typed:
+    return part(_field(given[0]), given[1])
+
+
+def _date_part(given: Sequence[Typed]) -> Typed:
+    return cast(_extract(given), DOUBLE)
+
+
+_UNITS = (
+    "microseconds",
+    "milliseconds",
+    "second",
+    "minute",
+    "hour",
+    "day",
+    "week",
+    "month",
+    "quarter",
+    "year",
+    "decade",
+)
+_LONG = {"century": 100, "millennium": 1000}
+
+
+def _beginning(field: str) -> str:
+    if field in _LONG:
+        # The first year of a century is 1, 101, .., 2001.
+        years = _LONG[field]
+        first = (
+            f"CASE WHEN year({{0}}) > 0 THEN (year({{0}}) - 1) // {years} * {years} + 1 "
+            f"ELSE -(({years} - year({{0}})) // {years}) * {years} + 1 END"
+        )
+        return f"make_timestamp(CAST({first} AS BIGINT), 1, 1, 0, 0, 0)"
+    if field not in _UNITS:
+        raise Unfit(f"takes a unit ({', '.join([*_UNITS, *_LONG])}), not '{field}'")
+    return f"CAST(date_trunc('{field}', {{0}}) AS TIMESTAMP)"
+
+
+def _date_trunc(given: Sequence[Typed]) -> Typed:
+    """The beginning of a period; with a zone, of a period of that zone. A date is a time of UTC."""
+    field, value = _field(given[0]), given[1]
+    kind = kind_of(value)
+    if kind == INTERVAL:
+        if field == "week" or field not in (*_UNITS, *_LONG):
+            raise Unfit(f"takes no {field} of an interval")
+        return typed(value, f"date_trunc('{field}', {{0}})", [value.tree], INTERVAL)
+    if len(given) == 3:
+        zone = argument(given[2], "text")
+        instant = argument(value, "instant")
+        local = typed(value, "timezone({1}, {0})", [instant.tree, zone.tree], LOCAL)
+        start = filled(_beginning(field), [local.tree])
+        return typed(value, "timezone({1}, {0})", [start, zone.tree], INSTANT)
+    start = filled(_beginning(field), [_clock(value).tree])
+    if kind == LOCAL:
+        return value.of(start, LOCAL)
+    return typed(value, "timezone('UTC', {0})", [start], INSTANT)
+
+
+def _timezone(given: Sequence[Typed]) -> Typed:
+    """``time AT TIME ZONE zone``: a time of that zone becomes an instant, an instant the time that its clocks show."""
+    zone, value = argument(given[0], "text"), given[1]
+    if is_unknown(value) or kind_of(value) == DATE:
+        value = cast(value, INSTANT)
+    kind = kind_of(value)
+    if kind not in (LOCAL, INSTANT):
+        raise Unfit(f"takes a time, not {name_of(kind)}")
+    return typed(value, "timezone({0}, {1})", [zone.tree, value.tree], INSTANT if kind == LOCAL else LOCAL)
+
+
+_TO_2000 = 946684800
+
+
+def _to_timestamp(given: Sequence[Typed]) -> Typed:
+    """Seconds since 1970, or a text by a format."""
+    if len(given) == 1:
+        seconds = argument(given[0], "double")
+        # Rounded as a number of seconds since 2000, of which PostgreSQL counts.
+        micros = f"CAST(round_even(({{0}} - {_TO_2000}) * 1000000, 0) AS BIGINT) + {_TO_2000}000000"
+        template = f"make_timestamptz(CASE WHEN {{0}} BETWEEN -210866803200 AND 9224318015999 THEN {micros} END)"
+        return typed(seconds, template, [seconds.tree], INSTANT)
+    text, form = argument(given[0], "text"), formats.reading(literal(given[1], "its format"))
+    return typed(text, "timezone('UTC', strptime({0}, {1}))", [text.tree, exp.Literal.string(form)], INSTANT)
+
+
+def _to_date(given: Sequence[Typed]) -> Typed:
+    text, form = argument(given[0], "text"), formats.reading(literal(given[1], "its format"))
+    return typed(text, "CAST(strptime({0}, {1}) AS DATE)", [text.tree, exp.Literal.string(form)], DATE)
+
+
+def _to_char(given: Sequence[Typed]) -> Typed:
+    value = given[0]
+    return _clock(value).of(formats.written(_clock(value).tree, literal(given[1], "its format")), TEXT)
+
+
+def _age(given: Sequence[Typed]) -> Typed:
+    """Years, months, days and time from the second to the first."""
+    later, earlier = (_clock(value).tree for value in given)
+    return typed(given[0], "age({0}, {1})", [later, earlier], INTERVAL)
+
+
+def _moved(template: str) -> Callable[[Sequence[Typed]], Typed]:
+    def build(given: Sequence[Typed]) -> Typed:
+        trees = [
+            argument(value, place).tree
+            for value, place in zip(given, ("int", "int", "int", "int", "int", "double"), strict=False)
+        ]
+        return typed(given[0], template, trees, LOCAL)
+
+    return build
+
+
+def _date_bin(given: Sequence[Typed]) -> Typed:
+    """The beginning of the interval of that length, counted from the origin."""
+    width = argument(given[0], "interval")
+    value, origin = _clock(given[1]), _clock(given[2])
+    kind = kind_of(given[1]) if kind_of(given[1]) == LOCAL else INSTANT
+    template = "make_timestamp(epoch_us({2}) + CAST(floor(CAST(epoch_us({1}) - epoch_us({2}) AS DOUBLE) / epoch_us({0})) AS BIGINT) * epoch_us({0}))"
+    start = filled(
+        f"CASE WHEN epoch_us({{0}}) > 0 AND datepart('month', {{0}}) = 0 AND datepart('year', {{0}}) = 0 THEN {template} END",
+        [width.tree, value.tree, origin.tree],
+    )
+    return cast(value.of(start, LOCAL), kind)
+
+
+def _interval_of(given: Sequence[Typed]) -> Typed:
+    """years, months, weeks, days, hours, minutes, seconds"""
+    templates = (
+        "to_months(12 * {0})",
+        "to_months({0})",
+        "to_days(7 * {0})",
+        "to_days({0})",
+        "to_hours({0})",
+        "to_minutes({0})",
+    )
+    parts = [filled(template, [argument(value, "int").tree]) for template, value in zip(templates, given, strict=False)]
+    parts += [
+        filled("to_microseconds(CAST(round({0} * 1000000) AS BIGINT))", [argument(value, "double").tree])
+        for value in given[6:]
+    ]
+    return typed(given[0], " + ".join(f"{{{index}}}" for index in range(len(parts))), parts, INTERVAL)
+
+
+def _isfinite(given: Sequence[Typed]) -> Typed:
+    return typed(given[0], "isfinite({0})", [_clock(given[0]).tree], BOOL)
+
+
+_MONTHS = "CAST(12 * year({0}) + month({0}) AS BIGINT)"
+_TIME = "(hour({0}) * 3600000000 + minute({0}) * 60000000 + microsecond({0}))"
+
+
+def _carried(large: exp.Expr, small: exp.Expr, size: int) -> tuple[exp.Expr, exp.Expr]:
+    """The large units that the small ones make are theirs, and both have one sign."""
+    whole = filled(f"{{0}} + {{1}} // {size}", [large, small])
+    rest = filled(f"{{0}} % {size}", [small])
+    shift = filled("CASE WHEN {0} > 0 AND {1} < 0 THEN 1 WHEN {0} < 0 AND {1} > 0 THEN -1 ELSE 0 END", [whole, rest])
+    return filled("{0} - {1}", [whole, shift]), filled(f"{{0}} + {size} * {{1}}", [rest, shift])
+
+
+def _of_parts(value: Typed, months: exp.Expr, days: exp.Expr, micros: exp.Expr) -> Typed:
+    template = "to_months(CAST({0} AS INTEGER)) + to_days(CAST({1} AS INTEGER)) + to_microseconds({2})"
+    return typed(value, template, [months, days, micros], INTERVAL)
+
+
+def _parts(value: Typed) -> list[exp.Expr]:
+    return [filled(template, [value.tree]) for template in (_MONTHS, "CAST(day({0}) AS BIGINT)", _TIME)]
+
+
+def _justify_hours(given: Sequence[Typed]) -> Typed:
+    months, days, micros = _parts(argument(given[0], "interval"))
+    return _of_parts(given[0], months, *_carried(days, micros, 86400000000))
+
+
+def _justify_days(given: Sequence[Typed]) -> Typed:
+    months, days, micros = _parts(argument(given[0], "interval"))
+    return _of_parts(given[0], *_carried(months, days, 30), micros)
+
+
+_YEAR = "CASE WHEN {0} <> 0 THEN {0} + CAST({0} < 0 AS INTEGER) END"
+"""The year before 1 is -1, which the engine calls 0."""
+
+
+def register(registry: Registry) -> None:
+    group = Group(registry, "times")
+    group.made("extract(field FROM time)", "a part of a time, a date or an interval, as a numeric", _extract, (2, 2))
+    group.made("date_part(field, time)", "a part of a time, as a double precision", _date_part, (2, 2))
+    group.made("date_trunc(unit, time[, zone])", "the beginning of its hour, day, .., of a zone", _date_trunc, (2, 3))
+    group.made("date_bin(length, time, origin)", "the beginning of its interval of that length", _date_bin, (3, 3))
+    group.made("timezone(zone, time)", "time AT TIME ZONE zone", _timezone, (2, 2))
+    group.made("to_char(time, format)", "as a text, by YYYY MM DD HH24 MI SS ..", _to_char, (2, 2))
+    group.made(
+        "to_date(text, format)",
+        "the date of a text",
+        _to_date,
+        (2, 2),
+        differs="the text must have every sign of the format",
+    )
+    group.made(
+        "to_timestamp(seconds | text, format)",
+        "an instant of seconds since 1970, or of a text",
+        _to_timestamp,
+        (1, 2),
+        differs="the text must have every sign of the format",
+    )
+    group.made("age(later, earlier)", "years, months, days and time between them", _age, (2, 2))
+    group.add("make_date(year, month, day)", "the date", "int", f"make_date({_YEAR}, {{1}}, {{2}})", DATE)
+    made = (
+        "CASE WHEN {3} BETWEEN 0 AND 23 AND {4} BETWEEN 0 AND 59 AND {5} >= 0 AND {5} <= 60 THEN make_timestamp("
+        + _YEAR
+        + ", {1}, {2}, {3}, {4}, {5}) END"
+    )
+    group.made("make_timestamp(year, month, day, hour, minute, seconds)", "the time", _moved(made), (6, 6))
+    group.made(
+        "make_interval(years, months, weeks, days, hours, minutes, seconds)", "the interval", _interval_of, (1, 7)
+    )
+    group.add(
+        "make_time(hour, minute, seconds)",
+        "the time of a day",
+        "int int double",
+        "CASE WHEN {0} BETWEEN 0 AND 23 AND {1} BETWEEN 0 AND 59 AND {2} >= 0 AND {2} < 60 THEN make_time({0}, {1}, {2}) END",
+        CLOCK,
+    )
+    group.made("isfinite(time)", "whether it is no infinity", _isfinite, (1, 1))
+    group.made("justify_hours(interval)", "with days for 24 hours", _justify_hours, (1, 1))
+    group.made("justify_days(interval)", "with months for 30 days", _justify_days, (1, 1))

@@ -1,0 +1,118 @@
+"""RisingWave's dialect beside PostgreSQL, over one table of edges."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+import sqlglot
+from psycopg import sql as identifiers
+from psycopg.types.json import Jsonb
+
+from sql.expressions import engine
+from sql.functions.risingwave.kinds import JSON
+from sql.functions.risingwave.postgres_dialect import RisingWaveDialect
+from sql.functions.translate import Environment, Translator
+from sql.functions.typed import Typed
+from sql.syntax.risingwave import RisingWaveQueries
+from tests.oracles.fuzz import Sample
+from tests.oracles.guard import values_of
+from tests.oracles.postgres import Postgres, postgres
+from tests.oracles.risingwave_grammar import samples
+from tests.oracles.risingwave_rows import COLUMNS, TABLE
+from tests.oracles.values import Cell
+
+_ENVIRONMENT = Environment({field.name: field.type for field in TABLE.schema})
+
+_SETUP = (
+    "CREATE EXTENSION pgcrypto",
+    "CREATE FUNCTION sha1(bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT digest($1, 'sha1') $$",
+    "CREATE FUNCTION array_contains(anyarray, anyarray) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$ SELECT $1 @> $2 $$",
+    "CREATE FUNCTION array_contained(anyarray, anyarray) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$ SELECT $1 <@ $2 $$",
+    "CREATE FUNCTION array_min(anyarray) RETURNS anyelement LANGUAGE sql IMMUTABLE AS $$ SELECT min(x) FROM unnest($1) AS x $$",
+    "CREATE FUNCTION array_max(anyarray) RETURNS anyelement LANGUAGE sql IMMUTABLE AS $$ SELECT max(x) FROM unnest($1) AS x $$",
+    "CREATE FUNCTION array_sum(int[]) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT sum(x) FROM unnest($1) AS x $$",
+    "CREATE FUNCTION array_sum(float8[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$ SELECT sum(x) FROM unnest($1) AS x $$",
+    "CREATE FUNCTION array_sort(anyarray) RETURNS anyarray LANGUAGE sql IMMUTABLE STRICT AS "
+    "$$ SELECT coalesce(array_agg(x ORDER BY x), $1[1:0]) FROM unnest($1) AS x $$",
+    "CREATE FUNCTION array_reverse(anyarray) RETURNS anyarray LANGUAGE sql IMMUTABLE STRICT AS "
+    "$$ SELECT coalesce(array_agg(x ORDER BY i DESC), $1[1:0]) FROM unnest($1) WITH ORDINALITY AS u(x, i) $$",
+    "CREATE FUNCTION array_distinct(anyarray) RETURNS anyarray LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT "
+    "coalesce(array_agg(x ORDER BY i), $1[1:0]) FROM (SELECT x, min(i) AS i FROM unnest($1) WITH ORDINALITY AS u(x, i) GROUP BY x) d $$",
+)
+"""What RisingWave has and PostgreSQL has not, in its own words."""
+
+_TYPES = {
+    "smallint": pa.int16(), "integer": pa.int32(), "bigint": pa.int64(), "real": pa.float32(), "double precision": pa.float64(),
+    "text": pa.string(), "character varying": pa.string(), "boolean": pa.bool_(), "date": pa.date32(), "bytea": pa.binary(),
+    "timestamp without time zone": pa.timestamp("us"), "timestamp with time zone": pa.timestamp("us", tz="UTC"),
+    "time without time zone": pa.time64("us"), "interval": pa.month_day_nano_interval(), "jsonb": pa.string(),
+    "integer[]": pa.list_(pa.int32()), "double precision[]": pa.list_(pa.float64()), "text[]": pa.list_(pa.string()),
+    "character varying[]": pa.list_(pa.string()),
+}  # fmt: skip
+
+
+@dataclass
+class RisingWaveOracle:
+    theirs_: Postgres
+
+    def expressions(self, rng: random.Random) -> Iterator[Sample]:
+        return samples(rng)
+
+    def ours(self, sample: Sample) -> Sequence[Cell]:
+        typed = translated(sample.text)
+        found = values_of(typed.tree, TABLE)
+        assert found.type == typed.type or typed.told is None, f"{sample.text} is {found.type}, told {typed.type}"
+        return [plain(value) for value in _numbered(found, typed)]
+
+    def theirs(self, sample: Sample) -> Sequence[Cell] | None:
+        return self.theirs_.values(sample)
+
+    def same_type(self, sample: Sample) -> bool:
+        """Whether both give the same type; a numeric may be a double precision, as ``differs`` says where it is."""
+        kind, ours = self.theirs_.kind(sample.text), translated(sample.text).type
+        if kind == "numeric":
+            return bool(pa.types.is_decimal(ours) or ours == pa.float64())
+        return kind is not None and _TYPES.get(kind) == ours
+
+
+def translated(text: str) -> Typed:
+    return Translator(RisingWaveDialect(), _ENVIRONMENT)(sqlglot.parse_one(text, read=RisingWaveQueries))
+
+
+def _numbered(values: pa.ChunkedArray, typed: Typed) -> list[Cell]:
+    """Times as the numbers behind them: Python has not all of them."""
+    kind = values.type
+    if typed.told == JSON:
+        return [None if text is None else json.loads(text) for text in values.to_pylist()]
+    if pa.types.is_date(kind):
+        return list(values.cast(pa.int32()).to_pylist())
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        return list(values.cast(pa.int64()).to_pylist())
+    return list(values.to_pylist())
+
+
+def plain(value: Cell) -> Cell:
+    if isinstance(value, pa.MonthDayNano):
+        return [value.months, value.days, value.nanoseconds // 1000]
+    return value
+
+
+@contextmanager
+def oracle() -> Iterator[RisingWaveOracle]:
+    columns = ", ".join(f'"{name}" {kind}' for name, (kind, _, _) in COLUMNS.items())
+    with postgres([*_SETUP, f"CREATE TABLE rows_of_edge ({columns})"], "rows_of_edge", "id") as server:
+        places = ", ".join(["%s"] * len(COLUMNS))
+        insert = identifiers.SQL(f"INSERT INTO rows_of_edge VALUES ({places})")  # type: ignore[arg-type]
+        for row in zip(*(values for _, _, values in COLUMNS.values()), strict=True):
+            server.connection.execute(insert, [_sent(name, value) for name, value in zip(COLUMNS, row, strict=True)])
+        server.rows = TABLE.num_rows
+        yield RisingWaveOracle(server)
+
+
+def _sent(name: str, value: object) -> object:
+    return None if value is None else Jsonb(json.loads(str(value))) if name == "j" else value

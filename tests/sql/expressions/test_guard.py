@@ -1,0 +1,42 @@
+"""A call that fails for a row is NULL there, by itself, and is counted."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from joins.dataflow.failed_calls import taken
+from sql.expressions.evaluate import evaluate, run
+
+ROWS = pa.table({"t": ["12", "x", None, "7"], "n": pa.array([1, 2**63 - 1, 3, None], pa.int64())})
+
+
+@pytest.mark.parametrize(
+    ("sql", "values", "failed"),
+    [
+        ("CAST(t AS INT)", [12, None, None, 7], 1),
+        ("coalesce(CAST(t AS INT), 0)", [12, 0, 0, 7], 1),
+        ("n = 1 OR CAST(t AS INT) > 5", [True, None, None, True], 1),
+        ("CAST(t AS INT) + CAST(t AS INT)", [24, None, None, 14], 1),
+        ("CASE WHEN t = 'x' THEN 0 ELSE CAST(t AS INT) END", [12, 0, None, 7], 0),
+        ("n + 1", [2, None, 4, None], 1),
+        ("coalesce(n + 1, -1) * 2", [4, -2, 8, -2], 1),
+        ("list_transform([t], lambda x: coalesce(CAST(x AS INT), 0))", [[12], [0], [0], [7]], 1),
+        ("coalesce(TRY_CAST(t AS INT), 0)", [12, 0, 0, 7], 1),
+        ("NULLIF(TRY_CAST(t AS INT), NULL)", [12, None, None, 7], 0),
+    ],
+)
+def test_one_bad_value_spoils_one_call(sql: str, values: list[object], failed: int) -> None:
+    taken()
+    assert evaluate(ROWS, [sql])[0].to_pylist() == values
+    assert taken() == failed
+
+
+def test_two_expressions_that_share_a_call_that_fails() -> None:
+    first, second = evaluate(ROWS, ["CAST(t AS INT)", "CAST(t AS INT) + 1"])
+    assert (first.to_pylist(), second.to_pylist()) == ([12, None, None, 7], [13, None, None, 8])
+
+
+def test_a_query_over_tables_goes_on_beside_a_call_that_fails() -> None:
+    total = run("SELECT sum(CAST(t AS INT)) AS total, count(*) AS rows FROM r WHERE n + 1 > 0 OR t = 'x'", {"r": ROWS})
+    assert [(int(row["total"]), row["rows"]) for row in total.to_pylist()] == [(12, 3)]
