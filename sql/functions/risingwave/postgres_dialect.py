@@ -66,6 +66,9 @@ def _contains(left: Typed, right: Typed) -> Typed:
 class RisingWaveDialect:
     """As PostgreSQL has them. A type that is not known beforehand is that of the other operands: a text in quotes."""
 
+    rules = Rules.RISINGWAVE
+    merged_first = True
+
     @property
     def registry(self) -> Registry:
         return functions()
