@@ -77,7 +77,7 @@ class BucketOfLevel:
         return output
 
     def _on_batch(self, mine: list[Parcel], store: RunStore) -> LevelOutput:
-        task = LevelTask(self.job.dataflow, self.level, self.job.buckets, store, snapshots(self.job))
+        task = LevelTask(self.job.dataflow, self.level, self.bucket, self.job.buckets, store, snapshots(self.job))
         arrivals = [Arrival(row.edge, unpack(row.rows)) for row in mine if row.edge != MARKS]
         marks = [Mark(**mark) for row in mine if row.edge == MARKS for mark in unpack(row.rows).to_pylist()]
         return task.on_batch(arrivals, marks)

@@ -14,13 +14,13 @@ from psycopg import sql as identifiers
 from psycopg.types.json import Jsonb
 
 from sql.expressions import engine
-from sql.functions.risingwave.kinds import JSON
+from sql.expressions.evaluate import evaluate
 from sql.functions.risingwave.postgres_dialect import RisingWaveDialect
+from sql.functions.risingwave.values.kinds import JSON
 from sql.functions.translate import Environment, Translator
 from sql.functions.typed import Typed
 from sql.syntax.risingwave import RisingWaveQueries
 from tests.oracles.fuzz import Sample
-from tests.oracles.guard import values_of
 from tests.oracles.postgres import Postgres, postgres
 from tests.oracles.risingwave_grammar import samples
 from tests.oracles.risingwave_rows import COLUMNS, TABLE
@@ -50,7 +50,7 @@ _TYPES = {
     "smallint": pa.int16(), "integer": pa.int32(), "bigint": pa.int64(), "real": pa.float32(), "double precision": pa.float64(),
     "text": pa.string(), "character varying": pa.string(), "boolean": pa.bool_(), "date": pa.date32(), "bytea": pa.binary(),
     "timestamp without time zone": pa.timestamp("us"), "timestamp with time zone": pa.timestamp("us", tz="UTC"),
-    "time without time zone": pa.time64("us"), "interval": pa.month_day_nano_interval(), "jsonb": pa.string(),
+    "time without time zone": pa.time64("us"), "interval": pa.month_day_nano_interval(), "jsonb": pa.string(), "json": pa.string(),
     "integer[]": pa.list_(pa.int32()), "double precision[]": pa.list_(pa.float64()), "text[]": pa.list_(pa.string()),
     "character varying[]": pa.list_(pa.string()),
 }  # fmt: skip
@@ -65,7 +65,7 @@ class RisingWaveOracle:
 
     def ours(self, sample: Sample) -> Sequence[Cell]:
         typed = translated(sample.text)
-        found = values_of(typed.tree, TABLE)
+        (found,) = evaluate(TABLE, [engine.text(typed.tree)])
         assert found.type == typed.type or typed.told is None, f"{sample.text} is {found.type}, told {typed.type}"
         return [plain(value) for value in _numbered(found, typed)]
 

@@ -74,11 +74,11 @@ FORMS: Mapping[str, str] = {
         abs({double}) | ceil({double}) | ceiling({int}) | floor({double}) | round({double}) | round({int}) | trunc({double}) | sign({double}) | sqrt({double}) | cbrt({double}) | exp({angle}) | ln({double}) | log({double})
         log10({double}) | power({double}, {few}) | pow({angle}, {few}) | {double} ^ {few} | |/ {double} | ||/ {double} | sin({angle}) | cos({angle}) | tan({angle}) | cot({angle}) | asin({angle}) | acos({angle}) | atan({double})
         atan2({double}, {double}) | sinh({angle}) | cosh({angle}) | tanh({double}) | asinh({angle}) | acosh({double}) | atanh({angle}) | degrees({double}) | radians({double}) | pi() | dsqrt({double})
-        sind({angle}) | cosd({angle}) | tand({angle}) | cotd({angle}) | asind({angle}) | acosd({angle}) | atand({double}) | atan2d({double}, {angle}) | exp({few})
+        tand({angle}) | exp({few})
         date_part('hour', {timestamp}) | date_part('epoch', {instant}) | date_part('second', {timestamp}) | date_part('dow', {date}) | date_part('year', {interval}) | array_max({doubles}) | {doubles}[{pos}] | array_sum({doubles}) | array_min({doubles})
     """,
-    # Of these PostgreSQL makes a numeric, and its text has other digits: they are no part of anything.
-    "inexact": "sqrt({numeric}) | ln({numeric}) | log(2, {numeric}) | power({numeric}, 2) | exp(0.5) | log10({numeric}) | {numeric} ^ 2",
+    # The last digits differ, or PostgreSQL has a numeric: their texts do too, so they are no part of anything.
+    "inexact": "sqrt({numeric}) | ln({numeric}) | log(2, {numeric}) | power({numeric}, 2) | exp(0.5) | log10({numeric}) | {numeric} ^ 2 | asind({angle}) | acosd({angle}) | atand({double}) | atan2d({double}, {angle}) | sind({angle}) | cosd({angle}) | cotd({angle})",
     "numeric": """
         {numeric} + {numeric} | {numeric} - {int} | {numeric} * {numeric} | {numeric} % {numeric} | -{numeric} | {int} + {numeric} | {int}::numeric(12,2) | {numeric}::numeric(10,1) | {word}::numeric(10,2) | {bigint} * {numeric} | {double}::numeric(14,4)
         abs({numeric}) | ceil({numeric}) | floor({numeric}) | round({numeric}) | round({numeric}, 1) | round({numeric}, -1) | trunc({numeric}) | trunc({numeric}, 1) | sign({numeric}) | mod({numeric}, {numeric}) | div({numeric}, {numeric}) | round({int}, -1) | round({int}, 2)
@@ -127,7 +127,7 @@ FORMS: Mapping[str, str] = {
     """,
     "ints": """
         ARRAY[{int}, {int}] | array_append({ints}, {int}) | array_prepend({int}, {ints}) | array_cat({ints}, {ints}) | {ints} || {ints} | {ints} || {int} | {int} || {ints} | array_remove({ints}, {few}) | array_replace({ints}, 1, {few}) | array_positions({ints}, {few}) | array_distinct({ints}) | array_sort({ints}) | array_reverse({ints})
-        {ints}[1:2] | {ints}[{few}:{pos}] | {ints}[2:] | {ints}[:{few}] | trim_array({ints}, {few}) | coalesce({ints}, {ints}) | string_to_array('1,2', ',')::int[] | {doubles}::int[] | CASE WHEN {bool} THEN {ints} END
+        {ints}[1:2] | {ints}[{few}:{pos}] | {ints}[2:] | {ints}[:{few}] | trim_array({ints}, {few}) | coalesce({ints}, {ints}) | string_to_array('1,2', ',')::int[] | ARRAY[{few}::float8, 2.5]::int[] | CASE WHEN {bool} THEN {ints} END
     """,
     "doubles": "{ints}::float8[] | array_append({doubles}, {double}) | ARRAY[{double}, {int}] | array_sort({doubles})",
     "texts": """

@@ -12,11 +12,26 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError
-from sql.functions.risingwave.casts import cast
-from sql.functions.risingwave.kinds import (
-    CLOCK, DATE, DOUBLE, INSTANT, INT, INTERVAL, LOCAL, NUMERIC_DIGITS, as_numeric, common_number, engine_name, is_number,
-    is_unknown, kind_of, name_of, numeric, typed,
-)  # fmt: skip
+from sql.functions.risingwave.values.casts import cast
+from sql.functions.risingwave.values.kinds import (
+    CLOCK,
+    DATE,
+    DOUBLE,
+    INSTANT,
+    INT,
+    INTERVAL,
+    LOCAL,
+    NUMERIC_DIGITS,
+    as_numeric,
+    common_number,
+    engine_name,
+    is_number,
+    is_unknown,
+    kind_of,
+    name_of,
+    numeric,
+    typed,
+)
 from sql.functions.typed import Typed, filled
 
 _QUOTIENT_SCALE = 16
@@ -71,7 +86,10 @@ def _of_numbers(sign: str, left: Typed, right: Typed) -> Typed:
         return _of_floats(sign, left, right, kind)
     if pa.types.is_decimal(kind):
         return _NUMERIC[sign](left, right)
-    template = {"/": "{0} // {1}", "%": "{0} % {1}"}.get(sign, f"{{0}} {sign} {{1}}")
+    if sign == "%" and not isinstance(right.literal, int):
+        # The least integer divided by -1 has no quotient, but a remainder.
+        return typed(left, f"CAST(CAST({{0}} AS HUGEINT) % {{1}} AS {engine_name(kind)})", [left.tree, right.tree], kind)
+    template = "{0} // {1}" if sign == "/" else f"{{0}} {sign} {{1}}"
     return typed(left, template, [cast(left, kind).tree, cast(right, kind).tree], kind)
 
 
@@ -211,8 +229,8 @@ _TIMES: Mapping[tuple[pa.DataType, str, pa.DataType | str], tuple[str, pa.DataTy
     ),
     (LOCAL, "+", INTERVAL): ("{0} + {1}", LOCAL),
     (LOCAL, "-", INTERVAL): ("{0} - {1}", LOCAL),
-    (INSTANT, "+", INTERVAL): ("timezone('UTC', timezone('UTC', {0}) + {1})", INSTANT),
-    (INSTANT, "-", INTERVAL): ("timezone('UTC', timezone('UTC', {0}) - {1})", INSTANT),
+    (INSTANT, "+", INTERVAL): ("{0} + {1}", INSTANT),
+    (INSTANT, "-", INTERVAL): ("{0} - {1}", INSTANT),
     (LOCAL, "-", LOCAL): (_LOCAL_DIFFERENCE, INTERVAL),
     (LOCAL, "-", DATE): (_LOCAL_DIFFERENCE, INTERVAL),
     (DATE, "-", LOCAL): (_LOCAL_DIFFERENCE, INTERVAL),

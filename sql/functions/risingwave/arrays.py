@@ -8,11 +8,21 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sql.functions.registry import Registry, Unfit
-from sql.functions.risingwave.casts import cast, kind_in_common, unified
 from sql.functions.risingwave.comparisons import concatenated, has_all
-from sql.functions.risingwave.kinds import BIG, INT, TEXT, engine_name, is_unknown, kind_of, name_of, numeric, typed
 from sql.functions.risingwave.signatures import Group, argument
-from sql.functions.risingwave.texts import output_of
+from sql.functions.risingwave.values.casts import cast, kind_in_common, unified
+from sql.functions.risingwave.values.kinds import (
+    BIG,
+    INT,
+    TEXT,
+    engine_name,
+    is_unknown,
+    kind_of,
+    name_of,
+    numeric,
+    typed,
+)
+from sql.functions.risingwave.values.texts import output_of
 from sql.functions.typed import Typed, filled
 
 

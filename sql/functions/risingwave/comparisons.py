@@ -9,11 +9,23 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError
-from sql.functions.risingwave.casts import cast, kind_in_common
-from sql.functions.risingwave.kinds import (
-    BOOL, BYTES, DOUBLE, JSON, REAL, TEXT, is_number, is_unknown, kind_of, name_of, no_common_kind, quoted, typed,
-)  # fmt: skip
-from sql.functions.risingwave.texts import text_of
+from sql.functions.risingwave.values.casts import cast, kind_in_common
+from sql.functions.risingwave.values.kinds import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    JSON,
+    REAL,
+    TEXT,
+    is_number,
+    is_unknown,
+    kind_of,
+    name_of,
+    no_common_kind,
+    quoted,
+    typed,
+)
+from sql.functions.risingwave.values.texts import text_of
 from sql.functions.typed import Typed, filled
 
 SIGNS: Mapping[type[exp.Expr], str] = {
@@ -115,7 +127,7 @@ def concatenated(left: Typed, right: Typed) -> Typed:
 
 def _joined_lists(left: Typed, right: Typed, left_is_list: bool, right_is_list: bool) -> Typed:
     """NULL beside an array is an array that is empty."""
-    if left_is_list and right_is_list or is_unknown(left) or is_unknown(right):
+    if (left_is_list and right_is_list) or is_unknown(left) or is_unknown(right):
         kind = kind_in_common("||", [left, right])
         trees = [cast(value, kind).tree for value in (left, right)]
         template = "CASE WHEN {0} IS NULL THEN {1} WHEN {1} IS NULL THEN {0} ELSE list_concat({0}, {1}) END"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sql.functions.registry import Registry
-from sql.functions.risingwave.casts import unified
 from sql.functions.risingwave.comparisons import comparable
-from sql.functions.risingwave.kinds import INT, kind_of, typed
 from sql.functions.risingwave.signatures import Group
+from sql.functions.risingwave.values.casts import unified
+from sql.functions.risingwave.values.kinds import INT, kind_of, typed
 from sql.functions.typed import Typed
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sql.functions.registry import Unfit
-from sql.functions.risingwave.kinds import quoted
+from sql.functions.risingwave.values.kinds import quoted
 from sql.functions.typed import filled
 
 _C: dict[str, str] = {

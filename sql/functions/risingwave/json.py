@@ -11,10 +11,10 @@ from sqlglot import exp
 
 from changelog.errors import SqlError
 from sql.functions.registry import Registry, Unfit
-from sql.functions.risingwave.casts import cast
-from sql.functions.risingwave.kinds import BOOL, BYTES, INSTANT, INT, JSON, LOCAL, TEXT, kind_of, quoted, typed
-from sql.functions.risingwave.signatures import Group, argument
-from sql.functions.risingwave.texts import json_text, text_of
+from sql.functions.risingwave.signatures import Group, Make, argument
+from sql.functions.risingwave.values.casts import cast
+from sql.functions.risingwave.values.kinds import BOOL, BYTES, INSTANT, INT, JSON, LOCAL, TEXT, kind_of, quoted, typed
+from sql.functions.risingwave.values.texts import json_text, text_of
 from sql.functions.typed import Typed, filled
 
 _ORDER = "members stand in the order of the document, not by the length of their names"
@@ -146,7 +146,7 @@ def _all(terms: Sequence[exp.Expr]) -> exp.Expr:
     return filled(" AND ".join(f"{{{index}}}" for index in range(len(terms))), terms)
 
 
-def _extract_path(text: bool) -> object:
+def _extract_path(text: bool) -> Make:
     def build(given: Sequence[Typed]) -> Typed:
         document, *keys = given
         names = exp.Array(expressions=[argument(key, "text").tree for key in keys])
@@ -178,9 +178,9 @@ def to_json(value: Typed) -> exp.Expr:
         return _object([(quoted(name), field) for name, field in zip(names, fields, strict=True)])
     written = text_of(value).tree
     if kind in (LOCAL, INSTANT):
-        written = filled("replace({0}, ' ', 'T')", [written])
+        written = filled("regexp_replace({0}, ' ', 'T')", [written])
         if kind == INSTANT:
-            written = filled("regexp_replace({0}, '([+-][0-9][0-9])$', '\\1:00')", [written])
+            written = filled("regexp_replace({0}, '([+-][0-9][0-9])( BC)?$', '\\1:00\\2')", [written])
     if pa.types.is_floating(kind):
         return filled(
             "CASE WHEN isfinite({0}) THEN {1} WHEN {0} IS NULL THEN 'null' ELSE '\"' || {1} || '\"' END",
@@ -262,14 +262,14 @@ def register(registry: Registry) -> None:
         _extract_path(False),
         (2, None),
         aliases="json_extract_path",
-    )  # type: ignore[arg-type]
+    )
     group.made(
         "jsonb_extract_path_text(document, name, ..)",
         "the member at the path, as a text",
         _extract_path(True),
         (2, None),
         aliases="json_extract_path_text",
-    )  # type: ignore[arg-type]
+    )
     group.made(
         "jsonb_build_object(name, value, ..)",
         "an object of these members",

@@ -11,14 +11,27 @@ import pyarrow as pa
 
 from sql.functions.registry import Registry, Unfit
 from sql.functions.risingwave.arithmetic import arithmetic
-from sql.functions.risingwave.casts import cast
-from sql.functions.risingwave.kinds import (
-    BIG, DOUBLE, INT, SMALL, TEXT, as_numeric, common_number, engine_name, is_number, is_unknown, kind_of, name_of,
-    numeric, typed,
-)  # fmt: skip
 from sql.functions.risingwave.signatures import Group
+from sql.functions.risingwave.values.casts import cast
+from sql.functions.risingwave.values.kinds import (
+    BIG,
+    DOUBLE,
+    INT,
+    SMALL,
+    TEXT,
+    as_numeric,
+    common_number,
+    engine_name,
+    is_number,
+    is_unknown,
+    kind_of,
+    name_of,
+    numeric,
+    typed,
+)
 from sql.functions.typed import Typed
 
+_LAST = "the last digit may differ, so a sine of 30 may not be 0.5"
 _DOUBLE = "a double precision, where PostgreSQL gives a numeric for a numeric"
 
 
@@ -167,7 +180,7 @@ def register(registry: Registry) -> None:
         "bigint",
         "CASE WHEN {0} >= 0 THEN factorial(CAST({0} AS INTEGER)) END",
         numeric(38, 0),
-        differs="no value beyond 33!",
+        differs="no value beyond factorial(33): 38 digits",
     )
     group.add(
         "sqrt(x)",
@@ -190,9 +203,13 @@ def register(registry: Registry) -> None:
     group.add("ln(x)", "the natural logarithm", "double", "ln(CASE WHEN {0} > 0 THEN {0} END)", DOUBLE, differs=_DOUBLE)
     positive = "ln(CASE WHEN {0} > 0 THEN {0} END)"
     group.add(
-        "log([base, ]x)", "the logarithm to a base, 10 without one", "double",
-        ["log10(CASE WHEN {0} > 0 THEN {0} END)", f"{positive.replace('{0}', '{1}')} / nullif({positive}, 0)"], DOUBLE, differs=_DOUBLE,
-    )  # fmt: skip
+        "log([base, ]x)",
+        "the logarithm to a base, 10 without one",
+        "double",
+        ["log10(CASE WHEN {0} > 0 THEN {0} END)", f"{positive.replace('{0}', '{1}')} / nullif({positive}, 0)"],
+        DOUBLE,
+        differs=_DOUBLE,
+    )
     group.add(
         "log10(x)",
         "the logarithm to the base 10",
@@ -202,22 +219,26 @@ def register(registry: Registry) -> None:
         differs=_DOUBLE,
     )
     group.add(
-        "power(a, b)", "a to the power of b", "double double",
+        "power(a, b)",
+        "a to the power of b",
+        "double double",
         "CASE WHEN {0} = 0 AND {1} < 0 OR {0} < 0 AND isfinite({1}) AND {1} <> trunc({1}) THEN NULL ELSE pow({0}, {1}) END",
-        DOUBLE, aliases="pow", differs=_DOUBLE,
-    )  # fmt: skip
+        DOUBLE,
+        aliases="pow",
+        differs=_DOUBLE,
+    )
     group.add("pi()", "3.14159..", "", "pi()", DOUBLE)
     finite = "{0}(CASE WHEN isfinite({{0}}) OR isnan({{0}}) THEN {{0}} END)"
     for name, meaning in (("sin", "the sine"), ("cos", "the cosine"), ("tan", "the tangent"), ("cot", "the cotangent")):
         group.add(f"{name}(x)", f"{meaning} of an angle in radians", "double", finite.format(name), DOUBLE)
         degrees = finite.format(name).replace("THEN {0}", "THEN radians({0} % 360)")
-        group.add(f"{name}d(x)", f"{meaning} of an angle in degrees", "double", degrees, DOUBLE)
+        group.add(f"{name}d(x)", f"{meaning} of an angle in degrees", "double", degrees, DOUBLE, differs=_LAST)
     unit = "{0}(CASE WHEN {{0}} BETWEEN -1 AND 1 OR isnan({{0}}) THEN {{0}} END)"
     for name, template in (("asin", unit), ("acos", unit), ("atan", "{0}({{0}})")):
         group.add(f"{name}(x)", "the angle in radians", "double", template.format(name), DOUBLE)
-        group.add(f"{name}d(x)", "the angle in degrees", "double", f"degrees({template.format(name)})", DOUBLE)
+        group.add(f"{name}d(x)", "the angle in degrees", "double", f"degrees({template.format(name)})", DOUBLE, differs=_LAST)
     group.add("atan2(y, x)", "the angle of the point (x, y) in radians", "double", "atan2({0}, {1})", DOUBLE)
-    group.add("atan2d(y, x)", "the angle of the point (x, y) in degrees", "double", "degrees(atan2({0}, {1}))", DOUBLE)
+    group.add("atan2d(y, x)", "the angle of the point (x, y) in degrees", "double", "degrees(atan2({0}, {1}))", DOUBLE, differs=_LAST)
     for name in ("sinh", "cosh", "tanh", "asinh"):
         group.add(f"{name}(x)", "the hyperbolic function", "double", f"{name}({{0}})", DOUBLE)
     group.add("acosh(x)", "the inverse hyperbolic cosine", "double", "acosh(CASE WHEN {0} >= 1 THEN {0} END)", DOUBLE)

@@ -10,16 +10,16 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from sql.functions.registry import Registry
-from sql.functions.risingwave import arithmetic, comparisons, functions, intervals, json
-from sql.functions.risingwave.casts import cast, to_numeric, unified
-from sql.functions.risingwave.kinds import (
+from sql.functions.risingwave import arithmetic, comparisons, functions, json
+from sql.functions.risingwave.values import intervals
+from sql.functions.risingwave.values.casts import cast, to_numeric, unified
+from sql.functions.risingwave.values.kinds import (
     BIG,
     BOOL,
     INT,
     INTERVAL,
     JSON,
     TEXT,
-    is_number,
     kind_of,
     name_of,
     numeric,
@@ -44,8 +44,15 @@ _OF_TEXTS: Mapping[type[exp.Expr], Operation] = {
     exp.RegexpILike: lambda left, right: comparisons.matched(left, right, fold=True),
     exp.SimilarTo: comparisons.similar,
 }
+def _contains(left: Typed, right: Typed) -> Typed:
+    """``@>`` of arrays, or of JSON documents."""
+    if left.is_list or right.is_list:
+        return comparisons.has_all(left, right)
+    return json.contains(left, right)
+
+
 _OF_POSTGRES: Mapping[type[exp.Expr], Operation] = {
-    exp.ArrayContainsAll: lambda left, right: _contains(left, right),
+    exp.ArrayContainsAll: _contains,
     exp.ArrayContainedBy: lambda left, right: _contains(right, left),
     exp.ArrayOverlaps: comparisons.overlaps,
     exp.JSONExtract: json.member,
@@ -56,15 +63,11 @@ _OF_POSTGRES: Mapping[type[exp.Expr], Operation] = {
 }
 
 
-def _contains(left: Typed, right: Typed) -> Typed:
-    """``@>`` of arrays, or of JSON documents."""
-    if left.is_list or right.is_list:
-        return comparisons.has_all(left, right)
-    return json.contains(left, right)
-
-
 class RisingWaveDialect:
     """As PostgreSQL has them. A type that is not known beforehand is that of the other operands: a text in quotes."""
+
+    rules = Rules.RISINGWAVE
+    merged_first = True
 
     @property
     def registry(self) -> Registry:

@@ -8,13 +8,29 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.risingwave.casts import cast
-from sql.functions.risingwave.kinds import (
-    BOOL, BYTES, DATE, DOUBLE, INSTANT, INT, INTERVAL, JSON, LOCAL, BIG, TEXT, engine_name, is_number, is_unknown, kind_of, name_of,
-)  # fmt: skip
+from sql.functions.risingwave.values.casts import cast
+from sql.functions.risingwave.values.kinds import (
+    BIG,
+    BOOL,
+    BYTES,
+    DATE,
+    DOUBLE,
+    INSTANT,
+    INT,
+    INTERVAL,
+    JSON,
+    LOCAL,
+    TEXT,
+    engine_name,
+    is_number,
+    is_unknown,
+    kind_of,
+    name_of,
+)
 from sql.functions.typed import Typed, filled, places
 
 Places = Sequence[str]
+Make = Callable[[Sequence[Typed]], Typed | exp.Expr]
 _KINDS: Mapping[str, pa.DataType] = {
     "text": TEXT, "int": INT, "bigint": BIG, "double": DOUBLE, "bool": BOOL, "bytes": BYTES, "json": JSON, "date": DATE,
     "timestamp": LOCAL, "instant": INSTANT, "interval": INTERVAL,
@@ -91,7 +107,7 @@ class Group:
         self,
         usage: str,
         meaning: str,
-        build: Callable[[Sequence[Typed]], Typed | exp.Expr],
+        build: Make,
         arity: tuple[int, int | None],
         *,
         takes: str = "any",

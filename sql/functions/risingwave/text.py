@@ -9,11 +9,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sql.functions.registry import Registry, Unfit
-from sql.functions.risingwave.casts import cast
 from sql.functions.risingwave.comparisons import pattern_tree
-from sql.functions.risingwave.kinds import BOOL, BYTES, INT, TEXT, is_unknown, kind_of, name_of, quoted, typed
-from sql.functions.risingwave.signatures import Group, argument, literal
-from sql.functions.risingwave.texts import output_of
+from sql.functions.risingwave.signatures import Group, Make, argument, literal
+from sql.functions.risingwave.values.casts import cast
+from sql.functions.risingwave.values.kinds import BOOL, BYTES, INT, TEXT, is_unknown, kind_of, name_of, quoted, typed
+from sql.functions.risingwave.values.texts import output_of
 from sql.functions.typed import Typed, filled
 
 _GROUPS = "a group that took no part in the match is '', not NULL"
@@ -89,7 +89,7 @@ def _quote_nullable(given: Sequence[Typed]) -> Typed:
     return typed(given[0], "coalesce({0}, 'NULL')", [_quote_literal(given).tree], TEXT)
 
 
-def _size(of_text: str, of_bytes: str) -> object:
+def _size(of_text: str, of_bytes: str) -> Make:
     def build(given: Sequence[Typed]) -> Typed:
         (value,) = given
         if kind_of(value) == BYTES:
@@ -203,7 +203,7 @@ def _decode(given: Sequence[Typed]) -> Typed:
     return typed(value, templates[form], [value.tree], BYTES)
 
 
-def _digest(name: str, *, text: bool) -> object:
+def _digest(name: str, *, text: bool) -> Make:
     """Of the bytes; of a text those of its UTF-8 form."""
 
     def build(given: Sequence[Typed]) -> Typed:
@@ -234,10 +234,10 @@ def register(registry: Registry) -> None:
     group.made("concat(a, ..)", "one after another, NULLs left out", _concat, (1, None))
     group.made("concat_ws(separator, a, ..)", "with the separator between them, NULLs left out", _concat_ws, (2, None))
     group.made("format(template, a, ..)", "the template with %s, %I and %L filled in", _format, (1, None))
-    group.made("length(text)", "how many characters", _size("length({0})", "octet_length({0})"), (1, 1))  # type: ignore[arg-type]
+    group.made("length(text)", "how many characters", _size("length({0})", "octet_length({0})"), (1, 1))
     group.add("char_length(text)", "how many characters", "text", "length({0})", INT, aliases="character_length")
-    group.made("octet_length(text)", "how many bytes", _size("strlen({0})", "octet_length({0})"), (1, 1))  # type: ignore[arg-type]
-    group.made("bit_length(text)", "how many bits", _size("8 * strlen({0})", "8 * octet_length({0})"), (1, 1))  # type: ignore[arg-type]
+    group.made("octet_length(text)", "how many bytes", _size("strlen({0})", "octet_length({0})"), (1, 1))
+    group.made("bit_length(text)", "how many bits", _size("8 * strlen({0})", "8 * octet_length({0})"), (1, 1))
     group.made("substring(text, start[, length])", "a part of it, or what a pattern matches", _substring, (2, 3))
     group.made("substr(text, start[, length])", "a part of it", _substring, (2, 3))
     group.add("left(text, n)", "the first n; below 0 all but the last", "text int", '"left"({0}, {1})', TEXT)
@@ -277,9 +277,12 @@ def register(registry: Registry) -> None:
     )
     group.add("reverse(text)", "from its end", "text", "reverse({0})", TEXT)
     group.add(
-        "split_part(text, separator, n)", "the n-th part, below 0 from the end; '' where there is none", "text text int",
-        "CASE WHEN {2} = 0 THEN NULL WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} WHEN {0} IS NULL THEN NULL ELSE '' END ELSE split_part({0}, {1}, {2}) END", TEXT,
-    )  # fmt: skip
+        "split_part(text, separator, n)",
+        "the n-th part, below 0 from the end; '' where there is none",
+        "text text int",
+        "CASE WHEN {2} = 0 THEN NULL WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} WHEN {0} IS NULL THEN NULL ELSE '' END ELSE split_part({0}, {1}, {2}) END",
+        TEXT,
+    )
     group.add(
         "ascii(text)",
         "the number of its first character, 0 of an empty text",
@@ -312,9 +315,9 @@ def register(registry: Registry) -> None:
     group.made("regexp_split_to_array(text, pattern)", "the parts between the matches", _regexp_split, (2, 2))
     group.made("encode(bytes, form)", "bytes as hex, base64 or escape", _encode, (2, 2))
     group.made("decode(text, form)", "the bytes that hex, base64 or escape stands for", _decode, (2, 2))
-    group.made("md5(text)", "the MD5 digest in hexadecimal digits", _digest("md5", text=True), (1, 1))  # type: ignore[arg-type]
-    group.made("sha1(bytes)", "the SHA-1 digest", _digest("sha1", text=False), (1, 1))  # type: ignore[arg-type]
-    group.made("sha256(bytes)", "the SHA-256 digest", _digest("sha256", text=False), (1, 1))  # type: ignore[arg-type]
+    group.made("md5(text)", "the MD5 digest in hexadecimal digits", _digest("md5", text=True), (1, 1))
+    group.made("sha1(bytes)", "the SHA-1 digest", _digest("sha1", text=False), (1, 1))
+    group.made("sha256(bytes)", "the SHA-256 digest", _digest("sha256", text=False), (1, 1))
     group.add(
         "convert_from(bytes, 'utf8')",
         "the text of bytes",

@@ -9,11 +9,24 @@ from sqlglot import exp
 
 from sql.functions.registry import Registry, Unfit
 from sql.functions.risingwave import formats
-from sql.functions.risingwave.casts import cast
-from sql.functions.risingwave.kinds import (
-    BOOL, CLOCK, DATE, DOUBLE, INSTANT, INTERVAL, LOCAL, TEXT, engine_name, is_unknown, kind_of, name_of, numeric, typed,
-)  # fmt: skip
 from sql.functions.risingwave.signatures import Group, argument, literal
+from sql.functions.risingwave.values.casts import cast
+from sql.functions.risingwave.values.kinds import (
+    BOOL,
+    CLOCK,
+    DATE,
+    DOUBLE,
+    INSTANT,
+    INTERVAL,
+    LOCAL,
+    TEXT,
+    engine_name,
+    is_unknown,
+    kind_of,
+    name_of,
+    numeric,
+    typed,
+)
 from sql.functions.typed import Typed, filled
 
 _WHOLE = numeric(19, 0)

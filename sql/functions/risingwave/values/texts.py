@@ -8,8 +8,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError
-from sql.functions.risingwave.intervals import interval_text
-from sql.functions.risingwave.kinds import (
+from sql.functions.risingwave.values.intervals import interval_text
+from sql.functions.risingwave.values.kinds import (
     BOOL,
     BYTES,
     DATE,

@@ -9,11 +9,30 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError
-from sql.functions.risingwave import intervals, texts
-from sql.functions.risingwave.kinds import (
-    BOOL, BYTES, CLOCK, DATE, INSTANT, INT, INTERVAL, JSON, LOCAL, NUMERIC, TEXT, as_numeric,
-    common_kind, engine_name, is_number, is_unknown, kind_of, name_of, no_common_kind, numeric, quoted,
-)  # fmt: skip
+from sql.functions.risingwave.values import intervals, texts
+from sql.functions.risingwave.values.kinds import (
+    BOOL,
+    BYTES,
+    CLOCK,
+    DATE,
+    INSTANT,
+    INT,
+    INTERVAL,
+    JSON,
+    LOCAL,
+    NUMERIC,
+    TEXT,
+    as_numeric,
+    common_kind,
+    engine_name,
+    is_number,
+    is_unknown,
+    kind_of,
+    name_of,
+    no_common_kind,
+    numeric,
+    quoted,
+)
 from sql.functions.typed import Typed, filled
 
 _INTEGER = r"^\s*([+-]?[0-9]+)\s*$"

@@ -8,7 +8,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from changelog.errors import SqlError
-from sql.functions.risingwave.kinds import INTERVAL
+from sql.functions.risingwave.values.kinds import INTERVAL
 from sql.functions.typed import Typed, filled
 
 _SECOND = 1_000_000
@@ -39,7 +39,9 @@ def literal(value: Typed, text: str, unit: str = "") -> Typed:
 
 
 def tree(months: int, days: int, micros: int) -> exp.Expr:
-    return filled(f"CAST('{months} months {days} days {micros} microseconds' AS INTERVAL)", [])
+    parts = ((months, "months"), (days, "days"), (micros, "microseconds"))
+    text = " ".join(f"{count} {unit}" for count, unit in parts if count)
+    return exp.Interval(this=exp.Literal.string(text or "0 days"))
 
 
 def parsed(text: str, unit: str = "") -> tuple[int, int, int]:
@@ -71,8 +73,30 @@ def parsed(text: str, unit: str = "") -> tuple[int, int, int]:
     return direction * whole_months, direction * whole_days, direction * round(micros)
 
 
+_UNITS = (
+    ("year", "CAST(year(v_) AS BIGINT)"),
+    ("mon", "CAST(month(v_) AS BIGINT)"),
+    ("day", "CAST(day(v_) AS BIGINT)"),
+)
+_TIME = "(hour(v_) * 3600000000 + minute(v_) * 60000000 + microsecond(v_))"
+
+
 def interval_text(value: exp.Expr) -> exp.Expr:
-    """``1 year 2 mons 3 days 04:05:06``, each part with its sign."""
-    text = filled("regexp_replace(CAST({0} AS VARCHAR), 'month', 'mon')", [value])
-    # After a part below zero, one above zero has a plus.
-    return text
+    """``1 year 2 mons 3 days 04:05:06``: after a part below zero, one above zero has a plus."""
+    parts, negative = [], "false"
+    for unit, size in _UNITS:
+        sign = f"CASE WHEN {size} > 0 AND {negative} THEN '+' ELSE '' END"
+        name = f"CASE WHEN {size} = 1 THEN ' {unit}' ELSE ' {unit}s' END"
+        parts.append(f"CASE WHEN {size} <> 0 THEN {sign} || {size} || {name} END")
+        negative = f"CASE WHEN {size} <> 0 THEN {size} < 0 ELSE {negative} END"
+    sign = f"CASE WHEN {_TIME} < 0 THEN '-' WHEN {negative} THEN '+' ELSE '' END"
+    clock = (
+        f"CASE WHEN abs({_TIME}) < 36000000000 THEN '0' ELSE '' END || CAST(abs({_TIME}) // 3600000000 AS VARCHAR)"
+        f" || ':' || lpad(CAST(abs({_TIME}) // 60000000 % 60 AS VARCHAR), 2, '0')"
+        f" || ':' || lpad(CAST(abs({_TIME}) // 1000000 % 60 AS VARCHAR), 2, '0')"
+        f" || CASE WHEN {_TIME} % 1000000 <> 0 THEN rtrim('.' || lpad(CAST(abs({_TIME}) % 1000000 AS VARCHAR), 6, '0'), '0') ELSE '' END"
+    )
+    is_empty = " AND ".join(f"{size} = 0" for _, size in _UNITS)
+    parts.append(f"CASE WHEN {_TIME} <> 0 OR {is_empty} THEN {sign} || {clock} END")
+    shown = f"CASE WHEN v_ IS NOT NULL THEN concat_ws(' ', {', '.join(parts)}) END"
+    return filled(f"list_extract(list_transform([{{0}}], lambda v_: {shown}), 1)", [value])

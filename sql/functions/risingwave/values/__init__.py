@@ -1,0 +1,1 @@
+"""Values: their types, the conversions between these, and their texts."""
