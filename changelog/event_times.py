@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from changelog.decode import REJECTED
 from changelog.rows import Mask, Positions, numpy_column
-from changelog.schema import ARRIVAL, DAY_MS, EVENT_TIME_TYPE, OFFSET_BITS
+from changelog.schema import ARRIVAL, DAY_MS, EVENT_TIME_TYPE, OFFSET_BITS, WRITTEN
 
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -65,6 +65,12 @@ def unusable(
         reasons = pc.if_else(pa.array(ahead[bad]), told, reasons)
     owners = records.take(pa.array(_places(rows, records)[bad]))
     return missing | ahead, pa.table([*(owners[name] for name in REJECTED.names[:-1]), reasons], schema=REJECTED)
+
+
+def stamped(rows: pa.Table, records: pa.RecordBatch) -> pa.Table:
+    """``rows``, some of those decoded from ``records`` of one partition, with the timestamps of theirs (WRITTEN)."""
+    written = records.column("timestamp").cast(EVENT_TIME_TYPE, safe=False).cast(pa.int64())
+    return rows.add_column(0, WRITTEN, written.take(pa.array(_places(rows, records))))
 
 
 def _latest(rows: pa.Table, records: pa.RecordBatch, times: pa.ChunkedArray, max_future_ms: int) -> pa.Array | None:

@@ -152,6 +152,23 @@ def _groups_by_value(rows: pa.Table) -> tuple[Positions, Positions]:
     return order, np.cumsum(sizes) - sizes
 
 
+def shortfalls(groups: Positions, deltas: npt.NDArray[Any], held: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """How many rows are taken from each group that are not there: ``held[g]`` are, then come ``deltas``, in order.
+
+    A group that falls below nothing stays at nothing, so it ends at ``held + sum + shortfall``, however the changes are
+    cut into batches.
+    """
+    lowest = np.zeros_like(held)
+    if len(groups):
+        order = np.argsort(groups, kind="stable")
+        own, through = groups[order], np.cumsum(deltas[order])
+        starts = np.flatnonzero(np.diff(own, prepend=-1))
+        before = through[starts] - deltas[order[starts]]
+        lowest[own[starts]] = np.minimum.reduceat(through, starts) - before
+    missing: npt.NDArray[Any] = np.maximum(-(held + lowest), 0)
+    return missing
+
+
 def allotted(owners: Positions, available: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """How much of each position its owner takes: ``wanted[owner]`` in all, from the first positions first."""
     order = np.argsort(owners, kind="stable")
