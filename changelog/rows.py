@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -226,11 +227,8 @@ def _default(kind: pa.DataType, count: int) -> pa.Array:
         return pa.array([[]] * count, kind)
     if pa.types.is_nested(kind):
         return pa.nulls(count, kind)
-    return pa.repeat(pa.scalar(0, pa.int64()).cast(_integer_like(kind)).cast(kind), count)
-
-
-def _integer_like(kind: pa.DataType) -> pa.DataType:
-    """A type that 0 casts to and that casts on to ``kind``."""
-    if pa.types.is_temporal(kind):
-        return pa.int64() if kind.bit_width == 64 else pa.int32()
-    return pa.int64()
+    if pa.types.is_decimal(kind):
+        # Arrow casts an integer to no decimal that could not hold all integers.
+        return pa.repeat(pa.scalar(Decimal(0), kind), count)
+    carrier = pa.int32() if pa.types.is_temporal(kind) and kind.bit_width == 32 else pa.int64()
+    return pa.repeat(pa.scalar(0, carrier).cast(kind), count)

@@ -93,7 +93,7 @@ class OneShotOperator(ABC):
         watermark = watermarks[1]
         if self._waiting is None or self._alignment is None or watermark is None:
             return Changes.empty(self._output)
-        left = self._waiting.released(watermark - self._alignment.lag_ms + 1)
+        left = self._waiting.released(watermark - self._alignment.lag_ms, reached=True)
         return self._answered(left) if len(left) else Changes.empty(self._output)
 
     def _ready(self, rows: pa.Table) -> Changes:
