@@ -85,7 +85,7 @@ def has_key(document: Typed, key: Typed) -> Typed:
     """``document ? key``: a member of an object by that name, or a string of an array."""
     template = (
         "CASE WHEN {0} IS NOT NULL AND {2} IS NOT NULL THEN coalesce(CASE json_type({0}) WHEN 'OBJECT' THEN json_exists({0}, {1}) "
-        "WHEN 'ARRAY' THEN list_contains(json_extract({0}, '$[*]'), to_json({2})) ELSE {0} = to_json({2}) END, false) END"
+        "WHEN 'ARRAY' THEN list_contains(CAST(json_extract({0}, '$[*]') AS JSON[]), to_json({2})) ELSE {0} = to_json({2}) END, false) END"
     )
     name = argument(key, "text").tree
     return typed(document, template, [cast(document, JSON).tree, _pointer(name), name], BOOL)

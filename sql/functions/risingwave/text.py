@@ -165,6 +165,8 @@ def _regexp_count(given: Sequence[Typed]) -> Typed:
     text, flags = argument(given[0], "text"), _flags(given, 3, "i")
     if len(given) > 2:
         start = argument(given[2], "int")
+        if "^" in str(given[1].literal).replace("[^", ""):
+            raise Unfit("counts from a start what has no ^: its place is the beginning of the text")
         text = typed(text, "CASE WHEN {1} > 0 THEN substring({0}, {1}) END", [text.tree, start.tree], TEXT)
     return typed(
         text,
