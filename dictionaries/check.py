@@ -24,7 +24,7 @@ from dictionaries.definition.kinds import (
 from dictionaries.definition.options import Option, Parameter, Parameters, read_options
 from dictionaries.definition.secrets import FORMS
 from dictionaries.feed.feed_definition import feed_of
-from dictionaries.sources.source_values import Unfit, value_reader
+from dictionaries.sources.source_values import UnfitValue, value_reader
 
 COMPLEX = "complex_key_"
 
@@ -143,7 +143,7 @@ def _check_values(made: Definition) -> None:
         try:
             if column.default is not None:
                 value_reader(column.type)(column.default)
-        except Unfit:
+        except UnfitValue:
             raise SqlError(
                 f"the DEFAULT '{column.default}' of \"{column.name}\" is no {column.type}",
                 where=f'dictionary "{made.name}"',

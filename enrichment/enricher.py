@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from changelog import failed_calls
 from changelog.changes import DELTA
 from changelog.decode import Decoder
 from changelog.encode import Encoded, encode
@@ -23,6 +22,7 @@ from enrichment.lookup_join.flow_operator import FlowOperator
 from enrichment.memo.memo import LeftRows, Memo
 from enrichment.memo.memo_store import Update
 from enrichment.memo.net_changes import Emitted
+from joins.dataflow import failed_calls
 from joins.dataflow.graph import Sink
 from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import Ingest

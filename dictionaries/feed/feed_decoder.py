@@ -15,7 +15,7 @@ from dictionaries.feed.feed_keys import FeedKey, FeedKeyReader, JsonReader, as_m
 from dictionaries.feed.feed_values import feed_value_reader
 from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.sources.source_rows import SourceRowReader
-from dictionaries.sources.source_values import Read, Unfit
+from dictionaries.sources.source_values import Read, UnfitValue
 
 
 class FeedDecoder:
@@ -123,7 +123,7 @@ class FeedDecoder:
         given = [members[name] for name in self._names]
         try:
             found[named.key] = (tuple(map(_read_or_null, self._readers, given)),)
-        except Unfit:
+        except UnfitValue:
             return
 
     def _as_stored(self, by_key: dict[Key, Change]) -> dict[Key, Change]:

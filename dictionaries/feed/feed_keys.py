@@ -14,7 +14,7 @@ from changelog.errors import RecordRejected
 from changelog.keys import as_object
 from changelog.lookup import Key
 from dictionaries.definition.definition import Definition
-from dictionaries.sources.source_values import Read, Unfit
+from dictionaries.sources.source_values import Read, UnfitValue
 
 _SHOWN = 80
 
@@ -88,7 +88,7 @@ class FeedKeyReader:
             given = members.get(name)
             try:
                 value = None if given is None else read(given)
-            except Unfit:
+            except UnfitValue:
                 value = None
             if value is None:
                 return None

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from changelog.formats.json_types import Mismatch, converter
-from dictionaries.sources.source_values import Read, Unfit, value_reader
+from dictionaries.sources.source_values import Read, UnfitValue, value_reader
 
 _LEFT_OUT = "__debezium_unavailable_value"
 """Stands in Debezium's records for a long value that did not change."""
@@ -25,14 +25,14 @@ _Holds = Callable[[Any], bool]
 
 
 def feed_value_reader(kind: pa.DataType, *, is_debezium: bool, is_key: bool) -> Read:
-    """Reads a parsed JSON value, which is not null. Raises Unfit. A text is taken to be text at the source as well."""
+    """Reads a parsed JSON value, which is not null. Raises UnfitValue. A text is taken to be text at the source as well."""
     if pa.types.is_binary(kind) and not is_debezium:
         return _base64(kind)
     is_plain, read = _plainly(kind, is_debezium, is_key), value_reader(kind)
 
     def read_plain(value: Any) -> Any:
         if not is_plain(value) or value == _LEFT_OUT:
-            raise Unfit(value, kind)
+            raise UnfitValue(value, kind)
         return read(value)
 
     return read_plain
@@ -74,6 +74,6 @@ def _base64(kind: pa.DataType) -> Read:
         try:
             return convert(value)
         except Mismatch:
-            raise Unfit(value, kind) from None
+            raise UnfitValue(value, kind) from None
 
     return read

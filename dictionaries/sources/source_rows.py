@@ -9,7 +9,7 @@ from changelog.errors import RecordRejected
 from changelog.lookup import Key, Row, Rows
 from dictionaries.contracts import KEYS_PER_STATEMENT
 from dictionaries.definition.definition import Definition
-from dictionaries.sources.source_values import ReadColumn, Unfit, column_reader, value_reader
+from dictionaries.sources.source_values import ReadColumn, UnfitValue, column_reader, value_reader
 
 T = TypeVar("T")
 ROWS_PER_PIECE = 10_000
@@ -73,21 +73,21 @@ class SourceRowReader:
         read = self._readers[position]
         try:
             return read(values)
-        except Unfit:
+        except UnfitValue:
             return [self._or_none(read, value) for value in values]
 
     @staticmethod
     def _or_none(read: ReadColumn, value: Any) -> Any:
         try:
             return read([value])[0]
-        except Unfit:
+        except UnfitValue:
             return None
 
     def _column(self, position: int, values: Sequence[Any]) -> Sequence[Any]:
         column, default = self._definition.columns[position], self._defaults[position]
         try:
             read = self._readers[position](values)
-        except Unfit as error:
+        except UnfitValue as error:
             raise RecordRejected(
                 f'column "{column.name}": {error}',
                 where=self._place,

@@ -31,7 +31,7 @@ _NONE = type(None)
 _SHOWN = 40
 
 
-class Unfit(Exception):
+class UnfitValue(Exception):
     """A value that a type does not hold."""
 
     def __init__(self, value: Any, kind: pa.DataType) -> None:
@@ -41,7 +41,7 @@ class Unfit(Exception):
 
 
 def column_reader(kind: pa.DataType) -> ReadColumn:
-    """Reads the values of one column; None stays. Raises Unfit.
+    """Reads the values of one column; None stays. Raises UnfitValue.
 
     A column whose values are of the right type already is passed on as it is.
     """
@@ -57,7 +57,7 @@ def column_reader(kind: pa.DataType) -> ReadColumn:
 
 
 def value_reader(kind: pa.DataType) -> Read:
-    """Reads one value that is not None. Raises Unfit."""
+    """Reads one value that is not None. Raises UnfitValue."""
     build = next((build for holds, build in _READERS if holds(kind)), _nested)
     convert = build(kind)
 
@@ -65,7 +65,7 @@ def value_reader(kind: pa.DataType) -> Read:
         try:
             return convert(value)
         except (ValueError, TypeError, OverflowError, ArithmeticError, pa.ArrowException):
-            raise Unfit(value, kind) from None
+            raise UnfitValue(value, kind) from None
 
     return read
 

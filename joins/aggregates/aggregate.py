@@ -4,8 +4,7 @@
 and its aggregates: COUNT(*) of its rows; COUNT, SUM, AVG, MIN and MAX of the values of an argument that are not NULL,
 or, DISTINCT, of their set. Of no values COUNT is 0 and the others are NULL; so is a sum that its type cannot hold. A
 change of a group is -1 of its old row and +1 of its new one, side by side; a change that alters nothing leaves no
-trace. A group without rows is gone. Without keys all rows are one group, which stays once there was a row: a batch
-query over no rows gives one row too.
+trace. A group without rows is gone. Without keys all rows are one group, which is there from the start of the query.
 
 **Exactness.** The output is that of the same query over the rows there are: sums are added up without rounding, so a
 double that is taken away leaves nothing of itself behind.
@@ -52,7 +51,7 @@ class AggregateSpec(OperatorSpec):
     """One row for each group of rows that agree in the keys of the port: the keys, then the aggregations.
 
     NULL is a key like any other. A change of a group is -1 of its old row and +1 of its new one; a group without rows
-    is gone. Without keys all rows are one group, which stays, once there was a row.
+    is gone. Without keys all rows are one group, which is there from the start.
 
     insertions   the input has no retractions: less is kept
     closing      groups go when they can gain no more rows; that is no retraction: the output stays
@@ -68,6 +67,10 @@ class AggregateSpec(OperatorSpec):
     @property
     def ports(self) -> tuple[Port, ...]:
         return (self.port,)
+
+    @property
+    def opens(self) -> bool:
+        return not self.port.keys
 
     def started(self, store: RunStore, name: str) -> AggregateOperator:
         return AggregateOperator(self, store, name)
@@ -100,6 +103,12 @@ class AggregateOperator:
     def unfounded(self) -> int:
         return self._intake.unfounded
 
+    def opened(self) -> Changes:
+        """The one row of the group of all rows, while there is none."""
+        if not self._spec.opens or not self._groups.empty:
+            return Changes.empty(self._schema)
+        return self._updated(Changes.empty(self._spec.port.schema).table)
+
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs
         if rows is None or rows.num_rows == 0:
@@ -122,13 +131,10 @@ class AggregateOperator:
         return where(rows, times_of(rows.column(closing.column)) >= self._groups.expired)
 
     def _updated(self, rows: pa.Table) -> Changes:
-        if not self._spec.port.keys:
-            rows = rows.append_column(_ALL, pa.repeat(pa.scalar(0, pa.int8()), rows.num_rows))
-        number, first = numbered(rows.select(self._keys.names))
-        groups = rows.select(self._keys.names).take(pa.array(first))
+        number, groups = self._numbered(rows)
         deltas = numpy_column(rows, DELTA).astype(np.int64)
         owners, found = self._groups.current(groups, self._keys.names)
-        place = np.full(len(first), -1, dtype=np.int64)
+        place = np.full(groups.num_rows, -1, dtype=np.int64)
         place[owners] = np.arange(len(owners))
         before = found.take(pa.array(place, mask=place < 0))
         accumulated = self._rows.updated(before, Values(groups, number, pa.nulls(rows.num_rows), deltas))
@@ -137,6 +143,13 @@ class AggregateOperator:
             accumulated += argument.updated(before, Values(groups, number, values, deltas))
         after = pa.Table.from_arrays([*groups.columns, *accumulated], schema=self._groups.schema)
         return self._replaced(_GroupRows(before, place >= 0), _GroupRows(after, self._alive(after)))
+
+    def _numbered(self, rows: pa.Table) -> tuple[Positions, pa.Table]:
+        """The number of the group of each row, and the keys of each group by its number."""
+        if not self._spec.port.keys:
+            return np.zeros(rows.num_rows, dtype=np.int64), pa.table([pa.array([0], pa.int8())], schema=self._keys)
+        number, first = numbered(rows.select(self._keys.names))
+        return number, rows.select(self._keys.names).take(pa.array(first))
 
     def _alive(self, groups: pa.Table) -> Mask:
         if not self._spec.port.keys:

@@ -113,6 +113,11 @@ class Dataflow:
         return max((node.level for node in self.nodes), default=0)
 
     @property
+    def opening_levels(self) -> frozenset[int]:
+        """The levels whose first bucket has something to say before the first row."""
+        return frozenset(node.level for node in self.nodes if node.operator.opens)
+
+    @property
     def answers_once(self) -> bool:
         """Whether rows are answered once, so that the history of the other side must be there before them."""
         return any(node.operator.answers_once for node in self.nodes)

@@ -44,6 +44,18 @@ class Timed(Protocol):
         ...
 
 
+@runtime_checkable
+class Opening(Protocol):
+    """An operator whose output may hold rows before there is any input."""
+
+    def opened(self) -> Changes:
+        """What stands from the start of the query, if it has not left yet.
+
+        Called before ``on_batch``, in the one bucket that rows without keys go to.
+        """
+        ...
+
+
 class OperatorSpec(ABC):
     """An operator, described."""
 
@@ -54,6 +66,11 @@ class OperatorSpec(ABC):
     @abstractmethod
     def ports(self) -> tuple[Port, ...]:
         """Its inputs, in the order in which rows are handed to it."""
+
+    @property
+    def opens(self) -> bool:
+        """Whether its output holds something before there is any input: it is ``Opening`` then, and has no keys."""
+        return False
 
     @property
     def max_buffered_bytes(self) -> int | None:

@@ -9,13 +9,16 @@ import pyarrow as pa
 
 from changelog.hashing import mixed, row_hashes
 
+KEYLESS = 0
+"""The bucket of rows that are cut by no columns."""
+
 
 def cut(rows: pa.Table, keys: tuple[str, ...], buckets: int) -> list[tuple[int, pa.Table]]:
-    """``rows`` by bucket, in order within each; empty buckets are left out. Without keys all rows go to bucket 0."""
+    """``rows`` by bucket, in order within each; empty buckets are left out. Without keys all go to KEYLESS."""
     if rows.num_rows == 0:
         return []
     if buckets == 1 or not keys:
-        return [(0, rows)]
+        return [(KEYLESS, rows)]
     # Mixed once more: the arrangements order by the same hash, and a bucket must not hold only a slice of its range.
     target = mixed(row_hashes(rows, keys)) % np.uint64(buckets)
     order = np.argsort(target, kind="stable")

@@ -35,7 +35,7 @@ class LocalQuery:
     def _open(self) -> None:
         self._stores = {place: copy.restored() for place, copy in self._copies.items()}
         self._tasks = {
-            (level, bucket): LevelTask(self._dataflow, level, self._buckets, store, self._snapshots)
+            (level, bucket): LevelTask(self._dataflow, level, bucket, self._buckets, store, self._snapshots)
             for (level, bucket), store in self._stores.items()
         }
         self._transforms = [

@@ -12,8 +12,8 @@ from changelog.changes import DELTA, DELTA_TYPE, Changes
 from changelog.schema import ARRIVAL
 from joins.dataflow.graph import Dataflow, OperatorNode
 from joins.dataflow.ports import Port, Transform, transformed
-from joins.dataflow.specification import Running, Timed
-from joins.host.exchange import cut
+from joins.dataflow.specification import Opening, Running, Timed
+from joins.host.exchange import KEYLESS, cut
 from joins.host.state_limit import check_buffered
 from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
 from joins.state.store import RunStore
@@ -68,15 +68,22 @@ class _Running:
 
 
 class LevelTask:
-    """The nodes of ``level`` over the state of one bucket.
+    """The nodes of ``level`` over the state of ``bucket``.
 
     snapshots   the static tables of the dataflow, by name
     """
 
     def __init__(
-        self, dataflow: Dataflow, level: int, buckets: int, store: RunStore, snapshots: Mapping[str, pa.Table]
+        self,
+        dataflow: Dataflow,
+        level: int,
+        bucket: int,
+        buckets: int,
+        store: RunStore,
+        snapshots: Mapping[str, pa.Table],
     ) -> None:
         self._dataflow = dataflow
+        self._bucket = bucket
         self._buckets = buckets
         self._store = store
         self._nodes = [
@@ -106,7 +113,10 @@ class LevelTask:
         output = LevelOutput()
         unfounded = -sum(running.operator.unfounded for running in self._nodes)
         for running in self._nodes:
+            opened = self._opened(running)
             changes = running.operator.on_batch(_on_time(running, received, output.late))
+            if opened is not None:
+                changes = Changes.concat([opened, changes])
             running.watermarks.advance(marks)
             changes = _in_time(running, changes)
             check_buffered(running.node.operator, self._store, self._buckets)
@@ -117,6 +127,12 @@ class LevelTask:
             for name in ("late", late_of(late.edge)):
                 output.counters[name] = output.counters.get(name, 0) + late.rows.num_rows
         return output
+
+    def _opened(self, running: _Running) -> Changes | None:
+        """What the node says before its first row. All buckets have the node, the rows without keys go to one."""
+        if self._bucket != KEYLESS or not isinstance(running.operator, Opening) or not running.node.operator.opens:
+            return None
+        return running.operator.opened()
 
     def _leave(
         self, node: OperatorNode, changes: Changes, transforms: Sequence[Transform], output: LevelOutput

@@ -29,7 +29,7 @@ class ReferenceAggregate:
         return difference(self._result, before)
 
     def _grouped(self) -> Counter[Row]:
-        groups: dict[Row, list[Row]] = {key: [] for key in [()] if self._result and not self.side.key}
+        groups: dict[Row, list[Row]] = {} if self.side.key else {(): []}
         for row in self.side.content.elements():
             groups.setdefault(part(row, self.side.key), []).append(row)
         return Counter(key + tuple(self._folded(rows, *fold) for fold in self.folds) for key, rows in groups.items())

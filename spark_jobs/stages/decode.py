@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog import failed_calls
 from changelog.changes import DELTA
 from changelog.decode import REJECTED as REJECTED_RECORDS
 from changelog.decode import Decoder, parted
 from changelog.event_times import greatest_ms, unusable
 from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
+from joins.dataflow import failed_calls
 from joins.dataflow.graph import Dataflow, TopicScan
 from joins.dataflow.ports import Transform, transformed
-from joins.host.exchange import cut
+from joins.host.exchange import KEYLESS, cut
 from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import pack
 from spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
@@ -75,9 +75,10 @@ class Outbox:
         self.rows = 0
 
     def put(self, edge: int, rows: pa.Table) -> None:
-        keys = self._job.dataflow.edge(edge).keys
-        # Rows without a key may go anywhere; by partition they share the work and keep their order.
-        parts = cut(rows, keys, self._job.buckets) if keys else [(self._home, rows)]
+        one = self._job.dataflow.edge(edge)
+        # Rows on their way to the sink may go anywhere; by partition they share the work and keep their order.
+        anywhere = not one.keys and one.level == self._job.sink_level
+        parts = [(self._home, rows)] if anywhere else cut(rows, one.keys, self._job.buckets)
         for bucket, part in parts:
             self._tables[bucket, edge, self.origin].append(part)
             self.rows += part.num_rows
@@ -110,6 +111,9 @@ class Outbox:
         """What is known only at the end of a task: marks and counts."""
         self.counts[counts.FAILED_CALLS] += failed_calls.taken()
         yield from self._mark_parcels()
+        for level in sorted(self._job.dataflow.opening_levels):
+            # An empty parcel: without one the level would not be asked before it has rows.
+            yield Parcel(KEYLESS, level, MARKS, self.origin, pack(MARK_SCHEMA.empty_table()))
         if self.counts:
             yield Parcel(self._home, self._job.sink_level, COUNTS, self.origin, counts.packed(self.counts))
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
-from changelog import failed_calls
+from joins.dataflow import failed_calls
 from joins.host.level import HERE, Arrival, LevelOutput, LevelTask
 from joins.inputs.watermarks import Mark
 from joins.state.store import RunStore
@@ -77,7 +77,7 @@ class BucketOfLevel:
         return output
 
     def _on_batch(self, mine: list[Parcel], store: RunStore) -> LevelOutput:
-        task = LevelTask(self.job.dataflow, self.level, self.job.buckets, store, snapshots(self.job))
+        task = LevelTask(self.job.dataflow, self.level, self.bucket, self.job.buckets, store, snapshots(self.job))
         arrivals = [Arrival(row.edge, unpack(row.rows)) for row in mine if row.edge != MARKS]
         marks = [Mark(**mark) for row in mine if row.edge == MARKS for mark in unpack(row.rows).to_pylist()]
         return task.on_batch(arrivals, marks)

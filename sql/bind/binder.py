@@ -39,7 +39,7 @@ from sql.bind.resolve import resolved, resolved_condition, resolved_on
 from sql.bind.scope import Scope, place_of
 from sql.bind.static import is_dictionary, is_static
 from sql.expressions.evaluate import quoted, types_of
-from sql.expressions.predicates import conjunction, conjuncts
+from sql.expressions.predicates import conjunction, conjuncts, split
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
 from sql.plan.column_names import output_names
@@ -323,7 +323,7 @@ class Binder:
             using = _common(left, right)
         terms = [f"{quoted(first)} = {quoted(second)}" for first, second in _using_pairs(left, right, using, place)]
         conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
-        terms += [resolved_on(term, scope, left.scope, right.scope) for term in conditions]
+        terms += [half for term in conditions for half in split(resolved_on(term, scope, left.scope, right.scope))]
         schema = pa.schema([*left.node.schema, *right.node.schema])
         types_of(schema, terms, place_of(on, "JOIN .. ON") if on is not None else place)
         how = as_written(join, modifiers, left.scope, scope)

@@ -23,7 +23,7 @@ from sqlglot import exp
 
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import SqlError, UnknownName
-from changelog.failed_calls import note
+from joins.dataflow.failed_calls import note
 from joins.dataflow.ports import Transform
 from sql.expressions.engine import parsed
 from sql.expressions.guard import DISABLED, guarded, without_value

@@ -20,6 +20,7 @@ from sql.expressions.predicates import parsed, text
 from sql.syntax.calls import function_name
 from sql.syntax.intervals import milliseconds, unit_ms
 
+_UTC = exp.Literal.string("UTC")
 _OPERATORS: Mapping[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "="}
 
 
@@ -105,6 +106,8 @@ def _product(node: exp.Binary, schema: pa.Schema) -> LinearSum | None:
 def _call(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
     """``epoch_us(t)`` is the instant itself; ``to_seconds(5)`` a length of time."""
     name = function_name(node)
+    if name == "timezone" and node.expressions[0] == _UTC:
+        return summed(node.expressions[1], schema)
     if name == "epoch_us":
         return _instant(node.expressions[0] if isinstance(node, exp.Anonymous) else node.this, schema)
     if name.startswith("to_") and isinstance(node, exp.Anonymous) and len(node.expressions) == 1:
@@ -115,7 +118,12 @@ def _call(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
 
 
 def _cast(node: exp.Cast, schema: pa.Schema) -> LinearSum | None:
-    """An instant stays what it is as another kind of timestamp, a whole number in a wider type."""
+    """An instant stays what it is as another kind of timestamp, a whole number in a wider type; a literal is its value."""
+    literal = node.this.unnest()
+    if node.to.is_type("interval") and isinstance(literal, exp.Literal):
+        return _length(milliseconds(exp.Interval(this=literal.copy())))
+    if (number := _number(literal)) is not None:
+        return LinearSum(constant=number)
     to, of = _type_of(text(node), schema), _type_of(text(node.this), schema)
     if to is None or of is None:
         return None
@@ -171,7 +179,7 @@ def _length(ms: object) -> LinearSum | None:
 
 def _number(node: exp.Expr) -> Fraction | None:
     """The value of a literal number; as DuckDB reads it, ``1.5e0`` and ``1.5`` are the same."""
-    node = node.unnest()
+    node = _uncast(node)
     if isinstance(node, exp.Neg):
         inner = _number(node.this)
         return None if inner is None else -inner

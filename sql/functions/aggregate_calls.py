@@ -168,7 +168,8 @@ def _built(name: str, arguments: list[exp.Expr], distinct: bool, node: exp.Expr,
     if name in ("string_agg", "group_concat") and len(arguments) == 1:
         arguments = [*arguments, exp.Literal.string("" if name == "string_agg" else ",")]
     if len(arguments) != wanted:
-        raise SqlError(f"{name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}", where=place)
+        form = "count(DISTINCT concat(a, '/', b))" if name == "count" else f"{name}({'x, y'[: 3 * wanted - 2]})"
+        raise SqlError(f"{name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}", where=place, fix=form)
     if distinct and "DISTINCT" not in template:
         template = template.replace("({0}", "(DISTINCT {0}", 1)
     return filled(template, arguments)

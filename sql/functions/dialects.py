@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from sql.functions.risingwave.postgres_dialect import RisingWaveDialect
 from sql.functions.timeplus.dialect import TimeplusDialect
 from sql.functions.translate import Dialect
 from sql.syntax.types import Rules
 
 TIMEPLUS = TimeplusDialect()
 """That of streams and dictionaries."""
+RISINGWAVE = RisingWaveDialect()
+"""That of tables and sources."""
 
-DIALECTS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: TIMEPLUS, Rules.RISINGWAVE: TIMEPLUS}
+DIALECTS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: TIMEPLUS, Rules.RISINGWAVE: RISINGWAVE}

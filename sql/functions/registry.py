@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName
+from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.suggest import nearest
 from sql.expressions.engine import type_name
 from sql.functions.typed import Typed, filled, places
@@ -47,7 +47,7 @@ class Function:
     differs: str = ""
 
     def __call__(self, arguments: Sequence[Typed], like: Typed) -> Typed:
-        """The call over ``arguments``; ``like`` is over the same rows. Raises SqlError for arguments that do not fit."""
+        """The call over ``arguments``; ``like`` is over the same rows. Raises SqlError where they do not fit."""
         if len(arguments) < self.least or (self.most is not None and len(arguments) > self.most):
             raise SqlError(f"{self.name}() takes {self._arity}, not {len(arguments)}", fix=self.usage)
         try:
@@ -72,21 +72,37 @@ class Function:
         return f"{self.least} to {self.most} arguments"
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """Why a function of the dialect is not here, and what works in its place."""
+
+    reason: str
+    fix: str
+
+
 @dataclass
 class Registry:
-    """The functions of a dialect, by name."""
+    """The functions of a dialect, by name, and those that are known and refused."""
 
     dialect: str
     functions: dict[str, Function] = field(default_factory=dict)
+    refused: dict[str, Refusal] = field(default_factory=dict)
 
     def find(self, name: str, place: str) -> Function:
-        """Raises UnknownName with the nearest name."""
+        """Raises Unsupported for what is refused, UnknownName with the nearest name for what is not known."""
+        if name in self.refused:
+            refusal = self.refused[name]
+            raise Unsupported(f"{name}() {refusal.reason}", where=place, fix=refusal.fix)
         function = self.functions.get(name)
         if function is not None:
             return function
         close = nearest(name, self.functions)
         fix = f"did you mean {self.functions[close].usage}?" if close else "docs/functions.md lists the functions"
         raise UnknownName(f"there is no function {name}() in the dialect of {self.dialect}", where=place, fix=fix)
+
+    def refuse(self, names: str, reason: str, fix: str) -> None:
+        """``names`` are parted by blanks."""
+        self.refused.update(dict.fromkeys(names.split(), Refusal(reason, fix)))
 
     def add(
         self,

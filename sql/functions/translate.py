@@ -270,7 +270,8 @@ class Translator:
             if isinstance(argument, exp.Lambda):
                 names = [parameter.name for parameter in argument.expressions]
                 # More names than elements: the first is what comes together, beginning with the last argument.
-                start = [given[len(arguments) - 1].type] if len(names) > len(elements) else []
+                last = given[max(given)]
+                start = [] if last.is_list or last.is_map or len(names) <= len(elements) else [last.type]
                 kinds = dict(zip(names, [*start, *elements, *([pa.null()] * len(names))], strict=False))
                 inner = replace(self, environment=self.environment.with_names(kinds))
                 body = inner(argument.this)

@@ -54,6 +54,8 @@ class _Joining:
     query: LocalQuery
     decoders: list[Decoder]
     positions: list[int]
+    opening: bool = True
+    """What stands before the first record has not been asked for."""
 
     @staticmethod
     def of(launch: Launch, topics: Mapping[str, Topic]) -> _Joining:
@@ -71,7 +73,8 @@ class _Joining:
             if records.num_rows:
                 batch[index], heard_ms = _decoded(self.decoders[index], records, scan)
                 marks += [Mark(scan.edge, 0, heard_ms)] if heard_ms is not None else []
-        rows = self.query.feed(batch, marks) if batch else None
+        rows = self.query.feed(batch, marks) if batch or self.opening else None
+        self.opening = False
         if rows is not None:
             self.topics[self.launch.topic].append(_records(rows, self.launch.fragment.dataflow.sink))
         return bool(batch)

@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from changelog.schema import Column, Kind, StreamSchema
+from joins.aggregates.aggregate import AggregateSpec
+from joins.aggregates.aggregation import Aggregation, Fold
 from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.operators.bidirectional import BidirectionalSpec
@@ -148,4 +151,31 @@ def greeted_orders(orders: str) -> Dataflow:
         edges=(Edge(0, 1, ("l.k",)),),
         sink=Sink(0, ("greeting", "l.k", "l.a"), ("l.k",), ("k",), False, False),
         snapshots=("greetings",),
+    )
+
+
+@dataclass(frozen=True)
+class Above:
+    """``k > least``: a WHERE."""
+
+    least: int
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        return rows.filter(pc.greater(rows.column("o.k"), self.least))
+
+    def bound(self, snapshots: Mapping[str, pa.Table]) -> Above:
+        return self
+
+
+def orders_counted(topic: str, above: int) -> Dataflow:
+    """``SELECT count(*) AS n FROM orders o WHERE o.k > above``: no keys, so all rows meet in one bucket."""
+    orders = scan(ORDERS, topic, "o", ("k",), 0)
+    orders = replace(orders, transforms=(*orders.transforms, Above(above)))
+    port = Port(pa.schema([("o.k", pa.int64())]), (), Ingest.APPEND)
+    counted = AggregateSpec(port, (Aggregation("n", Fold.COUNT, "", pa.int64()),), insertions=True)
+    return Dataflow(
+        scans=(orders,),
+        nodes=(OperatorNode(1, counted, (0,), (), 1),),
+        edges=(Edge(0, 1, ()), Edge(1, 2, ())),
+        sink=Sink(1, ("n",), (), (), True, False),
     )

@@ -12,7 +12,7 @@ from changelog.errors import CheckpointMismatch, StateLimitExceeded, UnknownName
 from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import JoinKind
 from tests.spark.conftest import Queries
-from tests.spark.flows import enriched_orders, greeted_orders, orders_clicks, orders_users
+from tests.spark.flows import enriched_orders, greeted_orders, orders_clicks, orders_counted, orders_users
 from tests.spark.kafka import messages, multiset, send, values
 
 pytestmark = pytest.mark.services
@@ -163,3 +163,19 @@ def test_another_plan_does_not_resume(broker: str, topics: Topics, queries: Quer
 def test_a_missing_input_is_named(queries: Queries, topics: Topics) -> None:
     with pytest.raises(UnknownName, match='"nowhere"'):
         queries.start(orders_clicks("nowhere", topics("right")))
+
+
+def test_a_count_without_groups_is_one_row_from_the_start(broker: str, topics: Topics, queries: Queries) -> None:
+    """Rows of all partitions meet in one bucket, and where WHERE lets none of them pass the count is 0."""
+    orders = topics("orders", partitions=3)
+    dataflow = orders_counted(orders, above=100)
+    query = queries.start(dataflow, "counted")
+    send(broker, orders, [{"k": n, "a": "x"} for n in range(90)])
+    queries.drain(query, dataflow)
+    assert [tuple(row.values()) for row in values(broker, "counted")] == [(0, 1)]
+
+    send(broker, orders, [{"k": n, "a": "x"} for n in range(91, 131)])
+    queries.drain(query, dataflow)
+    inserted = multiset(row for row in values(broker, "counted") if row["_tp_delta"] == 1)
+    retracted = multiset(row for row in values(broker, "counted") if row["_tp_delta"] == -1)
+    assert [n for n, _ in inserted if not retracted[n, -1]] == [30]

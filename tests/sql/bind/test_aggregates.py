@@ -207,7 +207,7 @@ REFUSED = {
     "SELECT sum(count()) FROM orders": "stands within another aggregate",
     "SELECT stddev(n) FROM orders": "the aggregate stddev over streams",
     "SELECT latest(n) FROM orders": "the aggregate latest over streams",
-    "SELECT count(city, n) FROM orders": "takes 1 argument",
+    "SELECT count(city, n) FROM orders": "takes 1 argument, not 2",
     "SELECT city FROM orders GROUP BY 3": "GROUP BY 3 is no position",
     "SELECT city FROM orders GROUP BY ROLLUP(city)": "ROLLUP over streams",
     "SELECT DISTINCT ON (city) city, n FROM orders": "DISTINCT ON is not supported",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from changelog.failed_calls import taken
+from joins.dataflow.failed_calls import taken
 from sql.expressions.evaluate import evaluate, run
 
 ROWS = pa.table({"t": ["12", "x", None, "7"], "n": pa.array([1, 2**63 - 1, 3, None], pa.int64())})

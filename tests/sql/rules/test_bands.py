@@ -294,7 +294,7 @@ CONDITIONS = (
     "date_diff('second', {0}.t, {1}.t) BETWEEN -1 AND 3",
     "date_diff('second', {1}.t, {0}.t) > 0 AND date_diff('second', {1}.t, {0}.t) < 2",
     "{0}.t BETWEEN {1}.t - INTERVAL '1' SECOND AND {1}.t + INTERVAL '1 second 500 milliseconds'",
-    "date_diff_within(2s, {0}.t, date_add({1}.t, 1s)) AND {0}.n <> {1}.n",
+    "date_diff_within(2s, {0}.t, {1}.t + INTERVAL '1' SECOND) AND {0}.n <> {1}.n",
     "{0}.n < {1}.n + 3 AND {0}.n >= {1}.n - 1",
     "date_diff_within(2s, {0}.n, {1}.n)",
     "{0}.n - {1}.n = 2",

@@ -39,7 +39,9 @@ def literal(value: Typed, text: str, unit: str = "") -> Typed:
 
 
 def tree(months: int, days: int, micros: int) -> exp.Expr:
-    return filled(f"CAST('{months} months {days} days {micros} microseconds' AS INTERVAL)", [])
+    parts = ((months, "months"), (days, "days"), (micros, "microseconds"))
+    text = " ".join(f"{count} {unit}" for count, unit in parts if count)
+    return exp.Interval(this=exp.Literal.string(text or "0 days"))
 
 
 def parsed(text: str, unit: str = "") -> tuple[int, int, int]:
