@@ -16,7 +16,7 @@ LEAVES: Mapping[str, str] = {
     "smallint": "i2",
     "int": "i4 | k4 | 7 | -3 | 0",
     "bigint": "i8 | i4::bigint | 5000000000",
-    "real": "r | 1.5::real",
+    "real": "r | 2.5::real",
     "double": "d | e | 0.5::float8 | 2.5::float8 | '-0.0'::float8",
     "numeric": "n | m | 2.5 | -0.05 | 10.25::numeric(10,3)",
     "text": "s | t | s | 'abc' | '' | E'tab\\there' | 'Ünï'",

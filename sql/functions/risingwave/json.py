@@ -35,7 +35,8 @@ def _step(document: Typed, key: Typed) -> exp.Expr:
         # A pointer would take /0 for an element of an array.
         path = f'$."{signs}"' if signs.lstrip("-").isdigit() else "/" + signs.replace("~", "~0").replace("/", "~1")
         return filled("json_extract({0}, {1})", [whole, quoted(path)])
-    return filled("json_extract({0}, {1})", [whole, _pointer(name.tree)])
+    template = "CASE WHEN json_type({0}) = 'OBJECT' THEN json_extract({0}, {1}) END"
+    return filled(template, [whole, _pointer(name.tree)])
 
 
 def _document(value: Typed, tree: exp.Expr) -> Typed:
