@@ -1,3 +1,4 @@
+# ruff: noqa: E501, DTZ001 - rows are read along a line; a TIMESTAMP has no zone
 """The rows that expressions of RisingWave are asked about: NULLs and the edges of every type."""
 
 from __future__ import annotations

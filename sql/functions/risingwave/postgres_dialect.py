@@ -33,7 +33,8 @@ from sql.syntax.types import Rules, arrow
 
 _ARITHMETIC: Mapping[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _BITS: Mapping[type[exp.Expr], str] = {
-    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "#", exp.BitwiseLeftShift: "<<", exp.BitwiseRightShift: ">>",
+    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "#", exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
 }  # fmt: skip
 Operation = Callable[[Typed, Typed], Typed]
 
@@ -45,6 +46,8 @@ _OF_TEXTS: Mapping[type[exp.Expr], Operation] = {
     exp.RegexpILike: lambda left, right: comparisons.matched(left, right, fold=True),
     exp.SimilarTo: comparisons.similar,
 }
+
+
 def _contains(left: Typed, right: Typed) -> Typed:
     """``@>`` of arrays, or of JSON documents."""
     if left.is_list or right.is_list:

@@ -91,7 +91,8 @@ def _double_text(tree: exp.Expr) -> exp.Expr:
 def _real_text(tree: exp.Expr) -> exp.Expr:
     """With an exponent from 1e6 on: the shortest that is the same number again."""
     template = (
-        "CASE WHEN abs({0}) < 1000000 OR NOT isfinite({0}) THEN {1} ELSE list_extract(list_filter(list_transform(range(0, 9), "
+        "CASE WHEN abs({0}) < 1000000 OR NOT isfinite({0}) THEN {1} ELSE "
+        "list_extract(list_filter(list_transform(range(0, 9), "
         "lambda p_: printf(concat('%.', p_, 'e'), CAST({0} AS DOUBLE))), lambda s_: CAST(s_ AS REAL) = {0}), 1) END"
     )
     return filled(template, [tree, _replaced(filled("CAST({0} AS VARCHAR)", [tree]), _TRIMMED[2:])])

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - lists of expressions
 """Every function of RisingWave's dialect is held against PostgreSQL; what is none of them is refused with a reason."""
 
 from __future__ import annotations
