@@ -15,7 +15,7 @@ from sql.expressions import engine
 _MAY_FAIL = (
     *(exp.Anonymous, exp.Cast, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow),
     *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift),
-    *(exp.Bracket, exp.RegexpLike, exp.SimilarTo, exp.Like, exp.ILike),
+    *(exp.Bracket, exp.RegexpLike, exp.SimilarTo, exp.Escape, exp.Like, exp.ILike),
 )
 _OF_MANY_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Star, exp.Exists)
 """What TRY cannot hold, since it is no function of one row."""
@@ -63,7 +63,9 @@ def _guarded(node: exp.Expr) -> exp.Expr:
     if not isinstance(node, _MAY_FAIL) or isinstance(node, exp.TryCast) or not _alone(node):
         return node
     made = exp.TryCast(**node.copy().args) if isinstance(node, exp.Cast) else node.copy()
-    for part in list(made.iter_expressions()):
+    # LIKE and its ESCAPE are one call.
+    call = made.this if isinstance(made, exp.Escape) else made
+    for part in list(call.iter_expressions()):
         part.replace(exp.Paren(this=part.copy()).transform(_guarded).this)
     return made if isinstance(made, exp.TryCast) else exp.Anonymous(this="TRY", expressions=[made])
 

@@ -28,29 +28,37 @@ from tests.oracles.values import Cell
 
 _ENVIRONMENT = Environment({field.name: field.type for field in TABLE.schema})
 
-_SETUP = (
-    "CREATE EXTENSION pgcrypto",
-    "CREATE FUNCTION sha1(bytea) RETURNS bytea LANGUAGE sql IMMUTABLE AS $$ SELECT digest($1, 'sha1') $$",
-    "CREATE FUNCTION array_contains(anyarray, anyarray) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$ SELECT $1 @> $2 $$",
-    "CREATE FUNCTION array_contained(anyarray, anyarray) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$ SELECT $1 <@ $2 $$",
-    "CREATE FUNCTION array_min(anyarray) RETURNS anyelement LANGUAGE sql IMMUTABLE AS $$ SELECT min(x) FROM unnest($1) AS x $$",
-    "CREATE FUNCTION array_max(anyarray) RETURNS anyelement LANGUAGE sql IMMUTABLE AS $$ SELECT max(x) FROM unnest($1) AS x $$",
-    "CREATE FUNCTION array_sum(int[]) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$ SELECT sum(x) FROM unnest($1) AS x $$",
-    "CREATE FUNCTION array_sum(float8[]) RETURNS float8 LANGUAGE sql IMMUTABLE AS $$ SELECT sum(x) FROM unnest($1) AS x $$",
-    "CREATE FUNCTION array_sort(anyarray) RETURNS anyarray LANGUAGE sql IMMUTABLE STRICT AS "
-    "$$ SELECT coalesce(array_agg(x ORDER BY x), $1[1:0]) FROM unnest($1) AS x $$",
-    "CREATE FUNCTION array_reverse(anyarray) RETURNS anyarray LANGUAGE sql IMMUTABLE STRICT AS "
-    "$$ SELECT coalesce(array_agg(x ORDER BY i DESC), $1[1:0]) FROM unnest($1) WITH ORDINALITY AS u(x, i) $$",
-    "CREATE FUNCTION array_distinct(anyarray) RETURNS anyarray LANGUAGE sql IMMUTABLE STRICT AS $$ SELECT "
-    "coalesce(array_agg(x ORDER BY i), $1[1:0]) FROM (SELECT x, min(i) AS i FROM unnest($1) WITH ORDINALITY AS u(x, i) GROUP BY x) d $$",
+_SETUP = tuple(
+    statement.strip()
+    for statement in """
+    CREATE EXTENSION pgcrypto;
+    CREATE FUNCTION sha1(bytea) RETURNS bytea LANGUAGE sql AS $$ SELECT digest($1, 'sha1') $$;
+    CREATE FUNCTION array_contains(anyarray, anyarray) RETURNS boolean LANGUAGE sql AS $$ SELECT $1 @> $2 $$;
+    CREATE FUNCTION array_contained(anyarray, anyarray) RETURNS boolean LANGUAGE sql AS $$ SELECT $1 <@ $2 $$;
+    CREATE FUNCTION array_min(anyarray) RETURNS anyelement LANGUAGE sql AS $$ SELECT min(x) FROM unnest($1) AS x $$;
+    CREATE FUNCTION array_max(anyarray) RETURNS anyelement LANGUAGE sql AS $$ SELECT max(x) FROM unnest($1) AS x $$;
+    CREATE FUNCTION array_sum(int[]) RETURNS bigint LANGUAGE sql AS $$ SELECT sum(x) FROM unnest($1) AS x $$;
+    CREATE FUNCTION array_sum(float8[]) RETURNS float8 LANGUAGE sql AS $$ SELECT sum(x) FROM unnest($1) AS x $$;
+    CREATE FUNCTION array_sort(anyarray) RETURNS anyarray LANGUAGE sql STRICT AS
+      $$ SELECT coalesce(array_agg(x ORDER BY x), $1[1:0]) FROM unnest($1) AS x $$;
+    CREATE FUNCTION array_reverse(anyarray) RETURNS anyarray LANGUAGE sql STRICT AS
+      $$ SELECT coalesce(array_agg(x ORDER BY i DESC), $1[1:0]) FROM unnest($1) WITH ORDINALITY AS u(x, i) $$;
+    CREATE FUNCTION array_distinct(anyarray) RETURNS anyarray LANGUAGE sql STRICT AS
+      $$ SELECT coalesce(array_agg(x ORDER BY i), $1[1:0])
+         FROM (SELECT x, min(i) AS i FROM unnest($1) WITH ORDINALITY AS u(x, i) GROUP BY x) AS first $$;
+    """.split(";\n")  # noqa: SIM905 - statements, as one reads them
+    if statement.strip()
 )
 """What RisingWave has and PostgreSQL has not, in its own words."""
 
 _TYPES = {
-    "smallint": pa.int16(), "integer": pa.int32(), "bigint": pa.int64(), "real": pa.float32(), "double precision": pa.float64(),
-    "text": pa.string(), "character varying": pa.string(), "boolean": pa.bool_(), "date": pa.date32(), "bytea": pa.binary(),
+    "smallint": pa.int16(), "integer": pa.int32(), "bigint": pa.int64(), "real": pa.float32(),
+    "double precision": pa.float64(),
+    "text": pa.string(), "character varying": pa.string(), "boolean": pa.bool_(), "date": pa.date32(),
+    "bytea": pa.binary(),
     "timestamp without time zone": pa.timestamp("us"), "timestamp with time zone": pa.timestamp("us", tz="UTC"),
-    "time without time zone": pa.time64("us"), "interval": pa.month_day_nano_interval(), "jsonb": pa.string(), "json": pa.string(),
+    "time without time zone": pa.time64("us"), "interval": pa.month_day_nano_interval(), "jsonb": pa.string(),
+    "json": pa.string(),
     "integer[]": pa.list_(pa.int32()), "double precision[]": pa.list_(pa.float64()), "text[]": pa.list_(pa.string()),
     "character varying[]": pa.list_(pa.string()),
 }  # fmt: skip
@@ -107,7 +115,7 @@ def oracle() -> Iterator[RisingWaveOracle]:
     columns = ", ".join(f'"{name}" {kind}' for name, (kind, _, _) in COLUMNS.items())
     with postgres([*_SETUP, f"CREATE TABLE rows_of_edge ({columns})"], "rows_of_edge", "id") as server:
         places = ", ".join(["%s"] * len(COLUMNS))
-        insert = identifiers.SQL(f"INSERT INTO rows_of_edge VALUES ({places})")  # type: ignore[arg-type]
+        insert = identifiers.SQL(f"INSERT INTO rows_of_edge VALUES ({places})")
         for row in zip(*(values for _, _, values in COLUMNS.values()), strict=True):
             server.connection.execute(insert, [_sent(name, value) for name, value in zip(COLUMNS, row, strict=True)])
         server.rows = TABLE.num_rows

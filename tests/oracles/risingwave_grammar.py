@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - lists of expressions
 """What expressions of RisingWave are made of: for every type its leaves, and forms over parts of other types.
 
 ``{int}`` in a form is a part of that type. The small types (``{few}``, ``{pos}``, ``{pattern}``, ``{zone}``) have only
@@ -16,7 +17,7 @@ LEAVES: Mapping[str, str] = {
     "smallint": "i2",
     "int": "i4 | k4 | 7 | -3 | 0",
     "bigint": "i8 | i4::bigint | 5000000000",
-    "real": "r | 1.5::real",
+    "real": "r | 2.5::real",
     "double": "d | e | 0.5::float8 | 2.5::float8 | '-0.0'::float8",
     "numeric": "n | m | 2.5 | -0.05 | 10.25::numeric(10,3)",
     "text": "s | t | s | 'abc' | '' | E'tab\\there' | 'Ünï'",
@@ -55,7 +56,7 @@ FORMS: Mapping[str, str] = {
         coalesce({int}, {int}) | nullif({int}, {int}) | greatest({int}, {int}, {smallint}) | least({int}, {int})
         CASE WHEN {bool} THEN {int} ELSE {int} END | CASE {few} WHEN 1 THEN {int} WHEN 2 THEN {smallint} END
         length({text}) | char_length({text}) | character_length({text}) | octet_length({text}) | bit_length({text}) | octet_length({bytes}) | length({bytes}) | bit_length({bytes})
-        strpos({text}, {small_text}) | position({small_text} in {text}) | ascii({text}) | regexp_count({text}, {pattern}) | regexp_count({text}, {pattern}, {pos}) | regexp_count({text}, {pattern}, 1, 'i')
+        strpos({text}, {small_text}) | position({small_text} in {text}) | ascii({text}) | regexp_count({text}, {pattern}) | regexp_count({text}, '[a-z]+', {pos}) | regexp_count({text}, 'L', 1, 'i')
         {date} - {date} | num_nulls({int}, {text}, {bool}) | num_nonnulls({double}, {date}) | width_bucket({double}, 0, 10, 5) | width_bucket({numeric}, 10, 0, {pos})
         jsonb_array_length({json}) | json_array_length({json}::json) | array_length({ints}, 1) | array_length({texts}, 1) | cardinality({ints}) | cardinality({doubles}) | array_position({ints}, {few}) | array_position({texts}, 'a', {pos})
         array_upper({ints}, 1) | array_lower({texts}, 1) | array_ndims({ints}) | {ints}[{few}] | ({json} ->> {key})::int | get_byte({bytes}, {few}) | array_min({ints}) | array_max({ints})

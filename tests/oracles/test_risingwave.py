@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - lists of expressions
 """RisingWave's expressions are PostgreSQL's: every function, every operator, and random nests of them."""
 
 from __future__ import annotations

@@ -88,7 +88,9 @@ def _of_numbers(sign: str, left: Typed, right: Typed) -> Typed:
         return _NUMERIC[sign](left, right)
     if sign == "%" and not isinstance(right.literal, int):
         # The least integer divided by -1 has no quotient, but a remainder.
-        return typed(left, f"CAST(CAST({{0}} AS HUGEINT) % {{1}} AS {engine_name(kind)})", [left.tree, right.tree], kind)
+        return typed(
+            left, f"CAST(CAST({{0}} AS HUGEINT) % {{1}} AS {engine_name(kind)})", [left.tree, right.tree], kind
+        )
     template = "{0} // {1}" if sign == "/" else f"{{0}} {sign} {{1}}"
     return typed(left, template, [cast(left, kind).tree, cast(right, kind).tree], kind)
 
@@ -171,7 +173,8 @@ def _remainder(left: Typed, right: Typed) -> Typed:
     parts = [_digits(cast(side, kind), kind) for side in (left, right)]
     return typed(
         left,
-        f"CAST(CAST({{0}} % {{1}} AS DECIMAL(38, 0)) * CAST('1e-{kind.scale}' AS DECIMAL(38, {kind.scale})) AS {engine_name(kind)})",
+        f"CAST(CAST({{0}} % {{1}} AS DECIMAL(38, 0)) * CAST('1e-{kind.scale}' AS DECIMAL(38, "
+        f"{kind.scale})) AS {engine_name(kind)})",
         parts,
         kind,
     )

@@ -66,7 +66,8 @@ def _slice(given: Sequence[Typed]) -> Typed:
     first = filled("1", []) if low.is_null else argument(low, "int").tree
     last = filled("len({0})", [array.tree]) if high.is_null else argument(high, "int").tree
     template = (
-        "CASE WHEN greatest({2}, 0) < greatest({1}, 1) AND {1} IS NOT NULL AND {2} IS NOT NULL THEN list_slice({0}, 1, 0) "
+        "CASE WHEN greatest({2}, 0) < greatest({1}, 1) AND {1} IS NOT NULL AND {2} IS NOT NULL THEN "
+        "list_slice({0}, 1, 0) "
         "WHEN {1} IS NOT NULL AND {2} IS NOT NULL THEN list_slice({0}, greatest({1}, 1), {2}) END"
     )
     return typed(array, template, [array.tree, first, last], kind_of(array))
@@ -129,7 +130,10 @@ def _to_text(given: Sequence[Typed]) -> Typed:
     if isinstance(given[1].literal, str):
         return typed(array, "array_to_string({0}, {1})", [shown, separator.tree], TEXT)
     # The engine's own takes a separator that is written out.
-    template = "CASE WHEN {1} IS NULL THEN NULL WHEN len({0}) = 0 THEN '' ELSE list_reduce({0}, lambda a_, b_: a_ || {1} || b_) END"
+    template = (
+        "CASE WHEN {1} IS NULL THEN NULL WHEN len({0}) = 0 THEN '' ELSE list_reduce({0}, lambda a_, b_: "
+        "a_ || {1} || b_) END"
+    )
     return typed(array, template, [shown, separator.tree], TEXT)
 
 
@@ -153,7 +157,10 @@ def _from_text(given: Sequence[Typed]) -> Typed:
 
 def _positions(given: Sequence[Typed]) -> Typed:
     array, element = _with_element(given[0], given[1])
-    template = "list_filter(list_transform(range(1, len({0}) + 1), lambda i_: CASE WHEN {0}[i_] IS NOT DISTINCT FROM {1} THEN CAST(i_ AS INTEGER) END), lambda p_: p_ IS NOT NULL)"
+    template = (
+        "list_filter(list_transform(range(1, len({0}) + 1), lambda i_: CASE WHEN {0}[i_] IS NOT DISTINCT "
+        "FROM {1} THEN CAST(i_ AS INTEGER) END), lambda p_: p_ IS NOT NULL)"
+    )
     return typed(array, template, [array.tree, element.tree], pa.list_(INT))
 
 
@@ -168,8 +175,10 @@ def _dimension(template: str) -> Callable[[Sequence[Typed]], Typed]:
 
 
 _POSITION = (
-    "CASE WHEN {0} IS NULL OR {2} IS NULL THEN NULL ELSE list_extract(list_filter(list_transform(range(1, len({0}) + 1), "
-    "lambda i_: CASE WHEN i_ >= {2} AND {0}[i_] IS NOT DISTINCT FROM {1} THEN i_ END), lambda p_: p_ IS NOT NULL), 1) END"
+    "CASE WHEN {0} IS NULL OR {2} IS NULL THEN NULL ELSE "
+    "list_extract(list_filter(list_transform(range(1, len({0}) + 1), "
+    "lambda i_: CASE WHEN i_ >= {2} AND {0}[i_] IS NOT DISTINCT FROM {1} THEN i_ END), lambda p_: p_ "
+    "IS NOT NULL), 1) END"
 )
 
 
@@ -233,9 +242,10 @@ def register(registry: Registry) -> None:
         "array_distinct(array)",
         "each element once, in the order in which they come first",
         _of_list(
-            "list_transform(list_filter(list_transform({0}, lambda e_, i_: {{'v': e_, 'i': i_}}), lambda p_: coalesce(list_position({0}, p_.v), p_.i) = p_.i), lambda p_: p_.v)".replace(
-                "{{", "{"
-            ).replace("}}", "}")
+            "list_transform(list_filter(list_transform({0}, lambda e_, i_: {{'v': e_, 'i': i_}}), "
+            "lambda p_: coalesce(list_position({0}, p_.v), p_.i) = p_.i), lambda p_: p_.v)".replace("{{", "{").replace(
+                "}}", "}"
+            )
         ),
         (1, 1),
     )

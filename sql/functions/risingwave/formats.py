@@ -19,10 +19,13 @@ _MADE: dict[str, str] = {
     "MONTH": "rpad(upper(strftime({0}, '%B')), 9, ' ')", "month": "rpad(lower(strftime({0}, '%B')), 9, ' ')",
     "Day": "rpad(strftime({0}, '%A'), 9, ' ')", "DAY": "rpad(upper(strftime({0}, '%A')), 9, ' ')",
     "day": "rpad(lower(strftime({0}, '%A')), 9, ' ')", "DY": "upper(strftime({0}, '%a'))",
-    "dy": "lower(strftime({0}, '%a'))", "Q": "CAST(quarter({0}) AS VARCHAR)", "D": "CAST(dayofweek({0}) + 1 AS VARCHAR)",
-    "W": "CAST((day({0}) - 1) // 7 + 1 AS VARCHAR)", "WW": "lpad(CAST((dayofyear({0}) - 1) // 7 + 1 AS VARCHAR), 2, '0')",
+    "dy": "lower(strftime({0}, '%a'))", "Q": "CAST(quarter({0}) AS VARCHAR)",
+    "D": "CAST(dayofweek({0}) + 1 AS VARCHAR)",
+    "W": "CAST((day({0}) - 1) // 7 + 1 AS VARCHAR)",
+    "WW": "lpad(CAST((dayofyear({0}) - 1) // 7 + 1 AS VARCHAR), 2, '0')",
     "CC": "lpad(CAST((year({0}) + 99) // 100 AS VARCHAR), 2, '0')", "Y": "right(strftime({0}, '%Y'), 1)",
-    "YYY": "right(strftime({0}, '%Y'), 3)", "SSSS": "CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS VARCHAR)",
+    "YYY": "right(strftime({0}, '%Y'), 3)",
+    "SSSS": "CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS VARCHAR)",
     "J": "CAST(CAST(julian(CAST({0} AS DATE)) AS BIGINT) AS VARCHAR)", "TZ": "'UTC'", "OF": "'+00'",
 }  # fmt: skip
 _NAMES = sorted({*_C, *_MADE}, key=len, reverse=True)

@@ -35,7 +35,8 @@ def _step(document: Typed, key: Typed) -> exp.Expr:
         # A pointer would take /0 for an element of an array.
         path = f'$."{signs}"' if signs.lstrip("-").isdigit() else "/" + signs.replace("~", "~0").replace("/", "~1")
         return filled("json_extract({0}, {1})", [whole, quoted(path)])
-    return filled("json_extract({0}, {1})", [whole, _pointer(name.tree)])
+    template = "CASE WHEN json_type({0}) = 'OBJECT' THEN json_extract({0}, {1}) END"
+    return filled(template, [whole, _pointer(name.tree)])
 
 
 def _document(value: Typed, tree: exp.Expr) -> Typed:
@@ -84,8 +85,10 @@ def text_at_path(document: Typed, path: Typed) -> Typed:
 def has_key(document: Typed, key: Typed) -> Typed:
     """``document ? key``: a member of an object by that name, or a string of an array."""
     template = (
-        "CASE WHEN {0} IS NOT NULL AND {2} IS NOT NULL THEN coalesce(CASE json_type({0}) WHEN 'OBJECT' THEN json_exists({0}, {1}) "
-        "WHEN 'ARRAY' THEN list_contains(json_extract({0}, '$[*]'), to_json({2})) ELSE {0} = to_json({2}) END, false) END"
+        "CASE WHEN {0} IS NOT NULL AND {2} IS NOT NULL THEN coalesce(CASE json_type({0}) WHEN "
+        "'OBJECT' THEN json_exists({0}, {1}) "
+        "WHEN 'ARRAY' THEN list_contains(CAST(json_extract({0}, '$[*]') AS JSON[]), to_json({2})) "
+        "ELSE {0} = to_json({2}) END, false) END"
     )
     name = argument(key, "text").tree
     return typed(document, template, [cast(document, JSON).tree, _pointer(name), name], BOOL)
@@ -234,7 +237,8 @@ def _to_jsonb(given: Sequence[Typed]) -> Typed:
 
 _TYPES = (
     "CASE json_type({0}) WHEN 'OBJECT' THEN 'object' WHEN 'ARRAY' THEN 'array' WHEN 'VARCHAR' THEN 'string' "
-    "WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' WHEN NULL THEN NULL ELSE CASE WHEN {0} IS NOT NULL THEN 'number' END END"
+    "WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' WHEN NULL THEN NULL ELSE CASE WHEN {0} IS "
+    "NOT NULL THEN 'number' END END"
 )
 
 

@@ -222,7 +222,8 @@ def register(registry: Registry) -> None:
         "power(a, b)",
         "a to the power of b",
         "double double",
-        "CASE WHEN {0} = 0 AND {1} < 0 OR {0} < 0 AND isfinite({1}) AND {1} <> trunc({1}) THEN NULL ELSE pow({0}, {1}) END",
+        "CASE WHEN {0} = 0 AND {1} < 0 OR {0} < 0 AND isfinite({1}) AND {1} <> trunc({1}) THEN NULL "
+        "ELSE pow({0}, {1}) END",
         DOUBLE,
         aliases="pow",
         differs=_DOUBLE,
@@ -236,9 +237,18 @@ def register(registry: Registry) -> None:
     unit = "{0}(CASE WHEN {{0}} BETWEEN -1 AND 1 OR isnan({{0}}) THEN {{0}} END)"
     for name, template in (("asin", unit), ("acos", unit), ("atan", "{0}({{0}})")):
         group.add(f"{name}(x)", "the angle in radians", "double", template.format(name), DOUBLE)
-        group.add(f"{name}d(x)", "the angle in degrees", "double", f"degrees({template.format(name)})", DOUBLE, differs=_LAST)
+        group.add(
+            f"{name}d(x)", "the angle in degrees", "double", f"degrees({template.format(name)})", DOUBLE, differs=_LAST
+        )
     group.add("atan2(y, x)", "the angle of the point (x, y) in radians", "double", "atan2({0}, {1})", DOUBLE)
-    group.add("atan2d(y, x)", "the angle of the point (x, y) in degrees", "double", "degrees(atan2({0}, {1}))", DOUBLE, differs=_LAST)
+    group.add(
+        "atan2d(y, x)",
+        "the angle of the point (x, y) in degrees",
+        "double",
+        "degrees(atan2({0}, {1}))",
+        DOUBLE,
+        differs=_LAST,
+    )
     for name in ("sinh", "cosh", "tanh", "asinh"):
         group.add(f"{name}(x)", "the hyperbolic function", "double", f"{name}({{0}})", DOUBLE)
     group.add("acosh(x)", "the inverse hyperbolic cosine", "double", "acosh(CASE WHEN {0} >= 1 THEN {0} END)", DOUBLE)

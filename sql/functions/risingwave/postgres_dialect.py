@@ -20,6 +20,7 @@ from sql.functions.risingwave.values.kinds import (
     INTERVAL,
     JSON,
     TEXT,
+    engine_name,
     kind_of,
     name_of,
     numeric,
@@ -32,7 +33,8 @@ from sql.syntax.types import Rules, arrow
 
 _ARITHMETIC: Mapping[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _BITS: Mapping[type[exp.Expr], str] = {
-    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "#", exp.BitwiseLeftShift: "<<", exp.BitwiseRightShift: ">>",
+    exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "#", exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
 }  # fmt: skip
 Operation = Callable[[Typed, Typed], Typed]
 
@@ -44,6 +46,8 @@ _OF_TEXTS: Mapping[type[exp.Expr], Operation] = {
     exp.RegexpILike: lambda left, right: comparisons.matched(left, right, fold=True),
     exp.SimilarTo: comparisons.similar,
 }
+
+
 def _contains(left: Typed, right: Typed) -> Typed:
     """``@>`` of arrays, or of JSON documents."""
     if left.is_list or right.is_list:
@@ -135,7 +139,11 @@ def type_of(written: exp.DataType) -> pa.DataType:
 
 
 def _cast(translator: Translator, node: exp.Expr) -> Typed:
-    value, written = translator(node.this), node.args["to"]
+    written, array = node.args["to"], node.this.unnest()
+    if isinstance(array, exp.Array) and written.is_type(exp.DType.ARRAY) and written.expressions:
+        # Of an array that is written out each element is cast by itself.
+        return _elements(translator, array, type_of(written))
+    value = translator(node.this)
     if written.is_type(exp.DType.DECIMAL) and not written.expressions:
         return to_numeric(value)
     result = cast(value, type_of(written))
@@ -144,6 +152,12 @@ def _cast(translator: Translator, node: exp.Expr) -> Typed:
         size = int(written.expressions[0].this.name)
         return typed(result, f'"left"({{0}}, {size})', [result.tree], TEXT)
     return result
+
+
+def _elements(translator: Translator, array: exp.Array, kind: pa.DataType) -> Typed:
+    trees = [cast(translator(element), kind.value_type).tree for element in array.expressions]
+    value = translator(exp.Null())
+    return typed(value, f"CAST({{0}} AS {engine_name(kind)})", [exp.Array(expressions=trees)], kind)
 
 
 def _neg(translator: Translator, node: exp.Expr) -> Typed:

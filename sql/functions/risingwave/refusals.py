@@ -14,15 +14,19 @@ _SESSION = ("depends on the session", "write the value itself")
 
 REFUSED: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(
-        ("now", "proctime", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday", "current_timestamp",
+        ("now", "proctime", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday",
+        "current_timestamp",
          "current_date", "current_time", "localtimestamp", "localtime", "pg_sleep"), _CLOCK),
     **dict.fromkeys(("random", "gen_random_uuid", "uuid_generate_v4", "setseed"), _CHANCE),
     **dict.fromkeys(
-        ("unnest", "generate_series", "range", "regexp_matches", "regexp_split_to_table", "string_to_table", "jsonb_array_elements",
-         "jsonb_array_elements_text", "jsonb_each", "jsonb_each_text", "jsonb_object_keys", "json_object_keys", "json_array_elements",
+        ("unnest", "generate_series", "range", "regexp_matches", "regexp_split_to_table", "string_to_table",
+        "jsonb_array_elements",
+         "jsonb_array_elements_text", "jsonb_each", "jsonb_each_text", "jsonb_object_keys", "json_object_keys",
+         "json_array_elements",
          "generate_subscripts"), _ROWS),
     **dict.fromkeys(
-        ("current_user", "session_user", "current_database", "current_schema", "version", "pg_typeof", "current_setting", "nextval",
+        ("current_user", "session_user", "current_database", "current_schema", "version", "pg_typeof",
+        "current_setting", "nextval",
          "lastval", "currval", "txid_current", "pg_backend_pid", "inet_client_addr"), _SESSION),
 }  # fmt: skip
 """Name -> what is wrong with it, and what works."""

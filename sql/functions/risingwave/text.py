@@ -76,7 +76,10 @@ def _padded(value: exp.Expr, left: str | None, width: str | None) -> exp.Expr:
 
 def _literal_text(value: exp.Expr) -> exp.Expr:
     doubled = filled("replace({0}, {1}, {2})", [value, quoted("\\"), quoted("\\\\")])
-    template = "CASE WHEN contains({0}, {2}) THEN 'E''' || replace({1}, '''', '''''') || '''' ELSE '''' || replace({0}, '''', '''''') || '''' END"
+    template = (
+        "CASE WHEN contains({0}, {2}) THEN 'E''' || replace({1}, '''', '''''') || '''' ELSE '''' || "
+        "replace({0}, '''', '''''') || '''' END"
+    )
     return filled(template, [value, doubled, quoted("\\")])
 
 
@@ -108,7 +111,8 @@ def _substring(given: Sequence[Typed]) -> Typed:
         return typed(text, "CASE WHEN {1} < 1 THEN {0} ELSE substring({0}, {1}) END", [text.tree, start.tree], TEXT)
     size = argument(given[2], "int")
     template = (
-        "CASE WHEN {2} >= 0 THEN CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE substring({0}, greatest(CAST({1} AS BIGINT), 1), "
+        "CASE WHEN {2} >= 0 THEN CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL ELSE substring({0}, "
+        "greatest(CAST({1} AS BIGINT), 1), "
         "greatest(CAST({1} AS BIGINT) + {2} - greatest(CAST({1} AS BIGINT), 1), 0)) END END"
     )
     return typed(text, template, [text.tree, start.tree, size.tree], TEXT)
@@ -165,6 +169,8 @@ def _regexp_count(given: Sequence[Typed]) -> Typed:
     text, flags = argument(given[0], "text"), _flags(given, 3, "i")
     if len(given) > 2:
         start = argument(given[2], "int")
+        if "^" in str(given[1].literal).replace("[^", ""):
+            raise Unfit("counts from a start what has no ^: its place is the beginning of the text")
         text = typed(text, "CASE WHEN {1} > 0 THEN substring({0}, {1}) END", [text.tree, start.tree], TEXT)
     return typed(
         text,
@@ -179,7 +185,10 @@ def _regexp_split(given: Sequence[Typed]) -> Typed:
     return typed(text, "string_split_regex({0}, {1}, 's')", [text.tree, pattern_tree(given[1])], pa.list_(TEXT))
 
 
-_WORDS = "array_to_string(list_transform(regexp_extract_all(lower({0}), '[\\p{L}\\p{N}]+|[^\\p{L}\\p{N}]+'), lambda w_: upper(w_[1]) || w_[2:]), '')"
+_WORDS = (
+    "array_to_string(list_transform(regexp_extract_all(lower({0}), '[\\p{L}\\p{N}]+|[^\\p{L}\\p{N}]+'), "
+    "lambda w_: upper(w_[1]) || w_[2:]), '')"
+)
 
 
 def _encode(given: Sequence[Typed]) -> Typed:
@@ -222,7 +231,10 @@ def _overlay(given: Sequence[Typed]) -> Typed:
     """As many characters as the new text has, or as many as are named, give way to it."""
     text, new, start = argument(given[0], "text"), argument(given[1], "text"), argument(given[2], "int")
     size = argument(given[3], "int").tree if len(given) > 3 else filled("length({0})", [new.tree])
-    template = "CASE WHEN {2} > 0 THEN substring({0}, 1, {2} - 1) || {1} || CASE WHEN {2} + {3} < 1 THEN {0} ELSE substring({0}, {2} + {3}) END END"
+    template = (
+        "CASE WHEN {2} > 0 THEN substring({0}, 1, {2} - 1) || {1} || CASE WHEN {2} + {3} < 1 THEN {0} "
+        "ELSE substring({0}, {2} + {3}) END END"
+    )
     return typed(text, template, [text.tree, new.tree, start.tree, size], TEXT)
 
 
@@ -242,7 +254,10 @@ def register(registry: Registry) -> None:
     group.made("substr(text, start[, length])", "a part of it", _substring, (2, 3))
     group.add("left(text, n)", "the first n; below 0 all but the last", "text int", '"left"({0}, {1})', TEXT)
     group.add("right(text, n)", "the last n; below 0 all but the first", "text int", '"right"({0}, {1})', TEXT)
-    padded = "CASE WHEN {0} IS NULL OR {2} IS NULL THEN NULL WHEN {1} <= 0 THEN '' WHEN {2} = '' OR length({0}) >= {1} THEN \"left\"({0}, {1}) ELSE %s({0}, {1}, {2}) END"
+    padded = (
+        "CASE WHEN {0} IS NULL OR {2} IS NULL THEN NULL WHEN {1} <= 0 THEN '' WHEN {2} = '' OR "
+        'length({0}) >= {1} THEN "left"({0}, {1}) ELSE %s({0}, {1}, {2}) END'
+    )
     for name, where in (("lpad", "beginning"), ("rpad", "end")):
         templates = [(padded % name).replace("{2}", "' '"), padded % name]
         group.add(
@@ -280,7 +295,8 @@ def register(registry: Registry) -> None:
         "split_part(text, separator, n)",
         "the n-th part, below 0 from the end; '' where there is none",
         "text text int",
-        "CASE WHEN {2} = 0 THEN NULL WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} WHEN {0} IS NULL THEN NULL ELSE '' END ELSE split_part({0}, {1}, {2}) END",
+        "CASE WHEN {2} = 0 THEN NULL WHEN {1} = '' THEN CASE WHEN {2} IN (1, -1) THEN {0} WHEN {0} IS "
+        "NULL THEN NULL ELSE '' END ELSE split_part({0}, {1}, {2}) END",
         TEXT,
     )
     group.add(
@@ -336,6 +352,7 @@ def register(registry: Registry) -> None:
         "get_byte(bytes, n)",
         "the n-th byte, from 0",
         "bytes int",
-        "CASE WHEN {1} >= 0 AND {1} < octet_length({0}) THEN CAST('0x' || substring(hex({0}), 2 * {1} + 1, 2) AS INTEGER) END",
+        "CASE WHEN {1} >= 0 AND {1} < octet_length({0}) THEN CAST('0x' || substring(hex({0}), 2 * {1} "
+        "+ 1, 2) AS INTEGER) END",
         INT,
     )

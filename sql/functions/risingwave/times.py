@@ -46,9 +46,11 @@ def _clock(value: Typed) -> Typed:
 
 _PARTS: Mapping[str, str] = {
     "century": "CASE WHEN year({0}) > 0 THEN (year({0}) + 99) // 100 ELSE -((99 - (year({0}) - 1)) // 100) END",
-    "day": "day({0})", "decade": "CASE WHEN year({0}) >= 0 THEN year({0}) // 10 ELSE -((8 - (year({0}) - 1)) // 10) END",
+    "day": "day({0})",
+    "decade": "CASE WHEN year({0}) >= 0 THEN year({0}) // 10 ELSE -((8 - (year({0}) - 1)) // 10) END",
     "dow": "dayofweek({0})", "doy": "dayofyear({0})", "hour": "hour({0})", "isodow": "isodow({0})",
-    "isoyear": "CASE WHEN isoyear({0}) > 0 THEN isoyear({0}) ELSE isoyear({0}) - 1 END", "microseconds": "microsecond({0})",
+    "isoyear": "CASE WHEN isoyear({0}) > 0 THEN isoyear({0}) ELSE isoyear({0}) - 1 END",
+    "microseconds": "microsecond({0})",
     "millennium": "CASE WHEN year({0}) > 0 THEN (year({0}) + 999) // 1000 ELSE -((999 - (year({0}) - 1)) // 1000) END",
     "minute": "minute({0})", "month": "month({0})", "quarter": "quarter({0})", "week": "week({0})",
     "year": "CASE WHEN year({0}) > 0 THEN year({0}) ELSE year({0}) - 1 END",
@@ -64,8 +66,10 @@ _INTERVAL_PARTS: Mapping[str, str] = {
     "millennium": "year({0}) // 1000", "microseconds": "microsecond({0})",
 }  # fmt: skip
 _INTERVAL_EPOCH = (
-    "CAST((CAST(month({0}) + 12 * year({0}) AS BIGINT) // 12) * 31557600 + (CAST(month({0}) + 12 * year({0}) AS BIGINT) % 12) * 2592000 "
-    "+ CAST(day({0}) AS BIGINT) * 86400 AS DECIMAL(19, 0)) + CAST(hour({0}) * 3600000000 + minute({0}) * 60000000 + microsecond({0}) AS DECIMAL(19, 0)) "
+    "CAST((CAST(month({0}) + 12 * year({0}) AS BIGINT) // 12) * 31557600 + (CAST(month({0}) + 12 * "
+    "year({0}) AS BIGINT) % 12) * 2592000 "
+    "+ CAST(day({0}) AS BIGINT) * 86400 AS DECIMAL(19, 0)) + CAST(hour({0}) * 3600000000 + "
+    "minute({0}) * 60000000 + microsecond({0}) AS DECIMAL(19, 0)) "
     "* CAST('0.000001' AS DECIMAL(6, 6))"
 )
 _NOT_OF_DATES = ("hour", "minute", "second", "microseconds", "milliseconds")
@@ -73,7 +77,8 @@ _SINGULAR = {
     "years": "year", "months": "month", "days": "day", "hours": "hour", "minutes": "minute", "seconds": "second",
     "weeks": "week", "quarters": "quarter", "decades": "decade", "centuries": "century", "millennia": "millennium",
     "microsecond": "microseconds", "millisecond": "milliseconds", "us": "microseconds", "ms": "milliseconds",
-    "s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week", "mon": "month", "y": "year", "millenniums": "millennium",
+    "s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week", "mon": "month", "y": "year",
+    "millenniums": "millennium",
 }  # fmt: skip
 
 
@@ -234,9 +239,13 @@ def _date_bin(given: Sequence[Typed]) -> Typed:
     width = argument(given[0], "interval")
     value, origin = _clock(given[1]), _clock(given[2])
     kind = kind_of(given[1]) if kind_of(given[1]) == LOCAL else INSTANT
-    template = "make_timestamp(epoch_us({2}) + CAST(floor(CAST(epoch_us({1}) - epoch_us({2}) AS DOUBLE) / epoch_us({0})) AS BIGINT) * epoch_us({0}))"
+    template = (
+        "make_timestamp(epoch_us({2}) + CAST(floor(CAST(epoch_us({1}) - epoch_us({2}) AS DOUBLE) / "
+        "epoch_us({0})) AS BIGINT) * epoch_us({0}))"
+    )
     start = filled(
-        f"CASE WHEN epoch_us({{0}}) > 0 AND datepart('month', {{0}}) = 0 AND datepart('year', {{0}}) = 0 THEN {template} END",
+        f"CASE WHEN epoch_us({{0}}) > 0 AND datepart('month', {{0}}) = 0 AND datepart('year', {{0}}) = "
+        f"0 THEN {template} END",
         [width.tree, value.tree, origin.tree],
     )
     return cast(value.of(start, LOCAL), kind)
@@ -336,7 +345,8 @@ def register(registry: Registry) -> None:
         "make_time(hour, minute, seconds)",
         "the time of a day",
         "int int double",
-        "CASE WHEN {0} BETWEEN 0 AND 23 AND {1} BETWEEN 0 AND 59 AND {2} >= 0 AND {2} < 60 THEN make_time({0}, {1}, {2}) END",
+        "CASE WHEN {0} BETWEEN 0 AND 23 AND {1} BETWEEN 0 AND 59 AND {2} >= 0 AND {2} < 60 THEN "
+        "make_time({0}, {1}, {2}) END",
         CLOCK,
     )
     group.made("isfinite(time)", "whether it is no infinity", _isfinite, (1, 1))

@@ -94,7 +94,8 @@ def interval_text(value: exp.Expr) -> exp.Expr:
         f"CASE WHEN abs({_TIME}) < 36000000000 THEN '0' ELSE '' END || CAST(abs({_TIME}) // 3600000000 AS VARCHAR)"
         f" || ':' || lpad(CAST(abs({_TIME}) // 60000000 % 60 AS VARCHAR), 2, '0')"
         f" || ':' || lpad(CAST(abs({_TIME}) // 1000000 % 60 AS VARCHAR), 2, '0')"
-        f" || CASE WHEN {_TIME} % 1000000 <> 0 THEN rtrim('.' || lpad(CAST(abs({_TIME}) % 1000000 AS VARCHAR), 6, '0'), '0') ELSE '' END"
+        f" || CASE WHEN {_TIME} % 1000000 <> 0 THEN rtrim('.' || lpad(CAST(abs({_TIME}) % 1000000 AS "
+        f"VARCHAR), 6, '0'), '0') ELSE '' END"
     )
     is_empty = " AND ".join(f"{size} = 0" for _, size in _UNITS)
     parts.append(f"CASE WHEN {_TIME} <> 0 OR {is_empty} THEN {sign} || {clock} END")

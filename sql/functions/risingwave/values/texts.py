@@ -89,14 +89,13 @@ def _double_text(tree: exp.Expr) -> exp.Expr:
 
 
 def _real_text(tree: exp.Expr) -> exp.Expr:
-    """With an exponent from 1e6 on: the point moves behind the first digit."""
-    written = exp.column("s_")
-    moved = _replaced(written, [(r"^(-?[0-9])([0-9]+)\.?([0-9]*)$", r"\1.\2\3e+"), *_TRIMMED[:2]])
-    exponent = "lpad(CAST(length(regexp_extract(s_, '^-?([0-9]+)', 1)) - 1 AS VARCHAR), 2, '0')"
-    return filled(
-        f"list_extract(list_transform([{{0}}], lambda s_: CASE WHEN regexp_matches(s_, {{1}}) THEN {{2}} || {exponent} ELSE s_ END), 1)",
-        [_replaced(filled("CAST({0} AS VARCHAR)", [tree]), _TRIMMED[2:]), quoted(r"^-?[0-9]{7,}(\.[0-9]+)?$"), moved],
+    """With an exponent from 1e6 on: the shortest that is the same number again."""
+    template = (
+        "CASE WHEN abs({0}) < 1000000 OR NOT isfinite({0}) THEN {1} ELSE "
+        "list_extract(list_filter(list_transform(range(0, 9), "
+        "lambda p_: printf(concat('%.', p_, 'e'), CAST({0} AS DOUBLE))), lambda s_: CAST(s_ AS REAL) = {0}), 1) END"
     )
+    return filled(template, [tree, _replaced(filled("CAST({0} AS VARCHAR)", [tree]), _TRIMMED[2:])])
 
 
 def _list_text(value: Typed, kind: pa.DataType) -> exp.Expr:
