@@ -19,7 +19,7 @@ from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
 from changelog.row_reader import WIRE_DELTA, RowReader
-from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, OFFSET_BITS, SEQUENCE, TIME, StreamSchema
+from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, OFFSET_BITS, SEQUENCE, TIME, RecordTime, StreamSchema
 from changelog.values import normalised
 
 REJECTED = pa.schema(
@@ -126,11 +126,19 @@ class Decoder:
         if name == SEQUENCE:
             return records["offset"]
         if name != TIME:
-            return members[name]
+            return self._stamped(name, members, records)
         sources = [members[TIME], records["timestamp"]]
         if self.schema.event_time not in (None, TIME):
             sources.insert(1, _to_event_time(members[self.schema.event_time]))
         return pc.coalesce(*sources)
+
+    def _stamped(self, name: str, members: pa.Table, records: pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
+        """A declared column, with the time of its record where it is to have that."""
+        column = self.schema.column(name)
+        if column.record_time is None:
+            return members[name]
+        times = _as_time(records["timestamp"], column.type)
+        return times if column.record_time is RecordTime.ALWAYS else pc.coalesce(members[name], times)
 
     def _rows_schema(self) -> pa.Schema:
         reserved = {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}
@@ -163,6 +171,12 @@ def _records(batch: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
     columns = {name: records[name].cast(kind).combine_chunks() for name, kind in types.items()}
     columns["timestamp"] = _to_event_time(records["timestamp"]).combine_chunks()
     return pa.RecordBatch.from_pydict(columns)
+
+
+def _as_time(instants: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """Times of records, in milliseconds and UTC, as another kind of timestamp."""
+    zoned = instants.cast(pa.timestamp("ms", "UTC"))
+    return zoned.cast(pa.timestamp(kind.unit, "UTC"), safe=False).cast(kind, safe=False)
 
 
 def _to_event_time(instants: pa.ChunkedArray) -> pa.ChunkedArray:

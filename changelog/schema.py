@@ -31,14 +31,25 @@ class Kind(StrEnum):
     """``_tp_delta`` is +1 or -1 and counts whole rows; there is no primary key."""
 
 
+class RecordTime(StrEnum):
+    """How a column is filled with the time of its record."""
+
+    WHERE_ABSENT = "now()"
+    ALWAYS = "proctime()"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A declared column: ``default`` is the literal (text) of its DEFAULT, taken where a record lacks the field."""
+    """A declared column: ``default`` is the literal (text) of its DEFAULT, taken where a record lacks the field.
+
+    ``record_time``: the time of the record is taken there instead, or, of a PROCTIME() column, always.
+    """
 
     name: str
     type: pa.DataType
     nullable: bool = True
     default: str | None = None
+    record_time: RecordTime | None = None
 
 
 @dataclass(frozen=True, slots=True)

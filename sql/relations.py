@@ -8,8 +8,8 @@ from typing import Protocol
 
 from changelog.schema import StreamSchema
 from joins.dataflow.ports import Watermark
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Index
-from sql.syntax.types import Rules
 
 
 class Named(Protocol):

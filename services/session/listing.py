@@ -16,8 +16,9 @@ from sql.catalog import Query, Relation, What
 from sql.planner import stream_of
 from sql.query_settings import SETTINGS
 from sql.syntax.like import matches
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Describe, Show, ShowCreate
-from sql.syntax.types import Rules, display
+from sql.syntax.types import display
 
 INSTANT = pa.timestamp("ms", tz="UTC")
 _WIDEST = 60

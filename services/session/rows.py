@@ -7,6 +7,7 @@ write between the look and the write are not seen: the last record of a key wins
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,10 +24,14 @@ from services.session.context import Context
 from services.session.result import Done
 from services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
 from sql.bind.bounded.snapshot import Snapshot, snapshot_of
+from sql.functions.dialects import DIALECTS
 from sql.planner import plan_query
 from sql.relations import Stream
 from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateStream, Delete, Insert, Select, Update
+from sql.syntax.rules import Rules
+from sql.syntax.statements import CreateStream, CreateView, Delete, Insert, Select, Update
+
+_Change = TypeVar("_Change", Update, Delete)
 
 
 def insert(context: Context, statement: Insert) -> Done:
@@ -43,7 +48,7 @@ def insert(context: Context, statement: Insert) -> Done:
 def _selected(context: Context, schema: StreamSchema, statement: Insert) -> pa.Table:
     """INSERT .. SELECT: the columns of the query, in order, into those named, or else declared."""
     assert statement.query is not None
-    plan = plan_query("insert", Select(statement.query), context.catalog)
+    plan = plan_query("insert", statement.query, context.catalog)
     if plan.snapshot is None:
         raise Unsupported(
             "INSERT .. SELECT over a stream would never end",
@@ -85,6 +90,7 @@ def _declared(schema: StreamSchema, found: Mapping[str, pa.ChunkedArray]) -> pa.
 def update(context: Context, statement: Update) -> Done:
     """Each row that WHERE holds for, with the assigned columns computed from the row before."""
     stream = _changeable(context, statement.stream, "UPDATE")
+    statement = _in_dialect_of(stream, statement)
     schema = stream.schema
     assigned = dict(statement.assignments)
     known = [column.name for column in schema.columns]
@@ -109,6 +115,7 @@ def update(context: Context, statement: Update) -> Done:
 
 def delete(context: Context, statement: Delete) -> Done:
     stream = _changeable(context, statement.stream, "DELETE")
+    statement = _in_dialect_of(stream, statement)
     rows = _matching(context, stream, statement.where, [])
     names = written_columns(stream.schema)
     gone = rows.rename_columns(names)
@@ -124,7 +131,7 @@ def _matching(context: Context, stream: Stream, where: exp.Expr | None, more: Se
     query.set("expressions", [exp.alias_(column, f"c{place}") for place, column in enumerate([*columns, *more])])
     if where is not None:
         query.set("where", exp.Where(this=where.copy()))
-    return answer(context, _snapshot(context, query))
+    return answer(context, _snapshot(context, query, stream.rules))
 
 
 def _content_query(name: str) -> exp.Select:
@@ -135,8 +142,20 @@ def _content_query(name: str) -> exp.Select:
     return query
 
 
-def _snapshot(context: Context, query: exp.Select) -> Snapshot:
-    return snapshot_of(query, context.catalog, lambda view: plan_query(view.name, view, context.catalog).stream())
+def _in_dialect_of(stream: Stream, statement: _Change) -> _Change:
+    """The statement with its expressions as the dialect of its stream reads them."""
+    if not statement.text or stream.rules is Rules.TIMEPLUS:
+        return statement
+    again = parse_one(statement.text, stream.rules)
+    assert isinstance(again, type(statement))
+    return again
+
+
+def _snapshot(context: Context, query: exp.Select, rules: Rules) -> Snapshot:
+    def view_stream(view: CreateView) -> Stream:
+        return plan_query(view.name, view, context.catalog).stream()
+
+    return snapshot_of(query, context.catalog, view_stream, DIALECTS[rules])
 
 
 def _writable(context: Context, name: str) -> Stream:

@@ -25,8 +25,8 @@ from sql.expressions.evaluate import readable, types_of
 from sql.expressions.predicates import conjuncts, parsed, text
 from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.typed import bracketed
-from sql.syntax.types import Rules
 from sql.plan.nodes import Aggregate, Expr, Map, Node
+from sql.syntax.rules import Rules
 
 KEY, ARGUMENT = "__g", "__a"
 """What the names of computed keys and arguments begin with."""

@@ -50,8 +50,8 @@ from sql.plan.properties import rules_of
 from sql.query_settings import QuerySettings, seek_offsets
 from sql.relations import Relations, Stream
 from sql.syntax.calls import WINDOWS, function_name
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
-from sql.syntax.types import Rules
 from sql.system_tables import DATABASE, SYSTEM_TABLES
 from sql.watermarks import as_set
 

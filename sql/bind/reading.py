@@ -11,8 +11,8 @@ from sql.bind.named_columns import with_names
 from sql.functions.dialects import DIALECTS
 from sql.functions.translate import Dialect
 from sql.relations import Relations
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
-from sql.syntax.types import Rules
 
 
 def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:

@@ -31,7 +31,7 @@ from joins.state.order import is_ordered
 from sql.expressions.evaluate import types_of
 from sql.expressions.predicates import text
 from sql.syntax.calls import function_name
-from sql.syntax.types import Rules
+from sql.syntax.rules import Rules
 
 FOLDS: dict[type[exp.Expr], Fold] = {
     exp.Count: Fold.COUNT,

@@ -16,8 +16,8 @@ from changelog.suggest import nearest
 from sql.expressions.aggregate_functions import FOLDS, call_of, types
 from sql.expressions.engine import type_name
 from sql.functions.typed import filled
-from sql.syntax.types import Rules
 from sql.syntax.calls import function_name, snake_case
+from sql.syntax.rules import Rules
 
 _TEMPLATES: Mapping[str, str] = {
     "count": "count({0})",
@@ -85,7 +85,12 @@ _OF_WINDOWS = frozenset(
 )
 """Functions of windows alone, which keep their form."""
 
-_SPELLED = {"logical_and": "bool_and", "logical_or": "bool_or", "variance_pop": "var_pop", "approx_quantile": "quantile"}
+_SPELLED = {
+    "logical_and": "bool_and",
+    "logical_or": "bool_or",
+    "variance_pop": "var_pop",
+    "approx_quantile": "quantile",
+}
 """sqlglot's names of functions that the dialects spell otherwise."""
 
 Part = Callable[[exp.Expr], exp.Expr]
@@ -98,7 +103,9 @@ def aggregate_names() -> tuple[str, ...]:
 
 def aggregate_name(node: exp.Expr) -> str:
     """The name of the aggregate, or the function of windows, that ``node`` calls; '' for what is none."""
-    if isinstance(node, exp.CombinedAggFunc | exp.AnonymousAggFunc | exp.CombinedParameterizedAgg | exp.ParameterizedAgg):
+    if isinstance(
+        node, exp.CombinedAggFunc | exp.AnonymousAggFunc | exp.CombinedParameterizedAgg | exp.ParameterizedAgg
+    ):
         return snake_case(str(node.this))
     name = snake_case(function_name(node)) if not isinstance(node, exp.Anonymous) else snake_case(str(node.this))
     name = _SPELLED.get(name, name)
@@ -197,15 +204,15 @@ def _built(name: str, arguments: list[exp.Expr], distinct: bool, node: exp.Expr,
         arguments = [*arguments, exp.Literal.string("" if name == "string_agg" else ",")]
     if len(arguments) != wanted:
         form = "count(DISTINCT concat(a, '/', b))" if name == "count" else f"{name}({'x, y'[: 3 * wanted - 2]})"
-        raise SqlError(f"{name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}", where=place, fix=form)
+        raise SqlError(
+            f"{name} takes {wanted} argument{'s' * (wanted > 1)}, not {len(arguments)}", where=place, fix=form
+        )
     if distinct and "DISTINCT" not in template:
         template = template.replace("({0}", "(DISTINCT {0}", 1)
     return filled(template, arguments)
 
 
-def result_type(
-    tree: exp.Expr, columns: Mapping[str, pa.DataType], place: str, rules: Rules
-) -> pa.DataType | None:
+def result_type(tree: exp.Expr, columns: Mapping[str, pa.DataType], place: str, rules: Rules) -> pa.DataType | None:
     """The type of an aggregate of the engine that streams have; None for others."""
     inner = tree.this if isinstance(tree, exp.Filter) else tree
     if isinstance(inner, exp.Count):

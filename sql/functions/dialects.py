@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sql.functions.risingwave.postgres_dialect import RisingWaveDialect
 from sql.functions.timeplus.dialect import TimeplusDialect
 from sql.functions.translate import Dialect
-from sql.syntax.types import Rules
+from sql.syntax.rules import Rules
 
 TIMEPLUS = TimeplusDialect()
 """That of streams and dictionaries."""

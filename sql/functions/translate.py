@@ -16,14 +16,21 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from sql.expressions import engine
-from sql.expressions.evaluate import types_of
-from sql.functions.aggregate_calls import Aggregated, aggregate_name, aggregate_tree, as_it_is, is_aggregate, result_type, with_filter
-from sql.syntax.types import Rules
-from sql.syntax.calls import TAKES_UNIT, snake_case
 from sql.expressions.engine import type_name
+from sql.expressions.evaluate import types_of
+from sql.functions.aggregate_calls import (
+    Aggregated,
+    aggregate_name,
+    aggregate_tree,
+    as_it_is,
+    is_aggregate,
+    result_type,
+    with_filter,
+)
 from sql.functions.registry import Registry
 from sql.functions.typed import Typed, bracketed
-
+from sql.syntax.calls import TAKES_UNIT, snake_case
+from sql.syntax.rules import Rules
 
 Visit = Callable[["Translator", exp.Expr], "Typed"]
 
@@ -79,7 +86,9 @@ class Environment:
                 return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(known), dialect="duckdb"))
             if not with_filter(node):
                 return node
-            kind = result_type(node, self.types, self.place, self.rules) or _asked(engine.text(node), self._named(node), self.place)
+            kind = result_type(node, self.types, self.place, self.rules) or _asked(
+                engine.text(node), self._named(node), self.place
+            )
             return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))
 
         if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or with_filter(tree) or tree.find(exp.Window):
@@ -134,7 +143,9 @@ class Translator:
         if is_aggregate(node):
             return self._aggregate(node)
         raise Unsupported(
-            f"{node.sql(dialect='clickhouse')} is not supported", where=self.environment.place, fix="docs/functions.md lists what is"
+            f"{node.sql(dialect='clickhouse')} is not supported",
+            where=self.environment.place,
+            fix="docs/functions.md lists what is",
         )
 
     def tree(self, node: exp.Expr) -> exp.Expr:
@@ -263,7 +274,9 @@ class Translator:
     def _with_lambda(self, arguments: Sequence[exp.Expr]) -> list[Typed]:
         """The lambda over the elements of the arrays that come with it."""
         given: dict[int, Typed] = {
-            position: self(argument) for position, argument in enumerate(arguments) if not isinstance(argument, exp.Lambda)
+            position: self(argument)
+            for position, argument in enumerate(arguments)
+            if not isinstance(argument, exp.Lambda)
         }
         elements = [kind for value in given.values() for kind in _elements(value)]
         for position, argument in enumerate(arguments):
@@ -338,11 +351,19 @@ class Translator:
     def _dot(self, node: exp.Expr) -> Typed:
         which = node.expression
         literal: str | int = int(which.this) if isinstance(which, exp.Literal) and not which.is_string else which.name
-        return self._call("tuple_element", [self(node.this), Typed(exp.Null(), self.environment.ask, pa.null(), literal)])
+        return self._call(
+            "tuple_element", [self(node.this), Typed(exp.Null(), self.environment.ask, pa.null(), literal)]
+        )
 
     def _extract(self, node: exp.Expr) -> Typed:
         unit = node.this.name.lower()
-        names = {"day": "to_day_of_month", "dow": "to_day_of_week", "doy": "to_day_of_year", "week": "to_iso_week", "epoch": "to_unix_timestamp"}
+        names = {
+            "day": "to_day_of_month",
+            "dow": "to_day_of_week",
+            "doy": "to_day_of_year",
+            "week": "to_iso_week",
+            "epoch": "to_unix_timestamp",
+        }
         return self._call(names.get(unit, f"to_{unit}"), [self(node.expression)])
 
     def _substring(self, node: exp.Expr) -> Typed:
@@ -413,7 +434,9 @@ class Translator:
     def _member(self, node: exp.Expr) -> Typed:
         """``raw:a.b``, as text."""
         path = ".".join(f'"{name.this}"' for name in node.expression.expressions)
-        tree = exp.Anonymous(this="json_extract_string", expressions=[self.tree(node.this), exp.Literal.string(f"$.{path}")])
+        tree = exp.Anonymous(
+            this="json_extract_string", expressions=[self.tree(node.this), exp.Literal.string(f"$.{path}")]
+        )
         return self._known(tree, pa.string())
 
 

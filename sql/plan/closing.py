@@ -21,7 +21,7 @@ from sql.plan.event_times import EventTimeOrigin, origin_of, passage_of, with_wa
 from sql.plan.nodes import Aggregate, Node
 from sql.plan.properties import changes, source_of, watermark_at
 from sql.query_settings import QuerySettings
-from sql.syntax.types import Rules
+from sql.syntax.rules import Rules
 from sql.watermarks import as_set
 
 _FIX = (

@@ -31,8 +31,8 @@ from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import JoinKind, Pad, Watermark
 from sql.expressions.evaluate import columns_of, plain_column, quoted
 from sql.plan.joins import JoinMethod
+from sql.syntax.rules import Rules
 from sql.syntax.statements import Index
-from sql.syntax.types import Rules
 
 HIDDEN = "__k"
 """What the names of columns begin with that only hold a join key."""

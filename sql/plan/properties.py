@@ -26,7 +26,7 @@ from sql.plan.nodes import (
     StaticJoin,
     Window,
 )
-from sql.syntax.types import Rules
+from sql.syntax.rules import Rules
 
 
 def walk(node: Output | Node) -> Iterator[Output | Node]:

@@ -57,7 +57,8 @@ from sql.plan.query_plan import QueryPlan
 from sql.plan.time_text import length_text, per_unit
 from sql.query_settings import QuerySettings
 from sql.rules.strategy import answered_anew
-from sql.syntax.types import INSTANT, LOCAL, Rules
+from sql.syntax.rules import Rules
+from sql.syntax.types import INSTANT, LOCAL
 from sql.watermarks import as_set
 
 _LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)

@@ -44,7 +44,7 @@ from sql.plan.nodes import Join, Map, Node, Scan, Window, rebuilt
 from sql.plan.properties import changes, rules_of, walk
 from sql.plan.query_plan import QueryPlan
 from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
-from sql.syntax.types import Rules
+from sql.syntax.rules import Rules
 
 
 def strategy(plan: QueryPlan) -> QueryPlan:

@@ -10,6 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from changelog.errors import SqlError, SyntaxFault
 from changelog.suggest import nearest
 from sql.syntax.faults import fault_at
+from sql.syntax.rules import Rules
 
 T = TypeVar("T")
 
@@ -17,13 +18,15 @@ _QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER, T
 
 
 class Cursor:
-    """Reads forward over ``tokens``, those of one statement of ``script``; errors name ``clause`` as the part read."""
+    """Reads forward over ``tokens``, those of one statement of ``script``; errors name ``clause`` as the part read. ``rules`` say whose
+    expressions are read."""
 
-    def __init__(self, script: str, tokens: list[Token], clause: str = "") -> None:
+    def __init__(self, script: str, tokens: list[Token], clause: str = "", rules: Rules = Rules.TIMEPLUS) -> None:
         self.script = script
         self.tokens = tokens
         self.index = 0
         self.clause = clause
+        self.rules = rules
 
     # -- looking --
 

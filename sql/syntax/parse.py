@@ -20,20 +20,21 @@ from sql.syntax.faults import fault_at, too_deep
 from sql.syntax.grammar import commands, rows
 from sql.syntax.grammar.create import create
 from sql.syntax.grammar.queries import select
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateView, Explain, Select, Statement
 
 
-def parse(text: str) -> list[Statement]:
+def parse(text: str, rules: Rules = Rules.TIMEPLUS) -> list[Statement]:
     """The statements of a script, in order. Raises SqlError for the first that is none."""
     try:
-        return [_statement(text, tokens) for tokens in _split(text)]
+        return [_statement(text, tokens, rules) for tokens in _split(text)]
     except RecursionError:
         raise too_deep() from None
 
 
-def parse_one(text: str) -> Statement:
-    """The one statement of ``text``."""
-    statements = parse(text)
+def parse_one(text: str, rules: Rules = Rules.TIMEPLUS) -> Statement:
+    """The one statement of ``text``; its expressions, as far as they are no query's, by ``rules``."""
+    statements = parse(text, rules)
     if len(statements) != 1:
         raise SyntaxFault(f"one statement is expected here, not {len(statements)}")
     return statements[0]
@@ -87,8 +88,8 @@ def _readable(text: str) -> bool:
     return True
 
 
-def _statement(script: str, tokens: list[Token]) -> Statement:
-    cursor = Cursor(script, tokens)
+def _statement(script: str, tokens: list[Token], rules: Rules) -> Statement:
+    cursor = Cursor(script, tokens, rules=rules)
     statement = _read(cursor)
     cursor.end()
     text = script[tokens[0].start : tokens[-1].end + 1]

@@ -15,7 +15,7 @@ from sqlglot import exp
 from changelog.errors import SqlError
 from changelog.schema import Column, Kind, StreamSchema
 from joins.dataflow.ports import Watermark
-from sql.syntax.types import Rules
+from sql.syntax.rules import Rules
 
 Setting = str | int | float | bool
 Settings = Mapping[str, Setting]
@@ -195,7 +195,7 @@ class Insert:
     stream: str
     columns: tuple[str, ...] = ()
     rows: tuple[tuple[Literal, ...], ...] = ()
-    query: exp.Query | None = None
+    query: Select | None = None
     text: str = ""
 
 

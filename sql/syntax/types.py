@@ -13,7 +13,6 @@ What an Arrow type stands for:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from typing import NoReturn
 
 import pyarrow as pa
@@ -22,15 +21,8 @@ from changelog.errors import UnknownName, Unsupported
 from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import Dovetail
+from sql.syntax.rules import Rules
 from sql.syntax.type_names import TypeName, type_name
-
-
-class Rules(StrEnum):
-    """Whose meaning a stream has; its DDL decides."""
-
-    TIMEPLUS = "timeplus"
-    RISINGWAVE = "risingwave"
-
 
 INSTANT = pa.timestamp("us", tz="UTC")
 LOCAL = pa.timestamp("us")

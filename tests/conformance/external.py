@@ -10,8 +10,9 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from changelog.schema import Column
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateDictionary, CreateStream
-from sql.syntax.types import Rules, display
+from sql.syntax.types import display
 from tests.conformance.case import Row
 from tests.conformance.engine import NotRunnable
 

@@ -20,8 +20,8 @@ from services.session.input_progress import InputProgress
 from services.worker.supervisor.child_process import MODULE
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.syntax.parse import parse_one
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Statement
-from sql.syntax.types import Rules
 from tests.children import children
 from tests.conformance.engine import NotRunnable
 from tests.conformance.host import Launch

@@ -22,8 +22,9 @@ from services.session.dictionaries.sources import check_source, columns_of, reso
 from services.session.result import Done
 from sql.catalog import What
 from sql.syntax.parse import parse_one
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateDictionary, System
-from sql.syntax.types import Rules, display
+from sql.syntax.types import display
 
 _EXTERNAL_NAME = re.compile(
     r"""\bEXTERNAL\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:`[^`]+`|"[^"]+"|[\w.]+)""", re.IGNORECASE

@@ -15,10 +15,10 @@ from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
 from changelog.suggest import suggestion
 from sql.bind.aggregates import group_keys, without_aliases
+from sql.bind.bounded.clocks import clocks
 from sql.bind.bounded.snapshot_asof import Right, as_duckdb
 from sql.bind.clauses import event_time
 from sql.bind.from_clause.join_method import terms_of
-from sql.bind.bounded.clocks import clocks
 from sql.bind.from_clause.windows import END, START, WindowCall
 from sql.bind.named_columns import chosen, columns_of_alias, named_as
 from sql.bind.projection import is_delta, selected

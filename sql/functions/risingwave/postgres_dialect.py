@@ -29,7 +29,8 @@ from sql.functions.risingwave.values.kinds import (
 from sql.functions.translate import Environment, Translator, Visit
 from sql.functions.typed import Typed, bracketed, filled
 from sql.syntax.risingwave import RisingWaveQueries
-from sql.syntax.types import Rules, arrow
+from sql.syntax.rules import Rules
+from sql.syntax.types import arrow
 
 _ARITHMETIC: Mapping[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%"}
 _BITS: Mapping[type[exp.Expr], str] = {

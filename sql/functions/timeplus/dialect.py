@@ -13,7 +13,8 @@ from sql.functions.registry import Registry
 from sql.functions.timeplus import conversions, functions, intervals, numbers, patterns
 from sql.functions.translate import Environment, Translator, Visit
 from sql.functions.typed import Typed, filled
-from sql.syntax.types import Rules, arrow
+from sql.syntax.rules import Rules
+from sql.syntax.types import arrow
 
 _CALLS: dict[type[exp.Expr], str] = {
     exp.Add: "plus", exp.Sub: "minus", exp.Mul: "multiply", exp.Div: "divide", exp.IntDiv: "int_div", exp.Mod: "modulo",

@@ -13,7 +13,8 @@ from sql.functions.registry import Build, Registry, Unfit
 from sql.functions.timeplus.arrays import default_of
 from sql.functions.timeplus.conversions import to_string
 from sql.functions.typed import Typed, filled
-from sql.syntax.types import Rules, arrow
+from sql.syntax.rules import Rules
+from sql.syntax.types import arrow
 
 _WHOLE = exp.Literal.string("^-?[0-9]+$")
 _AS_WRITTEN = "numbers stay as they are written, 1.0 for one"

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
+import pyarrow as pa
 from sqlglot.tokenizer_core import TokenType
 
 from changelog.changes import DELTA
 from changelog.errors import UnknownName, Unsupported
-from changelog.schema import ARRIVAL, SEQUENCE, TIME, Column
+from changelog.schema import ARRIVAL, SEQUENCE, TIME, Column, RecordTime
 from changelog.suggest import suggestion
 from joins.dataflow.ports import Watermark
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.emit import duration_ms
+from sql.syntax.rules import Rules
 from sql.syntax.statements import Index
 from sql.syntax.type_names import type_name
-from sql.syntax.types import Rules, arrow_type, is_type
+from sql.syntax.types import INSTANT, arrow_type, is_type
 
+_CLOCKS = ("NOW", "NOW64", "CURRENT_TIMESTAMP", "PROCTIME")
 COLUMN_LIST = "the column list"
 """The clause in which a comma begins the next column."""
 RESERVED = (TIME, "_tp_delta", SEQUENCE)
@@ -113,7 +116,8 @@ def columns_named(cursor: Cursor, found: Elements) -> tuple[str, ...]:
 def _column(cursor: Cursor, found: Elements) -> None:
     offset = cursor.offset
     name = cursor.name("a column")
-    data_type = arrow_type(cursor, type_name(cursor), found.rules)
+    computed = cursor.at("AS")
+    data_type = INSTANT if computed else arrow_type(cursor, type_name(cursor), found.rules)
     column = Column(name, data_type)
     while not cursor.at(",", ")"):
         column = _with_option(cursor, column, found)
@@ -131,9 +135,13 @@ def _column(cursor: Cursor, found: Elements) -> None:
 def _with_option(cursor: Cursor, column: Column, found: Elements) -> Column:
     """``column`` with the option that comes next."""
     if cursor.accept("NOT NULL"):
-        return Column(column.name, column.type, False, column.default)
+        return replace(column, nullable=False)
+    if cursor.accept("AS PROCTIME ( )"):
+        return replace(column, record_time=_of_time(cursor, column, RecordTime.ALWAYS))
     if cursor.accept("DEFAULT"):
-        return Column(column.name, column.type, column.nullable, _default(cursor, column.name, found))
+        if cursor.word() in _CLOCKS:
+            return replace(column, record_time=_clock(cursor, column))
+        return replace(column, default=_default(cursor, column.name, found))
     if cursor.at("PRIMARY KEY"):
         if found.primary_key:
             cursor.fail("the primary key is given twice", fix="PRIMARY KEY (a, b) after the columns")
@@ -147,6 +155,25 @@ def _with_option(cursor: Cursor, column: Column, found: Elements) -> Column:
     elif not cursor.accept("NULL"):
         _refuse_option(cursor, column.name)
     return column
+
+
+def _clock(cursor: Cursor, column: Column) -> RecordTime:
+    """``now()``, ``now64(3)``, ``now64(3, 'UTC')``: of a topic, the time of the record."""
+    cursor.advance()
+    if cursor.accept("("):
+        while not cursor.accept(")"):
+            cursor.advance()
+    return _of_time(cursor, column, RecordTime.WHERE_ABSENT)
+
+
+def _of_time(cursor: Cursor, column: Column, way: RecordTime) -> RecordTime:
+    if not pa.types.is_timestamp(column.type):
+        cursor.fail(
+            f'"{column.name}" is {column.type}, and {way} a time',
+            fix=f"{column.name} datetime64(3) DEFAULT now64(3)",
+            kind=Unsupported,
+        )
+    return way
 
 
 def _refuse_option(cursor: Cursor, name: str) -> NoReturn:

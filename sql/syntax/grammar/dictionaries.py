@@ -7,8 +7,8 @@ from dataclasses import replace
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import elements, primary_key
 from sql.syntax.grammar.settings import setting_value, settings_clause
+from sql.syntax.rules import Rules
 from sql.syntax.statements import Clause, CreateDictionary, Setting
-from sql.syntax.types import Rules
 
 
 def create_dictionary(cursor: Cursor, or_replace: bool) -> CreateDictionary:

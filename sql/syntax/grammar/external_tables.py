@@ -7,8 +7,8 @@ from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key
 from sql.syntax.grammar.settings import settings_clause
+from sql.syntax.rules import Rules
 from sql.syntax.statements import Clause, CreateDictionary, Setting
-from sql.syntax.types import Rules
 
 TYPES = ("mysql", "clickhouse", "postgresql", "sqlite")
 _PARAMETERS = {"database": "db"}

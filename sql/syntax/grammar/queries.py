@@ -18,8 +18,8 @@ from sql.syntax.grammar.emit import at_emit, emit_clause
 from sql.syntax.grammar.gaps import check_gaps, check_parts
 from sql.syntax.grammar.settings import at_settings, settings_clause
 from sql.syntax.risingwave import RisingWaveQueries
+from sql.syntax.rules import Rules
 from sql.syntax.statements import Emit, Readings, Select, Settings
-from sql.syntax.types import Rules
 
 READERS: Mapping[Rules, Dialect] = {Rules.TIMEPLUS: Dovetail(), Rules.RISINGWAVE: RisingWaveQueries()}
 """What reads a query, by whose meaning its expressions have."""
@@ -97,6 +97,27 @@ def _read(cursor: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlE
         return fault
     finally:
         cursor.index, cursor.clause = at, clause
+
+
+def readable_expression(cursor: Cursor, tokens: list[Token]) -> exp.Expr:
+    """An expression in the dialect of the cursor, or in the other one where that cannot read it."""
+    at, clause = cursor.index, cursor.clause
+    try:
+        return _expression_in(cursor, tokens, cursor.rules)
+    except SqlError as fault:
+        for rules in Rules:
+            cursor.index, cursor.clause = at, clause
+            try:
+                return _expression_in(cursor, tokens, rules)
+            except SqlError:
+                continue
+        raise fault from None
+
+
+def _expression_in(cursor: Cursor, tokens: list[Token], rules: Rules) -> exp.Expr:
+    dialect = READERS[rules]
+    again = _tokens_again(cursor.script, tokens, dialect) if tokens and rules is not Rules.TIMEPLUS else tokens
+    return expression(cursor, again, dialect=dialect)
 
 
 def _tokens_again(script: str, tokens: list[Token], dialect: Dialect) -> list[Token]:

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.queries import expression, query_with_tail
+from sql.syntax.grammar.queries import expression, readable_expression, select
 from sql.syntax.statements import Delete, Insert, Literal, Update
 
 
@@ -24,7 +24,7 @@ def insert(cursor: Cursor) -> Insert:
         cursor.clause = "VALUES"
         return Insert(stream, columns, _rows(cursor, columns))
     if cursor.at("SELECT", "WITH", "("):
-        return Insert(stream, columns, query=query_with_tail(cursor)[0])
+        return Insert(stream, columns, query=select(cursor))
     cursor.expect("VALUES", "SELECT")
     return Insert(stream, columns)
 
@@ -110,7 +110,7 @@ def update(cursor: Cursor) -> Update:
 def _assignment(cursor: Cursor) -> tuple[str, exp.Expr]:
     column = cursor.name("a column")
     cursor.expect("=")
-    return column, expression(cursor, cursor.nested_until("WHERE"))
+    return column, readable_expression(cursor, cursor.nested_until("WHERE"))
 
 
 def delete(cursor: Cursor) -> Delete:
@@ -127,4 +127,4 @@ def _where(cursor: Cursor) -> exp.Expr | None:
     cursor.clause = "WHERE"
     if cursor.done:
         cursor.fail("WHERE without a condition")
-    return expression(cursor, cursor.rest())
+    return readable_expression(cursor, cursor.rest())

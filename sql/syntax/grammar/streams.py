@@ -10,8 +10,8 @@ from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key
 from sql.syntax.grammar.settings import at_settings, settings_clause
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateStream, Setting
-from sql.syntax.types import Rules
 
 MODES = {
     "append": Kind.APPEND,

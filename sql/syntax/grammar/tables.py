@@ -7,8 +7,8 @@ from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key, watermark
 from sql.syntax.grammar.settings import with_clause
 from sql.syntax.grammar.streams import check, text_of
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateIndex, CreateStream, Index, Setting
-from sql.syntax.types import Rules
 
 
 def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream:

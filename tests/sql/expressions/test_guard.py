@@ -23,7 +23,11 @@ ROWS = pa.table({"t": ["12", "x", None, "7"], "n": pa.array([1, 2**63 - 1, 3, No
         ("coalesce(n + 1, -1) * 2", [4, -2, 8, -2], 1),
         ("list_transform([t], lambda x: coalesce(CAST(x AS INT), 0))", [[12], [0], [0], [7]], 1),
         ("coalesce(TRY_CAST(t AS INT), 0)", [12, 0, 0, 7], 1),
-        ("CASE WHEN DATE '2024-03-02' - CAST(5000000000 AS INT) > DATE '2020-01-01' THEN 1 ELSE 2 END", [2, 2, 2, 2], 4),
+        (
+            "CASE WHEN DATE '2024-03-02' - CAST(5000000000 AS INT) > DATE '2020-01-01' THEN 1 ELSE 2 END",
+            [2, 2, 2, 2],
+            4,
+        ),
         ("coalesce(CAST(CAST(t AS INT) AS VARCHAR) LIKE '1%' ESCAPE '!', false)", [True, False, False, False], 1),
         ("NULLIF(TRY_CAST(t AS INT), NULL)", [12, None, None, 7], 0),
     ],

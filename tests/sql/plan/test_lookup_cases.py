@@ -6,8 +6,9 @@ import pytest
 
 from changelog.errors import SqlError
 from sql.syntax.parse import parse, parse_one
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, Explain, Select
-from sql.syntax.types import Rules, display
+from sql.syntax.types import display
 from tests.conformance.case import Case, Mode
 from tests.conformance.load import load
 from tests.paths import CASES

@@ -13,6 +13,7 @@ from changelog.errors import SqlError, SyntaxFault, UnknownName, Unsupported
 from changelog.schema import Column, Kind
 from joins.dataflow.ports import Watermark
 from sql.syntax.parse import complete, parse, parse_one
+from sql.syntax.rules import Rules
 from sql.syntax.statements import (
     Clause,
     CreateDictionary,
@@ -35,7 +36,7 @@ from sql.syntax.statements import (
     Terminate,
     Update,
 )
-from sql.syntax.types import INSTANT, LOCAL, Rules
+from sql.syntax.types import INSTANT, LOCAL
 from tests.paths import CASES
 
 

@@ -4,7 +4,8 @@ import pyarrow as pa
 import pytest
 
 from changelog.errors import SyntaxFault, UnknownName, Unsupported
-from sql.syntax.types import INSTANT, LOCAL, Rules, arrow, display
+from sql.syntax.rules import Rules
+from sql.syntax.types import INSTANT, LOCAL, arrow, display
 
 BOTH = [
     ("int", pa.int32()),
