@@ -25,7 +25,7 @@ _Holds = Callable[[Any], bool]
 
 
 def feed_value_reader(kind: pa.DataType, *, is_debezium: bool, is_key: bool) -> Read:
-    """Reads a parsed JSON value, which is not null. Raises UnfitValue. A text is taken to be text at the source as well."""
+    """Reads a parsed JSON value, which is not null. Raises UnfitValue. A text is text at the source as well."""
     if pa.types.is_binary(kind) and not is_debezium:
         return _base64(kind)
     is_plain, read = _plainly(kind, is_debezium, is_key), value_reader(kind)

@@ -110,12 +110,15 @@ class Binder:
         return from_item if select is written else replace(from_item, scope=in_written_order(from_item.scope, written))
 
     def _shown(self, table: exp.Expr) -> tuple[Scope, bool]:
-        """The columns of a FROM item, and whether it emits rows; bound for them alone."""
-        apart = replace(self, aliases=set())
-        looked_up = apart._lookups.table(table, self.ctes)
+        """As ``shown``, by a binder of its own: the aliases are not taken yet."""
+        return replace(self, aliases=set()).shown(table)
+
+    def shown(self, table: exp.Expr) -> tuple[Scope, bool]:
+        """The columns of a FROM item, and whether it emits rows."""
+        looked_up = self._lookups.table(table, self.ctes)
         if looked_up is not None:
             return FromItem.of_table(looked_up, self.dialect).scope, False
-        return apart._from(_without_time(table), seeks=False).scope, True
+        return self._from(_without_time(table), seeks=False).scope, True
 
     def _in_brackets(self, table: exp.Subquery, seeks: bool) -> FromItem:
         """``(a JOIN b ON ..)``: its names are those of a and b, unless it has an alias."""

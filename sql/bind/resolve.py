@@ -15,7 +15,8 @@ from sql.bind.scope import Scope, place_of
 from sql.expressions import engine
 from sql.expressions.dict_functions import dict_function
 from sql.functions.aggregate_calls import exact, is_aggregate, of_stream
-from sql.functions.translate import Environment, Special, Translator
+from sql.functions.environment import Environment
+from sql.functions.translate import Special, Translator
 from sql.functions.typed import Typed, bracketed
 from sql.plan.column_names import DELTA_COLUMN
 from sql.syntax.calls import TAKES_UNIT, function_name, snake_case

@@ -118,7 +118,7 @@ def _call(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
 
 
 def _cast(node: exp.Cast, schema: pa.Schema) -> LinearSum | None:
-    """An instant stays what it is as another kind of timestamp, a whole number in a wider type; a literal is its value."""
+    """An instant stays what it is as another timestamp, a whole number in a wider type; a literal is its value."""
     literal = node.this.unnest()
     if node.to.is_type("interval") and isinstance(literal, exp.Literal):
         return _length(milliseconds(exp.Interval(this=literal.copy())))

@@ -18,8 +18,10 @@ _QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER, T
 
 
 class Cursor:
-    """Reads forward over ``tokens``, those of one statement of ``script``; errors name ``clause`` as the part read. ``rules`` say whose
-    expressions are read."""
+    """Reads forward over ``tokens``, those of one statement of ``script``; errors name ``clause`` as the part read.
+
+    ``rules`` say whose expressions are read.
+    """
 
     def __init__(self, script: str, tokens: list[Token], clause: str = "", rules: Rules = Rules.TIMEPLUS) -> None:
         self.script = script

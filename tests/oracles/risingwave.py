@@ -15,9 +15,10 @@ from psycopg.types.json import Jsonb
 
 from sql.expressions import engine
 from sql.expressions.evaluate import evaluate
+from sql.functions.environment import Environment
 from sql.functions.risingwave.postgres_dialect import RisingWaveDialect
 from sql.functions.risingwave.values.kinds import JSON
-from sql.functions.translate import Environment, Translator
+from sql.functions.translate import Translator
 from sql.functions.typed import Typed
 from sql.syntax.risingwave import RisingWaveQueries
 from tests.oracles.fuzz import Sample

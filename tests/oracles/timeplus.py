@@ -19,7 +19,8 @@ import sqlglot
 from sql.expressions import engine
 from sql.expressions.evaluate import evaluate
 from sql.functions.dialects import TIMEPLUS
-from sql.functions.translate import Environment, Translator
+from sql.functions.environment import Environment
+from sql.functions.translate import Translator
 from sql.syntax.calls import snake_case
 from sql.syntax.dialect import Dovetail
 from tests.oracles import clickhouse

@@ -27,7 +27,8 @@ from sql.bind.resolve import Within, condition, typed, typed_on
 from sql.bind.scope import Scope, Visible, place_of
 from sql.expressions.engine import parsed
 from sql.expressions.evaluate import common_type, quoted
-from sql.functions.translate import KIND, Dialect
+from sql.functions.environment import KIND
+from sql.functions.translate import Dialect
 from sql.functions.typed import Typed
 from sql.plan.column_names import output_names
 from sql.relations import Relations, Stream

@@ -9,6 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
+from sql.functions.environment import Environment
+from sql.functions.forms import COMMON
 from sql.functions.registry import Registry
 from sql.functions.risingwave import arithmetic, comparisons, functions, json
 from sql.functions.risingwave.values import intervals
@@ -26,7 +28,7 @@ from sql.functions.risingwave.values.kinds import (
     numeric,
     typed,
 )
-from sql.functions.translate import Environment, Translator, Visit
+from sql.functions.translate import Translator, Visit
 from sql.functions.typed import Typed, bracketed, filled
 from sql.syntax.risingwave import RisingWaveQueries
 from sql.syntax.rules import Rules
@@ -366,6 +368,7 @@ def _collate(translator: Translator, node: exp.Expr) -> Typed:
 
 
 _VISITS: Mapping[type[exp.Expr], Visit] = {
+    **COMMON,
     **dict.fromkeys(comparisons.SIGNS, _comparison),
     **dict.fromkeys(_OF_POSTGRES, _binary),
     exp.Cast: _cast,

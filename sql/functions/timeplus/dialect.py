@@ -9,9 +9,11 @@ from sqlglot import exp
 
 from changelog.errors import SqlError
 from sql.expressions.engine import type_name
+from sql.functions.environment import Environment
+from sql.functions.forms import COMMON
 from sql.functions.registry import Registry
 from sql.functions.timeplus import conversions, functions, intervals, numbers, patterns
-from sql.functions.translate import Environment, Translator, Visit
+from sql.functions.translate import Translator, Visit
 from sql.functions.typed import Typed, filled
 from sql.syntax.rules import Rules
 from sql.syntax.types import arrow
@@ -35,7 +37,7 @@ class TimeplusDialect:
 
     @property
     def visits(self) -> Mapping[type[exp.Expr], Visit]:
-        return {exp.CastToStrType: _cast_to_name}
+        return _VISITS
 
     def operator(self, node: exp.Expr, operands: Sequence[Typed]) -> Typed | exp.Expr | None:
         left, right = operands
@@ -114,3 +116,6 @@ def _moved(node: exp.Expr, left: Typed, right: Typed) -> Typed | exp.Expr | None
         micros = filled("(epoch_us({0}) - epoch_us({1}))", [left.tree, right.tree])
         return left.of(conversions.scaled(micros, pa.decimal128(18, 6)), pa.decimal128(18, 6))
     return None
+
+
+_VISITS: Mapping[type[exp.Expr], Visit] = {**COMMON, exp.CastToStrType: _cast_to_name}

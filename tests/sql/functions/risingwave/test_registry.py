@@ -11,11 +11,12 @@ import pytest
 import sqlglot
 
 from changelog.errors import SqlError, UnknownName, Unsupported
+from sql.functions.environment import Environment
 from sql.functions.registry import Function, Registry
 from sql.functions.risingwave import functions
 from sql.functions.risingwave.postgres_dialect import RisingWaveDialect
 from sql.functions.risingwave.refusals import REFUSED
-from sql.functions.translate import Environment, Translator
+from sql.functions.translate import Translator
 from sql.functions.typed import Typed
 from sql.syntax.risingwave import RisingWaveQueries
 from tests.oracles.risingwave_grammar import ALL_FORMS, made

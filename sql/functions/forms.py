@@ -1,0 +1,350 @@
+"""The forms of expressions that both dialects share: literals, conditions, choices, calls, positions, parts of times.
+
+``COMMON`` holds a visit for each node; a dialect adds its own, or puts them in the place of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, Unsupported
+from sql.functions.aggregate_calls import as_it_is, is_aggregate
+from sql.functions.translate import Translator, Visit
+from sql.functions.typed import Typed, bracketed
+from sql.syntax.calls import TAKES_UNIT, snake_case
+
+
+def _column(translator: Translator, node: exp.Expr) -> Typed:
+    kind = translator.environment.types.get(node.name)
+    if kind is None:
+        raise SqlError(f'there is no column "{node.name}"', where=translator.environment.place)
+    return translator.known(exp.column(exp.to_identifier(node.name, quoted=True)), kind)
+
+
+def _identifier(translator: Translator, node: exp.Expr) -> Typed:
+    """The argument of a lambda."""
+    return _column(translator, node)
+
+
+def _literal(translator: Translator, node: exp.Expr) -> Typed:
+    assert isinstance(node, exp.Literal)
+    return translator.dialect.literal(node, translator.environment)
+
+
+def _boolean(translator: Translator, node: exp.Expr) -> Typed:
+    return Typed(node.copy(), translator.environment.ask, pa.bool_(), bool(node.this))
+
+
+def _null(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.known(exp.Null(), pa.null())
+
+
+def _star(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.known(exp.Star(), pa.int64())
+
+
+def _paren(translator: Translator, node: exp.Expr) -> Typed:
+    inner = translator(node.this)
+    return Typed(bracketed(inner.tree), inner.ask, inner.told, inner.literal)
+
+
+def _connector(translator: Translator, node: exp.Expr) -> Typed:
+    kind = type(node)
+    sides = [_term(translator, side, kind) for side in (node.this, node.expression)]
+    return translator.known(kind(this=sides[0], expression=sides[1]), pa.bool_())
+
+
+def _term(translator: Translator, node: exp.Expr, within: type[exp.Expr]) -> exp.Expr:
+    """A condition as a part of AND, OR or NOT."""
+    tree = translator.condition(node)
+    return exp.Paren(this=tree) if isinstance(tree, exp.Connector) and type(tree) is not within else tree
+
+
+def _not(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.known(exp.Not(this=_term(translator, node.this, exp.Not)), pa.bool_())
+
+
+def _is(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.known(
+        exp.Is(this=bracketed(translator.tree(node.this)), expression=node.expression.copy()), pa.bool_()
+    )
+
+
+def _in(translator: Translator, node: exp.Expr) -> Typed:
+    if node.args.get("unnest") or node.args.get("field"):
+        return _fallback(translator, node)
+    if (query := node.args.get("query")) is not None:
+        return translator.known(
+            exp.In(this=bracketed(translator.tree(node.this)), query=translator.tree(query)), pa.bool_()
+        )
+    values = [bracketed(translator.tree(one)) for one in node.expressions]
+    return translator.known(exp.In(this=bracketed(translator.tree(node.this)), expressions=values), pa.bool_())
+
+
+def _between(translator: Translator, node: exp.Expr) -> Typed:
+    parts = {name: bracketed(translator.tree(node.args[name])) for name in ("this", "low", "high")}
+    return translator.known(exp.Between(**parts), pa.bool_())
+
+
+def _fallback(translator: Translator, node: exp.Expr) -> Typed:
+    raise Unsupported(f"{node.sql(dialect='clickhouse')} is not supported", where=translator.environment.place)
+
+
+def _case(translator: Translator, node: exp.Expr) -> Typed:
+    subject = node.args.get("this")
+    case = exp.Case(this=None if subject is None else translator.tree(subject))
+    for branch in node.args["ifs"]:
+        condition = translator.condition(branch.this) if subject is None else translator.tree(branch.this)
+        case = case.when(condition, translator.tree(branch.args["true"]))
+    otherwise = node.args.get("default")
+    if otherwise is not None:
+        case = case.else_(translator.tree(otherwise))
+    return translator.known(exp.Paren(this=case))
+
+
+def _if(translator: Translator, node: exp.Expr) -> Typed:
+    otherwise = node.args.get("false") or exp.Null()
+    return translator.call("if", [translator(node.this), translator(node.args["true"]), translator(otherwise)])
+
+
+def _anonymous(translator: Translator, node: exp.Expr) -> Typed:
+    name = snake_case(str(node.this))
+    if name in translator.special:
+        return translator.special[name](translator, node)
+    if is_aggregate(node):
+        return translator.aggregate(node)
+    arguments = list(node.expressions)
+    if any(isinstance(argument, exp.Lambda) for argument in arguments):
+        return translator.call(name, _with_lambda(translator, arguments))
+    if name in TAKES_UNIT:
+        return translator.call(name, [_unit_or_value(translator, argument) for argument in arguments])
+    return translator.call(name, [translator(argument) for argument in arguments])
+
+
+def _unit_or_value(translator: Translator, node: exp.Expr) -> Typed:
+    """``day`` without quotes is a unit, unless it is a column."""
+    if isinstance(node, exp.Column | exp.Var | exp.Identifier) and node.name not in translator.environment.types:
+        return Typed(exp.Literal.string(node.name), translator.environment.ask, pa.string(), node.name)
+    return translator(node)
+
+
+def _with_lambda(translator: Translator, arguments: Sequence[exp.Expr]) -> list[Typed]:
+    """The lambda over the elements of the arrays that come with it."""
+    given: dict[int, Typed] = {
+        position: translator(argument)
+        for position, argument in enumerate(arguments)
+        if not isinstance(argument, exp.Lambda)
+    }
+    elements = [kind for value in given.values() for kind in _elements(value)]
+    for position, argument in enumerate(arguments):
+        if isinstance(argument, exp.Lambda):
+            names = [parameter.name for parameter in argument.expressions]
+            # More names than elements: the first is what comes together, beginning with the last argument.
+            last = given[max(given)]
+            start = [] if last.is_list or last.is_map or len(names) <= len(elements) else [last.type]
+            kinds = dict(zip(names, [*start, *elements, *([pa.null()] * len(names))], strict=False))
+            inner = replace(translator, environment=translator.environment.with_names(kinds))
+            body = inner(argument.this)
+            made = exp.Lambda(this=body.tree, expressions=[exp.to_identifier(name) for name in names], colon=True)
+            given[position] = Typed(made, translator.environment.ask, body.type)
+    return [given[position] for position in range(len(arguments))]
+
+
+def _neg(translator: Translator, node: exp.Expr) -> Typed:
+    value = translator(node.this)
+    if isinstance(value.literal, int | float) and not isinstance(value.literal, bool):
+        return Typed(exp.Neg(this=value.tree), value.ask, _signed(value), -value.literal)
+    return translator.call("negate", [value])
+
+
+def _cast(translator: Translator, node: exp.Expr) -> Typed:
+    kind = translator.dialect.type_of(node.args["to"])
+    return translator.known(translator.dialect.cast(translator(node.this), kind), kind)
+
+
+def _try_cast(translator: Translator, node: exp.Expr) -> Typed:
+    return _cast(translator, node)
+
+
+def _interval(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.known(node.copy(), pa.month_day_nano_interval())
+
+
+def _array(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.call("array", [translator(one) for one in node.expressions])
+
+
+def _tuple(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.call("tuple", [translator(one) for one in node.expressions])
+
+
+def _struct(translator: Translator, node: exp.Expr) -> Typed:
+    parts = []
+    for index, one in enumerate(node.expressions, start=1):
+        named = isinstance(one, exp.PropertyEQ)
+        key = exp.to_identifier(one.this.name if named else str(index), quoted=True)
+        parts.append(exp.PropertyEQ(this=key, expression=translator.tree(one.expression if named else one)))
+    return translator.known(exp.Struct(expressions=parts))
+
+
+def _var_map(translator: Translator, node: exp.Expr) -> Typed:
+    keys, values = node.args["keys"].expressions, node.args["values"].expressions
+    return translator.call("map", [translator(one) for pair in zip(keys, values, strict=True) for one in pair])
+
+
+def _bracket(translator: Translator, node: exp.Expr) -> Typed:
+    [index] = node.expressions
+    return translator.call("array_element", [translator(node.this), translator(index)])
+
+
+def _dot(translator: Translator, node: exp.Expr) -> Typed:
+    which = node.expression
+    literal: str | int = int(which.this) if isinstance(which, exp.Literal) and not which.is_string else which.name
+    return translator.call(
+        "tuple_element", [translator(node.this), Typed(exp.Null(), translator.environment.ask, pa.null(), literal)]
+    )
+
+
+def _extract(translator: Translator, node: exp.Expr) -> Typed:
+    unit = node.this.name.lower()
+    names = {
+        "day": "to_day_of_month",
+        "dow": "to_day_of_week",
+        "doy": "to_day_of_year",
+        "week": "to_iso_week",
+        "epoch": "to_unix_timestamp",
+    }
+    return translator.call(names.get(unit, f"to_{unit}"), [translator(node.expression)])
+
+
+def _substring(translator: Translator, node: exp.Expr) -> Typed:
+    parts = [node.this, node.args.get("start"), node.args.get("length")]
+    return translator.call("substring", [translator(one) for one in parts if one is not None])
+
+
+def _position(translator: Translator, node: exp.Expr) -> Typed:
+    parts = [node.this, node.args["substr"], node.args.get("position")]
+    return translator.call("position", [translator(one) for one in parts if one is not None])
+
+
+def _trim(translator: Translator, node: exp.Expr) -> Typed:
+    side = str(node.args.get("position") or "BOTH").upper()
+    name = {"LEADING": "trim_left", "TRAILING": "trim_right"}.get(side, "trim_both")
+    signs = node.args.get("expression")
+    return translator.call(name, [translator(node.this), *([] if signs is None else [translator(signs)])])
+
+
+def _floor(translator: Translator, node: exp.Expr) -> Typed:
+    digits = node.args.get("decimals")
+    name = "ceil" if isinstance(node, exp.Ceil) else "floor"
+    return translator.call(name, [translator(node.this), *([] if digits is None else [translator(digits)])])
+
+
+def _escape(translator: Translator, node: exp.Expr) -> Typed:
+    liked = node.this
+    tree = type(liked)(
+        this=bracketed(translator.tree(liked.this)), expression=bracketed(translator.tree(liked.expression))
+    )
+    return translator.known(exp.Escape(this=tree, expression=node.expression.copy()), pa.bool_())
+
+
+def _at_time_zone(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.call("to_timezone", [translator(node.this), translator(node.args["zone"])])
+
+
+def _hex(translator: Translator, node: exp.Expr) -> Typed:
+    value = int(str(node.this), 16)
+    return translator.dialect.literal(exp.Literal.number(value), translator.environment)
+
+
+def _initcap(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.call("initcap", [translator(node.this)])
+
+
+def _filter(translator: Translator, node: exp.Expr) -> Typed:
+    return translator.aggregate(node)
+
+
+def _window(translator: Translator, node: exp.Expr) -> Typed:
+    """A window function, of a query over rows that are all there."""
+    made = node.copy()
+    made.set("this", replace(translator, aggregated=as_it_is).tree(node.this))
+    made.set("partition_by", [translator.tree(one) for one in node.args.get("partition_by") or ()])
+    if (order := node.args.get("order")) is not None:
+        made.set("order", translator.ordered(order))
+    kind = replace(translator, aggregated=as_it_is)(node.this).told
+    return translator.known(translator.aggregated(made, kind, "", translator.environment.place), kind)
+
+
+def _member(translator: Translator, node: exp.Expr) -> Typed:
+    """``raw:a.b``, as text."""
+    path = ".".join(f'"{name.this}"' for name in node.expression.expressions)
+    tree = exp.Anonymous(
+        this="json_extract_string", expressions=[translator.tree(node.this), exp.Literal.string(f"$.{path}")]
+    )
+    return translator.known(tree, pa.string())
+
+
+def _elements(value: Typed) -> list[pa.DataType]:
+    """What a lambda takes of a value: an element of an array, the key and the value of a map."""
+    if value.is_map:
+        return [value.type.key_type, value.type.item_type]
+    return [value.type.value_type] if value.is_list else []
+
+
+def _signed(value: Typed) -> pa.DataType:
+    literal = value.literal
+    if not isinstance(literal, int):
+        return value.type
+    for bits, kind in ((8, pa.int8()), (16, pa.int16()), (32, pa.int32())):
+        if -literal >= -(1 << (bits - 1)):
+            return kind
+    return pa.int64()
+
+
+COMMON: Mapping[type[exp.Expr], Visit] = {
+    exp.Column: _column,
+    exp.Identifier: _identifier,
+    exp.Literal: _literal,
+    exp.Boolean: _boolean,
+    exp.Null: _null,
+    exp.Star: _star,
+    exp.Paren: _paren,
+    exp.And: _connector,
+    exp.Or: _connector,
+    exp.Not: _not,
+    exp.Is: _is,
+    exp.In: _in,
+    exp.Between: _between,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Anonymous: _anonymous,
+    exp.Neg: _neg,
+    exp.Cast: _cast,
+    exp.TryCast: _try_cast,
+    exp.Interval: _interval,
+    exp.Array: _array,
+    exp.Tuple: _tuple,
+    exp.Struct: _struct,
+    exp.VarMap: _var_map,
+    exp.Bracket: _bracket,
+    exp.Dot: _dot,
+    exp.Extract: _extract,
+    exp.Substring: _substring,
+    exp.StrPosition: _position,
+    exp.Trim: _trim,
+    exp.Floor: _floor,
+    exp.Ceil: _floor,
+    exp.Escape: _escape,
+    exp.AtTimeZone: _at_time_zone,
+    exp.HexString: _hex,
+    exp.Initcap: _initcap,
+    exp.Filter: _filter,
+    exp.WithinGroup: _filter,
+    exp.Window: _window,
+    exp.JSONExtractScalar: _member,
+}
