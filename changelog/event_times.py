@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from changelog.decode import REJECTED
 from changelog.rows import Mask, Positions, numpy_column
-from changelog.schema import ARRIVAL, DAY_MS, EVENT_TIME_TYPE, OFFSET_BITS
+from changelog.schema import ARRIVAL, DAY_MS, EVENT_TIME_TYPE, OFFSET_BITS, WRITTEN
 
+_GREATEST = int(np.iinfo(np.int64).max)
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
@@ -32,7 +33,8 @@ def not_behind(watermark: int, kind: pa.DataType) -> pa.Scalar:
     if pa.types.is_date32(kind):
         return pa.scalar(-(-watermark // DAY_MS), pa.int32()).cast(kind)
     if pa.types.is_timestamp(kind):
-        return pa.scalar(-(-watermark * _PER_SECOND[kind.unit] // 1_000), pa.int64()).cast(kind)
+        least = -(-watermark * _PER_SECOND[kind.unit] // 1_000)
+        return pa.scalar(min(max(least, -_GREATEST), _GREATEST), pa.int64()).cast(kind)
     bounds = np.iinfo(kind.to_pandas_dtype())
     return pa.scalar(min(max(watermark, int(bounds.min)), int(bounds.max)), kind)
 
@@ -67,6 +69,12 @@ def unusable(
     return missing | ahead, pa.table([*(owners[name] for name in REJECTED.names[:-1]), reasons], schema=REJECTED)
 
 
+def stamped(rows: pa.Table, records: pa.RecordBatch) -> pa.Table:
+    """``rows``, some of those decoded from ``records`` of one partition, with the timestamps of theirs (WRITTEN)."""
+    written = records.column("timestamp").cast(EVENT_TIME_TYPE, safe=False).cast(pa.int64())
+    return rows.add_column(0, WRITTEN, written.take(pa.array(_places(rows, records))))
+
+
 def _latest(rows: pa.Table, records: pa.RecordBatch, times: pa.ChunkedArray, max_future_ms: int) -> pa.Array | None:
     """The latest time that each row may have; None where all have one that they may have."""
     if not pa.types.is_timestamp(times.type) or not rows.num_rows:
@@ -75,8 +83,12 @@ def _latest(rows: pa.Table, records: pa.RecordBatch, times: pa.ChunkedArray, max
     greatest = greatest_ms(times)
     if greatest is None or greatest < written_ms.min() + max_future_ms:
         return None
-    allowed = (written_ms[_places(rows, records)] + max_future_ms) * _PER_SECOND[times.type.unit] // 1_000
-    return pa.array(allowed, pa.int64()).cast(times.type)
+    latest_ms, per_second = written_ms[_places(rows, records)] + max_future_ms, _PER_SECOND[times.type.unit]
+    if per_second < 1_000:
+        return pa.array(latest_ms * per_second // 1_000, pa.int64()).cast(times.type)
+    # In nanoseconds the product with the units of a second has more than 64 bits, and so has what lies beyond 2262.
+    per_ms = per_second // 1_000
+    return pa.array(np.minimum(latest_ms, _GREATEST // per_ms) * per_ms, pa.int64()).cast(times.type)
 
 
 def _places(rows: pa.Table, records: pa.RecordBatch) -> Positions:

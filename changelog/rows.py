@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,23 @@ def _groups_by_value(rows: pa.Table) -> tuple[Positions, Positions]:
     return order, np.cumsum(sizes) - sizes
 
 
+def shortfalls(groups: Positions, deltas: npt.NDArray[Any], held: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """How many rows are taken from each group that are not there: ``held[g]`` are, then come ``deltas``, in order.
+
+    A group that falls below nothing stays at nothing, so it ends at ``held + sum + shortfall``, however the changes are
+    cut into batches.
+    """
+    lowest = np.zeros_like(held)
+    if len(groups):
+        order = np.argsort(groups, kind="stable")
+        own, through = groups[order], np.cumsum(deltas[order])
+        starts = np.flatnonzero(np.diff(own, prepend=-1))
+        before = through[starts] - deltas[order[starts]]
+        lowest[own[starts]] = np.minimum.reduceat(through, starts) - before
+    missing: npt.NDArray[Any] = np.maximum(-(held + lowest), 0)
+    return missing
+
+
 def allotted(owners: Positions, available: npt.NDArray[Any], wanted: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """How much of each position its owner takes: ``wanted[owner]`` in all, from the first positions first."""
     order = np.argsort(owners, kind="stable")
@@ -209,11 +227,8 @@ def _default(kind: pa.DataType, count: int) -> pa.Array:
         return pa.array([[]] * count, kind)
     if pa.types.is_nested(kind):
         return pa.nulls(count, kind)
-    return pa.repeat(pa.scalar(0, pa.int64()).cast(_integer_like(kind)).cast(kind), count)
-
-
-def _integer_like(kind: pa.DataType) -> pa.DataType:
-    """A type that 0 casts to and that casts on to ``kind``."""
-    if pa.types.is_temporal(kind):
-        return pa.int64() if kind.bit_width == 64 else pa.int32()
-    return pa.int64()
+    if pa.types.is_decimal(kind):
+        # Arrow casts an integer to no decimal that could not hold all integers.
+        return pa.repeat(pa.scalar(Decimal(0), kind), count)
+    carrier = pa.int32() if pa.types.is_temporal(kind) and kind.bit_width == 32 else pa.int64()
+    return pa.repeat(pa.scalar(0, carrier).cast(kind), count)

@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
-from changelog.rows import allotted, numbered
+from changelog.rows import allotted, numbered, shortfalls
 from changelog.schema import ARRIVAL, SEQUENCE, TIME, Kind, StreamSchema
 
 
@@ -18,7 +18,8 @@ def content(schema: StreamSchema, decoded: pa.Table) -> pa.Table:
     UPSERT, CHANGELOG_KV  the last row of each primary key, unless that is a delete, or of those after the last delete
                           the one of the greatest version; in the order of arrival. The columns of the primary key and
                           the version are among those decoded
-    CHANGELOG             each row as often as its deltas add up to, its times aside; never fewer than no times
+    CHANGELOG             each row as often as its deltas add up to, its times aside; a delta that finds no row to take
+                          away counts for nothing
     """
     changes = Changes(decoded.drop_columns([ARRIVAL]))
     if schema.kind is Kind.APPEND:
@@ -57,7 +58,9 @@ def _not_taken_back(changes: Changes) -> np.ndarray:
     """
     identity = [name for name in changes.rows.column_names if name not in (TIME, SEQUENCE)]
     group, _ = numbered(changes.rows.select(identity))
-    remaining = np.maximum(np.bincount(group, weights=changes.deltas), 0).astype(np.int64)
+    remaining = np.zeros(group.max(initial=-1) + 1, dtype=np.int64)
+    np.add.at(remaining, group, changes.deltas)
+    remaining += shortfalls(group, changes.deltas, np.zeros_like(remaining))
     newest_first = np.flatnonzero(changes.deltas > 0)[::-1]
     kept = allotted(group[newest_first], changes.deltas[newest_first], remaining)
     return np.sort(np.repeat(newest_first, kept))

@@ -26,6 +26,7 @@ from changelog.formats import time_text
 from changelog.formats.members import Member
 
 _NOT_JSON = rb"[:,\[]\s*-?(?:NaN|Inf)"
+_ESCAPED_NAME = rb'\\[^"]*"\s*:'
 _LONGEST = 1 << 30
 _MISFITS_PER_ROW = 1 / 64
 
@@ -58,7 +59,8 @@ class BatchReader:
         if len(texts) == 0:
             return pa.table({member.name: pa.array([], member.type) for member in self._members})
         lines, first = _lines(texts), _first(texts)
-        raw = _parsed(lines, texts, pa.schema([(member.name, _carrier(member, first)) for member in self._members]))
+        carriers = [(member.name, _carrier(member, first, texts)) for member in self._members]
+        raw = _parsed(lines, texts, pa.schema(carriers))
         columns = {}
         for member in self._members:
             column = _typed(raw.column(member.name).combine_chunks(), member.type)
@@ -67,8 +69,8 @@ class BatchReader:
 
 
 def mentioning(texts: pa.Array, name: str) -> pa.Array:
-    """Which texts hold ``name`` in double quotes: all others lack the member."""
-    return pc.match_substring(texts, f'"{name}"')
+    """Which texts hold ``name`` in double quotes, or a member whose name is written with escapes: others lack it."""
+    return pc.or_(pc.match_substring(texts, f'"{name}"'), pc.match_substring_regex(texts, _ESCAPED_NAME))
 
 
 def _lines(texts: pa.Array) -> bytes:
@@ -149,11 +151,12 @@ def _unfitting_integers(rows: pa.Table, schema: pa.Schema) -> Positions | None:
     return np.flatnonzero(misfit) if misfit.any() else None
 
 
-def _carrier(member: Member, first: dict[str, Any]) -> pa.DataType:
-    """The type in which the parser reads a member. Whether times are numbers is seen from the first record."""
+def _carrier(member: Member, first: dict[str, Any], texts: pa.Array) -> pa.DataType:
+    """The type in which the parser reads a member; whether times are numbers is seen from the first that has one."""
     kind = member.type
     if pa.types.is_timestamp(kind):
-        return pa.int64() if isinstance(first.get(member.name), int) else pa.string()
+        shown = first.get(member.name)
+        return pa.int64() if isinstance(shown, int) or (shown is None and _numbers(texts, member.name)) else pa.string()
     if pa.types.is_date32(kind) or pa.types.is_binary(kind) or pa.types.is_time(kind):
         return pa.string()
     if pa.types.is_float32(kind):
@@ -162,6 +165,12 @@ def _carrier(member: Member, first: dict[str, Any]) -> pa.DataType:
     if _is_native(kind) or pa.types.is_decimal(kind):
         return kind
     raise Declined
+
+
+def _numbers(texts: pa.Array, name: str) -> bool:
+    """Whether the member ``name`` of some text is a number, as far as a glance tells."""
+    number = rf'"{re.escape(name)}"\s*:\s*-?\d'
+    return bool(pc.any(pc.match_substring_regex(texts, number)).as_py())
 
 
 def _is_native(kind: pa.DataType) -> bool:

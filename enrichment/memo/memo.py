@@ -166,22 +166,18 @@ def _print(state: Standing, rows: LeftRows) -> int | None:
 
 
 def _follow_counted(rows: LeftRows, before: dict[bytes, list[Copy]]) -> tuple[dict[bytes, list[Standing]], int]:
-    """The queue of each row after the batch. A retraction may come before its insertion in the same batch."""
+    """The queue of each row after the batch."""
     queues: dict[bytes, deque[Standing]] = {}
-    retracted: dict[bytes, int] = {}
+    unfounded = 0
     for place, (identity, delta) in enumerate(zip(rows.identities, rows.deltas, strict=True)):
         queue = queues.setdefault(identity, deque(before.get(identity, ())))
         if delta > 0:
             queue.extend([place] * delta)
         else:
-            retracted[identity] = retracted.get(identity, 0) - delta
-    unfounded = 0
-    for identity, count in retracted.items():
-        queue = queues[identity]
-        taken = min(count, len(queue))
-        unfounded += count - taken
-        for _ in range(taken):
-            queue.popleft()
+            taken = min(-delta, len(queue))
+            unfounded += -delta - taken
+            for _ in range(taken):
+                queue.popleft()
     return {identity: list(queue) for identity, queue in queues.items()}, unfounded
 
 

@@ -126,4 +126,4 @@ class Port:
     def ordered(self) -> bool:
         """Whether rows must carry ``arrival``. The changes of an operator have none: they are numbered as they come."""
         by_arrival = self.tie_break_by_arrival and self.ingest is not Ingest.CHANGES
-        return by_arrival or self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV)
+        return by_arrival or self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG)

@@ -27,7 +27,10 @@ class Running(Protocol):
         ...
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        """What the rows of a batch, by port, change in the output. None, or a table without rows: there are none."""
+        """What the rows of a batch, by port, change in the output. None, or a table without rows: there are none.
+
+        The rows of a port come in the order of their arrival.
+        """
         ...
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from changelog.changes import DELTA, DELTA_TYPE, Changes
-from changelog.schema import ARRIVAL
+from changelog.schema import ARRIVAL, WRITTEN
 from joins.dataflow.graph import Dataflow, OperatorNode
 from joins.dataflow.ports import Port, Transform, transformed
 from joins.dataflow.specification import Opening, Running, Timed
 from joins.host.exchange import KEYLESS, cut
 from joins.host.state_limit import check_buffered
+from joins.inputs.arrival import in_order
 from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
 from joins.state.store import RunStore
 
@@ -176,11 +177,13 @@ def _in_time(running: _Running, changes: Changes) -> Changes:
 
 
 def _received(parts: list[pa.Table], port: Port) -> pa.Table | None:
-    """The rows of one port, in its columns and types."""
+    """The rows of one port in the order of their arrival, in its columns and types."""
     if not parts:
         return None
     fields = [*port.schema]
     if port.ordered or (port.tie_break_by_arrival and all(ARRIVAL in part.column_names for part in parts)):
         fields.append(pa.field(ARRIVAL, pa.int64()))
+        if all(WRITTEN in part.column_names for part in parts):
+            fields.append(pa.field(WRITTEN, pa.int64()))
     schema = pa.schema([*fields, pa.field(DELTA, DELTA_TYPE, nullable=False)])
-    return pa.concat_tables([part.select(schema.names).cast(schema) for part in parts]).combine_chunks()
+    return in_order(pa.concat_tables([part.select(schema.names).cast(schema) for part in parts]).combine_chunks())

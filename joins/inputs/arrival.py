@@ -1,20 +1,21 @@
-"""The order in which rows came, where their records do not say it.
+"""The order in which rows came.
 
-A record's place in its partition orders the records of one partition. The changes of an operator have no place, and the
-places of several partitions cannot be compared; then the rows are numbered as they come.
+A batch is put in order when it is taken in, once for all operators. A record's place tells nothing beyond its batch:
+the places of several partitions cannot be compared, and the changes of an operator have none. So where the order is to
+be remembered rows are numbered as they come.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from changelog.changes import Changes
 from changelog.rows import numpy_column
-from changelog.schema import ARRIVAL
+from changelog.schema import ARRIVAL, OFFSET_BITS, WRITTEN
 from joins.dataflow.ports import Ingest, Port
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement
@@ -39,20 +40,38 @@ class Arrivals:
 
 
 def in_order(rows: pa.Table) -> pa.Table:
-    """``rows`` by arrival; as they stand where they have none."""
+    """``rows`` in the order of their arrival, WRITTEN gone; as they stand where nothing tells it.
+
+    That is by the timestamps of their records, then by partition, then by offset. The records of one partition come in
+    its order whatever their timestamps: it is that of compaction, and of the same records in several batches. So each
+    counts with the greatest timestamp so far.
+    """
     if ARRIVAL not in rows.column_names:
         return rows
-    ascending = (np.diff(numpy_column(rows, ARRIVAL)) >= 0).all()
-    return rows if ascending else rows.take(pc.sort_indices(rows.column(ARRIVAL)))
+    arrivals = numpy_column(rows, ARRIVAL)
+    order = np.arange(len(arrivals)) if (np.diff(arrivals) >= 0).all() else np.argsort(arrivals, kind="stable")
+    if WRITTEN in rows.column_names:
+        written = numpy_column(rows, WRITTEN)[order]
+        rows = rows.drop_columns([WRITTEN])
+        partitions = arrivals[order] >> OFFSET_BITS
+        for low, high in itertools.pairwise([0, *np.flatnonzero(np.diff(partitions)) + 1, len(order)]):
+            written[low:high] = np.maximum.accumulate(written[low:high])
+        order = order[np.argsort(written, kind="stable")]
+    return rows if (np.diff(order) == 1).all() else rows.take(pa.array(order))
+
+
+def insertions_first(rows: pa.Table) -> pa.Table:
+    """Changes of an operator, which come from its buckets in any order: what is taken back is there."""
+    return rows.take(pa.array(np.argsort(Changes(rows).deltas < 0, kind="stable")))
 
 
 class ArrivalIntake:
-    """As Intake; where the changes of an operator are to be ordered by arrival they are numbered as they come."""
+    """As Intake; where rows are told apart by arrival they are numbered as they come."""
 
     def __init__(self, port: Port, store: RunStore, name: str) -> None:
-        self._arrivals: Arrivals | None = None
-        if port.tie_break_by_arrival and port.ingest is Ingest.CHANGES:
-            self._arrivals = Arrivals(store, name)
+        self._arrivals = Arrivals(store, name) if port.tie_break_by_arrival else None
+        self._unordered = port.tie_break_by_arrival and port.ingest is Ingest.CHANGES
+        if self._unordered:
             port = replace(port, ingest=Ingest.CHANGELOG)
         self._intake = Intake.of(port, store, name)
 
@@ -65,4 +84,5 @@ class ArrivalIntake:
         return self._intake.unfounded
 
     def changes(self, rows: pa.Table) -> Changes:
-        return self._intake.changes(rows if self._arrivals is None else self._arrivals.numbered(in_order(rows)))
+        rows = rows if self._arrivals is None else self._arrivals.numbered(rows)
+        return self._intake.changes(insertions_first(rows) if self._unordered else rows)

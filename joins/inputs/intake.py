@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.changes import DELTA, Changes, Deltas
-from changelog.rows import Positions, RowsByKey, allotted, equal_rows
+from changelog.rows import Positions, RowsByKey, allotted, equal_rows, numbered, shortfalls
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
 from joins.state.arrangement import Arrangement
@@ -29,9 +29,9 @@ class Intake:
     UPSERT            the last record of a primary key counts, or that of the greatest version: -1 of the row held,
                       +1 of the new one; a delete only -1
     CHANGELOG_KV      +1 is an upsert; -1 deletes the row it equals, else it is unfounded
-    CHANGELOG         -1 takes one equal row away; more of them than there are rows are unfounded
+    CHANGELOG         -1 takes one equal row away; where none is there when it comes it is unfounded
 
-    Unfounded retractions are counted and left out.
+    Rows come in the order of their arrival. Unfounded retractions are counted and left out.
     """
 
     port: Port
@@ -57,13 +57,12 @@ class Intake:
             case Ingest.UPSERT | Ingest.CHANGELOG_KV:
                 return self._upserted(rows)
             case Ingest.CHANGELOG:
-                return self._founded(Changes(rows.select(names)).consolidated())
+                return self._founded(Changes(rows.select(names)))
             case _:
                 return Changes(rows.select(names))
 
     def _upserted(self, rows: pa.Table) -> Changes:
         """The difference between the rows held under the primary keys of ``rows`` and those after them."""
-        rows = rows.take(pc.sort_indices(rows.column(ARRIVAL)))
         groups = RowsByKey.by(rows, self.port.primary_key)
         deltas = rows.column(DELTA).to_numpy()
         rows = rows.select(self.arrangement.schema.names)
@@ -126,20 +125,26 @@ class Intake:
         return target
 
     def _founded(self, changes: Changes) -> Changes:
-        """The insertions of ``changes``, and for each retraction a row that is there: held, or inserted with it.
+        """The insertions of ``changes``, and for each retraction a row that is there: held, or inserted before it.
 
         A retraction takes the row that equals it in the identity columns, the one held longest where there are several.
         """
         if changes.only_insertions:
-            return changes
-        inserted = changes.insertions
-        retracted = Changes(changes.retractions.table.select([*self._identity, DELTA])).consolidated()
+            return changes.consolidated()
+        inserted, deltas = changes.insertions, changes.deltas
+        number, firsts = numbered(changes.table.select(list(self._identity)))
+        retracted = np.zeros(len(firsts), dtype=np.int64)
+        np.subtract.at(retracted, number, np.minimum(deltas, 0))
+        asked = changes.take(firsts).table
         fresh = Arrangement(RunStore(), "fresh", self.arrangement.schema, self.port.keys, self._identity)
         fresh.insert(inserted)
-        found = [side.equal(retracted.rows) for side in (self.arrangement, fresh)]
+        found = [side.equal(asked) for side in (self.arrangement, fresh)]
+        held = np.zeros(len(firsts), dtype=np.int64)
+        np.add.at(held, found[0].probe, found[0].deltas)
+        missing = shortfalls(number, deltas, held)
         candidates = Changes.concat(match.changes for match in found)
-        taken = allotted(np.concatenate([match.probe for match in found]), candidates.deltas, -retracted.deltas)
-        self.unfounded -= int(retracted.deltas.sum() + taken.sum())
+        taken = allotted(np.concatenate([one.probe for one in found]), candidates.deltas, retracted - missing)
+        self.unfounded += int(missing.sum())
         gone = Changes.with_deltas(candidates.rows, -taken)
         return Changes.concat([inserted, gone]).consolidated()
 

@@ -10,7 +10,7 @@ from changelog.changes import DELTA, Changes
 from changelog.rows import any_null
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
-from joins.inputs.arrival import ArrivalIntake
+from joins.inputs.arrival import ArrivalIntake, Arrivals
 from joins.state.arrangement import Arrangement, Matches
 from joins.state.order import Times, times_of
 from joins.state.store import RunStore
@@ -33,6 +33,7 @@ class TimedIntake:
         self._needed = [time, *(key for key, same in zip(port.keys, self._null_safe, strict=True) if not same)]
         plain = port.ingest is Ingest.APPEND or (port.ingest is Ingest.CHANGES and not port.tie_break_by_arrival)
         self._current = None if plain else ArrivalIntake(port, store, f"{name}.current")
+        self._arrivals = Arrivals(store, name) if plain and port.tie_break_by_arrival else None
 
     @property
     def unfounded(self) -> int:
@@ -43,6 +44,7 @@ class TimedIntake:
         if rows is None or rows.num_rows == 0:
             return Changes.empty(self.schema)
         if self._current is None:
+            rows = rows if self._arrivals is None else self._arrivals.numbered(rows)
             changes = Changes(rows.select([*self.schema.names, DELTA]))
             return changes if changes.only_insertions else changes.consolidated()
         changes = self._current.changes(rows)

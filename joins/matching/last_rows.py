@@ -11,7 +11,7 @@ from changelog.changes import DELTA, Changes
 from changelog.rows import Mask, any_null, groups_of_equal, numbered, numpy_column
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
-from joins.inputs.arrival import Arrivals
+from joins.inputs.arrival import Arrivals, insertions_first
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement, Matches
 from joins.state.store import RunStore
@@ -29,7 +29,8 @@ class LastRows:
     """
 
     def __init__(self, port: Port, store: RunStore, name: str) -> None:
-        ingest = Ingest.CHANGELOG if port.ingest is Ingest.CHANGES else port.ingest
+        self._unordered = port.ingest is Ingest.CHANGES
+        ingest = Ingest.CHANGELOG if self._unordered else port.ingest
         port = replace(port, ingest=ingest, tie_break_by_arrival=ingest is not Ingest.APPEND)
         self._port = port
         self._arrivals = Arrivals(store, name)
@@ -51,7 +52,8 @@ class LastRows:
             changes = Changes(rows.select([*self._port.schema.names, DELTA]))
             self._replace(_last_of_each(changes, self._port.keys))
             return changes
-        changes = self._current.changes(self._arrivals.numbered(rows))
+        rows = self._arrivals.numbered(rows)
+        changes = self._current.changes(insertions_first(rows) if self._unordered else rows)
         self._current.arrangement.insert(changes)
         inserted = changes.insertions
         if not self._single:

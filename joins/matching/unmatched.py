@@ -14,17 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import Mask, Positions, allotted, any_null, distinct
+from changelog.hashing import Hashes, row_hashes
+from changelog.rows import Mask, Positions, allotted, any_null, distinct, expand, numbered
 from joins.inputs.range_side import RangeSide
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
+
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+_PAIRS = 1 << 20
+"""The most pairs that are tested at once."""
 
 Holds = Callable[[pa.Table, pa.Table], Mask]
 """Whether the residual condition holds, row by row, of own rows and other rows."""
@@ -77,13 +82,19 @@ class UnmatchedByKey:
 
 @dataclass
 class UnmatchedByRow:
-    """With a residual condition each row for itself: the unmatched rows of the touched keys, after less before."""
+    """With a residual condition each row for itself: the unmatched rows of the touched keys, after less before.
+
+    Of the rows held only those can change that match one of the other side's changes. Whether such a row has a match is
+    known at the first one: others are tested in blocks, each four times the one before.
+    """
 
     own: Arrangement
     other: Arrangement
     holds: Holds
     _touched: pa.Table = field(init=False)
     _unkeyed: Changes = field(init=False)
+    _own_hashes: Hashes = field(init=False)
+    _others: pa.Table = field(init=False)
     _unmatched: Changes = field(init=False)
 
     def before(self, own_changes: Changes, other_changes: Changes) -> None:
@@ -92,19 +103,41 @@ class UnmatchedByRow:
         others = other_changes.table.select(self.other.keys).rename_columns(self.own.keys)
         touched = pa.concat_tables([own_changes.table.select(self.own.keys), others.cast(_keys(self.own))])
         self._touched = distinct(touched.combine_chunks())
+        self._own_hashes = row_hashes(own_changes.table, self.own.schema.names)
+        self._others = other_changes.table
         self._unmatched = self._derive()
 
     def after(self) -> Changes:
         return Changes.concat([self._unkeyed, self._derive(), self._unmatched.negated()]).consolidated()
 
     def _derive(self) -> Changes:
+        """The unmatched among the rows that may change: the same ones before and after."""
         own = self.own.probe(self._touched).changes.consolidated()
+        changed = np.isin(row_hashes(own.table, self.own.schema.names), self._own_hashes)
+        own = own.where(changed | self._matched(own.table, self._others))
         other = self.other.probe(self._touched, self.own.keys).changes.consolidated()
-        side = Arrangement(RunStore(), "other", self.other.schema, self.other.keys, null_safe=self.other.null_safe)
-        side.insert(other)
-        found = side.probe(own.table, self.own.keys)
-        found = found.where(self.holds(own.take(found.probe).table, found.rows))
-        return own.where(found.unmatched(len(own)))
+        return own.where(~self._matched(own.table, other.table))
+
+    def _matched(self, own: pa.Table, other: pa.Table) -> Mask:
+        """Which of the rows ``own`` match one of ``other``."""
+        ours = own.select(self.own.keys)
+        theirs = other.select(self.other.keys).rename_columns(self.own.keys).cast(ours.schema)
+        groups, _ = numbered(pa.concat_tables([ours, theirs]).combine_chunks())
+        # In an order that has nothing to do with the condition: of a range the matches lie at one end.
+        order = np.lexsort((row_hashes(other, other.column_names), groups[own.num_rows :]))
+        low, high = (np.searchsorted(groups[own.num_rows :][order], groups[: own.num_rows], side) for side in _SIDES)
+        matched = np.zeros(own.num_rows, dtype=np.bool_)
+        active = np.flatnonzero((low < high) & ~any_null(own, self.own.strict()))
+        tested, block = 0, 1
+        while len(active):
+            block = max(1, min(block, _PAIRS // len(active)))
+            first = low[active] + tested
+            owner, place = expand(first, np.minimum(first + block, high[active]))
+            pairs = own.take(pa.array(active[owner])), other.take(pa.array(order[place]))
+            matched[active[owner[self.holds(*pairs)]]] = True
+            tested, block = tested + block, block * 4
+            active = active[~matched[active] & (low[active] + tested < high[active])]
+        return matched
 
 
 class UnmatchedInTime:

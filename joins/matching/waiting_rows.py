@@ -11,7 +11,7 @@ from changelog.changes import Changes
 from changelog.rows import Positions, numpy_column
 from changelog.schema import ARRIVAL
 from joins.state.arrangement import Arrangement
-from joins.state.order import EARLIEST, bound_of, times_of
+from joins.state.order import EARLIEST, bound_after, bound_of, times_of
 from joins.state.store import RunStore
 
 
@@ -29,14 +29,17 @@ class WaitingRows:
     def hold(self, changes: Changes) -> None:
         self._rows.insert(changes)
 
-    def released(self, watermark: int | None) -> Changes:
+    def released(self, watermark: int | None, *, reached: bool = False) -> Changes:
         """The rows whose time is behind ``watermark`` (ms, or the number itself), held no more.
+
+        reached   and those at it
 
         In order of time; equal times in that of arrival, where the rows have one.
         """
         if watermark is None:
             return Changes.empty(self._rows.schema)
-        gone = self._rows.expire(bound_of(watermark, self._kind)).insertions
+        bound = bound_after(watermark, self._kind) if reached else bound_of(watermark, self._kind)
+        gone = self._rows.expire(bound).insertions
         order = [times_of(gone.table.column(self._time))]
         if ARRIVAL in gone.table.column_names:
             order.insert(0, numpy_column(gone.table, ARRIVAL))

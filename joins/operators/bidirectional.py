@@ -7,7 +7,7 @@ one goes. The output is the difference this makes, batch by batch.
 
 **Method.** The pairs are bilinear: ``d(L x R) = L x dR + dL x R'`` with R' the right side after the batch. Padded rows
 follow the number of matches per key (0 to n and n to 0) where there is no residual condition; with one, the padding of
-the touched keys is derived before and after, and the difference emitted.
+the rows that may change is derived before and after, and the difference emitted.
 
 Source: McSherry et al., "Differential dataflow" (CIDR 2013); Gupta and Mumick, "Maintenance of Materialized Views"
 (IEEE Data Engineering Bulletin, 1995).

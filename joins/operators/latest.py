@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from joins.dataflow.ports import JoinKind
-from joins.inputs.arrival import in_order
 from joins.matching.last_rows import LastRows
 from joins.operators.one_shot import OneShotOperator, OneShotSpec
 from joins.state.store import RunStore
@@ -57,7 +56,7 @@ class LatestOperator(OneShotOperator):
         return self._rights.unfounded + (self._lefts.unfounded if self._lefts else 0)
 
     def _take_in(self, rows: pa.Table) -> Changes:
-        inserted = self._rights.take_in(in_order(rows))
+        inserted = self._rights.take_in(rows)
         if self._lefts is None:
             return Changes.empty(self._output)
         found = self._lefts.under(inserted.table, self._right_keys)

@@ -25,7 +25,6 @@ from changelog.rows import any_null
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import JoinKind, Pad, Predicate
 from joins.dataflow.specification import JoinSpec
-from joins.inputs.arrival import in_order
 from joins.matching.pairing import Pairing
 from joins.matching.waiting_rows import WaitingRows
 from joins.state.arrangement import Matches
@@ -94,12 +93,12 @@ class OneShotOperator(ABC):
         watermark = watermarks[1]
         if self._waiting is None or self._alignment is None or watermark is None:
             return Changes.empty(self._output)
-        left = self._waiting.released(watermark - self._alignment.lag_ms + 1)
+        left = self._waiting.released(watermark - self._alignment.lag_ms, reached=True)
         return self._answered(left) if len(left) else Changes.empty(self._output)
 
     def _ready(self, rows: pa.Table) -> Changes:
         """The left rows that wait for nothing; the others are held."""
-        left = Changes(in_order(rows).select([*self._asked.names, DELTA]))
+        left = Changes(rows.select([*self._asked.names, DELTA]))
         if self._waiting is None or self._alignment is None:
             return left
         timeless = any_null(left.table, [self._alignment.left_time])

@@ -19,7 +19,8 @@ class Arrived:
     """The rows of an input that stand, in the order of their arrival. ``key`` and ``primary_key`` are positions.
 
     UPSERT, CHANGELOG_KV   an insertion takes the row of its primary key away and comes last
-    CHANGES, CHANGELOG     a retraction takes away the first row that equals it, once all rows of its batch are in
+    CHANGELOG              a retraction takes away the first row that equals it
+    CHANGES                the same, once all rows of its batch are in
     """
 
     ingest: Ingest
@@ -39,17 +40,23 @@ class Arrived:
                 fresh = [(held, new) for held, new in fresh if held not in replaced]
             if delta > 0:
                 fresh.append((row, True))
-            elif self.ingest in (Ingest.CHANGES, Ingest.CHANGELOG):
+            elif self.ingest is Ingest.CHANGELOG:
+                _take_first(fresh, row)
+            elif self.ingest is Ingest.CHANGES:
                 retracted.append(row)
         for row in retracted:
-            place = next((place for place, (held, _) in enumerate(fresh) if held == row), None)
-            if place is not None:
-                del fresh[place]
+            _take_first(fresh, row)
         self.rows = [row for row, _ in fresh]
         return [row for row, new in fresh if new]
 
     def under(self, key: Row, null_safe: Sequence[bool] = ()) -> list[Row]:
         return [row for row in self.rows if keys_equal(key, part(row, self.key), null_safe)]
+
+
+def _take_first(rows: list[tuple[Row, bool]], row: Row) -> None:
+    place = next((place for place, (held, _) in enumerate(rows) if held == row), None)
+    if place is not None:
+        del rows[place]
 
 
 def nearest(

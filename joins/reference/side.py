@@ -26,6 +26,8 @@ class ReferenceSide:
                 self._upsert(row, delta)
             elif delta > 0:
                 self.content[row] += delta
+            elif self.ingest is Ingest.CHANGELOG:
+                self.content[row] -= min(-delta, self.content[row])
             else:
                 retracted[row] -= delta
         for row, count in retracted.items():

@@ -57,6 +57,11 @@ def bound_of(watermark: int, kind: pa.DataType) -> int:
     return int(times_of(pa.chunked_array([pa.array([not_behind(watermark, kind)])]))[0])
 
 
+def bound_after(watermark: int, kind: pa.DataType) -> int:
+    """The order that what is at ``watermark`` or before is less than: to the unit of ``kind``, not to the ms."""
+    return min(bound_of(watermark, kind) + 1, bound_of(watermark + 1, kind))
+
+
 def shifted(times: Times, shift: int) -> Times:
     """``times + shift``, kept between EARLIEST and LATEST where the sum would be beyond them."""
     if shift >= 0:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from changelog.changes import DELTA
 from changelog.decode import REJECTED as REJECTED_RECORDS
 from changelog.decode import Decoder, parted
-from changelog.event_times import greatest_ms, unusable
+from changelog.event_times import greatest_ms, stamped, unusable
 from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
 from joins.dataflow import failed_calls
 from joins.dataflow.graph import Dataflow, TopicScan
@@ -147,7 +147,9 @@ class ScanReading:
         rows, rejected = self._timed(rows, records)
         self._mark(rows, partition, outbox)
         rows = transformed(rows, self.transforms)
-        if not self.ordered and ARRIVAL in rows.column_names:
+        if self.ordered:
+            rows = stamped(rows, records)
+        elif ARRIVAL in rows.column_names:
             rows = rows.drop_columns([ARRIVAL])
         outbox.put(self.scan.edge, rows)
         return rejected

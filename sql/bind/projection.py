@@ -23,7 +23,7 @@ def selected(projection: exp.Expr, select: exp.Select, scope: Scope, text: str) 
         if not scope.knows(expression):
             return [(expression.name, "", over_columns)]
         return [(expression.name, scope.find(expression, "SELECT").table, over_columns)]
-    if isinstance(expression, exp.JSONExtractScalar):
+    if isinstance(expression, exp.JSONExtractScalar) and isinstance(expression.expression, exp.Array):
         return [(str(expression.expression.expressions[-1].this), "", over_columns)]
     return [(text or expression.sql(dialect="clickhouse"), "", over_columns)]
 

@@ -22,6 +22,8 @@ from sql.syntax.calls import TAKES_UNIT, function_name, snake_case
 from sql.syntax.dialect import DURATION, DURATION_UNITS
 from sql.syntax.intervals import milliseconds, unit_ms
 
+_BARE_CALLS = frozenset({"current_timestamp", "current_date", "current_time", "localtimestamp", "localtime"})
+"""Calls that are written without brackets."""
 _OVER_GROUPS = ("SELECT", "HAVING", "ORDER BY", "QUALIFY")
 """The clauses in which aggregates stand."""
 
@@ -92,6 +94,8 @@ def _with_internal_names(expression: exp.Expr, scope: Scope, clause: str) -> exp
         if duration is not None and not node.table and not scope.has(node.name):
             count, unit = duration.groups()
             return exp.Interval(this=exp.Literal.string(count), unit=exp.var(DURATION_UNITS[unit]))
+        if node.name.casefold() in _BARE_CALLS and not node.table and not scope.knows(node):
+            return exp.Anonymous(this=node.name.casefold())
         if node.name == DELTA_COLUMN and not scope.has(DELTA_COLUMN):
             raise Unsupported(
                 "_tp_delta is the sign of a change, not a column to compute with",

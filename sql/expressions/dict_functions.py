@@ -19,7 +19,7 @@ from changelog.errors import SqlError
 from sql.syntax.calls import function_name, snake_case
 
 _ARGUMENTS = {"dict_get": 3, "dict_get_or_default": 4, "dict_get_or_null": 3, "dict_has": 2}
-_FORMS = {
+USAGE = {
     "dict_get": "dict_get('dictionary', 'attribute', key)",
     "dict_get_or_default": "dict_get_or_default('dictionary', 'attribute', key, value)",
     "dict_get_or_null": "dict_get_or_null('dictionary', 'attribute', key)",
@@ -58,7 +58,7 @@ class DictCall:
             raise SqlError(
                 f"{function} takes {_ARGUMENTS[function]} arguments, not {len(arguments)}",
                 where=place,
-                fix=_FORMS[function],
+                fix=USAGE[function],
             )
         several = function != "dict_has" and isinstance(arguments[1], exp.Tuple)
         names = [] if function == "dict_has" else _members(arguments[1])
@@ -105,7 +105,7 @@ def _text(argument: exp.Expr, function: str, place: str) -> str:
         raise SqlError(
             f"{function} takes the names of the dictionary and of its attributes as texts",
             where=place,
-            fix=_FORMS[function],
+            fix=USAGE[function],
         )
     return str(argument.this)
 

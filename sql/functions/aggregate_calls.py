@@ -74,6 +74,12 @@ _TEMPLATES: Mapping[str, str] = {
 }
 _LEVELLED = {"quantile": "quantile_cont", "quantile_exact": "quantile_disc", "quantiles": "quantile_cont"}
 """Aggregates with a level before their argument: ``quantile(0.9)(x)``."""
+_IN_ORDER = {
+    "percentile_cont": "quantile_cont({0}, {1})",
+    "percentile_disc": "quantile_disc({0}, {1})",
+    "mode": "mode({0})",
+}
+"""Aggregates of values in order: WITHIN GROUP (ORDER BY x)."""
 _OF_WINDOWS = frozenset(
     {"row_number", "rank", "dense_rank", "lag", "lead", "nth_value", "ntile", "percent_rank", "cume_dist"}
 )
@@ -122,6 +128,8 @@ def aggregate_tree(node: exp.Expr, argument: Part, condition: Part, place: str) 
     """The engine's call, its parts translated by ``argument`` and ``condition``. Raises UnknownName."""
     if isinstance(node, exp.Filter):
         return filtered(aggregate_tree(node.this, argument, condition, place), condition(node.expression.this))
+    if isinstance(node, exp.WithinGroup):
+        return _within_group(node, argument, place)
     name, given = aggregate_name(node), _arguments(node)
     distinct = isinstance(node.this, exp.Distinct)
     if name in _OF_WINDOWS:
@@ -132,6 +140,26 @@ def aggregate_tree(node: exp.Expr, argument: Part, condition: Part, place: str) 
         holds, given, name = condition(given[-1]), given[:-1], name.removesuffix("_if")
         return filtered(_built(name, [argument(one) for one in given], distinct, node, place), holds)
     return _built(name, [argument(one) for one in given], distinct, node, place)
+
+
+def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr:
+    """``percentile_cont(0.5) WITHIN GROUP (ORDER BY x)``"""
+    name = aggregate_name(node.this)
+    wanted = _IN_ORDER.get(name)
+    ordered = node.expression.expressions
+    if wanted is None or len(ordered) != 1 or (name != "mode" and node.this.this is None):
+        raise SqlError(
+            f"{name}() has no WITHIN GROUP of this form",
+            where=place,
+            fix="percentile_cont(0.5) WITHIN GROUP (ORDER BY x)",
+        )
+    value = argument(ordered[0].this)
+    if name == "mode":
+        return filled(wanted, [value])
+    level = node.this.this
+    if ordered[0].args.get("desc"):
+        level = exp.Sub(this=exp.Literal.number(1), expression=level.copy())
+    return filled(wanted, [value, level])
 
 
 def filtered(tree: exp.Expr, condition: exp.Expr) -> exp.Expr:

@@ -21,6 +21,10 @@ Build = Callable[[Sequence[Typed]], Typed | exp.Expr | str]
 """From arguments to the engine's tree, or to a template over the same arguments."""
 
 
+_WIDE = pa.decimal128(38, 0)
+"""How a number of 128 bits comes out of the engine."""
+
+
 class Unfit(Exception):
     """Arguments that a function is not made for; the message says what it takes."""
 
@@ -61,7 +65,7 @@ class Function:
         result = like.of(built)
         if self.type is not None and result.type != self.type:
             return like.of(filled(f"CAST({{0}} AS {type_name(self.type)})", [built]), self.type)
-        return result
+        return narrowed(result, arguments)
 
     @property
     def _arity(self) -> str:
@@ -72,8 +76,15 @@ class Function:
         return f"{self.least} to {self.most} arguments"
 
 
+def narrowed(result: Typed, arguments: Sequence[Typed]) -> Typed:
+    """Where the engine puts numbers with and without sign together in 128 bits: in 64, NULL beyond."""
+    if result.told is None and not any(argument.is_decimal for argument in arguments) and result.type == _WIDE:
+        return result.of(filled("CAST({0} AS BIGINT)", [result.tree]), pa.int64())
+    return result
+
+
 @dataclass(frozen=True)
-class Refusal:
+class RefusedCall:
     """Why a function of the dialect is not here, and what works in its place."""
 
     reason: str
@@ -86,7 +97,7 @@ class Registry:
 
     dialect: str
     functions: dict[str, Function] = field(default_factory=dict)
-    refused: dict[str, Refusal] = field(default_factory=dict)
+    refused: dict[str, RefusedCall] = field(default_factory=dict)
 
     def find(self, name: str, place: str) -> Function:
         """Raises Unsupported for what is refused, UnknownName with the nearest name for what is not known."""
@@ -102,7 +113,7 @@ class Registry:
 
     def refuse(self, names: str, reason: str, fix: str) -> None:
         """``names`` are parted by blanks."""
-        self.refused.update(dict.fromkeys(names.split(), Refusal(reason, fix)))
+        self.refused.update(dict.fromkeys(names.split(), RefusedCall(reason, fix)))
 
     def add(
         self,

@@ -384,7 +384,8 @@ class Translator:
     def _aggregate(self, node: exp.Expr) -> Typed:
         tree = aggregate_tree(node, self._argument, self.condition, self.environment.place)
         kind = result_type(tree, self.environment.types, self.environment.place, self.environment.rules)
-        return self._known(self.aggregated(tree, kind, aggregate_name(node), self.environment.place), kind)
+        called = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
+        return self._known(self.aggregated(tree, kind, aggregate_name(called), self.environment.place), kind)
 
     def _argument(self, node: exp.Expr) -> exp.Expr:
         return node.copy() if isinstance(node, exp.Star) else self.tree(node)
@@ -471,6 +472,7 @@ _VISITS: Mapping[type[exp.Expr], Callable[[Translator, exp.Expr], Typed]] = {
     exp.HexString: Translator._hex,
     exp.Initcap: Translator._initcap,
     exp.Filter: Translator._filter,
+    exp.WithinGroup: Translator._filter,
     exp.Window: Translator._window,
     exp.JSONExtractScalar: Translator._member,
 }

@@ -45,19 +45,19 @@ class Typed:
 
     @property
     def is_integer(self) -> bool:
-        return pa.types.is_integer(self.type)
+        return bool(pa.types.is_integer(self.type))
 
     @property
     def is_unsigned(self) -> bool:
-        return pa.types.is_unsigned_integer(self.type)
+        return bool(pa.types.is_unsigned_integer(self.type))
 
     @property
     def is_float(self) -> bool:
-        return pa.types.is_floating(self.type)
+        return bool(pa.types.is_floating(self.type))
 
     @property
     def is_decimal(self) -> bool:
-        return pa.types.is_decimal(self.type)
+        return bool(pa.types.is_decimal(self.type))
 
     @property
     def is_number(self) -> bool:
@@ -65,35 +65,35 @@ class Typed:
 
     @property
     def is_boolean(self) -> bool:
-        return pa.types.is_boolean(self.type)
+        return bool(pa.types.is_boolean(self.type))
 
     @property
     def is_text(self) -> bool:
-        return pa.types.is_string(self.type) or pa.types.is_large_string(self.type)
+        return bool(pa.types.is_string(self.type) or pa.types.is_large_string(self.type))
 
     @property
     def is_date(self) -> bool:
-        return pa.types.is_date(self.type)
+        return bool(pa.types.is_date(self.type))
 
     @property
     def is_instant(self) -> bool:
-        return pa.types.is_timestamp(self.type)
+        return bool(pa.types.is_timestamp(self.type))
 
     @property
     def is_list(self) -> bool:
-        return pa.types.is_list(self.type) or pa.types.is_large_list(self.type)
+        return bool(pa.types.is_list(self.type) or pa.types.is_large_list(self.type))
 
     @property
     def is_map(self) -> bool:
-        return pa.types.is_map(self.type)
+        return bool(pa.types.is_map(self.type))
 
     @property
     def is_struct(self) -> bool:
-        return pa.types.is_struct(self.type)
+        return bool(pa.types.is_struct(self.type))
 
     @property
     def is_null(self) -> bool:
-        return pa.types.is_null(self.type)
+        return bool(pa.types.is_null(self.type))
 
     @property
     def family(self) -> str:

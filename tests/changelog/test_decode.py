@@ -252,3 +252,21 @@ def test_a_default_that_is_not_of_the_type_is_an_error_of_the_statement() -> Non
 def test_a_type_without_json_form_is_an_error_of_the_statement() -> None:
     with pytest.raises(SqlError, match="has no form in JSON"):
         Decoder(StreamSchema("s", (Column("n", pa.month_day_nano_interval()),)), ("n",))
+
+
+def test_an_explicit_null_is_no_default_however_its_name_is_written() -> None:
+    texts = [b'{"k":1,"\\u006e":null}', b'{"k":2,"n":null}', b'{"k":3}', b'{"k":4,"v":"\\u006e"}', b'{"k":5,"n":6}']
+    rows = Decoder(StreamSchema("s", COLUMNS), ("k", "n")).decode(records(texts)).rows
+    assert rows["n"].to_pylist() == [None, None, 7, 7, 6]
+
+
+@pytest.mark.parametrize("first", ["null", None])
+def test_times_as_numbers_are_read_at_once_where_the_first_record_has_none(
+    first: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = StreamSchema("s", (Column("t", pa.timestamp("ms")),))
+    decoder = Decoder(schema, ("t",))
+    monkeypatch.setattr(decoder, "_decode_each", None)
+    texts = [b"{}" if first is None else b'{"t":null}', b'{"t":1700000000000}', b'{"t": 1700000000001}']
+    rows = decoder.decode(records(texts)).rows
+    assert rows["t"].cast(pa.int64()).is_null().to_pylist() == [True, False, False]

@@ -46,10 +46,10 @@ def test_whole_numbers_and_dates_are_compared_as_they_are() -> None:
 
 
 def judged(
-    values: list[str], kind: Kind = Kind.APPEND, max_future_ms: int | None = DAY_MS
+    values: list[str], kind: Kind = Kind.APPEND, max_future_ms: int | None = DAY_MS, unit: str = "us"
 ) -> tuple[list[int], list[str]]:
     """Which of the rows {"k":n,"t":value} cannot be used, and why not; the second record is none."""
-    schema = StreamSchema("s", (Column("k", pa.int32()), Column("t", pa.timestamp("us"))), kind, ("k",))
+    schema = StreamSchema("s", (Column("k", pa.int32()), Column("t", pa.timestamp(unit))), kind, ("k",))
     texts = [b'{"k":%d,"t":%s}' % (n, value.encode()) for n, value in enumerate(values)]
     batch, _ = parted(records([texts[0], b"no JSON", *texts[1:]]))
     rows = Decoder(schema, ("k", "t")).decode(batch).rows
@@ -71,6 +71,17 @@ def test_a_time_that_is_too_far_after_that_of_its_record_cannot_be_used() -> Non
         "column t: the event time 2023-11-15 22:13:20.004000 is after 2023-11-15 22:13:20.003000, "
         "the latest that max_future = 1d allows for its record"
     )
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_the_bound_is_drawn_in_every_unit(unit: str) -> None:
+    found, _ = judged([text(0), text(DAY_MS - 2000), text(DAY_MS + 2000)], unit=unit)
+    assert found == [2]
+
+
+@pytest.mark.parametrize("watermark", [2**62, -(2**62)])
+def test_a_watermark_beyond_a_unit_is_its_end(watermark: int) -> None:
+    assert not_behind(watermark, pa.timestamp("ns")).value == (1 if watermark > 0 else -1) * (2**63 - 1)
 
 
 def test_any_time_can_be_used_where_there_is_no_bound() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date, datetime, time
 from typing import Any
 
 import duckdb
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changelog.hashing import row_hashes
-from changelog.rows import RowsByKey, distinct, equal_rows, numbered
+from changelog.rows import RowsByKey, distinct, equal_rows, missing_side, numbered
 from changelog.values import holds_floats, normalised
 from tests.nasty import COLUMNS, FLOATS, NESTED, canonical
 
@@ -92,3 +93,12 @@ def test_groups_are_those_of_duckdb(values: list[float | None]) -> None:
     numbers, firsts = numbered(rows)
     ours = zip(rows.column("v").take(pa.array(firsts)).to_pylist(), np.bincount(numbers).tolist(), strict=True)
     assert sorted((repr(canonical(v)), n) for v, n in found) == sorted((repr(canonical(v)), n) for v, n in ours)
+
+
+@pytest.mark.parametrize("kind", [*TYPES, pa.decimal128(38, 38), pa.decimal128(1, 0), pa.time64("us")], ids=str)
+def test_every_type_has_a_default(kind: pa.DataType) -> None:
+    padded = missing_side(pa.schema([("v", kind)]), 2, defaults=True).column("v")
+    assert padded.type == kind
+    if not (pa.types.is_struct(kind) or pa.types.is_map(kind)):
+        assert padded.null_count == 0
+        assert not any(value for value in padded.to_pylist() if not isinstance(value, date | datetime | time))

@@ -1,46 +1,41 @@
-"""docs/functions.md names the functions that the dialect adds to DuckDB's, and those that it refuses."""
+"""docs/functions.md is what the registries say."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from sql.expressions.functions import CLOCKS, RANDOM, TEMPLATES, to_duckdb
 
-from sql.expressions.dict_functions import dict_function
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import Select
-from tests.docs.pages import Page, code_of
+from sql.expressions.dict_functions import USAGE
+from sql.functions.page import PAGE, page
+from sql.functions.registry import Registry
+from sql.functions.risingwave import functions as risingwave
+from sql.functions.timeplus import functions as timeplus
+from tests.docs.pages import Page
 from tests.paths import ROOT
 from tests.test_shelves import MODULES
 
-PAGE = Page.of("docs/functions.md")
-GROUPS = {row[0]: code_of(row[1]) for row in PAGE.rows("group", "functions")}
-REFUSED = [code_of(row[0]) for row in PAGE.rows("refused", "in its place")]
+REGISTRIES = [timeplus(), risingwave()]
 
 
-def test_the_page_has_all_templates_and_no_other() -> None:
-    apart = ("branches", "dictionaries")
-    named = [name for group, names in GROUPS.items() if group not in apart for name in names]
-    assert sorted(named) == sorted(TEMPLATES)
+def test_the_page_is_made_from_the_registries() -> None:
+    assert PAGE == ROOT / "docs" / "functions.md"
+    assert PAGE.read_text() == page(), "python -m sql.functions.page writes it"
 
 
-def test_branches_are_translated() -> None:
-    [name] = GROUPS["branches"]
-    statement = parse_one(f"SELECT {name}(a, 1, b, 2, 3) AS x FROM t")
-    assert isinstance(statement, Select)
-    assert "CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END" in to_duckdb(statement.query)
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.dialect)
+def test_the_page_names_all_functions_and_all_that_is_refused(registry: Registry) -> None:
+    written = " ".join(Page.of("docs/functions.md").code)
+    names = {*registry.functions, *registry.refused, *USAGE}
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", written)] == []
 
 
-@pytest.mark.parametrize("name", GROUPS["dictionaries"])
-def test_functions_of_dictionaries_are_known(name: str) -> None:
-    statement = parse_one(f"SELECT {name}('d', 'a', k) AS x FROM t")
-    assert isinstance(statement, Select)
-    assert dict_function(statement.query.selects[0].this) == name
-
-
-def test_the_page_has_all_that_is_refused_and_no_other() -> None:
-    assert [set(names) for names in REFUSED] == [CLOCKS, RANDOM]
+@pytest.mark.parametrize("registry", REGISTRIES, ids=lambda registry: registry.dialect)
+def test_every_function_says_what_it_means(registry: Registry) -> None:
+    functions = registry.functions.values()
+    assert [function.name for function in functions if not (function.meaning and function.group)] == []
+    first = {function.usage.partition("(")[0] for function in functions}
+    assert first <= registry.functions.keys()
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from joins.dataflow.ports import Ingest, JoinKind
+from joins.dataflow.ports import Ingest, JoinKind, Port
 from joins.operators.asof_once import AsofOnceSpec
+from joins.operators.latest import LatestSpec
 from joins.operators.one_shot import Alignment
 from joins.reference.arrival import Arrived, always
 from joins.reference.asof_aligned import ReferenceAsofAligned
@@ -125,3 +127,18 @@ def test_the_hard_stream() -> None:
         ["+ 1 d 12 | 1 x 11"],
         ["+ 4 z 99 | 4 y 99"],
     ]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_alignment_waits_to_the_unit_of_the_time(unit: str) -> None:
+    """A row at 2.0005 s waits until the right watermark has reached it, and not 2 s alone."""
+    per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+    at = 2 * per_second + per_second // 2000
+    schema = pa.schema([("l.k", pa.int64()), ("l.t", pa.timestamp(unit))])
+    left, right = Port(schema, ("l.k",), Ingest.APPEND), port(RIGHT, Ingest.APPEND)
+    alone = Alone(LatestSpec(JoinKind.LEFT, left, right, alignment=Alignment("l.t", 1000)))
+    row = (1, pa.scalar(at, pa.timestamp(unit)).as_py() if unit != "ns" else at)
+    alone.on_batch([(row, 1)], [])
+    due_ms = -(-at * 1000 // per_second) + 1000
+    assert alone.on_watermark(None, due_ms - 1) == Counter()
+    assert sum(alone.on_watermark(None, due_ms).values()) == 1

@@ -18,6 +18,7 @@ from sql.bind.aggregates import group_keys, without_aliases
 from sql.bind.bounded.snapshot_asof import Right, as_duckdb
 from sql.bind.clauses import event_time
 from sql.bind.from_clause.join_method import terms_of
+from sql.bind.bounded.clocks import clocks
 from sql.bind.from_clause.windows import END, START, WindowCall
 from sql.bind.named_columns import chosen, columns_of_alias, named_as
 from sql.bind.projection import is_delta, selected
@@ -318,8 +319,9 @@ class _Select:
                 self._set_apart(node, node.this, scope, pa.bool_())
             elif isinstance(node, exp.Query):
                 self._set_apart(node, node, scope, None)
-        given_back = {_QUERY: lambda translate, call: self._given_back(translate.environment.ask, call)}
-        return Within(given_back, bounded=True)
+        special = clocks()
+        special[_QUERY] = lambda translate, call: self._given_back(translate.environment.ask, call)
+        return Within(special, bounded=True)
 
     def _set_apart(self, node: exp.Expr, query: exp.Expr, scope: Scope, kind: pa.DataType | None) -> None:
         columns = self.binder.query(query, self.ctes, self._outside(scope))

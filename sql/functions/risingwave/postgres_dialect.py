@@ -343,7 +343,7 @@ def _row(translator: Translator, node: exp.Expr) -> Typed:
 
 
 def _volatile(name: str) -> Visit:
-    return lambda translator, node: call(translator, name, [])
+    return lambda translator, node: translator(exp.Anonymous(this=name))
 
 
 def _escape(translator: Translator, node: exp.Expr) -> Typed:

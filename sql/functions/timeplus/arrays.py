@@ -15,7 +15,7 @@ from sql.functions.typed import Typed, filled
 _PLACES = "range(1, len({0}) + 1)"
 _CHOSEN = "list_transform(list_filter(range(1, len({0}) + 1), lambda at_: %s), lambda at_: {0}[at_])"
 """The elements of an array at the places ``at_`` for which something holds."""
-_DISTINCT = _CHOSEN % "list_position({0}, {0}[at_]) = at_"
+_DISTINCT = _CHOSEN % "{0}[at_] IS NOT NULL AND list_position({0}, {0}[at_]) = at_"
 
 
 def expect_lists(values: Sequence[Typed]) -> None:
@@ -133,7 +133,9 @@ def _uniq(arguments: Sequence[Typed]) -> exp.Expr:
     """Of several arrays the combinations of their elements side by side."""
     expect_lists(arguments)
     rows = arguments[0].tree if len(arguments) == 1 else filled("list_zip({*})", [one.tree for one in arguments])
-    return filled("list_unique({0})", [rows])
+    # NULL is a value of its own here, and none to the engine.
+    null = "CASE WHEN len({0}) > len(list_filter({0}, lambda each_: each_ IS NOT NULL)) THEN 1 ELSE 0 END"
+    return filled(f"list_unique({{0}}) + {null}", [rows])
 
 
 def _intersect(arguments: Sequence[Typed]) -> exp.Expr:

@@ -319,7 +319,8 @@ def register(registry: Registry) -> None:
     _forms(registry, "to_uuid(text)", "a UUID, as a text in small letters", _uuid, pa.string(), nothing)
     add("to_date32(x[, zone])", "as to_date", to_date, pa.date32(), arity=(1, 2))
     add("to_time(x[, zone])", "a time", to_instant, arity=(1, 2))
-    add("to_string(x[, zone])", "as a text", to_string, pa.string(), arity=(1, 2))
+    truth = "a comparison is true or false, as in Timeplus, where ClickHouse says 1 or 0"
+    add("to_string(x[, zone])", "as a text", to_string, pa.string(), arity=(1, 2), differs=truth)
     add("to_bool(x)", "as a truth value", lambda given: to_boolean(given[0]), pa.bool_(), arity=(1, 1))
     unsigned = "CASE WHEN {0} < 0 THEN CAST({0} AS HUGEINT) + CAST(18446744073709551616 AS HUGEINT) ELSE {0} END"
     add("reinterpret_as_uint64(x)", "the bits of a whole number without its sign", unsigned, pa.uint64())

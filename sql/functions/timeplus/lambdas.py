@@ -66,7 +66,7 @@ def flags(arguments: Sequence[Typed]) -> exp.Expr:
         expect_lists(arguments)
         return filled("list_transform({0}, lambda each_: each_ <> 0)", [arguments[0].tree])
     rows, body = over(arguments)
-    held = condition(arguments[0].of(body.this, arguments[0].type))
+    held = filled("coalesce({0}, false)", [condition(arguments[0].of(body.this, arguments[0].type))])
     return filled("list_transform({0}, {1})", [rows, exp.Lambda(this=held, expressions=body.expressions, colon=True)])
 
 
@@ -167,8 +167,6 @@ def _fold(arguments: Sequence[Typed]) -> Typed:
     return start.of(filled("list_reduce({0}, {1}, {2})", [values.tree, body.tree, start.tree]), start.type)
 
 
-_OPTIONAL = "array(s)"
-
 _QUESTIONS: Sequence[tuple[str, str, str, pa.DataType]] = (
     ("array_exists", "whether it holds for one", "coalesce(list_bool_or({0}), false)", pa.bool_()),
     ("array_all", "whether it holds for all", "coalesce(list_bool_and({0}), true)", pa.bool_()),
@@ -195,8 +193,9 @@ def register(registry: Registry) -> None:
         usage = f"array_{word}_or_null((x, ..) -> .., array, ..)"
         add(usage, f"{meaning}, or NULL", _found(end, or_null=True), arity=(2, None))
     add("array_sum([x -> ..,] array)", "the sum", _sum, arity=(1, None))
-    add("array_min([x -> ..,] array)", "the least", _aggregated("list_min"), arity=(1, None))
-    add("array_max([x -> ..,] array)", "the greatest", _aggregated("list_max"), arity=(1, None))
+    empty = "the type's default for an array with nothing in it, also where its elements may be NULL"
+    add("array_min([x -> ..,] array)", "the least", _aggregated("list_min"), arity=(1, None), differs=empty)
+    add("array_max([x -> ..,] array)", "the greatest", _aggregated("list_max"), arity=(1, None), differs=empty)
     add("array_avg([x -> ..,] array)", "the mean", _aggregated("list_avg"), pa.float64(), arity=(1, None))
     add("array_product([x -> ..,] array)", "the product", _product, pa.float64(), arity=(1, None))
     add("array_cum_sum([x -> ..,] array)", "the sums of the first 1, 2, .. elements", _running_sum, arity=(1, None))

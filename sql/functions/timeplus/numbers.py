@@ -196,6 +196,11 @@ def _bit_not(arguments: Sequence[Typed]) -> Typed:
     )
 
 
+def _bit_count(arguments: Sequence[Typed]) -> str:
+    _expect_whole(arguments)
+    return f"bit_count(CAST({{0}} AS {type_name(arguments[0].type)}))"
+
+
 def _shifted(left: bool) -> Build:
     """The bits that leave the type of ``a`` are lost; those of its sign come in from the left."""
 
@@ -266,7 +271,7 @@ def register(registry: Registry) -> None:
     add("greatest(a, ..)", "the greatest of them, NULLs aside", "greatest({*})", aliases="max2")
     add("least(a, ..)", "the least of them, NULLs aside", "least({*})", aliases="min2")
     add("bit_not(a)", "the bits that it has not", _bit_not, arity=(1, 1))
-    add("bit_count(a)", "how many bits are set", "CAST(bit_count({0}) AS UTINYINT)", pa.uint8())
+    add("bit_count(a)", "how many bits are set", _bit_count, pa.uint8(), arity=(1, 1))
     add("bit_hamming_distance(a, b)", "how many bits differ", "CAST(bit_count(xor({0}, {1})) AS UTINYINT)", pa.uint8())
     add("bit_test_any(a, n, ..)", "whether one of these bits is set", _bit_tests("OR"), arity=(2, None))
     add("bit_test_all(a, n, ..)", "whether all of these bits are set", _bit_tests("AND"), arity=(2, None))

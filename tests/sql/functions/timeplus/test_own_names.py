@@ -14,6 +14,8 @@ ANSWERS: dict[str, list[Cell]] = {
     "split_part(s, ',', 9)": ["", "", "", "", "", "", None],
     "to_unix_timestamp(earliest_ts())": [0] * 7,
     "to_unix_timestamp(to_time('2024-03-10 01:02:03', 'Asia/Tokyo'))": [1710000123] * 7,
+    "json:a.c": ["x", None, None, None, None, None, None],
+    "json:n": [None, None, None, "-3", "12", None, None],
     "grok('10.0.0.1 GET /x', '%{IP:client} %{WORD:method} %{NOTSPACE:path}')['method']": ["GET"] * 7,
     "grok('10.0.0.1 GET /x', '%{INT:a}%{INT:b} nothing')['a']": [""] * 7,
 }
