@@ -21,9 +21,9 @@ _OF_MANY_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Star, exp.Exists)
 """What TRY cannot hold, since it is no function of one row."""
 _PRODUCES_ROWS = ("unnest", "generate_series", "row_number", "rank", "dense_rank", "ntile", "lag", "lead")
 
-DISABLED = "common_subexpressions,expression_rewriter,statistics_propagation"
-"""The optimizers that must not run over guarded expressions: one takes what two guards hold out of both, the others
-work out constants without their guard."""
+DISABLED = "common_subexpressions,expression_rewriter,in_clause,statistics_propagation"
+"""The optimizers that must not run over guarded expressions: the first takes out what two guards hold, the third what
+stands before IN, the others work out constants without their guard."""
 
 
 @lru_cache(maxsize=1024)

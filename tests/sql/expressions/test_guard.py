@@ -29,6 +29,7 @@ ROWS = pa.table({"t": ["12", "x", None, "7"], "n": pa.array([1, 2**63 - 1, 3, No
             4,
         ),
         ("coalesce(CAST(CAST(t AS INT) AS VARCHAR) LIKE '1%' ESCAPE '!', false)", [True, False, False, False], 1),
+        ("CAST(t AS INT) IN (7, 8, 9, 10, 11, 13)", [False, None, None, True], 1),
         ("NULLIF(TRY_CAST(t AS INT), NULL)", [12, None, None, 7], 0),
     ],
 )
