@@ -103,8 +103,7 @@ class Binder:
     def _joined_items(self, written: exp.Select) -> FromItem:
         """FROM with its joins."""
         select, seeks = linked(written, self._shown), _filters_time(written)
-        source = select.args.get("from_") or select.args.get("from")
-        from_item = self._from(source.this, seeks)
+        from_item = self._from(select.args["from_"].this, seeks)
         for join in select.args.get("joins") or ():
             from_item = self._join(from_item, join, seeks)
         return from_item if select is written else replace(from_item, scope=in_written_order(from_item.scope, written))

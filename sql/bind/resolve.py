@@ -118,8 +118,9 @@ def _with_internal_names(expression: exp.Expr, scope: Scope, clause: str) -> exp
 def _is_unit(node: exp.Column, scope: Scope) -> bool:
     """Whether the first argument of ``date_add(day, 1, t)`` is the name of a unit."""
     call = node.parent
-    first = isinstance(call, exp.Anonymous) and call.expressions and call.expressions[0] is node
-    return bool(first and not node.table and snake_case(str(call.this)) in TAKES_UNIT and not scope.has(node.name))
+    if not isinstance(call, exp.Anonymous) or node.table or scope.has(node.name):
+        return False
+    return call.expressions[0] is node and snake_case(str(call.this)) in TAKES_UNIT
 
 
 def _refuse(expression: exp.Expr, clause: str) -> None:

@@ -47,10 +47,9 @@ def _fails(cast: exp.TryCast) -> str:
 
 def _is_asked_for(cast: exp.TryCast) -> bool:
     around = cast.parent
-    is_nullif = isinstance(around, exp.Nullif) or (
-        isinstance(around, exp.Anonymous) and str(around.this).lower() == "nullif"
-    )
-    return bool(is_nullif and isinstance(around.expressions[-1] if around.expressions else around.expression, exp.Null))
+    if not isinstance(around, exp.Anonymous) or str(around.this).lower() != "nullif":
+        return False
+    return isinstance(around.expressions[-1], exp.Null)
 
 
 @lru_cache(maxsize=1024)

@@ -258,7 +258,7 @@ def _at_time_zone(translator: Translator, node: exp.Expr) -> Typed:
 
 def _hex(translator: Translator, node: exp.Expr) -> Typed:
     value = int(str(node.this), 16)
-    return translator.dialect.literal(exp.Literal.number(value), translator.environment)
+    return translator.dialect.literal(exp.Literal(this=str(value), is_string=False), translator.environment)
 
 
 def _initcap(translator: Translator, node: exp.Expr) -> Typed:

@@ -52,7 +52,7 @@ def linked(select: exp.Select, bound: Bound) -> exp.Select:
 
 def in_written_order(scope: Scope, select: exp.Select) -> Scope:
     """The columns by the order of their items in FROM."""
-    source = select.args.get("from_") or select.args.get("from")
+    source = select.args["from_"]
     written = [source.this, *(join.this for join in select.args.get("joins") or ())]
     places = {str(table.alias_or_name).casefold(): place for place, table in reversed(list(enumerate(written)))}
     if any(column.table.casefold() not in places for column in scope.columns):
@@ -66,7 +66,7 @@ def _is_comma(join: exp.Join) -> bool:
 
 
 def _units(select: exp.Select, joins: Sequence[exp.Join], bound: Bound) -> list[_Unit]:
-    source = select.args.get("from_") or select.args.get("from")
+    source = select.args["from_"]
     units = [_Unit(source.this, *bound(source.this))]
     for join in joins:
         scope, streamed = bound(join.this)
