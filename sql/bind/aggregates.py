@@ -21,7 +21,6 @@ from joins.aggregates.aggregation import Aggregation
 from sql.bind.scope import Scope, place_of
 from sql.expressions.aggregate_functions import Call, call_of, is_call, types
 from sql.expressions.dict_functions import dict_calls, dict_function
-from sql.expressions.evaluate import readable
 from sql.expressions.expression import Expr, Structure, structure
 from sql.expressions.predicates import conjuncts
 from sql.functions.aggregate_calls import aggregates_in
@@ -165,7 +164,7 @@ class Groups:
     def _aggregated(self, call: Call, place: str) -> str:
         name = self.called.get(call.structure)
         if name is None:
-            name = _unused(readable(call.shown), self.aggregations)
+            name = _unused(call.shown, self.aggregations)
             self.called[call.structure] = name
             self.aggregations[name] = self._aggregation(name, call, place)
         return name

@@ -21,6 +21,7 @@ from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Fold
 from joins.state.order import is_ordered
 from sql.expressions.engine import text
+from sql.expressions.evaluate import readable
 from sql.expressions.expression import Expr, Structure, structure
 from sql.syntax.calls import function_name
 
@@ -65,7 +66,8 @@ class Call:
         """Its name, for people."""
         distinct = "distinct " if self.distinct else ""
         condition = "" if self.condition is None else f" filter ({text(self.condition)})"
-        return f"{self.fold.value}({distinct}{'*' if self.argument is None else text(self.argument)}){condition}"
+        argument = "*" if self.argument is None else text(self.argument)
+        return readable(f"{self.fold.value}({distinct}{argument}){condition}")
 
 
 def calls(expression: exp.Expr) -> Iterator[exp.Expr]:

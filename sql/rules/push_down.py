@@ -75,15 +75,16 @@ def _scan(scan: Scan, terms: list[Expr]) -> Node:
 
 def _map(node: Map, terms: list[Expr]) -> Node:
     by_column = dict(node.columns)
-    moved = {term: term.substituted(by_column) for term in terms}
-    held = [term for term in terms if len(moved[term].text) > _LONGEST]
-    below = _push(node.input, split(node.where) + [moved[term] for term in terms if term not in held])
+    moved = [(term, term.substituted(by_column)) for term in terms]
+    held = [term for term, below in moved if len(below.text) > _LONGEST]
+    pushed = [below for _, below in moved if len(below.text) <= _LONGEST]
+    below = _push(node.input, split(node.where) + pushed)
     return filtered(below if _is_identity(node) else replace(node, input=below, where=None), held)
 
 
 _LONGEST = 1_000
-"""How long a condition may become on its way down. A column that is computed from one twice (``v * v``) doubles it, and
-so does each such column below."""
+"""How long the text of a condition may become on its way down. A column that is computed from one twice (``v * v``)
+doubles it, and so does each such column below."""
 
 
 def _is_identity(node: Map) -> bool:

@@ -143,3 +143,13 @@ def test_a_projection_that_drops_a_key_leaves_none() -> None:
     dropped = "SELECT v FROM (SELECT v FROM (SELECT id, v + 1 AS v FROM p))"
     swapped = "SELECT id FROM (SELECT v AS id, id AS v FROM p)"
     assert [world.plan(query).stream().schema.primary_key for query in (kept, dropped, swapped)] == [("id",), (), ()]
+
+
+def test_a_long_sum_and_a_deep_query_are_planned() -> None:
+    world = World.of(*DDL)
+    total = " + ".join(["k"] * 120)
+    assert world.plan(f"SELECT {total} AS total FROM s WHERE {total} > 3 GROUP BY {total}").columns == ("total",)
+    query = "SELECT k FROM s"
+    for level in range(40):
+        query = f"SELECT k + {level} AS k FROM ({query}) WHERE k > {level}"
+    assert world.plan(query).columns == ("k",)
