@@ -21,11 +21,11 @@ from joins.aggregates.aggregation import Aggregation
 from sql.bind.scope import Scope, place_of
 from sql.expressions.aggregate_functions import Call, call_of, is_call, types
 from sql.expressions.dict_functions import dict_calls, dict_function
-from sql.expressions.evaluate import readable, types_of
-from sql.expressions.predicates import conjuncts, parsed, text
+from sql.expressions.expression import Expr, Structure, structure
+from sql.expressions.predicates import conjuncts
 from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.typed import bracketed
-from sql.plan.nodes import Aggregate, Expr, Map, Node
+from sql.plan.nodes import Aggregate, Map, Node, column_of
 from sql.syntax.rules import Rules
 
 KEY, ARGUMENT = "__g", "__a"
@@ -128,18 +128,15 @@ class Groups:
     input: Node
     rules: Rules
     columns: dict[str, Expr] = field(default_factory=dict)
-    keys: dict[str, str] = field(default_factory=dict)
-    """DuckDB SQL of each key -> the column that holds it."""
+    keys: dict[Structure, str] = field(default_factory=dict)
+    """Each key -> the column that holds it."""
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
-    called: dict[Call, str] = field(default_factory=dict)
+    called: dict[Structure, str] = field(default_factory=dict)
     """Each call -> the column that holds its value. The name is for people, and not what the call is known by."""
 
-    def add_key(self, sql: str, place: str) -> None:
-        normal = text(parsed(sql).unnest())
-        if normal in self.keys:
-            return
-        (kind,) = types_of(self.input.schema, [sql], place)
-        self.keys[normal] = self._column(Expr(sql, kind), KEY)
+    def add_key(self, key: Expr) -> None:
+        if key.structure not in self.keys:
+            self.keys[key.structure] = self._column(key, KEY)
 
     def _column(self, expr: Expr, prefix: str) -> str:
         """The column of the Map that holds ``expr``: under its own name, if it is a plain one."""
@@ -152,11 +149,11 @@ class Groups:
         self.columns[name] = expr
         return name
 
-    def over(self, sql: str, place: str) -> str:
+    def over(self, tree: exp.Expr, place: str) -> exp.Expr:
         """An expression over the rows, as one over the groups. Raises SqlError for a column that is no key."""
 
         def replaced(node: exp.Expr) -> exp.Expr:
-            if (key := self.keys.get(text(node.unnest()))) is not None:
+            if (key := self.keys.get(structure(node))) is not None:
                 return exp.column(exp.to_identifier(key, quoted=True))
             if is_call(node):
                 return exp.column(exp.to_identifier(self._aggregated(call_of(node, place), place), quoted=True))
@@ -164,22 +161,23 @@ class Groups:
                 raise _ungrouped(node.name, place)
             return node
 
-        return text(parsed(sql).transform(replaced))
+        return tree.transform(replaced)
 
     def _aggregated(self, call: Call, place: str) -> str:
-        name = self.called.get(call)
+        name = self.called.get(call.structure)
         if name is None:
-            name = _unused(readable(call.shown), self.aggregations)
-            self.called[call] = name
+            name = _unused(call.shown, self.aggregations)
+            self.called[call.structure] = name
             self.aggregations[name] = self._aggregation(name, call, place)
         return name
 
     def _aggregation(self, name: str, call: Call, place: str) -> Aggregation:
-        if not call.filtered:
+        argument = call.filtered
+        if argument is None:
             return Aggregation(name, call.fold, "", pa.int64())
         handed, result = types(call, self.input.schema, place, self.rules)
-        argument = self._column(Expr(call.filtered, handed), ARGUMENT)
-        return Aggregation(name, call.fold, argument, result, call.distinct)
+        column = self._column(Expr(argument, handed), ARGUMENT)
+        return Aggregation(name, call.fold, column, result, call.distinct)
 
     def node(self, place: str) -> Aggregate:
         by = tuple(dict.fromkeys(self.keys.values()))
@@ -187,7 +185,7 @@ class Groups:
         if not columns:
             # A row has at least one column, so that it can be told from others.
             first = self.input.schema.names[0]
-            columns = {first: Expr.column(first, self.input.schema)}
+            columns = {first: column_of(self.input, first)}
         return Aggregate(Map(self.input, tuple(columns.items())), by, tuple(self.aggregations.values()), place=place)
 
 
@@ -197,8 +195,8 @@ def distinct(
     """SELECT DISTINCT: the groups of all columns."""
     groups = Groups(node, rules)
     for _, expr in columns:
-        groups.add_key(expr.sql, place)
-    over = tuple((name, Expr(groups.over(expr.sql, place), expr.type)) for name, expr in columns)
+        groups.add_key(expr)
+    over = tuple((name, Expr(groups.over(expr.tree, place), expr.type)) for name, expr in columns)
     return groups.node(place), over
 
 

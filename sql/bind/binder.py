@@ -1,6 +1,6 @@
 """Names to columns: a SELECT becomes a tree of plan nodes and a list of output expressions.
 
-Each FROM item names its columns ``<alias>.<column>``; expressions are DuckDB SQL over these names from here on. A
+Each FROM item names its columns ``<alias>.<column>``; expressions are typed trees over these names from here on. A
 subquery, CTE or plain view is bound where it stands, its columns renamed under its own alias. What is not supported is
 refused here, with the clause and the nearest thing that works.
 """
@@ -38,14 +38,15 @@ from sql.bind.reading import reading
 from sql.bind.resolve import resolved, resolved_condition, resolved_on
 from sql.bind.scope import Scope, place_of
 from sql.bind.static import is_dictionary, is_static
-from sql.expressions.evaluate import quoted, types_of
-from sql.expressions.predicates import conjunction, conjuncts, split
+from sql.expressions.evaluate import quoted
+from sql.expressions.expression import Expr, coalesce, equality
+from sql.expressions.predicates import conjunction, conjuncts
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
 from sql.plan.column_names import output_names
 from sql.plan.joins import AsWritten
 from sql.plan.maps import identity
-from sql.plan.nodes import Expr, Join, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin
+from sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin, column_of
 from sql.plan.properties import rules_of
 from sql.query_settings import QuerySettings, seek_offsets
 from sql.relations import Relations, Stream
@@ -323,18 +324,25 @@ class Binder:
         using = [identifier.name for identifier in join.args.get("using") or ()]
         if join.method.upper() == "NATURAL":
             using = _common(left, right)
-        terms = [f"{quoted(first)} = {quoted(second)}" for first, second in _using_pairs(left, right, using, place)]
+        trees = [
+            equality(column_of(left.node, first), column_of(right.node, second))
+            for first, second in _using_pairs(left, right, using, place)
+        ]
         conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
-        terms += [half for term in conditions for half in split(resolved_on(term, scope, left.scope, right.scope))]
+        for term in conditions:
+            trees += conjuncts(resolved_on(term, scope, left.scope, right.scope))
         schema = pa.schema([*left.node.schema, *right.node.schema])
-        types_of(schema, terms, place_of(on, "JOIN .. ON") if on is not None else place)
+        on_place = place_of(on, "JOIN .. ON") if on is not None else place
+        terms = tuple(_condition(tree, schema, on_place) for tree in trees)
         how = as_written(join, modifiers, left.scope, scope)
-        node = self._joined(kind, left.node, right.node, tuple(terms), how, place)
+        node = self._joined(kind, left.node, right.node, terms, how, place)
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
             scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
         return _merged(FromItem(node, scope), left, right, using, kind)
 
-    def _joined(self, kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], how: AsWritten, place: str) -> Node:
+    def _joined(
+        self, kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], how: AsWritten, place: str
+    ) -> Node:
         pad = Pad.NULL if self.settings["join_use_nulls"] else Pad.DEFAULT
         if isinstance(left, Static) and isinstance(right, LookupTable):
             raise Unsupported(
@@ -361,8 +369,9 @@ class Binder:
 
     def _where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
         from_item, condition = self._lookups.within(from_item, condition, "WHERE")
-        terms = [resolved_condition(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
-        types_of(from_item.node.schema, terms, place_of(condition, "WHERE"))
+        trees = [resolved_condition(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
+        place, schema = place_of(condition, "WHERE"), from_item.node.schema
+        terms = [_condition(tree, schema, place) for tree in trees]
         if isinstance(from_item.node, Static):
             raise Unsupported(
                 "a query over table(x) alone is bounded", where="in WHERE", fix="run it as a query of its own"
@@ -384,7 +393,7 @@ class Binder:
             for name, table, expression in selected(projection, select, from_item.scope, text):
                 from_item, over_columns = self._lookups.within(from_item, expression, "SELECT")
                 found.names.append((name, table))
-                found.sqls.append(resolved(over_columns, from_item.scope, "SELECT"))
+                found.trees.append(resolved(over_columns, from_item.scope, "SELECT"))
                 found.places.append(place_of(projection, "SELECT"))
         return from_item, found
 
@@ -400,14 +409,16 @@ class Binder:
             terms.append((resolved_condition(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
         from_item, selected = self._projected(select, from_item, texts)
         groups = Groups(from_item.node, self.dialect.rules)
-        for sql, place in keys:
-            groups.add_key(sql, place)
-        selected.sqls = [groups.over(sql, place) for sql, place in zip(selected.sqls, selected.places, strict=True)]
-        having = conjunction([groups.over(sql, place) for sql, place in terms])
+        schema = from_item.node.schema
+        for tree, place in keys:
+            groups.add_key(Expr.over(tree, schema, place))
+        selected.trees = [groups.over(tree, place) for tree, place in zip(selected.trees, selected.places, strict=True)]
+        having = [groups.over(tree, place) for tree, place in terms]
         node: Node = groups.node(place_of(select, "SELECT"))
-        if having is not None:
-            types_of(node.schema, [having], place_of(select.args["having"], "HAVING"))
-            node = Map(node, identity(node), having)
+        if having:
+            place = place_of(select.args["having"], "HAVING")
+            conditions = [_condition(tree, node.schema, place) for tree in having]
+            node = Map(node, identity(node), conjunction(conditions))
         return selected.bound(node)
 
     def _distinct(self, select: exp.Select, bound: Bound) -> Bound:
@@ -428,14 +439,19 @@ class _Selected:
     """A select list: names with their tables, expressions, and where they are written."""
 
     names: list[tuple[str, str]] = field(default_factory=list)
-    sqls: list[str] = field(default_factory=list)
+    trees: list[exp.Expr] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     marked: bool = False
 
     def bound(self, node: Node) -> Bound:
-        kinds = [types_of(node.schema, [sql], place)[0] for sql, place in zip(self.sqls, self.places, strict=True)]
-        columns = zip(output_names(self.names), map(Expr, self.sqls, kinds), strict=True)
-        return Bound(node, tuple(columns), self.marked)
+        schema = node.schema
+        exprs = [Expr.over(tree, schema, place) for tree, place in zip(self.trees, self.places, strict=True)]
+        return Bound(node, tuple(zip(output_names(self.names), exprs, strict=True)), self.marked)
+
+
+def _condition(tree: exp.Expr, schema: pa.Schema, place: str) -> Expr:
+    """A condition that the engine takes."""
+    return Expr.over(tree, schema, place).held_as(pa.bool_())
 
 
 def _filters_time(select: exp.Select) -> bool:
@@ -487,8 +503,8 @@ def _merged(joined: FromItem, left: FromItem, right: FromItem, names: Sequence[s
         internal = second if kind == JoinKind.RIGHT else first
         if kind == JoinKind.FULL:
             internal = f"{first}|{second}"
-            sql = f"COALESCE({quoted(first)}, {quoted(second)})"
-            computed.append((internal, Expr(sql, types_of(node.schema, [sql])[0])))
+            whichever = coalesce(column_of(node, first), column_of(node, second))
+            computed.append((internal, Expr.over(whichever, node.schema)))
         columns.append((name, first, second, internal))
     if computed:
         node = Map(node, (*identity(node), *computed))
@@ -507,7 +523,7 @@ def _without_time(table: exp.Expr) -> exp.Expr:
     return bare
 
 
-def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[str, ...], pad: Pad, place: str) -> Node:
+def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], pad: Pad, place: str) -> Node:
     if isinstance(left, Static) and isinstance(right, Static):
         raise Unsupported(
             "two tables are joined before a stream",

@@ -12,7 +12,6 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import TIME
 from sql.bind.scope import Scope, place_of
-from sql.expressions import engine
 from sql.expressions.dict_functions import dict_function
 from sql.functions.aggregate_calls import exact, is_aggregate, of_stream
 from sql.functions.environment import Environment
@@ -48,16 +47,16 @@ class Within:
 STREAM = Within()
 
 
-def resolved(expression: exp.Expr, scope: Scope, clause: str) -> str:
-    """``expression`` as the engine's SQL over the internal columns of ``scope``."""
+def resolved(expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
+    """``expression`` of a query over streams, as the engine's tree over the internal columns of ``scope``."""
     _refuse(expression, clause)
-    return engine.text(typed(expression, scope, clause).tree)
+    return typed(expression, scope, clause).tree
 
 
-def resolved_condition(expression: exp.Expr, scope: Scope, clause: str) -> str:
+def resolved_condition(expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
     """As ``resolved``, for what is true or false."""
     _refuse(expression, clause)
-    return engine.text(condition(expression, scope, clause))
+    return condition(expression, scope, clause)
 
 
 def typed(expression: exp.Expr, scope: Scope, clause: str, within: Within = STREAM) -> Typed:
@@ -71,10 +70,10 @@ def condition(expression: exp.Expr, scope: Scope, clause: str, within: Within = 
     return within.translator(scope, place_of(expression, clause)).condition(tree)
 
 
-def resolved_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope) -> str:
+def resolved_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope) -> exp.Expr:
     """A term of ON: as ``resolved``, but ``date_diff(unit, a, b)`` is a - b at the columns' own precision."""
     _refuse(term, "JOIN .. ON")
-    return engine.text(typed_on(term, scope, left, right).tree)
+    return typed_on(term, scope, left, right).tree
 
 
 def typed_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope, within: Within = STREAM) -> Typed:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 import pyarrow as pa
+from sqlglot import exp
 
 from changelog.changes import DELTA
 from changelog.errors import InternalError
@@ -14,7 +15,8 @@ from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import JoinKind, Pad, Transform
 from sql.compile.operators import operator_of
 from sql.expressions.evaluate import RowMap, quoted
-from sql.expressions.predicates import conjunction, substituted
+from sql.expressions.expression import Expr
+from sql.expressions.predicates import conjunction
 from sql.plan.nodes import (
     Aggregate,
     Join,
@@ -39,6 +41,11 @@ from sql.transforms.window_step import WindowStep
 def dataflow(plan: Output) -> Dataflow:
     """The physical plan."""
     return _Compiler().output(plan)
+
+
+_INSERTED = Expr.condition(
+    exp.GT(this=exp.column(exp.to_identifier(DELTA, quoted=True)), expression=exp.Literal.number(0))
+)
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,7 @@ class _Compiler:
                 edge = self._emit(self._stream(node.input), node.primary_key, 1)
                 return _Stream(node, (edge,), 1, node.schema)
             case Map():
-                select = tuple((name, expr.sql) for name, expr in node.columns)
-                return self._stream(node.input).then(RowMap(select, node.schema, node.where), node.schema)
+                return self._stream(node.input).then(row_map(node), node.schema)
             case Window():
                 return self._stream(node.input).then(windows_step(node), node.schema)
             case StaticJoin():
@@ -125,11 +131,16 @@ class _Compiler:
         return edge.id
 
 
+def row_map(node: Map) -> RowMap:
+    select = tuple((name, expr.text) for name, expr in node.columns)
+    return RowMap(select, node.schema, None if node.where is None else node.where.text)
+
+
 def selection(plan: Output) -> RowMap:
     """The step that computes the columns of the output, those of its key besides."""
     columns = (*plan.columns, *plan.hidden)
     schema = pa.schema([pa.field(name, expr.type) for name, expr in columns])
-    return RowMap(tuple((name, expr.sql) for name, expr in columns), schema)
+    return RowMap(tuple((name, expr.text) for name, expr in columns), schema)
 
 
 def sink_of(plan: Output, edge: int) -> Sink:
@@ -155,7 +166,7 @@ def static_step(node: StaticJoin) -> StaticJoinStep:
         right_keys=tuple(right for _, right in node.keys),
         null_safe=node.null_safe,
         outer=node.kind == JoinKind.LEFT,
-        condition=node.residual,
+        condition=None if node.residual is None else node.residual.text,
         defaults=node.pad == Pad.DEFAULT,
     )
 
@@ -170,15 +181,15 @@ def _scanned(scan: Scan) -> _Stream:
 
 def scan_transform(scan: Scan) -> RowMap:
     """The first step on decoded rows: internal names, the condition."""
-    declared = {internal: quoted(name) for internal, name in scan.columns}
+    declared = {internal: Expr.column(name, scan.schema.field(internal).type) for internal, name in scan.columns}
     select = tuple((internal, quoted(name)) for internal, name in scan.columns)
-    terms = [substituted(scan.where, declared)] if scan.where is not None else []
+    terms = [scan.where.substituted(declared)] if scan.where is not None else []
     if scan.records is not None and not scan.deletes:
-        terms.append(f"{quoted(DELTA)} > 0")
+        terms.append(_INSERTED)
     where = conjunction(terms)
     on_reject: Literal["drop", "delete"] = "delete" if scan.stream.kind in UPSERTS else "drop"
     schema = pa.schema([scan.schema.field(internal) for internal, _ in scan.columns])
-    return RowMap(select, schema, where, on_reject)
+    return RowMap(select, schema, None if where is None else where.text, on_reject)
 
 
 def _versions(scan: Scan) -> tuple[Transform, ...]:

@@ -13,9 +13,9 @@ from changelog.schema import TIME
 from joins.dataflow.graph import TopicScan
 from joins.dataflow.lookup import Access, LookupFlow, LookupJoinSpec, LookupStage, LookupTarget
 from joins.dataflow.ports import Ingest, Pad, Transform
-from sql.compile.dataflow import scan_stage, scan_transform, selection, sink_of, static_step, windows_step
+from sql.compile.dataflow import row_map, scan_stage, scan_transform, selection, sink_of, static_step, windows_step
 from sql.compile.operators import port_of
-from sql.expressions.evaluate import Condition, RowMap
+from sql.expressions.evaluate import Condition
 from sql.plan.nodes import (
     Aggregate,
     Join,
@@ -76,8 +76,7 @@ class _Compiler:
                 self.transforms.append(scan_transform(node))
             case Map():
                 self._rows(node.input)
-                select = tuple((name, expr.sql) for name, expr in node.columns)
-                self.transforms.append(RowMap(select, node.schema, node.where))
+                self.transforms.append(row_map(node))
             case Window():
                 self._rows(node.input)
                 self.transforms.append(windows_step(node))
@@ -120,7 +119,7 @@ def _join(node: LookupJoin) -> LookupJoinSpec:
         columns=node.table.columns,
         schema=node.table.schema,
         padding=tuple(_padding(node, dict(node.padding))),
-        condition=Condition(node.residual) if node.residual is not None else None,
+        condition=Condition(node.residual.text) if node.residual is not None else None,
     )
 
 

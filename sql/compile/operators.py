@@ -81,7 +81,7 @@ def _join(join: Join) -> OperatorSpec:
     """A kind of join is missing here as soon as it is one: mypy says so."""
     left = port_of(join.left, tuple(left for left, _ in join.keys))
     right = port_of(join.right, tuple(right for _, right in join.keys))
-    residual = Condition(join.residual) if join.residual is not None else None
+    residual = Condition(join.residual.text) if join.residual is not None else None
     shared: _Shared = {
         "kind": join.kind,
         "left": left,

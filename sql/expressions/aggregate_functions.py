@@ -1,4 +1,4 @@
-"""Aggregate functions over groups of a stream: from a call in DuckDB SQL to what the operator computes.
+"""Aggregate functions over groups of a stream: from a call in the engine's SQL to what the operator computes.
 
     count(*), count(x), sum(x), avg(x), min(x), max(x)      and DISTINCT of each, FILTER (WHERE ..) after each
     count_if(c)       count(*) FILTER (WHERE c); so sum_if(x, c), avg_if, min_if, max_if, uniq_if
@@ -19,7 +19,7 @@ that cannot be computed:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -28,8 +28,9 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Fold
 from joins.state.order import is_ordered
-from sql.expressions.evaluate import types_of
-from sql.expressions.predicates import text
+from sql.expressions.engine import text
+from sql.expressions.evaluate import readable
+from sql.expressions.expression import Expr, Structure, structure
 from sql.syntax.calls import function_name
 from sql.syntax.rules import Rules
 
@@ -47,27 +48,35 @@ FOLDS: dict[type[exp.Expr], Fold] = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Call:
-    """``argument``: DuckDB SQL, '' for count(*); ``condition``: what stands in FILTER (WHERE ..), '' for none."""
+    """``argument``: None for count(*); ``condition``: what stands in FILTER (WHERE ..), None for none."""
 
     fold: Fold
-    argument: str
+    argument: exp.Expr | None
     distinct: bool
-    condition: str
+    condition: exp.Expr | None
 
     @property
-    def filtered(self) -> str:
+    def structure(self) -> Structure:
+        """What the call is known by."""
+        parts = (None if tree is None else structure(tree) for tree in (self.argument, self.condition))
+        return self.fold, self.distinct, *parts
+
+    @property
+    def filtered(self) -> exp.Expr | None:
         """The argument, NULL where the condition does not hold: aggregates leave NULLs out."""
-        if not self.condition:
+        if self.condition is None:
             return self.argument
-        return f"CASE WHEN {self.condition} THEN {self.argument or '1'} END"
+        return exp.Case().when(self.condition, exp.Literal.number(1) if self.argument is None else self.argument)
 
     @property
     def shown(self) -> str:
+        """Its name, for people."""
         distinct = "distinct " if self.distinct else ""
-        condition = f" filter ({self.condition})" if self.condition else ""
-        return f"{self.fold.value}({distinct}{self.argument or '*'}){condition}"
+        condition = "" if self.condition is None else f" filter ({text(self.condition)})"
+        argument = "*" if self.argument is None else text(self.argument)
+        return readable(f"{self.fold.value}({distinct}{argument}){condition}")
 
 
 def calls(expression: exp.Expr) -> Iterator[exp.Expr]:
@@ -84,10 +93,10 @@ def is_call(node: exp.Expr) -> bool:
 
 
 def call_of(node: exp.Expr, place: str) -> Call:
-    """The call at a node of DuckDB SQL. Raises Unsupported for a function that is none of the above."""
-    condition = ""
+    """The call at a node of the engine's SQL. Raises Unsupported for a function that is none of the above."""
+    condition = None
     if isinstance(node, exp.Filter):
-        condition, node = text(node.expression.this), node.this
+        condition, node = node.expression.this, node.this
     fold = FOLDS.get(type(node))
     if fold is None:
         raise _unknown(node, place)
@@ -95,17 +104,29 @@ def call_of(node: exp.Expr, place: str) -> Call:
     distinct = isinstance(node, exp.ApproxDistinct)
     if isinstance(inner, exp.Distinct):
         distinct = True
-        inner = inner.expressions[0] if len(inner.expressions) == 1 else inner
-    if isinstance(inner, exp.Distinct) or node.expressions:
+        inner = inner.expressions[0] if len(inner.expressions) == 1 else _together(inner.expressions)
+    if node.expressions:
         raise Unsupported(
             f"{fold.value} takes one argument over streams", where=place, fix="count(DISTINCT concat(a, '/', b))"
         )
     if isinstance(node, exp.CountIf):
-        condition = f"({condition}) AND ({text(inner)})" if condition else text(inner)
-        return Call(fold, "", False, condition)
-    argument = "" if inner is None or isinstance(inner, exp.Star) else text(inner)
+        both = inner if condition is None else exp.And(this=_bracketed(condition), expression=_bracketed(inner))
+        return Call(fold, None, False, both)
+    argument = None if isinstance(inner, exp.Star) else inner
     _refuse_nested(inner, place)
     return Call(fold, argument, distinct and fold not in (Fold.MIN, Fold.MAX), condition)
+
+
+def _together(values: Sequence[exp.Expr]) -> exp.Expr:
+    """Several values as one, NULL where one of them is."""
+    case = exp.Case()
+    for value in values:
+        case = case.when(exp.Is(this=value.copy(), expression=exp.Null()), exp.Null())
+    return case.else_(exp.Tuple(expressions=[value.copy() for value in values]))
+
+
+def _bracketed(condition: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=condition.copy())
 
 
 def _refuse_nested(argument: exp.Expr | None, place: str) -> None:
@@ -133,7 +154,8 @@ def types(call: Call, schema: pa.Schema, place: str, rules: Rules = Rules.TIMEPL
 
     Raises SqlError for an argument that the aggregate is not made for.
     """
-    (kind,) = types_of(schema, [call.filtered], place)
+    filtered = call.filtered
+    kind = pa.int64() if filtered is None else Expr.over(filtered, schema, place).type
     match call.fold:
         case Fold.COUNT:
             return kind, pa.int64()

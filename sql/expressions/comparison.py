@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions.predicates import parsed, text
+from sql.expressions.expression import Expr, columns_read
 
 _OPERATORS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -21,23 +22,30 @@ _MIRRORED = {">": "<", ">=": "<=", "<": ">", "<=": ">="}
 
 @dataclass(frozen=True)
 class Comparison:
-    left: str
-    right: str
+    left: Expr
+    right: Expr
     operator: str
 
+    @property
+    def readable(self) -> str:
+        return f"{self.left.readable} {self.operator} {self.right.readable}"
 
-def comparison(term: str, left: set[str], right: set[str]) -> Comparison | None:
+
+def comparison(term: Expr, left: pa.Schema, right: pa.Schema) -> Comparison | None:
     """``term`` as an expression of the left compared with one of the right, turned round if written so."""
-    tree = parsed(term).unnest()
+    tree = term.tree.unnest()
     operator = _OPERATORS.get(type(tree))
     if operator is None or not isinstance(tree, exp.Binary):
         return None
     first, second = tree.left.unnest(), tree.right.unnest()
-    reads = [{column.name for column in side.find_all(exp.Column)} for side in (first, second)]
-    if not all(reads):
-        return None
-    if reads[0] <= left and reads[1] <= right:
-        return Comparison(text(first), text(second), operator)
-    if reads[0] <= right and reads[1] <= left:
-        return Comparison(text(second), text(first), _MIRRORED.get(operator, operator))
+    if _reads(first, left) and _reads(second, right):
+        return Comparison(Expr.over(first, left), Expr.over(second, right), operator)
+    if _reads(first, right) and _reads(second, left):
+        return Comparison(Expr.over(second, left), Expr.over(first, right), _MIRRORED.get(operator, operator))
     return None
+
+
+def _reads(tree: exp.Expr, side: pa.Schema) -> bool:
+    """Whether a tree reads columns of ``side``, and no others."""
+    read = columns_read(tree)
+    return bool(read) and set(read) <= set(side.names)

@@ -1,7 +1,7 @@
 """Scalar SQL over Arrow tables: the projections, filters and static joins of a query, run by DuckDB.
 
-Expressions are DuckDB SQL with the columns of the edge as quoted names; ``sql.functions`` makes them from
-the user's. A step costs nothing where it only picks and renames. A call that fails on a row (a text that is no number,
+Expressions are DuckDB SQL with the columns of the edge as quoted names: the compiler prints it from the trees of the
+plan. A step costs nothing where it only picks and renames. A call that fails on a row (a text that is no number,
 an overflow) is NULL for that row: one bad value does not stop a query.
 """
 
@@ -133,14 +133,23 @@ def _type_of(schema: pa.Schema, sql: str, place: str) -> pa.DataType:
     plain = plain_column(sql)
     if plain is not None:
         return schema.field(plain).type
-    needed = columns_of(sql)
-    rows = pa.schema([schema.field(name) for name in needed] or [pa.field(DELTA, DELTA_TYPE)]).empty_table()
+    return engine_type(sql, tuple((name, schema.field(name).type) for name in columns_of(sql)), place)
+
+
+def engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...], place: str) -> pa.DataType:
+    """The type of an expression over the columns that it reads; as ``types_of`` has it."""
     try:
-        kind = run(f"SELECT ({sql}) AS c0 FROM rows_of_edge", {"rows_of_edge": rows}).schema.field(0).type
+        return _asked(sql, reads)
     except duckdb.CatalogException as fault:
         raise UnknownName(_first_line(fault), where=place, fix=_did_you_mean(fault)) from None
     except duckdb.Error as fault:
         raise SqlError(_first_line(fault), where=place, fix="check the types, or write CAST(x AS type)") from None
+
+
+@lru_cache(maxsize=8192)
+def _asked(sql: str, reads: tuple[tuple[str, pa.DataType], ...]) -> pa.DataType:
+    rows = pa.schema(list(reads) or [(DELTA, DELTA_TYPE)]).empty_table()
+    kind = run(f"SELECT ({sql}) AS c0 FROM rows_of_edge", {"rows_of_edge": rows}).schema.field(0).type
     # DuckDB has a NULL type; a column has none.
     return pa.int32() if pa.types.is_null(kind) else kind
 
@@ -165,8 +174,7 @@ def common_type(left: pa.DataType, right: pa.DataType, comparison: str, place: s
             where=place,
             fix="write CAST(x AS type) on one side",
         )
-    schema = pa.schema([pa.field("l", left), pa.field("r", right)])
-    return _type_of(schema, 'CASE WHEN true THEN "l" ELSE "r" END', place)
+    return engine_type('CASE WHEN true THEN "l" ELSE "r" END', (("l", left), ("r", right)), place)
 
 
 def family(kind: pa.DataType) -> str:

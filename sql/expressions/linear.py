@@ -15,8 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError
-from sql.expressions.evaluate import types_of
-from sql.expressions.predicates import parsed, text
+from sql.expressions.expression import Expr
 from sql.syntax.calls import function_name
 from sql.syntax.intervals import milliseconds, unit_ms
 
@@ -28,18 +27,18 @@ _OPERATORS: Mapping[type[exp.Expr], str] = {exp.GT: ">", exp.GTE: ">=", exp.LT: 
 class LinearSum:
     """``terms``: expression -> its coefficient, never 0; the expressions are instants, dates or whole numbers."""
 
-    terms: Mapping[str, Fraction] = field(default_factory=dict)
+    terms: Mapping[Expr, Fraction] = field(default_factory=dict)
     constant: Fraction = Fraction(0)
 
     def plus(self, other: LinearSum, sign: int = 1) -> LinearSum:
         added = dict(self.terms)
-        for name, coefficient in other.terms.items():
-            added[name] = added.get(name, Fraction(0)) + sign * coefficient
-        kept = {name: coefficient for name, coefficient in added.items() if coefficient}
+        for term, coefficient in other.terms.items():
+            added[term] = added.get(term, Fraction(0)) + sign * coefficient
+        kept = {term: coefficient for term, coefficient in added.items() if coefficient}
         return LinearSum(kept, self.constant + sign * other.constant)
 
     def times(self, factor: Fraction) -> LinearSum:
-        scaled = {name: coefficient * factor for name, coefficient in self.terms.items() if factor}
+        scaled = {term: coefficient * factor for term, coefficient in self.terms.items() if factor}
         return LinearSum(scaled, self.constant * factor)
 
 
@@ -51,9 +50,9 @@ class Inequality:
     operator: str
 
 
-def inequality(term: str, schema: pa.Schema) -> Inequality | None:
+def inequality(term: Expr, schema: pa.Schema) -> Inequality | None:
     """What a condition over columns of ``schema`` says; None where it compares no sums."""
-    tree = parsed(term).unnest()
+    tree = term.tree.unnest()
     operator = _OPERATORS.get(type(tree))
     if operator is None or not isinstance(tree, exp.Binary):
         return None
@@ -124,9 +123,10 @@ def _cast(node: exp.Cast, schema: pa.Schema) -> LinearSum | None:
         return _length(milliseconds(exp.Interval(this=literal.copy())))
     if (number := _number(literal)) is not None:
         return LinearSum(constant=number)
-    to, of = _type_of(text(node), schema), _type_of(text(node.this), schema)
-    if to is None or of is None:
+    cast, inner = _typed(node, schema), _typed(node.this, schema)
+    if cast is None or inner is None:
         return None
+    to, of = cast.type, inner.type
     if pa.types.is_timestamp(to) and pa.types.is_timestamp(of):
         return summed(node.this, schema)
     if (
@@ -146,18 +146,18 @@ def _uncast(node: exp.Expr) -> exp.Expr:
 
 def _instant(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
     """A date counts here, and only here: beside a whole number, of days, it would be counted in another unit."""
-    kind = _type_of(text(node), schema)
-    if kind is not None and pa.types.is_date(kind):
-        return LinearSum({text(node): Fraction(1)})
+    value = _typed(node, schema)
+    if value is not None and pa.types.is_date(value.type):
+        return LinearSum({value: Fraction(1)})
     return summed(node, schema)
 
 
 def _whole(node: exp.Expr, schema: pa.Schema) -> LinearSum | None:
     """An expression that is an instant or a whole number, taken as it is."""
-    kind = _type_of(text(node), schema)
-    if kind is None or not (pa.types.is_timestamp(kind) or _fits(kind)):
+    value = _typed(node, schema)
+    if value is None or not (pa.types.is_timestamp(value.type) or _fits(value.type)):
         return None
-    return LinearSum({text(node): Fraction(1)})
+    return LinearSum({value: Fraction(1)})
 
 
 def _fits(kind: pa.DataType) -> bool:
@@ -165,12 +165,11 @@ def _fits(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind)) and kind != pa.uint64()
 
 
-def _type_of(sql: str, schema: pa.Schema) -> pa.DataType | None:
+def _typed(node: exp.Expr, schema: pa.Schema) -> Expr | None:
     try:
-        (kind,) = types_of(schema, [sql])
+        return Expr.over(node, schema)
     except SqlError:
         return None
-    return kind
 
 
 def _length(ms: object) -> LinearSum | None:

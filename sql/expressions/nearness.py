@@ -9,7 +9,7 @@ from math import ceil, floor
 
 import pyarrow as pa
 
-from sql.expressions.evaluate import columns_of
+from sql.expressions.expression import Expr
 from sql.expressions.linear import inequality
 from sql.expressions.predicates import halves
 
@@ -24,10 +24,10 @@ class Nearness:
     terms   the conditions that say so
     """
 
-    left: str
-    right: str
+    left: Expr
+    right: Expr
     limits: list[tuple[str, Fraction]] = field(default_factory=list)
-    terms: list[str] = field(default_factory=list)
+    terms: list[Expr] = field(default_factory=list)
 
     def bounds(self, unit: int) -> tuple[int | None, int | None]:
         """The least and the greatest distance, in units of so many microseconds; the columns hold whole units."""
@@ -41,9 +41,9 @@ def _least(operator: str, bound: Fraction) -> int:
     return floor(bound) + 1 if operator == ">" else ceil(bound)
 
 
-def nearnesses(terms: Iterable[str], left: pa.Schema, right: pa.Schema) -> list[Nearness]:
+def nearnesses(terms: Iterable[Expr], left: pa.Schema, right: pa.Schema) -> list[Nearness]:
     """In the order in which they are written. ``terms`` may hold BETWEEN, whose halves are taken apart."""
-    found: dict[tuple[str, str], Nearness] = {}
+    found: dict[tuple[Expr, Expr], Nearness] = {}
     for half in (half for term in terms for half in halves(term)):
         limit = _limit(half, left, right)
         if limit is None:
@@ -55,16 +55,16 @@ def nearnesses(terms: Iterable[str], left: pa.Schema, right: pa.Schema) -> list[
     return list(found.values())
 
 
-def rest(terms: Iterable[str], near: Nearness) -> list[str]:
+def rest(terms: Iterable[Expr], near: Nearness) -> list[Expr]:
     """The terms that ``near`` does not speak of."""
-    left: list[str] = []
+    left: list[Expr] = []
     for term in terms:
         kept = [half for half in halves(term) if half not in near.terms]
         left += [term] if len(kept) == len(halves(term)) else kept
     return left
 
 
-def _limit(term: str, left: pa.Schema, right: pa.Schema) -> tuple[str, str, str, Fraction] | None:
+def _limit(term: Expr, left: pa.Schema, right: pa.Schema) -> tuple[Expr, Expr, str, Fraction] | None:
     """``left - right <operator> bound``."""
     found = inequality(term, pa.schema([*left, *right]))
     if found is None or len(found.sum.terms) != 2:
@@ -72,7 +72,7 @@ def _limit(term: str, left: pa.Schema, right: pa.Schema) -> tuple[str, str, str,
     (first, factor), (second, other) = found.sum.terms.items()
     if factor != -other:
         return None
-    if set(columns_of(first)) <= set(right.names):
+    if set(first.columns) <= set(right.names):
         first, second, factor = second, first, other
     if not _over(first, left) or not _over(second, right):
         return None
@@ -80,5 +80,5 @@ def _limit(term: str, left: pa.Schema, right: pa.Schema) -> tuple[str, str, str,
     return first, second, operator, -found.sum.constant / factor
 
 
-def _over(sql: str, side: pa.Schema) -> bool:
-    return bool(columns_of(sql)) and set(columns_of(sql)) <= set(side.names)
+def _over(value: Expr, side: pa.Schema) -> bool:
+    return bool(value.columns) and set(value.columns) <= set(side.names)

@@ -1,14 +1,13 @@
-"""Conditions as DuckDB SQL: cut into conjuncts, joined again, their columns replaced."""
+"""Conditions: cut into conjuncts, and joined again."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from functools import reduce
 
 from sqlglot import exp
 
-from sql.expressions.engine import parsed, text
-
-__all__ = ["parsed", "text"]
+from sql.expressions.expression import Expr, structure
 
 
 def conjuncts(condition: exp.Expr) -> list[exp.Expr]:
@@ -31,34 +30,19 @@ def _null_safe_equality(condition: exp.Or) -> exp.Expr | None:
     tests = [side.unnest() for side in (nulls.left, nulls.right)]
     if not all(isinstance(test, exp.Is) and isinstance(test.expression, exp.Null) for test in tests):
         return None
-    sides = {side.unnest() for side in (equality.left, equality.right)}
-    if {test.this.unnest() for test in tests} != sides:
+    if {structure(test.this) for test in tests} != {structure(side) for side in (equality.left, equality.right)}:
         return None
     return exp.NullSafeEQ(this=equality.left.copy(), expression=equality.right.copy())
 
 
-def split(sql: str) -> list[str]:
-    return [text(term) for term in conjuncts(parsed(sql))]
-
-
-def halves(sql: str) -> list[str]:
-    """The two inequalities of ``x BETWEEN low AND high``; any other term is itself."""
-    tree = parsed(sql).unnest()
-    if not isinstance(tree, exp.Between) or tree.args.get("symmetric"):
-        return [sql]
-    low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"].copy())
-    return [text(low), text(exp.LTE(this=tree.this.copy(), expression=tree.args["high"].copy()))]
-
-
 def _factored(condition: exp.Or) -> list[exp.Expr]:
     """The terms common to every branch of an OR, and the OR of what is left of the branches."""
-    branches = [conjuncts(branch) for branch in _branches(condition)]
-    texts = [{term.sql() for term in branch} for branch in branches]
-    common = [term for term in branches[0] if all(term.sql() in names for names in texts)]
+    branches = [[(structure(term), term) for term in conjuncts(branch)] for branch in _branches(condition)]
+    shared = set.intersection(*({known for known, _ in branch} for branch in branches))
+    common = [term for known, term in branches[0] if known in shared]
     if not common:
         return [condition]
-    names = {term.sql() for term in common}
-    rests = [[term for term in branch if term.sql() not in names] for branch in branches]
+    rests = [[term for known, term in branch if known not in shared] for branch in branches]
     if not all(rests):
         return common
     return [*common, exp.or_(*(exp.and_(*(term.copy() for term in rest)) for rest in rests))]
@@ -71,21 +55,29 @@ def _branches(condition: exp.Expr) -> list[exp.Expr]:
     return [condition]
 
 
-def conjunction(terms: Iterable[str]) -> str | None:
+def split(condition: Expr | None) -> list[Expr]:
+    """The conjuncts of a condition of a plan; none of None."""
+    return [] if condition is None else [Expr.condition(term) for term in conjuncts(condition.tree)]
+
+
+def conjunction(terms: Iterable[Expr]) -> Expr | None:
     """All of them, as one condition; None for none."""
     listed = list(terms)
-    if not listed:
-        return None
-    return listed[0] if len(listed) == 1 else " AND ".join(f"({term})" for term in listed)
+    if len(listed) < 2:
+        return listed[0] if listed else None
+    bracketed: list[exp.Expr] = [exp.Paren(this=term.tree.copy()) for term in listed]
+    return Expr.condition(reduce(_both, bracketed))
 
 
-def substituted(sql: str, by_column: Mapping[str, str]) -> str:
-    """The expression with each column replaced by another expression."""
+def _both(first: exp.Expr, second: exp.Expr) -> exp.Expr:
+    return exp.And(this=first, expression=second)
 
-    def replace(node: exp.Expr) -> exp.Expr:
-        if isinstance(node, exp.Column) and node.name in by_column:
-            replacement = parsed(by_column[node.name])
-            return replacement if isinstance(replacement, exp.Column | exp.Literal) else exp.Paren(this=replacement)
-        return node
 
-    return text(parsed(sql).transform(replace))
+def halves(term: Expr) -> list[Expr]:
+    """The two inequalities of ``x BETWEEN low AND high``; any other term is itself."""
+    tree = term.tree.unnest()
+    if not isinstance(tree, exp.Between) or tree.args.get("symmetric"):
+        return [term]
+    low = exp.GTE(this=tree.this.copy(), expression=tree.args["low"].copy())
+    high = exp.LTE(this=tree.this.copy(), expression=tree.args["high"].copy())
+    return [Expr.condition(low), Expr.condition(high)]

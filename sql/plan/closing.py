@@ -15,10 +15,9 @@ from changelog.errors import Unsupported
 from changelog.schema import Kind
 from joins.aggregates.aggregation import Closing
 from joins.dataflow.ports import Watermark
-from sql.expressions.evaluate import quoted
 from sql.plan.conditions.window_keys import window_of
 from sql.plan.event_times import EventTimeOrigin, origin_of, passage_of, with_watermark
-from sql.plan.nodes import Aggregate, Node
+from sql.plan.nodes import Aggregate, Node, column_of
 from sql.plan.properties import changes, source_of, watermark_at
 from sql.query_settings import QuerySettings
 from sql.syntax.rules import Rules
@@ -54,11 +53,12 @@ def refuse_open(node: Aggregate, place: str) -> None:
 
 def _closed_by(node: Node, key: str, settings: QuerySettings, once: bool) -> tuple[Node, int] | None:
     """The input with the watermark that ``key`` follows, and by how much it may be behind that."""
-    passage = passage_of(node, quoted(key))
+    column = column_of(node, key)
+    passage = passage_of(node, column)
     if passage is not None:
         watermark = passage.watermark
         return None if watermark is None else (with_watermark(node, watermark), passage.shift_units)
-    origin = origin_of(node, quoted(key))
+    origin = origin_of(node, column)
     if origin is None:
         return None
     watermark = origin.scan.watermark or (_given(node, key, origin, settings) if once else None)

@@ -13,12 +13,10 @@ from typing import assert_never
 import pyarrow as pa
 
 from joins.dataflow.ports import Watermark
-from sql.expressions.evaluate import plain_column, quoted
+from sql.expressions.expression import Expr
 from sql.expressions.linear import summed
-from sql.expressions.predicates import parsed, substituted
 from sql.plan.nodes import (
     Aggregate,
-    Expr,
     Join,
     Keyed,
     LookupJoin,
@@ -29,6 +27,7 @@ from sql.plan.nodes import (
     Static,
     StaticJoin,
     Window,
+    column_of,
 )
 from sql.plan.properties import changes, watermark_at
 
@@ -83,23 +82,23 @@ class Passage:
         return int(self.shift // (1 if whole else _MS))
 
 
-def origin_of(node: Node, sql: str) -> EventTimeOrigin | None:
+def origin_of(node: Node, expr: Expr) -> EventTimeOrigin | None:
     """Where the values of an expression over ``node`` come from; None if not from one column of a scan, plus or minus
     a constant. ``window_start`` is later than the time of its row less the size of the window, ``window_end`` later
     than that time; both in whole milliseconds.
     """
-    found = _followed(node, sql)
+    found = _followed(node, expr)
     return found if isinstance(found, EventTimeOrigin) else None
 
 
-def passage_of(node: Node, sql: str) -> Passage | None:
+def passage_of(node: Node, expr: Expr) -> Passage | None:
     """As ``origin_of``, where the values come from an operator whose rows leave in time."""
-    found = _followed(node, sql)
+    found = _followed(node, expr)
     return found if isinstance(found, Passage) else None
 
 
-def _followed(node: Node, sql: str) -> EventTimeOrigin | Passage | None:
-    found = _column_of(sql, node)
+def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
+    found = _column_and_shift(expr, node)
     if found is None:
         return None
     name, shift = found
@@ -109,13 +108,14 @@ def _followed(node: Node, sql: str) -> EventTimeOrigin | Passage | None:
             declared = next((declared for internal, declared in node.columns if internal == name), None)
             return None if declared is None else EventTimeOrigin(node, declared, shift)
         case Map():
-            by_column = {column: expr.sql for column, expr in node.columns}
-            below = _followed(node.input, substituted(quoted(name), by_column))
+            computed = dict(node.columns).get(name)
+            below = None if computed is None else _followed(node.input, computed)
         case Window() if name in (node.start, node.end):
-            below = _followed(node.input, quoted(node.time))
+            below = _followed(node.input, column_of(node.input, node.time))
             shift += (1 - (node.size_ms if name == node.start else 0)) * _MS
         case Window() | StaticJoin():
-            below = _followed(node.input, quoted(name)) if name in node.input.schema.names else None
+            passes = name in node.input.schema.names
+            below = _followed(node.input, column_of(node.input, name)) if passes else None
         case Aggregate():
             below = _passed(node, name)
         case Join():
@@ -133,22 +133,21 @@ def _passed(node: Aggregate, name: str) -> Passage | None:
     if not node.closed or node.closing is None or name not in node.by:
         return None
     closing = node.closing.column
-    first, second = (_followed(node.input, quoted(column)) for column in (name, closing))
+    first, second = (_followed(node.input, column_of(node.input, column)) for column in (name, closing))
     if first is None or second is None or replace(first, shift=second.shift) != second:
         return None
     return Passage(node, closing, first.shift - second.shift)
 
 
-def _column_of(sql: str, node: Node) -> tuple[str, Fraction] | None:
+def _column_and_shift(expr: Expr, node: Node) -> tuple[str, Fraction] | None:
     """The one column that an expression is, and what it adds to it."""
-    if (plain := plain_column(sql)) is not None:
-        return plain, Fraction(0)
-    found = summed(parsed(sql), node.schema)
+    if expr.plain is not None:
+        return expr.plain, Fraction(0)
+    found = summed(expr.tree, node.schema)
     if found is None or len(found.terms) != 1:
         return None
     ((term, coefficient),) = found.terms.items()
-    plain = plain_column(term)
-    return None if plain is None or coefficient != 1 else (plain, found.constant)
+    return None if term.plain is None or coefficient != 1 else (term.plain, found.constant)
 
 
 def with_watermark(node: Node, watermark: Watermark) -> Node:
@@ -173,5 +172,4 @@ def _carrying(node: Map) -> Map:
     below = watermark_at(node.input)
     if below is None or watermark_at(node) is not None:
         return node
-    column = Expr.column(below.column, node.input.schema)
-    return replace(node, columns=(*node.columns, (below.column, column)))
+    return replace(node, columns=(*node.columns, (below.column, column_of(node.input, below.column))))

@@ -13,7 +13,6 @@ from changelog.schema import Kind
 from joins.aggregates.aggregation import Fold
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import Pad
-from sql.expressions.evaluate import readable
 from sql.expressions.predicates import conjunction
 from sql.plan.nodes import (
     Aggregate,
@@ -117,7 +116,7 @@ def _scan(node: Scan) -> str:
         parts.append("versions: every record" + (", deletes too" if node.deletes else " but deletes"))
     parts.append(f"columns={','.join(name for _, name in node.columns) or 'none'}")
     if node.where is not None:
-        parts.append(f"where {readable(node.where)}")
+        parts.append(f"where {node.where.readable}")
     if node.watermark is not None:
         parts.append(watermark_text(node.watermark, declared_type(node.stream, node.watermark.column)))
     parts.append(f"from={'latest' if node.latest else node.seek or 'earliest'}")
@@ -143,9 +142,9 @@ def _keyed(node: Keyed) -> str:
 
 
 def _map(node: Map) -> str:
-    parts = ["Map"] + ([f"where {readable(node.where)}"] if node.where is not None else [])
+    parts = ["Map"] + ([f"where {node.where.readable}"] if node.where is not None else [])
     computed = [
-        f"{name} = {readable(expr.sql)}" + (f" as {expr.type}" if expr.plain is not None else "")
+        f"{name} = {expr.readable}" + (f" as {expr.type}" if expr.plain is not None else "")
         for name, expr in node.columns
         if expr.plain is None or (name.startswith("__") and expr.plain != name)
     ]
@@ -161,11 +160,12 @@ def extent(window: Window) -> str:
 
 def _join(node: Join) -> str:
     inputs = inputs_of(node)
-    on = f"on={_equalities(node)}" if not node.on else f"on {readable(conjunction(node.on) or '')}"
+    written = conjunction(node.on)
+    on = f"on={_equalities(node)}" if written is None else f"on {written.readable}"
     parts = [f"{node.how.operator} {node.kind.value}", on]
     parts += node.how.conditions(inputs)
     if node.residual is not None:
-        parts.append(f"and {readable(node.residual)}")
+        parts.append(f"and {node.residual.readable}")
     if node.pad == Pad.DEFAULT:
         parts.append("unmatched=default")
     parts += [*node.how.emission(), f"state: {node.how.state(node.kind, inputs)}"]
@@ -221,7 +221,7 @@ def _groups_bound(node: Aggregate) -> str:
 
 def _static_join(node: StaticJoin) -> str:
     on = ",".join(f"{left}={right}" for left, right in node.keys) or "every row"
-    residual = [f"and {readable(node.residual)}"] if node.residual is not None else []
+    residual = [f"and {node.residual.readable}"] if node.residual is not None else []
     return "  ".join([f"StaticJoin {node.kind.value}", f"on={on}", *residual, "state: none", "engine=spark"])
 
 
@@ -229,7 +229,7 @@ def _lookup_join(node: LookupJoin) -> str:
     on = ",".join(f"{left}={node.table.internal(right)}" for left, right in node.keys)
     parts = [f"Lookup {node.kind.value}", f"on={on}", f"{node.table.name} by {node.index}"]
     if node.residual is not None:
-        parts.append(f"and {readable(node.residual)}")
+        parts.append(f"and {node.residual.readable}")
     if node.pad == Pad.DEFAULT:
         parts.append("unmatched=default")
     if given := dict(node.padding):

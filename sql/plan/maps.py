@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sql.expressions.evaluate import quoted
+from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjunction
-from sql.plan.nodes import Expr, Map, Node
+from sql.plan.nodes import Map, Node
 
 
-def filtered(node: Node, terms: Sequence[str]) -> Node:
+def filtered(node: Node, terms: Sequence[Expr]) -> Node:
     """A Map above ``node`` that keeps the rows for which all ``terms`` hold."""
     if not terms:
         return node
@@ -17,4 +17,4 @@ def filtered(node: Node, terms: Sequence[str]) -> Node:
 
 
 def identity(node: Node) -> tuple[tuple[str, Expr], ...]:
-    return tuple((field.name, Expr(quoted(field.name), field.type)) for field in node.schema)
+    return tuple((field.name, Expr.column(field.name, field.type)) for field in node.schema)

@@ -10,8 +10,8 @@
        │     └─ Scan
        └─ LookupTable     a dictionary, an external table, the rows of a keyed stream
 
-Columns have internal names, ``<alias>.<column>``, hidden ones ``__k0``, ..., unique in the tree. Expressions are
-DuckDB SQL over those names. ``schema`` of a node gives the row columns that leave it; what follows of the nodes below
+Columns have internal names, ``<alias>.<column>``, hidden ones ``__k0``, ..., unique in the tree. Expressions are typed
+trees over those names. ``schema`` of a node gives the row columns that leave it; what follows of the nodes below
 it stands in ``sql.plan.properties``, its line of text in ``sql.plan.explain``.
 """
 
@@ -29,34 +29,13 @@ from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, StreamSche
 from joins.aggregates.aggregation import Aggregation, Closing
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import JoinKind, Pad, Watermark
-from sql.expressions.evaluate import columns_of, plain_column, quoted
+from sql.expressions.expression import Expr
 from sql.plan.joins import JoinMethod
 from sql.syntax.rules import Rules
 from sql.syntax.statements import Index
 
 HIDDEN = "__k"
 """What the names of columns begin with that only hold a join key."""
-
-
-@dataclass(frozen=True)
-class Expr:
-    """A scalar expression over the columns of a node, as DuckDB SQL, and its type."""
-
-    sql: str
-    type: pa.DataType
-
-    @staticmethod
-    def column(name: str, schema: pa.Schema) -> Expr:
-        return Expr(quoted(name), schema.field(name).type)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return columns_of(self.sql)
-
-    @property
-    def plain(self) -> str | None:
-        """The column that it merely names, if that is all it does."""
-        return plain_column(self.sql)
 
 
 @dataclass(frozen=True)
@@ -80,7 +59,7 @@ class Scan:
     topic: str
     rules: Rules
     columns: tuple[tuple[str, str], ...]
-    where: str | None = None
+    where: Expr | None = None
     trusted: bool = False
     latest: bool = False
     seek: str = ""
@@ -162,7 +141,7 @@ class Map:
 
     input: Node
     columns: tuple[tuple[str, Expr], ...]
-    where: str | None = None
+    where: Expr | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -219,10 +198,10 @@ class Join:
     how: JoinMethod
     left: Node
     right: Node
-    on: tuple[str, ...] = ()
+    on: tuple[Expr, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
     null_safe: tuple[bool, ...] = ()
-    residual: str | None = None
+    residual: Expr | None = None
     pad: Pad = Pad.NULL
     max_buffered_bytes: int | None = None
     place: str = ""
@@ -278,10 +257,10 @@ class StaticJoin:
     kind: JoinKind
     input: Node
     static: Static
-    on: tuple[str, ...] = ()
+    on: tuple[Expr, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
     null_safe: tuple[bool, ...] = ()
-    residual: str | None = None
+    residual: Expr | None = None
     pad: Pad = Pad.NULL
     place: str = ""
 
@@ -366,10 +345,10 @@ class LookupJoin:
     kind: JoinKind
     input: Node
     table: LookupTable
-    on: tuple[str, ...] = ()
+    on: tuple[Expr, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
     index: str = ""
-    residual: str | None = None
+    residual: Expr | None = None
     pad: Pad = Pad.NULL
     padding: tuple[tuple[str, Any], ...] = ()
     place: str = ""
@@ -431,6 +410,11 @@ class Output:
 
 
 Node = Scan | Static | Keyed | Map | Window | Join | Aggregate | StaticJoin | LookupJoin | LookupTable
+
+
+def column_of(node: Node, name: str) -> Expr:
+    """A column that leaves ``node``, by itself."""
+    return Expr.column(name, node.schema.field(name).type)
 
 
 def rebuilt(node: Node, rule: Callable[[Node], Node]) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,9 +11,9 @@ from changelog.changes import DELTA
 from changelog.errors import SqlError, Unsupported
 from changelog.formats.json_types import converter
 from changelog.schema import ARRIVAL, TIME
-from sql.expressions.evaluate import columns_of, plain_column, quoted
+from sql.expressions.expression import Expr
 from sql.plan.column_names import DELTA_COLUMN, output_names
-from sql.plan.nodes import HIDDEN, Expr, Map, Node, Output
+from sql.plan.nodes import HIDDEN, Map, Node, Output, column_of
 from sql.plan.properties import Engine, changes, runs_on, walk
 from sql.plan.unique_keys import bucket_key, equals, padded, unique_keys
 from sql.query_settings import QuerySettings
@@ -29,7 +30,7 @@ class _Key:
 
     columns: tuple[str, ...]
     names: tuple[str, ...]
-    sources: tuple[str, ...]
+    sources: tuple[Expr, ...]
     hidden: Columns = ()
     unique: bool = False
 
@@ -74,9 +75,9 @@ def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, se
 
 def _refuse_padded(node: Node, key: _Key) -> None:
     """A record without its whole key is no upsert: whoever reads it would reject it."""
-    without = {quoted(name) for name in padded(node)}
+    without = padded(node)
     for column, source in zip(key.columns, key.sources, strict=True):
-        if source in without:
+        if source.plain in without:
             raise Unsupported(
                 f'upserts need a key without NULLs, and "{column}" is NULL where an outer join finds no match, or in '
                 "the group of the rows that have none",
@@ -108,40 +109,39 @@ def _key(node: Node, columns: Columns, updating: bool) -> _Key:
     """The shortest unique key among the selected columns; else the join key, hidden where it is not selected; else
     all.
     """
-    by_source = {expr.sql: name for name, expr in reversed(columns)}
+    shown = {expr.plain: name for name, expr in reversed(columns) if expr.plain is not None}
     standing = equals(node)
     for candidate in unique_keys(node):
-        found = [_selected(column, by_source, standing) for column in candidate]
-        sources = tuple(dict.fromkeys(source for source in found if source is not None))
+        found = [_selected(column, shown, standing) for column in candidate]
+        selected = tuple(dict.fromkeys(name for name in found if name is not None))
         if all(found):
-            names = tuple(by_source[source] for source in sources)
-            return _Key(names, names, sources, unique=True)
-    cut = bucket_key(node)
-    if cut is not None and all(cut):
-        return _with_hidden(cut, by_source, node)
+            names = tuple(shown[name] for name in selected)
+            return _Key(names, names, tuple(column_of(node, name) for name in selected), unique=True)
+    cut = bucket_key(node) or ()
+    sources = tuple(source for source in cut if source is not None)
+    if cut and len(sources) == len(cut):
+        return _with_hidden(sources, columns, node)
     names = tuple(name for name, _ in columns) if updating else ()
-    return _Key(names, names, tuple(expr.sql for _, expr in columns) if updating else ())
+    return _Key(names, names, tuple(expr for _, expr in columns) if updating else ())
 
 
-def _selected(column: str, by_source: dict[str, str], standing: dict[str, set[str]]) -> str | None:
-    """The selected expression that is ``column``, or stands for it."""
-    for name in (column, *sorted(standing.get(column, ()))):
-        if quoted(name) in by_source:
-            return quoted(name)
-    return None
+def _selected(column: str, shown: Mapping[str, str], standing: Mapping[str, set[str]]) -> str | None:
+    """The column that is selected as ``column``, or stands for it."""
+    return next((name for name in (column, *sorted(standing.get(column, ()))) if name in shown), None)
 
 
-def _with_hidden(sources: tuple[str, ...], by_source: dict[str, str], node: Node) -> _Key:
+def _with_hidden(sources: tuple[Expr, ...], selected: Columns, node: Node) -> _Key:
+    by_source = {expr.structure: name for name, expr in reversed(selected)}
     columns: list[str] = []
     names: list[tuple[str, str]] = []
     hidden = []
     for position, source in enumerate(sources):
-        if source in by_source:
-            columns.append(by_source[source])
-            names.append((by_source[source], ""))
+        if (name := by_source.get(source.structure)) is not None:
+            columns.append(name)
+            names.append((name, ""))
             continue
-        first = min(columns_of(source), key=lambda name: name.startswith(HIDDEN))
-        hidden.append((f"{KEY}{position}", Expr(source, node.schema.field(first).type)))
+        first = min(source.columns, key=lambda name: name.startswith(HIDDEN))
+        hidden.append((f"{KEY}{position}", source.held_as(node.schema.field(first).type)))
         columns.append(f"{KEY}{position}")
         table, _, name = _origin(node, first).rpartition(".")
         names.append((name.lstrip("_"), table))
@@ -159,18 +159,19 @@ def _origin(node: Node, column: str) -> str:
 
 def together(made: Output, key: tuple[str, ...]) -> bool:
     """Whether rows that agree in the output columns ``key`` come out of one bucket, or of one partition."""
-    sources = {name: expr.sql for name, expr in made.columns}
+    sources = dict(made.columns)
     return _together(made.input, tuple(sources[name] for name in key))
 
 
-def _together(node: Node, sources: tuple[str, ...]) -> bool:
+def _together(node: Node, sources: tuple[Expr, ...]) -> bool:
     """Whether rows of one key come out of one bucket: the key holds what they were cut by."""
     cut = bucket_key(node)
     if cut is None:
         return False
     standing = equals(node)
-    in_key = set(sources)
+    in_key = {source.structure for source in sources}
+    plain = {source.plain for source in sources}
     return all(
-        source in in_key or in_key & {quoted(name) for name in standing.get(plain_column(source) or "", ())}
+        source is not None and (source.structure in in_key or plain & standing.get(source.plain or "", set()))
         for source in cut
     )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from sql.plan.nodes import Expr, Node, Output
+from sql.expressions.expression import Expr
+from sql.plan.nodes import Node, Output
 from sql.query_settings import QuerySettings
 from sql.relations import Stream
 

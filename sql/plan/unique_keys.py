@@ -7,8 +7,7 @@ from typing import assert_never
 
 from joins.aggregates.aggregation import Fold
 from joins.dataflow.ports import JoinKind
-from sql.expressions.evaluate import columns_of, quoted
-from sql.expressions.predicates import substituted
+from sql.expressions.expression import Expr, coalesce
 from sql.plan.joins.method import Key, KeyedSides
 from sql.plan.nodes import (
     HIDDEN,
@@ -23,6 +22,7 @@ from sql.plan.nodes import (
     Static,
     StaticJoin,
     Window,
+    column_of,
 )
 from sql.plan.upserts import UPSERTS
 
@@ -168,29 +168,33 @@ def _asked(join: LookupJoin) -> list[Key]:
     return [(left, travels[right]) for left, right in join.keys if right in travels]
 
 
-def bucket_key(node: Node) -> tuple[str, ...] | None:
+Cut = tuple[Expr | None, ...]
+"""The expressions by which rows were cut; None in the place of one whose columns have ended."""
+
+
+def bucket_key(node: Node) -> Cut | None:
     """The expressions over the columns of ``node`` by which its rows were cut into buckets; None without a level."""
     match node:
         case Keyed():
-            return tuple(quoted(name) for name in node.primary_key)
+            return tuple(column_of(node, name) for name in node.primary_key)
         case Aggregate():
-            return tuple(quoted(name) for name in node.by)
+            return tuple(column_of(node, name) for name in node.by)
         case Map():
             below = bucket_key(node.input)
-            return tuple(_above(node, sql) for sql in below) if below is not None else None
+            return tuple(_above(node, expr) for expr in below) if below is not None else None
         case Window() | StaticJoin():
             return bucket_key(node.input)
         case LookupJoin():
             return partition_key(node.input)
         case Join():
-            return tuple(_cut(node.kind, left, right) for left, right in node.keys)
+            return tuple(_cut(node, left, right) for left, right in node.keys)
         case Scan() | Static() | LookupTable():
             return None
         case _:
             assert_never(node)
 
 
-def partition_key(node: Node) -> tuple[str, ...] | None:
+def partition_key(node: Node) -> Cut | None:
     """The expressions by which the rows that reach a lookup join lie in partitions, if these are known.
 
     Those of ``bucket_key``; of a scan its primary key, which is the key of its records.
@@ -201,10 +205,10 @@ def partition_key(node: Node) -> tuple[str, ...] | None:
                 return None
             travels = {declared for _, declared in node.columns}
             key = node.stream.primary_key
-            return tuple(quoted(node.internal(name)) if name in travels else "" for name in key)
+            return tuple(column_of(node, node.internal(name)) if name in travels else None for name in key)
         case Map():
             below = partition_key(node.input)
-            return tuple(_above(node, sql) for sql in below) if below is not None else None
+            return tuple(_above(node, expr) for expr in below) if below is not None else None
         case Window() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
         case Keyed() | Join() | Aggregate() | Static() | LookupTable():
@@ -213,21 +217,23 @@ def partition_key(node: Node) -> tuple[str, ...] | None:
             assert_never(node)
 
 
-def _above(node: Map, sql: str) -> str:
-    """An expression over the input of ``node`` as one over its output; '' where its columns end, or have ended."""
-    if not sql:
-        return ""
-    same = next((name for name, expr in node.columns if expr.sql == sql), None)
+def _above(node: Map, expr: Expr | None) -> Expr | None:
+    """An expression over the input of ``node`` as one over its output; None where its columns end, or have ended."""
+    if expr is None:
+        return None
+    same = next((name for name, computed in node.columns if computed.structure == expr.structure), None)
     if same is not None:
-        return quoted(same)
+        return column_of(node, same)
     renamed = _renamed(node)
-    read = columns_of(sql)
-    return substituted(sql, {name: quoted(renamed[name]) for name in read}) if set(read) <= set(renamed) else ""
+    if not set(expr.columns) <= set(renamed):
+        return None
+    return expr.substituted({name: column_of(node, renamed[name]) for name in expr.columns})
 
 
-def _cut(kind: JoinKind, left: str, right: str) -> str:
+def _cut(join: Join, left: str, right: str) -> Expr:
     """The key that a row was cut by; of two equal ones rather that which is no hidden column."""
-    if kind == JoinKind.FULL:
-        return f"COALESCE({quoted(left)}, {quoted(right)})"
-    by_right = kind == JoinKind.RIGHT or (kind == JoinKind.INNER and left.startswith(HIDDEN))
-    return quoted(right if by_right else left)
+    first, second = column_of(join.left, left), column_of(join.right, right)
+    if join.kind == JoinKind.FULL:
+        return Expr(coalesce(first, second), first.type)
+    by_right = join.kind == JoinKind.RIGHT or (join.kind == JoinKind.INNER and left.startswith(HIDDEN))
+    return second if by_right else first

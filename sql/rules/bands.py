@@ -27,7 +27,8 @@ import pyarrow as pa
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind, Watermark
-from sql.expressions.evaluate import common_type, family, quoted, types_of
+from sql.expressions.evaluate import common_type, family
+from sql.expressions.expression import Expr
 from sql.expressions.nearness import Nearness, nearnesses, rest
 from sql.expressions.predicates import conjunction, split
 from sql.plan.closing import closing
@@ -39,7 +40,6 @@ from sql.plan.joins.range import Band, RangeState
 from sql.plan.nodes import (
     HIDDEN,
     Aggregate,
-    Expr,
     Join,
     Keyed,
     LookupJoin,
@@ -50,6 +50,7 @@ from sql.plan.nodes import (
     Static,
     StaticJoin,
     Window,
+    column_of,
     rebuilt,
 )
 from sql.plan.properties import changes, inputs_of, rules_of, walk
@@ -121,7 +122,8 @@ class _Rule:
         left, right = windows[0]
         window = window_of(join.left, left)
         band = Band(left, right, 0, 0)
-        timed = self._timed(join, band, quoted(left), quoted(right), None if window is None else window[0].size_ms)
+        first, second = column_of(join.left, left), column_of(join.right, right)
+        timed = self._timed(join, band, first, second, None if window is None else window[0].size_ms)
         if _rank(timed)[2] == 0:
             return None
         keys = others or windows[:1]
@@ -131,22 +133,20 @@ class _Rule:
 
     def _ranged(self, join: Join) -> _RangeJoin | None:
         """The join with the best of its bands: one that bounds more of the state, then one with two bounds."""
-        terms = split(join.residual) if join.residual is not None else []
+        terms = split(join.residual)
         found = [self._banded(join, near, terms) for near in nearnesses(terms, join.left.schema, join.right.schema)]
         useful = [one for one in found if one is not None and _rank(one) > (0, False, 0)]
         return max(useful, key=_rank, default=None)
 
-    def _banded(self, join: Join, near: Nearness, terms: list[str]) -> _RangeJoin | None:
-        (left_type,) = types_of(join.left.schema, [near.left])
-        (right_type,) = types_of(join.right.schema, [near.right])
-        wanted = _band_type(left_type, right_type, join.place)
+    def _banded(self, join: Join, near: Nearness, terms: list[Expr]) -> _RangeJoin | None:
+        wanted = _band_type(near.left.type, near.right.type, join.place)
         if wanted is None:
             return None
         lower, upper = near.bounds(per_unit(wanted))
         width = None if lower is None or upper is None else _in_watermarks(max(upper - lower, 0), wanted)
         sides = [JoinSide.of(join.left), JoinSide.of(join.right)]
-        left = sides[0].column(Expr(near.left, left_type), wanted, self.numbers)
-        right = sides[1].column(Expr(near.right, right_type), wanted, self.numbers)
+        left = sides[0].column(near.left, wanted, self.numbers)
+        right = sides[1].column(near.right, wanted, self.numbers)
         timed = self._timed(join, Band(left, right, lower, upper), near.left, near.right, width)
         made = replace(
             timed.join,
@@ -156,7 +156,7 @@ class _Rule:
         )
         return timed.with_join(made)
 
-    def _timed(self, join: Join, band: Band, left: str, right: str, width: int | None) -> _RangeJoin:
+    def _timed(self, join: Join, band: Band, left: Expr, right: Expr, width: int | None) -> _RangeJoin:
         """``join`` with the band over the expressions ``left`` and ``right``, and the watermarks that follow them.
 
         Rows that can be taken back are kept, and what they have met: so no watermark bounds their join.
@@ -169,9 +169,9 @@ class _Rule:
         shifted = replace(band, left_shift=left_shift, right_shift=right_shift)
         return _RangeJoin.of(replace(join, left=first, right=second), Range(shifted))
 
-    def _clocked(self, node: Node, sql: str, width: int | None) -> tuple[Node, int | None]:
+    def _clocked(self, node: Node, time: Expr, width: int | None) -> tuple[Node, int | None]:
         """``node`` with the watermark that the expression follows, and by how much it may be behind that."""
-        passage, origin = passage_of(node, sql), origin_of(node, sql)
+        passage, origin = passage_of(node, time), origin_of(node, time)
         if passage is not None and (passed := passage.watermark) is not None:
             return with_watermark(node, passed), passage.shift_units
         if origin is None:

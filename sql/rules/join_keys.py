@@ -14,7 +14,8 @@ from typing import assert_never
 
 from changelog.errors import InternalError, Unsupported
 from sql.expressions.comparison import Comparison, comparison
-from sql.expressions.evaluate import common_type, quoted, readable, types_of
+from sql.expressions.evaluate import common_type
+from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjunction
 from sql.plan.conditions.asof_inequality import with_nearest, with_nearest_once
 from sql.plan.conditions.join_side import JoinSide
@@ -30,7 +31,7 @@ from sql.plan.joins import (
     Temporal,
 )
 from sql.plan.maps import identity
-from sql.plan.nodes import HIDDEN, Expr, Join, LookupJoin, Map, Node, Scan, StaticJoin, rebuilt
+from sql.plan.nodes import HIDDEN, Join, LookupJoin, Map, Node, Scan, StaticJoin, column_of, rebuilt
 from sql.plan.query_plan import QueryPlan
 
 
@@ -59,29 +60,24 @@ def _with_keys_below(node: Map) -> Map:
 
 def _paired(left: JoinSide, right: JoinSide, found: Comparison, numbers: Iterator[int], place: str) -> tuple[str, str]:
     """The columns, of one type, that hold both sides of a comparison."""
-    (left_type,) = types_of(left.node.schema, [found.left])
-    (right_type,) = types_of(right.node.schema, [found.right])
-    wanted = common_type(left_type, right_type, f"{found.left} {found.operator} {found.right}", place)
-    return (
-        left.column(Expr(found.left, left_type), wanted, numbers),
-        right.column(Expr(found.right, right_type), wanted, numbers),
-    )
+    wanted = common_type(found.left.type, found.right.type, found.readable, place)
+    return left.column(found.left, wanted, numbers), right.column(found.right, wanted, numbers)
 
 
 def _of_join(join: Join, numbers: Iterator[int]) -> Join:
     left, right = JoinSide.of(join.left), JoinSide.of(join.right)
     keys: list[tuple[str, str]] = []
     safe: list[bool] = []
-    rest: list[str] = []
-    covered: set[str] = set()
+    rest: list[Expr] = []
+    covered: set[str | None] = set()
     version_key = _version_key(join)
     for term in join.on:
-        found = comparison(term, left.names, right.names)
+        found = comparison(term, join.left.schema, join.right.schema)
         equality = found is not None and found.operator in ("=", "is")
-        if found is None or not equality or (version_key and found.right not in version_key):
+        if found is None or not equality or (version_key and found.right.plain not in version_key):
             rest.append(term)
             continue
-        covered.add(found.right)
+        covered.add(found.right.plain)
         pair = _paired(left, right, found, numbers, join.place)
         if any(left_key == pair[0] or right_key == pair[1] for left_key, right_key in keys):
             # A column is one key of its side: its further equalities are conditions like any other.
@@ -98,7 +94,7 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
     return replace(made, left=left.with_hidden(), right=right.with_hidden())
 
 
-def _beside_keys(join: Join, left: JoinSide, right: JoinSide, rest: list[str], numbers: Iterator[int]) -> Join:
+def _beside_keys(join: Join, left: JoinSide, right: JoinSide, rest: list[Expr], numbers: Iterator[int]) -> Join:
     """What the join takes beside its keys: by its kind a residual condition, an inequality, times."""
     how = join.how
     if join.null_safe and not how.null_safe:
@@ -117,7 +113,7 @@ def _beside_keys(join: Join, left: JoinSide, right: JoinSide, rest: list[str], n
                 raise _no_condition(join, rest[0])
             return replace(join, residual=None)
         case Temporal():
-            times = Comparison(how.left, how.right, ">=")
+            times = Comparison(column_of(join.left, how.left), column_of(join.right, how.right), ">=")
             first, second = _paired(left, right, times, numbers, join.place)
             return replace(join, how=replace(how, left=first, right=second), residual=conjunction(rest))
         case Bidirectional() | Range() | Enrichment():
@@ -129,16 +125,16 @@ def _beside_keys(join: Join, left: JoinSide, right: JoinSide, rest: list[str], n
 
 
 def _version_key(join: Join) -> set[str]:
-    """TEMPORAL: the columns that are the keys, as SQL. Further equalities are tested on the version that they find:
+    """TEMPORAL: the columns that are the keys. Further equalities are tested on the version that they find:
     a version ends when the next one of its primary key begins, whatever its other columns.
     """
     if not isinstance(join.how, Temporal) or not isinstance(join.right, Scan):
         return set()
-    return {quoted(join.right.internal(name)) for name in join.right.stream.primary_key}
+    return {join.right.internal(name) for name in join.right.stream.primary_key}
 
 
 def _not_covered(join: Join, missing: set[str]) -> Unsupported:
-    names = ", ".join(sorted(name.strip('"') for name in missing))
+    names = ", ".join(sorted(missing))
     return Unsupported(
         f"a temporal join takes the version of one row, so ON holds its whole primary key by equality; {names} is "
         "not there",
@@ -147,9 +143,9 @@ def _not_covered(join: Join, missing: set[str]) -> Unsupported:
     )
 
 
-def _no_condition(join: Join, term: str) -> Unsupported:
+def _no_condition(join: Join, term: Expr) -> Unsupported:
     return Unsupported(
-        f"a LATEST join takes the last row under its equalities, and no condition beside: {readable(term)}",
+        f"a LATEST join takes the last row under its equalities, and no condition beside: {term.readable}",
         where=join.place,
         fix="filter the right side in a subquery, JOIN (SELECT .. FROM r WHERE ..) AS r, or test the row in WHERE; "
         "for the nearest by an inequality, ASOF JOIN",
@@ -182,23 +178,20 @@ def _no_equality(join: Join) -> Unsupported:
 def _of_static(join: StaticJoin, numbers: Iterator[int]) -> StaticJoin:
     """The static side takes no hidden columns: keys that are not bare columns of one type are left in the residual."""
     left = JoinSide.of(join.input)
-    static = set(join.static.schema.names)
     keys: list[tuple[str, str]] = []
     safe: list[bool] = []
-    rest: list[str] = []
+    rest: list[Expr] = []
     for term in join.on:
-        found = comparison(term, left.names, static)
+        found = comparison(term, join.input.schema, join.static.schema)
         if found is None or found.operator not in ("=", "is"):
             rest.append(term)
             continue
-        (right_type,) = types_of(join.static.schema, [found.right])
-        (left_type,) = types_of(join.input.schema, [found.left])
-        common_type(left_type, right_type, f"{found.left} {found.operator} {found.right}", join.place)
-        right_name = Expr(found.right, right_type).plain
+        common_type(found.left.type, found.right.type, found.readable, join.place)
+        right_name = found.right.plain
         if right_name is None:
             rest.append(term)
             continue
-        keys.append((left.column(Expr(found.left, left_type), left_type, numbers), right_name))
+        keys.append((left.column(found.left, found.left.type, numbers), right_name))
         safe.append(found.operator == "is")
     return replace(
         join, input=left.with_hidden(), on=(), keys=tuple(keys), null_safe=tuple(safe), residual=conjunction(rest)

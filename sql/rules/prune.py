@@ -9,7 +9,7 @@ from typing import assert_never
 import pyarrow as pa
 
 from changelog.schema import TIME
-from sql.expressions.evaluate import columns_of
+from sql.expressions.expression import Expr
 from sql.plan.nodes import (
     Aggregate,
     Join,
@@ -57,7 +57,7 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return replace(node, input=_scan(node.input, needed))
         case Map():
             columns = tuple((name, expr) for name, expr in node.columns if name in needed | _key_of(node))
-            below = _read([expr.sql for _, expr in columns] + [node.where])
+            below = _read([*(expr for _, expr in columns), node.where])
             return replace(node, input=_prune(node.input, below), columns=columns)
         case Window():
             return replace(node, input=_prune(node.input, (needed | {node.time}) - {node.start, node.end}))
@@ -117,5 +117,5 @@ def _join(join: Join, needed: set[str]) -> Join:
     return replace(join, left=_prune(join.left, wanted), right=_prune(join.right, wanted))
 
 
-def _read(sqls: Iterable[str | None]) -> set[str]:
-    return {name for sql in sqls if sql is not None for name in columns_of(sql)}
+def _read(exprs: Iterable[Expr | None]) -> set[str]:
+    return {name for expr in exprs if expr is not None for name in expr.columns}

@@ -19,8 +19,8 @@ from typing import assert_never
 
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind
-from sql.expressions.evaluate import columns_of
-from sql.expressions.predicates import conjunction, split, substituted
+from sql.expressions.expression import Expr
+from sql.expressions.predicates import conjunction, split
 from sql.plan.maps import filtered, identity
 from sql.plan.nodes import (
     Aggregate,
@@ -42,7 +42,7 @@ def push_down(plan: QueryPlan) -> QueryPlan:
     return plan.with_rows(_push(plan.rows, []))
 
 
-def _push(node: Node, terms: list[str]) -> Node:
+def _push(node: Node, terms: list[Expr]) -> Node:
     """``node`` with ``terms`` applied to its rows, as deep as they go."""
     match node:
         case Scan():
@@ -67,32 +67,31 @@ def _push(node: Node, terms: list[str]) -> Node:
             assert_never(node)
 
 
-def _scan(scan: Scan, terms: list[str]) -> Node:
+def _scan(scan: Scan, terms: list[Expr]) -> Node:
     if scan.stream.kind == Kind.CHANGELOG_KV or scan.stream.version:
         return filtered(scan, terms)
-    known = split(scan.where) if scan.where is not None else []
-    return replace(scan, where=conjunction(known + terms))
+    return replace(scan, where=conjunction(split(scan.where) + terms))
 
 
-def _map(node: Map, terms: list[str]) -> Node:
-    own = split(node.where) if node.where is not None else []
-    by_column = {name: expr.sql for name, expr in node.columns}
-    moved = {term: substituted(term, by_column) for term in terms}
-    held = [term for term in terms if len(moved[term]) > _LONGEST]
-    below = _push(node.input, own + [moved[term] for term in terms if term not in held])
+def _map(node: Map, terms: list[Expr]) -> Node:
+    by_column = dict(node.columns)
+    moved = [(term, term.substituted(by_column)) for term in terms]
+    held = [term for term, below in moved if len(below.text) > _LONGEST]
+    pushed = [below for _, below in moved if len(below.text) <= _LONGEST]
+    below = _push(node.input, split(node.where) + pushed)
     return filtered(below if _is_identity(node) else replace(node, input=below, where=None), held)
 
 
 _LONGEST = 1_000
-"""How long a condition may become on its way down. A column that is computed from one twice (``v * v``) doubles it, and
-so does each such column below."""
+"""How long the text of a condition may become on its way down. A column that is computed from one twice (``v * v``)
+doubles it, and so does each such column below."""
 
 
 def _is_identity(node: Map) -> bool:
     return node.columns == identity(node.input)
 
 
-def _join(join: Join, terms: list[str]) -> Node:
+def _join(join: Join, terms: list[Expr]) -> Node:
     left, right = set(join.left.schema.names), set(join.right.schema.names)
     one_of_many = join.how.takes_one
     inner = join.kind == JoinKind.INNER and not one_of_many
@@ -106,7 +105,7 @@ def _join(join: Join, terms: list[str]) -> Node:
     on = [term for term in join.on if term not in on_left + on_right]
     if inner:
         # WHERE is ON, as far as its terms are about both sides: FROM a, b WHERE a.k = b.k.
-        both = [term for term in rest if columns_of(term)]
+        both = [term for term in rest if term.columns]
         on, rest = on + both, [term for term in rest if term not in both]
     pushed = replace(
         join,
@@ -117,14 +116,14 @@ def _join(join: Join, terms: list[str]) -> Node:
     return filtered(pushed, rest)
 
 
-def _aggregate(node: Aggregate, terms: list[str]) -> Node:
+def _aggregate(node: Aggregate, terms: list[Expr]) -> Node:
     """A condition on the keys alone leaves out whole groups, and so their rows."""
     about_keys = _over(terms, set(node.by))
     pushed = replace(node, input=_push(node.input, about_keys))
     return filtered(pushed, [term for term in terms if term not in about_keys])
 
 
-def _once(join: StaticJoin | LookupJoin, terms: list[str]) -> Node:
+def _once(join: StaticJoin | LookupJoin, terms: list[Expr]) -> Node:
     """Below a join whose right side takes no conditions: what is about the left alone."""
     names = set(join.input.schema.names)
     inner = join.kind == JoinKind.INNER
@@ -132,11 +131,11 @@ def _once(join: StaticJoin | LookupJoin, terms: list[str]) -> Node:
     rest = [term for term in terms if term not in below]
     on = [term for term in join.on if term not in below]
     if inner:
-        both = [term for term in rest if columns_of(term)]
+        both = [term for term in rest if term.columns]
         on, rest = on + both, [term for term in rest if term not in both]
     return filtered(replace(join, input=_push(join.input, below), on=tuple(on)), rest)
 
 
-def _over(terms: Iterable[str], names: set[str]) -> list[str]:
+def _over(terms: Iterable[Expr], names: set[str]) -> list[Expr]:
     """The terms whose columns, at least one, are all among ``names``."""
-    return [term for term in terms if columns_of(term) and set(columns_of(term)) <= names]
+    return [term for term in terms if term.columns and set(term.columns) <= names]

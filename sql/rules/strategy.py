@@ -22,9 +22,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from changelog.errors import SqlError, Unsupported
+from changelog.errors import InternalError, SqlError, Unsupported
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind
+from sql.expressions.expression import Expr
 from sql.plan.conditions.lag import aligned
 from sql.plan.conditions.versions import temporal_sides, versions
 from sql.plan.joins import (
@@ -188,7 +189,7 @@ def _latest_join(kind: JoinKind) -> str:
     return "LATEST JOIN" if kind == JoinKind.INNER else f"{kind.value.upper()} LATEST JOIN"
 
 
-def _temporal(join: Join, as_of: str) -> Join:
+def _temporal(join: Join, as_of: Expr | None) -> Join:
     if join.kind not in (JoinKind.INNER, JoinKind.LEFT):
         raise Unsupported(
             f"{join.kind.value.upper()} JOIN with FOR SYSTEM_TIME AS OF is not supported: the right side is asked for "
@@ -196,6 +197,8 @@ def _temporal(join: Join, as_of: str) -> Join:
             where=join.place,
             fix="JOIN or LEFT JOIN, with the stream whose time is asked for on the left",
         )
+    if as_of is None:
+        raise InternalError("FOR SYSTEM_TIME AS OF has a time")
     sides = temporal_sides(join.left, join.right, as_of, join.place)
     return replace(join, left=sides.left, right=sides.right, how=sides.how)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sql.bind.scope import Scope, Visible
+from sql.expressions.expression import Structure
 from sql.functions.translate import Dialect
 from sql.plan.nodes import LookupTable, Node
 
@@ -16,7 +17,7 @@ class FromItem:
 
     node: Node
     scope: Scope
-    asked: Mapping[tuple[str, ...], str] = field(default_factory=dict)
+    asked: Mapping[tuple[Structure, ...], str] = field(default_factory=dict)
 
     @staticmethod
     def of(node: Node, alias: str, names: Sequence[str], dialect: Dialect, hidden: Sequence[str] = ()) -> FromItem:

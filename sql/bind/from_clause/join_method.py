@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Decimal
 
+import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
@@ -18,11 +19,14 @@ from joins.dataflow.ports import JoinKind
 from sql.bind.clauses import event_time
 from sql.bind.resolve import resolved
 from sql.bind.scope import Scope, place_of
+from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjuncts
 from sql.plan.conditions.lag import LAG_FORM
 from sql.plan.joins.as_written import LAG_BEHIND, AsWritten, Choice, Lag
 from sql.syntax.calls import function_name
 from sql.syntax.intervals import milliseconds
+
+_AS_OF = "FOR SYSTEM_TIME AS OF"
 
 
 def as_written(join: exp.Join, modifiers: Sequence[exp.Expr], left: Scope, both: Scope) -> AsWritten:
@@ -30,7 +34,9 @@ def as_written(join: exp.Join, modifiers: Sequence[exp.Expr], left: Scope, both:
     lag = _lag(modifiers, both, place_of(join, "JOIN .. ON"))
     time = event_time(join.this)
     if time is not None:
-        return AsWritten(Choice.TEMPORAL, resolved(time, left, "FOR SYSTEM_TIME AS OF"), lag)
+        tree = resolved(time, left, _AS_OF)
+        as_of = Expr.over(tree, pa.schema(list(left.types.items())), place_of(time, _AS_OF))
+        return AsWritten(Choice.TEMPORAL, as_of, lag)
     method = join.method.upper()
     return AsWritten(Choice(method) if method in (Choice.ASOF, Choice.LATEST) else Choice.ALL, lag=lag)
 

@@ -16,8 +16,8 @@ from sql.bind.lookup.lookup_tables import attribute, attribute_defaults, is_muta
 from sql.bind.resolve import resolved
 from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
 from sql.expressions.dict_functions import DictCall, dict_calls
-from sql.expressions.evaluate import quoted
-from sql.plan.nodes import Cover, LookupJoin, LookupTable
+from sql.expressions.expression import Expr, structure
+from sql.plan.nodes import Cover, LookupJoin, LookupTable, column_of
 from sql.query_settings import QuerySettings
 from sql.relations import Relations, Stream
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
@@ -128,8 +128,8 @@ def _asking(
     from_item: FromItem, definition: CreateDictionary, call: DictCall, named: Callable[[str], str], clause: str
 ) -> tuple[FromItem, str]:
     """The item with the lookup of a call, and the table that answers it; the same keys are asked once."""
-    sqls = tuple(resolved(key, from_item.scope, clause) for key in call.keys)
-    asked = (definition.name, *sqls)
+    keys = [resolved(key, from_item.scope, clause) for key in call.keys]
+    asked = (definition.name, *map(structure, keys))
     if asked in from_item.asked:
         return from_item, from_item.asked[asked]
     table = of_dictionary(definition, named(definition.name))
@@ -139,7 +139,7 @@ def _asking(
         JoinKind.LEFT,
         from_item.node,
         table,
-        on=tuple(f"({sql}) = {quoted(column)}" for column, sql in zip(columns, sqls, strict=True)),
+        on=tuple(_equal(key, column_of(table, column)) for column, key in zip(columns, keys, strict=True)),
         padding=tuple((table.internal(name), value) for name, value in defaults.items()),
         place=place_of(call.keys[0], clause),
     )
@@ -150,3 +150,7 @@ def _asking(
         for internal, name in table.columns
     ]
     return FromItem(node, from_item.scope + Scope(tuple(visible)), {**from_item.asked, asked: shown}), shown
+
+
+def _equal(key: exp.Expr, column: Expr) -> Expr:
+    return Expr.condition(exp.EQ(this=exp.Paren(this=key.copy()), expression=column.tree.copy()))

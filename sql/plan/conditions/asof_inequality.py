@@ -16,14 +16,15 @@ import pyarrow as pa
 
 from changelog.errors import SqlError, Unsupported
 from sql.expressions.comparison import Comparison, comparison
-from sql.expressions.evaluate import columns_of, common_type, readable, types_of
+from sql.expressions.evaluate import common_type
+from sql.expressions.expression import Expr
 from sql.expressions.nearness import Nearness, nearnesses, rest
 from sql.expressions.predicates import conjunction
 from sql.plan.conditions.join_side import JoinSide
 from sql.plan.joins.asof import Asof
 from sql.plan.joins.asof_once import AsofOnce
 from sql.plan.joins.inequality import TimeInequality
-from sql.plan.nodes import Expr, Join
+from sql.plan.nodes import Join
 from sql.plan.time_text import per_unit
 from sql.plan.unique_keys import unique_keys
 from sql.syntax.types import LOCAL
@@ -35,7 +36,7 @@ _FORM = "ON l.key = r.key AND l.time >= r.time"
 class _Inequality:
     """A term of ON as a comparison; ``near`` where it is one of two times or whole numbers."""
 
-    term: str
+    term: Expr
     written: Comparison
     near: Nearness | None
 
@@ -50,7 +51,7 @@ class _Inequality:
 
 
 def with_nearest_once(
-    join: Join, how: AsofOnce, left: JoinSide, right: JoinSide, terms: Sequence[str], numbers: Iterator[int]
+    join: Join, how: AsofOnce, left: JoinSide, right: JoinSide, terms: Sequence[Expr], numbers: Iterator[int]
 ) -> Join:
     """``join``, a one-shot ASOF join, with its inequality, whose columns are computed where they are none, and with its
     residual condition.
@@ -66,7 +67,7 @@ def with_nearest_once(
 
 
 def with_nearest(
-    join: Join, how: Asof, left: JoinSide, right: JoinSide, terms: Sequence[str], numbers: Iterator[int]
+    join: Join, how: Asof, left: JoinSide, right: JoinSide, terms: Sequence[Expr], numbers: Iterator[int]
 ) -> Join:
     """As ``with_nearest_once``, of the join that updates: with a tolerance in place of a residual condition."""
     chosen, tolerance, beside = _parts(join, left, right, terms)
@@ -81,8 +82,8 @@ def with_nearest(
 
 
 def _parts(
-    join: Join, left: JoinSide, right: JoinSide, terms: Sequence[str]
-) -> tuple[_Inequality, Nearness | None, list[str]]:
+    join: Join, left: JoinSide, right: JoinSide, terms: Sequence[Expr]
+) -> tuple[_Inequality, Nearness | None, list[Expr]]:
     """The inequality, the range of its two columns that stands beside it, if any, and the other terms."""
     chosen = _chosen(join, left, right, terms)
     others = [term for term in terms if term != chosen.term]
@@ -90,7 +91,7 @@ def _parts(
     return chosen, tolerance, others if tolerance is None else rest(others, tolerance)
 
 
-def _chosen(join: Join, left: JoinSide, right: JoinSide, terms: Sequence[str]) -> _Inequality:
+def _chosen(join: Join, left: JoinSide, right: JoinSide, terms: Sequence[Expr]) -> _Inequality:
     """The inequality: the only one, or of several the only one that compares the columns as they are."""
     found = _inequalities(left, right, terms)
     if len(found) > 1:
@@ -101,16 +102,16 @@ def _chosen(join: Join, left: JoinSide, right: JoinSide, terms: Sequence[str]) -
     return found[0]
 
 
-def _inequalities(left: JoinSide, right: JoinSide, terms: Sequence[str]) -> list[_Inequality]:
+def _inequalities(left: JoinSide, right: JoinSide, terms: Sequence[Expr]) -> list[_Inequality]:
     found = []
     for term in terms:
-        written = comparison(term, left.names, right.names)
+        written = comparison(term, left.node.schema, right.node.schema)
         if written is not None and written.operator in ("<", "<=", ">", ">="):
             found.append(_Inequality(term, written, next(iter(_near([term], left, right)), None)))
     return found
 
 
-def _near(terms: Sequence[str], left: JoinSide, right: JoinSide) -> list[Nearness]:
+def _near(terms: Sequence[Expr], left: JoinSide, right: JoinSide) -> list[Nearness]:
     return nearnesses(terms, left.node.schema, right.node.schema)
 
 
@@ -119,22 +120,19 @@ def _columns(
 ) -> TimeInequality:
     """The inequality between columns of one type; ``measured``: their distance counts too, so dates become instants."""
     written = chosen.written
-    (left_type,) = types_of(left.node.schema, [written.left])
-    (right_type,) = types_of(right.node.schema, [written.right])
-    kind = common_type(left_type, right_type, f"{written.left} {written.operator} {written.right}", join.place)
+    kind = common_type(written.left.type, written.right.type, written.readable, join.place)
     if pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_boolean(kind) or pa.types.is_nested(kind):
         raise SqlError(
-            f"an ASOF join orders by a number or a time, not by {kind}: "
-            f"{readable(written.left)} {written.operator} {readable(written.right)}",
+            f"an ASOF join orders by a number or a time, not by {kind}: {written.readable}",
             where=join.place,
             fix="compare time columns in the inequality",
         )
     if measured and pa.types.is_date(kind):
         kind = LOCAL
     return TimeInequality(
-        left=left.column(Expr(written.left, left_type), kind, numbers),
+        left=left.column(written.left, kind, numbers),
         comparison=written.operator,
-        right=right.column(Expr(written.right, right_type), kind, numbers),
+        right=right.column(written.right, kind, numbers),
     )
 
 
@@ -173,13 +171,13 @@ def _are(count: int) -> str:
     return {0: "is none", 1: "is one"}.get(count, f"are {count}")
 
 
-def _condition(join: Join, left: JoinSide, right: JoinSide, term: str) -> Unsupported:
+def _condition(join: Join, left: JoinSide, right: JoinSide, term: Expr) -> Unsupported:
     """Whether the row is chosen among those that fulfil it, or has to fulfil it, would be anybody's guess."""
-    read = set(columns_of(term))
+    read = set(term.columns)
     one_sided = read <= left.names or read <= right.names
     return Unsupported(
         f"a condition {'on one side only' if one_sided else 'of its own'} is not allowed beside the equalities and the "
-        f"single inequality of an ASOF join that updates: {readable(term)}",
+        f"single inequality of an ASOF join that updates: {term.readable}",
         where=join.place,
         fix="write it in WHERE, where it is tested on the row that was chosen, or filter the right side in a subquery",
     )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from sql.expressions.expression import Expr
 from sql.plan.maps import identity
-from sql.plan.nodes import HIDDEN, Expr, Map, Node
+from sql.plan.nodes import HIDDEN, Map, Node
 
 
 @dataclass
@@ -32,7 +33,7 @@ class JoinSide:
         if plain is not None and expr.type == wanted:
             return plain
         name = f"{HIDDEN}{next(numbers)}"
-        self.hidden.append((name, Expr(expr.sql, wanted)))
+        self.hidden.append((name, expr.held_as(wanted)))
         return name
 
     def with_hidden(self) -> Node:

@@ -16,10 +16,11 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from sql.expressions.comparison import comparison
 from sql.expressions.engine import type_name
-from sql.expressions.evaluate import common_type, plain_column, types_of
-from sql.expressions.predicates import conjunction, parsed, text
+from sql.expressions.evaluate import common_type
+from sql.expressions.expression import Expr, columns_read
+from sql.expressions.predicates import conjunction
 from sql.plan.conditions.join_side import JoinSide
-from sql.plan.nodes import Cover, Expr, LookupJoin, LookupTable
+from sql.plan.nodes import Cover, LookupJoin, LookupTable
 
 PRIMARY_KEY = "primary key"
 PREFIX = "primary key prefix"
@@ -42,13 +43,12 @@ def lookup_keys(join: LookupJoin, numbers: Iterator[int]) -> LookupJoin:
     return replace(join, input=left.with_hidden(), on=(), keys=keys, index=index, residual=residual)
 
 
-def _equalities(join: LookupJoin) -> tuple[dict[str, tuple[str, str]], list[str]]:
+def _equalities(join: LookupJoin) -> tuple[dict[str, tuple[Expr, Expr]], list[Expr]]:
     """Column of the table -> what it equals, and the term that says so; the other terms."""
-    declared = dict(join.table.columns)
-    equal: dict[str, tuple[str, str]] = {}
-    rest: list[str] = []
+    equal: dict[str, tuple[Expr, Expr]] = {}
+    rest: list[Expr] = []
     for term in join.on:
-        found = _equality(term, set(join.input.schema.names), declared)
+        found = _equality(term, join)
         if found is None or found[0] in equal:
             rest.append(term)
         else:
@@ -56,37 +56,42 @@ def _equalities(join: LookupJoin) -> tuple[dict[str, tuple[str, str]], list[str]
     return equal, rest
 
 
-def _equality(term: str, left: set[str], declared: Mapping[str, str]) -> tuple[str, str] | None:
+def _equality(term: Expr, join: LookupJoin) -> tuple[str, Expr] | None:
     """The column of the table, and the expression of the left (or the constant) that it equals."""
-    found = comparison(term, left, set(declared))
+    declared = dict(join.table.columns)
+    found = comparison(term, join.input.schema, join.table.schema)
     if found is not None:
-        column = plain_column(found.right)
+        column = found.right.plain
         return (declared[column], found.left) if found.operator == "=" and column is not None else None
-    tree = parsed(term).unnest()
+    tree = term.tree.unnest()
     if not isinstance(tree, exp.EQ):
         return None
     for side, other in ((tree.left.unnest(), tree.right.unnest()), (tree.right.unnest(), tree.left.unnest())):
-        if isinstance(side, exp.Column) and side.name in declared and other.find(exp.Column) is None:
-            return declared[side.name], text(other)
+        if isinstance(side, exp.Column) and side.name in declared and not columns_read(other):
+            return declared[side.name], Expr.over(other, join.input.schema)
     return None
 
 
-def _left_key(join: LookupJoin, left: JoinSide, sql: str, name: str, numbers: Iterator[int]) -> str:
+def _left_key(join: LookupJoin, left: JoinSide, key: Expr, name: str, numbers: Iterator[int]) -> str:
     """The column of the left that holds the key in the type of the column ``name``."""
     wanted = join.table.type_of(name)
-    (kind,) = types_of(left.node.schema, [sql])
-    shown = f"{sql} = {join.table.internal(name)}"
+    shown = f"{key.readable} = {join.table.internal(name)}"
     if pa.types.is_nested(wanted):
         raise SqlError(
             f"{name} is {wanted}, and rows are looked up by plain values",
             where=join.place,
             fix="join by a number, a text or a time",
         )
-    if common_type(kind, wanted, shown, join.place) != wanted:
-        exact = f"TRY_CAST({sql} AS {type_name(wanted)})"
-        sql = f"CASE WHEN ({sql}) = {exact} THEN {exact} END"
-        kind = wanted
-    return left.column(Expr(sql, kind), wanted, numbers)
+    exact = common_type(key.type, wanted, shown, join.place) == wanted
+    return left.column(key if exact else _exactly(key, wanted), wanted, numbers)
+
+
+def _exactly(key: Expr, wanted: pa.DataType) -> Expr:
+    """The key as another type, NULL where that cannot hold it."""
+    kind = exp.DataType.build(type_name(wanted), dialect="duckdb")
+    cast = exp.TryCast(this=key.tree.copy(), to=kind)
+    same = exp.EQ(this=exp.Paren(this=key.tree.copy()), expression=cast)
+    return Expr(exp.Case().when(same, cast), wanted)
 
 
 # -- ways --

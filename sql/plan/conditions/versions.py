@@ -10,7 +10,7 @@ import pyarrow as pa
 from changelog.errors import Unsupported
 from changelog.schema import Kind
 from joins.dataflow.ports import Watermark
-from sql.expressions.evaluate import plain_column, quoted
+from sql.expressions.expression import Expr
 from sql.plan.event_times import origin_of, with_watermark
 from sql.plan.joins.temporal import Temporal
 from sql.plan.nodes import (
@@ -52,9 +52,9 @@ class TemporalSides:
     how: Temporal
 
 
-def temporal_sides(left: Node, right: Node, as_of: str, place: str) -> TemporalSides:
+def temporal_sides(left: Node, right: Node, as_of: Expr, place: str) -> TemporalSides:
     """Raises Unsupported where a side has not what the join goes by. ``as_of`` is an expression over the left."""
-    timed = _timed(left, as_of, place)
+    timed, asked = _timed(left, as_of, place)
     scan, stated = _version_key(right, place)
     time = scan.internal(stated.column)
     deletes = f"{scan.alias}.#deleted" if pa.types.is_timestamp(scan.schema.field(time).type) else ""
@@ -65,13 +65,13 @@ def temporal_sides(left: Node, right: Node, as_of: str, place: str) -> TemporalS
         deletes=deletes,
         watermark=stated,
     )
-    return TemporalSides(timed, records, Temporal(as_of, quoted(time), deletes))
+    return TemporalSides(timed, records, Temporal(asked, time, deletes))
 
 
-def _timed(left: Node, as_of: str, place: str) -> Node:
-    """The left side, with the watermark over the time that is asked for."""
-    origin = origin_of(left, as_of) if plain_column(as_of) is not None else None
-    if origin is None or origin.shift:
+def _timed(left: Node, as_of: Expr, place: str) -> tuple[Node, str]:
+    """The left side, with the watermark over the time that is asked for, and the column that this is."""
+    column, origin = as_of.plain, origin_of(left, as_of)
+    if column is None or origin is None or origin.shift:
         raise Unsupported(
             "FOR SYSTEM_TIME AS OF takes a column of the left stream itself",
             where=place,
@@ -85,7 +85,7 @@ def _timed(left: Node, as_of: str, place: str) -> Node:
             where=place,
             fix=f"declare it: WATERMARK FOR {origin.column} AS {origin.column} - INTERVAL '5 SECONDS'",
         )
-    return with_watermark(left, stated)
+    return with_watermark(left, stated), column
 
 
 def _version_key(right: Node, place: str) -> tuple[Scan, Watermark]:

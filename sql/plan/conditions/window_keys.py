@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import assert_never
 
 from changelog.errors import Unsupported
-from sql.expressions.evaluate import quoted
 from sql.plan.event_times import origin_of
 from sql.plan.explain import extent
 from sql.plan.nodes import (
@@ -20,6 +19,7 @@ from sql.plan.nodes import (
     Static,
     StaticJoin,
     Window,
+    column_of,
 )
 
 Pair = tuple[str, str]
@@ -77,7 +77,7 @@ def _refuse_different(left: Window, right: Window, place: str) -> None:
 def _refuse_one_sided(join: Join, pair: Pair, left: Found | None, right: Found | None) -> None:
     """A column of a view may hold the windows that the view was made of."""
     found, side, name = (right, join.left, pair[0]) if left is None else (left, join.right, pair[1])
-    origin = origin_of(side, quoted(name))
+    origin = origin_of(side, column_of(side, name))
     if found is None or (origin is not None and origin.scan.trusted):
         return
     windowed = found[0].start if found[1] else found[0].end

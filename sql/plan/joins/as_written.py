@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from joins.dataflow.ports import JoinKind
+from sql.expressions.expression import Expr
 from sql.plan.joins.method import BaseJoinMethod, JoinInputs
 
 LAG_BEHIND = "lag_behind"
@@ -35,12 +36,12 @@ class Lag:
 class AsWritten(BaseJoinMethod):
     """What a JOIN says beside its kind and its condition.
 
-    as_of   TEMPORAL: an expression over the left row
+    as_of   TEMPORAL: an expression over the left row; None elsewhere
     lag     how long a left row is to wait for the right side; None: not at all
     """
 
     choice: Choice = Choice.ALL
-    as_of: str = ""
+    as_of: Expr | None = None
     lag: Lag | None = None
 
     operator: ClassVar[str] = "Join"
@@ -51,7 +52,7 @@ class AsWritten(BaseJoinMethod):
     def conditions(self, inputs: JoinInputs) -> list[str]:
         if self.choice == Choice.ALL:
             return []
-        return [f"{self.choice} {self.as_of}" if self.as_of else str(self.choice)]
+        return [str(self.choice) if self.as_of is None else f"{self.choice} {self.as_of.text}"]
 
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
         return "not chosen yet"

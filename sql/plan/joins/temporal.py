@@ -11,8 +11,8 @@ from sql.plan.joins.method import BaseJoinMethod, JoinInputs, Key, KeyedSides
 
 @dataclass(frozen=True)
 class Temporal(BaseJoinMethod):
-    """The version whose time ``right`` is the last not after ``left``; both are expressions before the rule
-    ``join_keys`` has run, and columns of one type from there on.
+    """The version whose time ``right`` is the last not after ``left``; both are columns, of one type from the rule
+    ``join_keys`` on.
 
     deleted   a column of the right side that is true where the record is a delete; empty: there are none
     """

@@ -7,12 +7,22 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
+from sql.expressions.engine import parsed
+from sql.expressions.expression import Expr
 from sql.expressions.linear import inequality
 from sql.expressions.nearness import nearnesses, rest
 
 LEFT = pa.schema([("l.t", pa.timestamp("us", "UTC")), ("l.n", pa.int64()), ("l.d", pa.date32()), ("l.x", pa.float64())])
 RIGHT = pa.schema([("r.t", pa.timestamp("us", "UTC")), ("r.n", pa.int64()), ("r.d", pa.date32()), ("r.u", pa.uint64())])
 SECOND = 1_000_000
+
+
+def condition(text: str) -> Expr:
+    return Expr.condition(parsed(text))
+
+
+def value(text: str) -> Expr:
+    return Expr.over(parsed(text), pa.schema([*LEFT, *RIGHT]))
 
 
 @pytest.mark.parametrize(
@@ -30,10 +40,12 @@ SECOND = 1_000_000
     ],
 )
 def test_the_bounds_of_times(terms: list[str], lower: int | None, upper: int | None) -> None:
-    (near,) = nearnesses(terms, LEFT, RIGHT)
-    assert (near.left, near.right) == ('"l.t"', '"r.t"')
+    said = [condition(term) for term in terms]
+    (near,) = nearnesses(said, LEFT, RIGHT)
+    assert (near.left.plain, near.right.plain) == ("l.t", "r.t")
     assert near.bounds(unit=1) == (lower, upper)
-    assert rest([*terms, '"l.n" < 3'], near) == ['"l.n" < 3']
+    other = condition('"l.n" < 3')
+    assert rest([*said, other], near) == [other]
 
 
 @pytest.mark.parametrize(
@@ -54,37 +66,39 @@ def test_the_bounds_of_times(terms: list[str], lower: int | None, upper: int | N
     ],
 )
 def test_the_bounds_of_numbers(term: str, bounds: tuple[int | None, int | None] | None) -> None:
-    found = nearnesses([term], LEFT, RIGHT)
+    found = nearnesses([condition(term)], LEFT, RIGHT)
     assert [near.bounds(unit=1) for near in found] == ([] if bounds is None else [bounds])
 
 
 def test_bounds_are_in_whole_units_of_the_column() -> None:
     term = "\"l.t\" - \"r.t\" BETWEEN INTERVAL '1500' MICROSECOND AND INTERVAL '2500' MICROSECOND"
-    (near,) = nearnesses([term], LEFT, RIGHT)
+    (near,) = nearnesses([condition(term)], LEFT, RIGHT)
     assert near.bounds(unit=1) == (1500, 2500)
     assert near.bounds(unit=1_000) == (2, 2)
 
 
 def test_dates_count_as_their_midnight() -> None:
-    (near,) = nearnesses(['((EPOCH_US("l.d") - EPOCH_US("r.d")) / 86400000000.0e0) <= 3'], LEFT, RIGHT)
-    assert (near.left, near.bounds(unit=1)) == ('"l.d"', (None, 3 * 86_400 * SECOND))
+    (near,) = nearnesses([condition('((EPOCH_US("l.d") - EPOCH_US("r.d")) / 86400000000.0e0) <= 3')], LEFT, RIGHT)
+    assert (near.left.plain, near.bounds(unit=1)) == ("l.d", (None, 3 * 86_400 * SECOND))
 
 
 def test_a_month_has_no_length_of_its_own() -> None:
-    later, earlier = nearnesses(['"l.t" BETWEEN "r.t" AND "r.t" + INTERVAL \'1\' MONTH'], LEFT, RIGHT)
+    between = condition('"l.t" BETWEEN "r.t" AND "r.t" + INTERVAL \'1\' MONTH')
+    later, earlier = nearnesses([between], LEFT, RIGHT)
     assert later.bounds(unit=1) == (0, None)
-    assert earlier.right == "\"r.t\" + INTERVAL '1' MONTH"
-    assert rest(['"l.t" BETWEEN "r.t" AND "r.t" + INTERVAL \'1\' MONTH'], later) == earlier.terms
+    assert earlier.right == value("\"r.t\" + INTERVAL '1' MONTH")
+    assert rest([between], later) == earlier.terms
 
 
 def test_each_pair_of_columns_has_bounds_of_its_own() -> None:
-    terms = ['"l.t" > "r.t"', '"l.n" > "r.n"', '"l.t" < "r.t" + INTERVAL \'1\' SECOND']
+    texts = ['"l.t" > "r.t"', '"l.n" > "r.n"', '"l.t" < "r.t" + INTERVAL \'1\' SECOND']
+    terms = [condition(text) for text in texts]
     first, second = nearnesses(terms, LEFT, RIGHT)
     assert (first.bounds(1), second.bounds(1)) == ((1, SECOND - 1), (1, None))
-    assert rest(terms, first) == ['"l.n" > "r.n"']
+    assert rest(terms, first) == [terms[1]]
 
 
 def test_an_expression_over_one_side_is_taken_as_it_is() -> None:
-    found = inequality('DATE_TRUNC(\'minute\', "l.t") <= "r.t"', pa.schema([*LEFT, *RIGHT]))
+    found = inequality(condition('DATE_TRUNC(\'minute\', "l.t") <= "r.t"'), pa.schema([*LEFT, *RIGHT]))
     assert found is not None
-    assert found.sum.terms == {"DATE_TRUNC('minute', \"l.t\")": Fraction(1), '"r.t"': Fraction(-1)}
+    assert found.sum.terms == {value("DATE_TRUNC('minute', \"l.t\")"): Fraction(1), value('"r.t"'): Fraction(-1)}

@@ -110,7 +110,8 @@ def test_what_bounds_nothing_is_a_condition_like_any_other(world: World, conditi
 def test_further_conditions_are_residual(world: World) -> None:
     join = the_join(world, streams("date_diff_within(10s, l.t, r.t) AND l.n < r.n AND l.seq > r.seq"))
     assert isinstance(join.how, Range)
-    assert join.residual == '("l.n" < "r.n") AND ("l.seq" > "r.seq")'
+    assert join.residual is not None
+    assert join.residual.text == '("l.n" < "r.n") AND ("l.seq" > "r.seq")'
 
 
 def test_settings_of_watermarks(world: World) -> None:

@@ -1,0 +1,157 @@
+"""An expression of a plan: what the engine is to compute from the columns of a node, as a tree, and its type.
+
+The binder makes the trees; they are printed where they leave the plan, for the hosts and for EXPLAIN. Until then they
+are compared as trees: brackets, quotes and the case of a call's name are only how a tree is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sql.expressions import engine
+from sql.expressions.evaluate import engine_type, readable
+
+Structure = Hashable
+"""Equal for trees that compute the same in the same way."""
+
+_MARKS = frozenset({"big_int", "safe", "typed"})
+"""What the parser notes on a node beside its parts; a node that is built by hand has none of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Expr:
+    """A value. ``tree`` is never changed: whoever builds on it takes a copy.
+
+    type  that of the column which holds the value; the value is cast to it, where its own is another one
+    """
+
+    tree: exp.Expr
+    type: pa.DataType
+
+    @staticmethod
+    def column(name: str, kind: pa.DataType) -> Expr:
+        return Expr(_column(name), kind)
+
+    @staticmethod
+    def condition(tree: exp.Expr) -> Expr:
+        return Expr(tree, pa.bool_())
+
+    @staticmethod
+    def over(tree: exp.Expr, schema: pa.Schema, place: str = "") -> Expr:
+        """With the type that the engine gives ``tree`` over rows of ``schema``; a plain column keeps its own.
+
+        Raises UnknownName for a function that the engine does not have, SqlError for one that does not fit its
+        arguments.
+        """
+        untyped = Expr(tree, pa.null())
+        if (plain := untyped.plain) is not None:
+            return untyped.held_as(schema.field(plain).type)
+        reads = tuple((name, schema.field(name).type) for name in untyped.columns)
+        return untyped.held_as(engine_type(untyped.text, reads, place))
+
+    def held_as(self, kind: pa.DataType) -> Expr:
+        """The value in a column of another type."""
+        return self if kind == self.type else Expr(self.tree, kind)
+
+    def substituted(self, by_column: Mapping[str, Expr]) -> Expr:
+        """The expression with columns replaced by other expressions."""
+
+        def replaced(node: exp.Expr) -> exp.Expr:
+            if not _is_read(node) or node.name not in by_column:
+                return node
+            other = by_column[node.name].tree.copy()
+            return other if isinstance(other, exp.Column | exp.Literal) else exp.Paren(this=other)
+
+        return Expr(self.tree.transform(replaced), self.type)
+
+    @cached_property
+    def structure(self) -> Structure:
+        return structure(self.tree)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        return columns_read(self.tree)
+
+    @cached_property
+    def plain(self) -> str | None:
+        """The column that it merely names, if that is all it does."""
+        return self.tree.name if isinstance(self.tree, exp.Column) else None
+
+    @cached_property
+    def text(self) -> str:
+        """The engine's SQL."""
+        return engine.text(self.tree)
+
+    @cached_property
+    def readable(self) -> str:
+        return readable(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Expr) or hash(self) != hash(other):
+            return False
+        return bool(self.type == other.type) and self.structure == other.structure
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.structure)
+
+    def __repr__(self) -> str:
+        return f"Expr({self.text}, {self.type})"
+
+
+def coalesce(*values: Expr) -> exp.Expr:
+    """The first of the values that is not NULL."""
+    return exp.Anonymous(this="COALESCE", expressions=[value.tree.copy() for value in values])
+
+
+def equality(left: Expr, right: Expr) -> exp.Expr:
+    return exp.EQ(this=left.tree.copy(), expression=right.tree.copy())
+
+
+def columns_read(tree: exp.Expr) -> tuple[str, ...]:
+    """The columns that a tree reads, in order of appearance."""
+    return tuple(dict.fromkeys(node.name for node in tree.find_all(exp.Column, bfs=False) if _is_read(node)))
+
+
+def structure(tree: exp.Expr) -> Structure:
+    """What a tree is, apart from how it is written."""
+    tree = tree.unnest()
+    if isinstance(tree, exp.Identifier):
+        return exp.Identifier, tree.name
+    parts = ((name, _part(tree, tree.args[name])) for name in sorted(tree.args) if name not in _MARKS)
+    return type(tree), *((name, part) for name, part in parts if part is not None and part is not False and part != ())
+
+
+def _part(tree: exp.Expr, part: object) -> Structure:
+    if isinstance(part, exp.Expr):
+        return structure(part)
+    if isinstance(part, list):
+        return tuple(structure(one) if isinstance(one, exp.Expr) else one for one in part)
+    return part.lower() if isinstance(part, str) and isinstance(tree, exp.Anonymous) else part
+
+
+def _is_read(node: exp.Expr) -> bool:
+    """Whether a node is a column of the rows, rather than the argument of a lambda around it."""
+    if not isinstance(node, exp.Column):
+        return False
+    around = node.find_ancestor(exp.Lambda)
+    while around is not None:
+        if node.name in {argument.name for argument in around.expressions}:
+            return False
+        around = around.find_ancestor(exp.Lambda)
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _column(name: str) -> exp.Expr:
+    return exp.column(exp.to_identifier(name, quoted=True))
