@@ -15,7 +15,7 @@ from sql.expressions.expression import Expr
 from sql.plan.column_names import DELTA_COLUMN, output_names
 from sql.plan.nodes import HIDDEN, Map, Node, Output, column_of
 from sql.plan.properties import Engine, changes, runs_on, walk
-from sql.plan.unique_keys import bucket_key, equals, padded, unique_keys
+from sql.plan.unique_keys import Cut, bucket_key, equals, padded, unique_keys
 from sql.query_settings import QuerySettings
 
 KEY = "__key"
@@ -117,12 +117,17 @@ def _key(node: Node, columns: Columns, updating: bool) -> _Key:
         if all(found):
             names = tuple(shown[name] for name in selected)
             return _Key(names, names, tuple(column_of(node, name) for name in selected), unique=True)
-    cut = bucket_key(node) or ()
-    sources = tuple(source for source in cut if source is not None)
-    if cut and len(sources) == len(cut):
+    sources = _complete(bucket_key(node))
+    if sources is not None:
         return _with_hidden(sources, columns, node)
     names = tuple(name for name, _ in columns) if updating else ()
     return _Key(names, names, tuple(expr for _, expr in columns) if updating else ())
+
+
+def _complete(cut: Cut | None) -> tuple[Expr, ...] | None:
+    """The expressions by which rows were cut, if the columns of all of them have come so far."""
+    known = tuple(source for source in cut or () if source is not None)
+    return None if cut is None or len(known) < len(cut) else known
 
 
 def _selected(column: str, shown: Mapping[str, str], standing: Mapping[str, set[str]]) -> str | None:
