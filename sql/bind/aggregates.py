@@ -57,7 +57,7 @@ def _refuse_sets(group: exp.Expr) -> None:
         raise Unsupported(
             f"{clause.upper()} over streams is not supported in this release",
             where=place_of(group, "GROUP BY"),
-            fix="one view for each set of keys, or ask the content of the view: FROM table(view)",
+            fix="one view for each set of keys: GROUP BY a, b in one, GROUP BY a in another",
         )
 
 

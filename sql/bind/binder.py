@@ -374,7 +374,9 @@ class Binder:
         terms = [_condition(tree, schema, place) for tree in trees]
         if isinstance(from_item.node, Static):
             raise Unsupported(
-                "a query over table(x) alone is bounded", where="in WHERE", fix="run it as a query of its own"
+                "a filter of a view over table(x) alone is not supported",
+                where="in WHERE",
+                fix="filter the table itself, JOIN (SELECT .. FROM table(x) WHERE ..), or filter above the join",
             )
         return replace(from_item, node=Map(from_item.node, identity(from_item.node), conjunction(terms)))
 

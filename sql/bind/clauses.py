@@ -38,15 +38,11 @@ def refuse_clauses(query: exp.Query) -> exp.Select:
 def refuse_table(table: exp.Expr) -> None:
     """A FROM item of a form that is not supported."""
     place = place_of(table, "FROM")
-    if not isinstance(table, exp.Table | exp.Subquery | exp.Values):
-        if isinstance(table, exp.Final):
-            raise Unsupported(
-                "FINAL is not needed: a keyed stream is read as the current row of each key",
-                where=place,
-                fix="leave FINAL out",
-            )
+    if isinstance(table, exp.Final):
         raise Unsupported(
-            f"{type(table).__name__} in FROM is not supported", where=place, fix="FROM a stream, a subquery or table(x)"
+            "FINAL is not needed: a keyed stream is read as the current row of each key",
+            where=place,
+            fix="leave FINAL out",
         )
     if table.args.get("version"):
         raise Unsupported(

@@ -12,6 +12,7 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import TIME
 from sql.bind.scope import Scope, place_of
+from sql.bind.subquery_advice import in_place_of
 from sql.expressions.dict_functions import dict_function
 from sql.functions.aggregate_calls import exact, is_aggregate, of_stream
 from sql.functions.environment import Environment
@@ -140,7 +141,7 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
             raise Unsupported(
                 "a subquery in an expression is not supported in this release",
                 where=place_of(node, clause),
-                fix="join with the subquery, or with table(x)",
+                fix=in_place_of(node),
             )
         if is_aggregate(node) and clause not in _OVER_GROUPS:
             raise Unsupported(

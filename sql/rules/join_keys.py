@@ -13,6 +13,7 @@ from itertools import count
 from typing import assert_never
 
 from changelog.errors import InternalError, Unsupported
+from sql.bind.subquery_advice import ONE_VALUE
 from sql.expressions.comparison import Comparison, comparison
 from sql.expressions.evaluate import common_type
 from sql.expressions.expression import Expr
@@ -169,9 +170,8 @@ def _no_equality(join: Join) -> Unsupported:
         "a join of two streams needs an equality of a left and a right column; an inequality alone is a "
         "nested-loop join",
         where=join.place,
-        fix="add an equality: ON l.key = r.key AND l.a > r.b; to compare with one changing value, use the dynamic "
-        "filter form: "
-        "WHERE l.a > (SELECT max(b) FROM r); to compare with rows that do not change, JOIN table(r)",
+        fix="add an equality: ON l.key = r.key AND l.a > r.b; to compare with one changing value, make a constant the "
+        f"equality: {ONE_VALUE}; to compare with rows that do not change, JOIN table(r) AS r ON l.a > r.b",
     )
 
 

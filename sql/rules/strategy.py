@@ -180,9 +180,13 @@ def _latest(join: Join) -> Join:
             f"{_latest_join(join.kind)} answers the rows of an append stream, once; those of its left side can be "
             "taken back",
             where=join.place,
-            fix="JOIN, which answers anew, or put an append stream on the left",
+            fix=f"{_answering_anew(made.right)}, or put an append stream on the left",
         )
     return replace(made, how=Latest())
+
+
+def _answering_anew(right: Node) -> str:
+    return "JOIN, which answers anew" if changes(right) else "JOIN changelog(stream, key), which answers anew"
 
 
 def _latest_join(kind: JoinKind) -> str:

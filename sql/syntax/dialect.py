@@ -88,6 +88,7 @@ class DovetailTokenizer(ClickHouse.Tokenizer):
         **{word: kind for word, kind in ClickHouse.Tokenizer.KEYWORDS.items() if word not in ("PRIMARY KEY", "SYSTEM")},
         "LOW_CARDINALITY": TokenType.LOWCARDINALITY,
         "FIXED_STRING": TokenType.FIXEDSTRING,
+        "MATCH_CONDITION": TokenType.MATCH_CONDITION,
     }
 
 

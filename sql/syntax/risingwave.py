@@ -35,9 +35,12 @@ class RisingWaveTokenizer(RisingWave.Tokenizer):
 
     COMMANDS: ClassVar[set[TokenType]] = set()
     KEYWORDS: ClassVar[dict[str, TokenType]] = {
-        word: kind
-        for word, kind in RisingWave.Tokenizer.KEYWORDS.items()
-        if kind != TokenType.COMMAND and word not in ("PRIMARY KEY", "SYSTEM", "NAME", "OID")
+        **{
+            word: kind
+            for word, kind in RisingWave.Tokenizer.KEYWORDS.items()
+            if kind != TokenType.COMMAND and word not in ("PRIMARY KEY", "SYSTEM", "NAME", "OID")
+        },
+        "MATCH_CONDITION": TokenType.MATCH_CONDITION,
     }
 
 

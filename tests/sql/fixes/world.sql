@@ -1,0 +1,21 @@
+CREATE STREAM l (k int, n int, s string, t datetime64(3), u datetime64(3), tags array(string));
+CREATE STREAM r (k int, n int, s string, t datetime64(3), u datetime64(3));
+CREATE STREAM windowed (k int, t datetime64(3), window_start datetime64(3));
+CREATE STREAM log (k int, n int) SETTINGS mode = 'changelog';
+CREATE STREAM kv (k int, n int, t datetime64(3)) PRIMARY KEY k SETTINGS mode = 'changelog_kv';
+CREATE MUTABLE STREAM m (k int, n int, t datetime64(3), INDEX by_n (n)) PRIMARY KEY k;
+CREATE MUTABLE STREAM tagged (k int, tags array(string), INDEX by_tags (tags)) PRIMARY KEY k;
+CREATE MUTABLE STREAM pairs (k int, n int, t datetime64(3)) PRIMARY KEY (k, n);
+CREATE MUTABLE STREAM priced (k int, price decimal(10, 2)) PRIMARY KEY k;
+CREATE STREAM versioned (k int, n int) PRIMARY KEY k SETTINGS mode = 'versioned_kv', version_column = 'n';
+CREATE TABLE a (k INT, n INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5 seconds') APPEND ONLY;
+CREATE TABLE b (k INT, n INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5 seconds') APPEND ONLY;
+CREATE TABLE plain (k INT, n INT, at TIMESTAMP) APPEND ONLY;
+CREATE TABLE p (k INT, n INT, at TIMESTAMP, PRIMARY KEY (k));
+CREATE TABLE q (k INT, n INT, at TIMESTAMP, PRIMARY KEY (k));
+CREATE TABLE history (k INT, n INT, since TIMESTAMP, PRIMARY KEY (k), WATERMARK FOR since AS since - INTERVAL '5 seconds');
+CREATE INDEX p_by_n ON p (n);
+CREATE VIEW w AS SELECT k, n FROM p;
+CREATE MATERIALIZED VIEW counts AS SELECT k, count() AS c FROM l GROUP BY k;
+CREATE DICTIONARY d (k int, x string, tags array(string)) PRIMARY KEY k SOURCE(MYSQL(HOST 'db' PORT 3306 USER 'u' PASSWORD 'w' DB 'shop' TABLE 'd')) LAYOUT(HASHED()) LIFETIME(300);
+CREATE DICTIONARY places (a int, b int, city string) PRIMARY KEY (a, b) SOURCE(MYSQL(HOST 'db' PORT 3306 USER 'u' PASSWORD 'w' DB 'shop' TABLE 'd')) LAYOUT(COMPLEX_KEY_HASHED()) LIFETIME(300)
