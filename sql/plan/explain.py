@@ -5,15 +5,16 @@ whether a checkpoint fits.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import assert_never
 
 import pyarrow as pa
 
-from changelog.schema import Kind
 from joins.aggregates.aggregation import Fold
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import Pad
 from sql.expressions.predicates import conjunction
+from sql.plan.held_twice import compared, held_again
 from sql.plan.nodes import (
     Aggregate,
     Join,
@@ -29,20 +30,23 @@ from sql.plan.nodes import (
     Window,
     declared_type,
 )
-from sql.plan.properties import changes, inputs_of, source_of, walk, watermark_at
-from sql.plan.time_text import length_text, span_text, watermark_text
+from sql.plan.properties import changes, inputs_of, walk, watermark_at
+from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
+from sql.plan.unbounded_groups import unbounded
 
 
 def explain(plan: Output | Node) -> str:
     """The node's line, and below it its inputs, drawn as branches."""
-    return "\n".join(_lines(plan))
+    return "\n".join(_lines(plan, held_again(plan)))
 
 
-def _lines(node: Output | Node) -> list[str]:
-    lines = [line(node)]
+def _lines(node: Output | Node, again: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """``again``: under which other aliases the rows of a scan are kept."""
+    held = again.get(node.alias, ()) if isinstance(node, Scan) else ()
+    lines = ["  ".join([line(node), *([f"kept twice: also as {', '.join(held)}"] if held else [])])]
     for position, below in enumerate(node.inputs, start=1):
         last = position == len(node.inputs)
-        head, *rest = _lines(below)
+        head, *rest = _lines(below, again)
         lines.append(("└─ " if last else "├─ ") + head)
         lines += [("   " if last else "│  ") + text for text in rest]
     return lines
@@ -86,10 +90,18 @@ def line(node: Output | Node) -> str:
 def _output(node: Output) -> str:
     kind = ("Upserts" if node.format == "upsert" else "Changelog") if node.updating or node.marked else "Append"
     emits = "+1,-1" if node.updating else "+1"
-    key = f"key={','.join(node.key_names)}" if node.key else "key=none"
+    key = f"key={','.join(node.key_names)} ({_of_key(node)})" if node.key else "key=none"
     exchange = ["exchange by key"] if node.exchanged else []
     columns = f"columns={','.join(name for name, _ in node.columns)}"
     return "  ".join([f"{kind} {node.name}", f"topic={node.topic}", key, columns, f"emits={emits}", *exchange])
+
+
+def _of_key(node: Output) -> str:
+    """Whether rows can share the key, and what of it only the key shows."""
+    hidden = {name for name, _ in node.hidden}
+    unseen = [shown for name, shown in zip(node.key, node.key_names, strict=True) if name in hidden]
+    named = "" if len(unseen) == len(node.key) else f"{','.join(unseen)} "
+    return ", ".join([*([f"{named}hidden"] if unseen else []), "unique" if node.unique else "not unique"])
 
 
 def _leaf(node: Scan | Static | LookupTable) -> str:
@@ -190,9 +202,13 @@ def _aggregate(node: Aggregate) -> str:
 
 def _groups_state(node: Aggregate) -> str:
     parts = ["one row per group" if node.by else "one row"]
-    parts += [f"all values of {argument}" for argument in _kept_arguments(node)]
-    parts += ["the current rows"] if _checked(node.input) else []
-    return ", ".join(parts) + _groups_bound(node)
+    kept = [f"all values of {argument}" for argument in _kept_arguments(node)]
+    parts += kept
+    parts += ["the current rows"] if compared(node.input) else []
+    bound = _groups_bound(node)
+    if not bound and (reason := unbounded(node, values=bool(kept))):
+        bound = f", unbounded: {reason}"
+    return ", ".join(parts) + bound
 
 
 def _kept_arguments(node: Aggregate) -> tuple[str, ...]:
@@ -203,20 +219,16 @@ def _kept_arguments(node: Aggregate) -> tuple[str, ...]:
     return tuple(dict.fromkeys(kept))
 
 
-def _checked(node: Node) -> bool:
-    """Whether retractions are compared with the rows they take away: those that are no output of an operator."""
-    scan = source_of(node)
-    return scan is not None and scan.stream.kind != Kind.APPEND and not scan.trusted
-
-
 def _groups_bound(node: Aggregate) -> str:
     """How far back the groups go that are kept."""
     watermark = watermark_at(node.input)
     if node.closing is None or watermark is None:
         return ""
     column = node.closing.column
-    span = span_text(watermark.delay_ms - node.closing.shift, node.schema.field(column).type)
-    return f", of the last {span} of {column}"
+    kind, behind = node.schema.field(column).type, -node.closing.shift
+    span = span_text(watermark.delay_ms + behind, kind)
+    parts = [(behind, "from it to the event time"), (watermark.delay_ms, "watermark delay")]
+    return f", of the last {span} of {column}{sum_text(parts, kind)}"
 
 
 def _static_join(node: StaticJoin) -> str:

@@ -1,5 +1,5 @@
 """What is true of the rows that leave a node of a plan, told from the nodes below it: whether they can be taken back,
-their watermark, the engine that makes them, the rules that they follow.
+whether they become ever more, their watermark, the engine that makes them, the rules that they follow.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from changelog.schema import Kind
-from joins.dataflow.ports import Watermark
+from joins.dataflow.ports import JoinKind, Watermark
 from sql.plan.joins.method import JoinInput, JoinInputs
 from sql.plan.nodes import (
     Aggregate,
@@ -68,6 +68,26 @@ def changes(node: Node) -> bool:
             assert_never(node)
 
 
+def grows(node: Node) -> bool:
+    """Whether the rows that stand become ever more, because an append stream is among what they are made of. Of keyed
+    streams there are as many as keys; what a changelog takes back is its own affair.
+    """
+    match node:
+        case Scan():
+            return node.stream.kind == Kind.APPEND
+        case Map() | Window() | StaticJoin() | LookupJoin():
+            return grows(node.input)
+        case Join():
+            left_alone = node.kind in (JoinKind.SEMI, JoinKind.ANTI)
+            return grows(node.left) or (not left_alone and grows(node.right))
+        case Aggregate():
+            return bool(node.by) and grows(node.input)
+        case Keyed() | Static() | LookupTable():
+            return False
+        case _:
+            assert_never(node)
+
+
 def watermark_at(node: Node) -> Watermark | None:
     """The watermark of the scan whose rows reach ``node`` without an operator between, under the name that its column
     has there; None where there is none, or where the column does not travel so far.
@@ -112,7 +132,7 @@ def inputs_of(join: Join) -> JoinInputs:
 
 
 def _input(node: Node) -> JoinInput:
-    return JoinInput(node.schema, changes(node), watermark_at(node))
+    return JoinInput(node.schema, changes(node), watermark_at(node), grows(node))
 
 
 class Engine(StrEnum):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from changelog.schema import DAY_MS
@@ -48,6 +50,19 @@ def rounded(ms: int) -> str:
     return length_text(ms if abs(ms) < 1_000 else -(-ms // 1_000) * 1_000, pa.timestamp("ms"))
 
 
+def ceil_ms(distance: int, kind: pa.DataType) -> int:
+    """A distance of two values of a column in the unit of watermarks: whole milliseconds, or the number itself."""
+    return -(-distance * per_unit(kind) // 1_000) if pa.types.is_timestamp(kind) else distance
+
+
 def span_text(distance: int, kind: pa.DataType) -> str:
     """A distance in the unit of watermarks, ms or the number itself, between values of a column."""
     return rounded(distance) if pa.types.is_timestamp(kind) else str(distance)
+
+
+def sum_text(parts: Sequence[tuple[int, str]], kind: pa.DataType) -> str:
+    """What a span is the sum of, `` (10 s range + 5 s watermark delay)``; '' where it is one thing alone."""
+    # A millisecond is what a window ends after its last row.
+    least = 1 if pa.types.is_timestamp(kind) else 0
+    shown = [f"{span_text(length, kind)} {name}" for length, name in parts if abs(length) > least]
+    return f" ({' + '.join(shown)})" if len(shown) > 1 else ""

@@ -5,7 +5,7 @@
 
 A band with two bounds makes a symmetric join a RANGE join. One bound does where a watermark follows one of the columns:
 then it bounds the state, else it is a condition like any other. A join of two windows, equal in their start, is one
-with the band [0, 0], under the same condition.
+with the band [0, 0], under the same condition; so is a join by an equality of two times that both have a watermark.
 
 Tables have the watermark that they declare. Append streams (Timeplus rules) get one from the join: over the column of
 the band, as late as the band is wide (a window is long), or as ``watermark_delay`` says. Where there is no width, where
@@ -62,6 +62,8 @@ from sql.syntax.rules import Rules
 from sql.syntax.types import INSTANT, LOCAL
 from sql.watermarks import as_set
 
+_BOUNDED = (2, True, 2)
+"""The rank of a join both of whose sides are cleared."""
 _LEFT_ONLY = (JoinKind.SEMI, JoinKind.ANTI)
 
 
@@ -110,7 +112,7 @@ class _Rule:
         return self._once(self._unlimited(found)).join
 
     def _near(self, join: Join) -> _RangeJoin | None:
-        return self._windowed(join) or self._ranged(join)
+        return self._windowed(join) or self._simultaneous(join) or self._ranged(join)
 
     def _windowed(self, join: Join) -> _RangeJoin | None:
         """A join of windows that the watermark closes: their equality is the band, and a key only if there is no
@@ -130,6 +132,22 @@ class _Rule:
         safe = dict(zip(join.keys, join.null_safe or (False,) * len(join.keys), strict=True))
         null_safe = tuple(safe[key] for key in keys)
         return timed.with_join(replace(timed.join, keys=keys, null_safe=null_safe if any(null_safe) else ()))
+
+    def _simultaneous(self, join: Join) -> _RangeJoin | None:
+        """A join by an equality of two times, each with a watermark: a range of 0. The equality stays a key.
+
+        Streams get no watermark by it: as late as a range of 0 is wide would be never.
+        """
+        if changes(join.left) or changes(join.right):
+            return None
+        for (left, right), same in zip(join.keys, join.null_safe or (False,) * len(join.keys), strict=True):
+            # NULL is as near to NULL as to no time at all.
+            if same or not pa.types.is_timestamp(join.left.schema.field(left).type):
+                continue
+            timed = self._timed(join, Band(left, right, 0, 0), quoted(left), quoted(right), None)
+            if _rank(timed) == _BOUNDED:
+                return timed
+        return None
 
     def _ranged(self, join: Join) -> _RangeJoin | None:
         """The join with the best of its bands: one that bounds more of the state, then one with two bounds."""

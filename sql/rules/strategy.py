@@ -42,7 +42,7 @@ from sql.plan.joins import (
 from sql.plan.joins.as_written import LAG_BEHIND, Choice, Lag
 from sql.plan.maps import identity
 from sql.plan.nodes import Join, Map, Node, Scan, Window, rebuilt
-from sql.plan.properties import changes, rules_of, walk
+from sql.plan.properties import changes, rules_of, source_of, walk
 from sql.plan.query_plan import QueryPlan
 from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
 from sql.syntax.rules import Rules
@@ -159,10 +159,25 @@ def _asof(join: Join, settings: QuerySettings) -> Join:
     made = _turned(join) if join.kind == JoinKind.RIGHT else join
     if not _timeplus(made) or changes(made.left):
         return replace(made, how=Asof())
+    _refuse_retractions(made)
     keep = int(settings["keep_versions"] or 0)
     if keep < 1:
         raise SqlError(f"keep_versions cannot be {keep}", where="SETTINGS", fix="give a whole number from 1 on")
     return replace(made, how=AsofOnce(keep_versions=keep), right=versions(made.right))
+
+
+def _refuse_retractions(join: Join) -> None:
+    """Versions are what was true at a time, and stay so; what is taken back was true at none."""
+    right = source_of(join.right)
+    if right is not None and right.stream.kind == Kind.CHANGELOG_KV:
+        name = right.stream.name
+        raise Unsupported(
+            f'ASOF JOIN keeps the versions of a row, and "{name}" has none: it is of kind changelog_kv, where an '
+            "update takes the old row back before it gives the new one",
+            where=join.place,
+            fix=f"declare {name} with mode = 'versioned_kv' or as a MUTABLE STREAM, whose updates are versions; or "
+            "JOIN, for the row that stands now",
+        )
 
 
 def _latest(join: Join) -> Join:

@@ -15,11 +15,14 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class JoinInput:
-    """What is known of one side of a join: its columns, whether its rows can be taken back, its watermark, if any."""
+    """What is known of one side of a join: its columns, whether its rows can be taken back, its watermark, if any,
+    and whether the rows that stand become ever more.
+    """
 
     schema: pa.Schema
     updates: bool
     watermark: Watermark | None
+    grows: bool
 
     def type_of(self, column: str) -> pa.DataType:
         return self.schema.field(column).type
@@ -115,7 +118,9 @@ class BaseJoinMethod:
 
 def current(side: JoinInput) -> str:
     """What is kept of a side of which nothing is ever left out."""
-    return "the current rows" if side.updates else "all rows, unbounded"
+    if not side.updates:
+        return "all rows, unbounded"
+    return "the current rows, unbounded: append streams are among them" if side.grows else "the current rows"
 
 
 def kept(side: JoinInput, reason: str) -> str:

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from joins.dataflow.ports import JoinKind, Watermark
 from joins.operators.range import Band
-from sql.plan.joins.method import JoinInputs
+from sql.plan.joins.method import JoinInputs, current
 from sql.plan.joins.symmetric import SymmetricJoinMethod
-from sql.plan.time_text import length_text, per_unit, rounded
+from sql.plan.time_text import ceil_ms, length_text, per_unit, span_text, sum_text
 
 __all__ = ["Band", "Range", "RangeState"]
 
@@ -144,7 +144,7 @@ class RangeState:
 
     def text(self) -> str:
         lower, upper = self.band.lower, self.band.upper
-        left, right = "the current rows", "the current rows"
+        left, right = current(self.inputs.left), current(self.inputs.right)
         if not self.inputs.left.updates:
             reason, ahead = self.left_open(), None if lower is None else -lower
             left = self._kept(reason, self.band.left, self._right, self.band.right_shift, ahead)
@@ -156,8 +156,15 @@ class RangeState:
         """``ahead``: how far the time of a match may be ahead of that of the row."""
         if reason or watermark is None or shift is None or ahead is None:
             return f"all rows, unbounded: {reason}"
-        behind, kind = str(watermark.delay_ms - shift + ahead), self.inputs.left.type_of(self.band.left)
-        if pa.types.is_timestamp(kind):
-            # Whole milliseconds: the watermark has no finer ones.
-            behind = rounded(watermark.delay_ms - shift - (-ahead * per_unit(kind) // 1_000))
-        return f"{behind} of {own} behind {watermark.column}"
+        kind = self.inputs.left.type_of(self.band.left)
+        ahead = ceil_ms(ahead, kind)
+        kept = span_text(watermark.delay_ms - shift + ahead, kind)
+        return f"{kept} of {own} behind {watermark.column}{self._parts(ahead, watermark, shift, kind)}"
+
+    def _parts(self, ahead: int, watermark: Watermark, shift: int, kind: pa.DataType) -> str:
+        """What a length of time is made of that is longer than the range."""
+        lower, upper = self.band.lower, self.band.upper
+        width = None if lower is None or upper is None else ceil_ms(upper - lower, kind)
+        as_wide = ", as wide as the range" if watermark.shared and watermark.delay_ms == width else ""
+        delay = (watermark.delay_ms, f"watermark delay{as_wide}")
+        return sum_text([(ahead, "range"), (-shift, "from it to the event time"), delay], kind)

@@ -14,6 +14,7 @@ DDL = (
     "CREATE STREAM trades (symbol string, price float64, at datetime64(3))",
     "CREATE STREAM quotes (symbol string, bid float64, at datetime64(3))",
     "CREATE TABLE shipments (order_id INT, at TIMESTAMPTZ, WATERMARK FOR at AS at - INTERVAL '5 seconds') APPEND ONLY",
+    "CREATE TABLE filings (at TIMESTAMPTZ) APPEND ONLY",
     "CREATE TABLE parts (id INT, order_id BIGINT, PRIMARY KEY (id))",
     "CREATE TABLE filed (id INT, amount INT, at TIMESTAMPTZ, PRIMARY KEY (id))",
 )
@@ -44,6 +45,22 @@ QUERIES = {
     "full_using": "SELECT * FROM shipments FULL JOIN (SELECT id AS part, order_id FROM parts) AS p USING (order_id)",
     "subquery": "WITH big AS (SELECT id, amount * 2 AS twice FROM orders WHERE amount > 5) "
     "SELECT b.id, twice FROM big AS b",
+    "range_of_two_minutes": "SELECT t.price, q.bid FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
+    "AND date_diff_within(2m, t.at, q.at)",
+    "grows_distinct": "SELECT DISTINCT symbol FROM trades",
+    "grows_window": "SELECT window_start, symbol, max(price) FROM tumble(trades, at, 1m) GROUP BY window_start, symbol",
+    "grows_window_of_a_table": "SELECT window_start, count() FROM TUMBLE(filings, at, INTERVAL '1' MINUTE) "
+    "GROUP BY window_start",
+    "grows_outer": "SELECT r.at, count() FROM parts AS p LEFT JOIN shipments AS r ON p.order_id = r.order_id "
+    "GROUP BY r.at",
+    "grows_not": "SELECT p.id, count() FROM parts AS p LEFT JOIN shipments AS r ON p.order_id = r.order_id "
+    "GROUP BY p.id",
+    "grows_values": "SELECT p.id, max(r.at) FROM parts AS p LEFT JOIN shipments AS r ON p.order_id = r.order_id "
+    "GROUP BY p.id",
+    "grows_updating": "SELECT o.id, n FROM orders AS o JOIN (SELECT symbol, count() AS n FROM trades GROUP BY symbol) "
+    "AS t ON o.symbol = t.symbol",
+    "self_join": "SELECT a.id, b.id AS other FROM orders AS a JOIN orders AS b ON a.symbol = b.symbol",
+    "key_partly_hidden": "SELECT s.at, amount FROM shipments AS s JOIN filed AS f ON s.order_id = f.id AND s.at = f.at",
     "snapshot": "SELECT city, count() FROM table(customers) GROUP BY city",
 }
 

@@ -191,7 +191,8 @@ def test_one_shot_joins_have_no_band(world: World) -> None:
 
 
 def test_the_state_of_a_side_is_named_with_what_clears_it(world: World) -> None:
-    assert "state: left 30 s of l.t behind r.t, right 30 s of r.t behind l.t" in line(
+    parts = "(10 s range + 20 s watermark delay, as wide as the range)"
+    assert f"state: left 30 s of l.t behind r.t {parts}, right 30 s of r.t behind l.t {parts}" in line(
         the_join(world, streams("date_diff_within(10s, l.t, r.t)"))
     )
     assert "state: left 5 s of a.ts behind b.ts, right all rows, unbounded: a.ts - b.ts has no upper bound" in line(

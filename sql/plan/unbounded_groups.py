@@ -1,0 +1,73 @@
+"""State of groups that only grows, and what would bound it."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import pyarrow as pa
+
+from sql.expressions.evaluate import quoted
+from sql.plan.event_times import origin_of
+from sql.plan.nodes import (
+    Aggregate,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+)
+from sql.plan.properties import changes, grows
+from sql.syntax.types import Rules
+
+
+def unbounded(node: Aggregate, values: bool) -> str:
+    """Why the state of groups that no watermark closes grows without end, and what would bound it; '' where it does
+    not. ``values``: they keep the values of their rows one by one.
+    """
+    if not grows(node.input):
+        return ""
+    if any(_grows(node.input, key) for key in node.by):
+        return _groups(node)
+    return "they are kept one by one" if values else ""
+
+
+def _grows(node: Node, column: str) -> bool:
+    """Whether ``column`` has ever more values: those of a stream that only grows."""
+    match node:
+        case Scan():
+            return grows(node)
+        case Map():
+            read = dict(node.columns)[column].columns
+            return any(_grows(node.input, name) for name in read)
+        case Window():
+            return _grows(node.input, node.time if column in (node.start, node.end) else column)
+        case StaticJoin() | LookupJoin():
+            return column in node.input.schema.names and _grows(node.input, column)
+        case Join():
+            return _grows(node.left if column in node.left.schema.names else node.right, column)
+        case Aggregate():
+            return _grows(node.input, column) if column in node.by else grows(node)
+        case Keyed() | Static() | LookupTable():
+            return False
+        case _:
+            assert_never(node)
+
+
+def _groups(node: Aggregate) -> str:
+    if changes(node.input):
+        return "no watermark closes groups of rows that can be taken back"
+    for key in node.by:
+        origin = origin_of(node.input, quoted(key))
+        if origin is None or not pa.types.is_timestamp(origin.type):
+            continue
+        time = origin.scan.internal(origin.column)
+        given = f"WATERMARK FOR {origin.column} in the table"
+        if origin.scan.rules == Rules.TIMEPLUS:
+            given = "EMIT AFTER WINDOW CLOSE"
+        return f"there is no watermark over {time}; {given} would bound them"
+    return "no key follows an event time; window_start of TUMBLE or HOP, with a watermark, would bound them"
