@@ -2,8 +2,8 @@
 
     python -m tests.oracles.fuzz --dialect risingwave --seed 7 --count 2500
 
-A dialect plugs in with a module ``tests/oracles/<dialect>.py`` that offers ``oracle()``; without ``--dialect`` every one
-is asked. The same seed and count give the same expressions; without ``--seed`` it is a new one, which is printed.
+A dialect plugs in with a module ``tests/oracles/<dialect>.py`` that offers ``oracle()``. The same seed and count give
+the same expressions. Without ``--dialect`` every one is asked; without ``--seed`` it is a new one, which is printed.
 """
 
 from __future__ import annotations

@@ -166,6 +166,7 @@ def _float_text(tree: exp.Expr) -> exp.Expr:
     # Whole numbers below 1e21 are written out; exponents are without + and leading zeros.
     return filled(
         "CASE WHEN isnan({0}) THEN 'nan' "
+        "WHEN {0} = 0 THEN CASE WHEN signbit({0}) THEN '-0' ELSE '0' END "
         "WHEN abs({0}) < 1e21 AND {0} = trunc({0}) THEN CAST(CAST({0} AS HUGEINT) AS VARCHAR) "
         "ELSE regexp_replace(regexp_replace(CAST({0} AS VARCHAR), '\\.0$', ''), 'e[+]?(-?)0*([0-9]+)$', 'e\\1\\2') END",
         [tree],
