@@ -6,12 +6,13 @@ BIN := $(VENV)/bin
 # The name of the stamp changes with what it stands for, so a new lock is a new set-up.
 STAMP := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml services/jars.lock | cksum | cut -d' ' -f1)
 CASES ?= tests/cases
+COUNT ?= 300
 # Most of a test with services is waiting. A file stays in one process, and each process has a broker and a Spark of its own.
 PROCESSES ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit lint check format conformance bench-bounded bench-join bench-lookup golden lock clean
+.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-join bench-lookup golden lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,6 +58,9 @@ format: setup ## rewrite the code in the project's format
 conformance: setup ## every case through both engines; CASES=dir for other cases
 	@$(BIN)/python -m tests.conformance --cases $(CASES) --engine memory
 	@$(BIN)/python -m tests.conformance --cases $(CASES) --engine services
+
+fuzz: setup ## random expressions of both dialects beside ClickHouse and PostgreSQL; SEED=n COUNT=m
+	@$(BIN)/python -m tests.oracles.fuzz --count $(COUNT) $(if $(SEED),--seed $(SEED))
 
 bench-lookup: setup ## the lookup benchmark: every key in the hot tier, in Redis, in MariaDB; latency, memory
 	@$(BIN)/python -m benchmarks.lookup

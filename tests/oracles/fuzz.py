@@ -3,7 +3,7 @@
     python -m tests.oracles.fuzz --dialect risingwave --seed 7 --count 2500
 
 A dialect plugs in with a module ``tests/oracles/<dialect>.py`` that offers ``oracle()``. The same seed and count give
-the same expressions.
+the same expressions. Without ``--dialect`` every one is asked; without ``--seed`` it is a new one, which is printed.
 """
 
 from __future__ import annotations
@@ -125,16 +125,23 @@ def oracle_of(dialect: str) -> AbstractContextManager[Oracle]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.oracles.fuzz", description=__doc__)
-    parser.add_argument("--dialect", choices=DIALECTS, required=True)
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--dialect", choices=DIALECTS, action="append")
+    parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--count", type=int, default=300)
     options = parser.parse_args(argv)
-    with oracle_of(options.dialect) as oracle:
-        outcome = run(oracle, options.seed, options.count)
+    seed = random.randrange(1_000_000) if options.seed is None else options.seed
+    outcomes = [_reported(dialect, seed, options.count) for dialect in options.dialect or DIALECTS]
+    return 1 if any(outcome.differences or outcome.refused for outcome in outcomes) else 0
+
+
+def _reported(dialect: str, seed: int, count: int) -> Comparison:
+    print(f"{dialect}, seed {seed}", flush=True)
+    with oracle_of(dialect) as oracle:
+        outcome = run(oracle, seed, count)
     for line in (*outcome.refused, *outcome.differences):
         print(line)
-    print(outcome)
-    return 1 if outcome.differences or outcome.refused else 0
+    print(outcome, flush=True)
+    return outcome
 
 
 if __name__ == "__main__":

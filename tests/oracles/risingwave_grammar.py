@@ -41,7 +41,7 @@ LEAVES: Mapping[str, str] = {
     "pattern": "'[a-z]+' | 'o' | '^.' | '\\d' | '(b)(a)' | '\\s' | 'l{2}' | '\\mf\\w*' | 'X.X'",
     "like": "'%o%' | '_b%' | 'a' | '%\\%%' | '' | t",
     "zone": "'UTC' | 'America/New_York' | 'Asia/Kolkata'",
-    "angle": "e | 0.5::float8 | d",
+    "angle": "e | 0.5::float8 | -2.5::float8",
 }  # fmt: skip
 
 FORMS: Mapping[str, str] = {
@@ -75,11 +75,11 @@ FORMS: Mapping[str, str] = {
         abs({double}) | ceil({double}) | ceiling({int}) | floor({double}) | round({double}) | round({int}) | trunc({double}) | sign({double}) | sqrt({double}) | cbrt({double}) | exp({angle}) | ln({double}) | log({double})
         log10({double}) | power({double}, {few}) | pow({angle}, {few}) | {double} ^ {few} | |/ {double} | ||/ {double} | sin({angle}) | cos({angle}) | tan({angle}) | cot({angle}) | asin({angle}) | acos({angle}) | atan({double})
         atan2({double}, {double}) | sinh({angle}) | cosh({angle}) | tanh({double}) | asinh({angle}) | acosh({double}) | atanh({angle}) | degrees({double}) | radians({double}) | pi() | dsqrt({double})
-        tand({angle}) | exp({few})
+        exp({few})
         date_part('hour', {timestamp}) | date_part('epoch', {instant}) | date_part('second', {timestamp}) | date_part('dow', {date}) | date_part('year', {interval}) | array_max({doubles}) | {doubles}[{pos}] | array_sum({doubles}) | array_min({doubles})
     """,
     # The last digits differ, or PostgreSQL has a numeric: their texts do too, so they are no part of anything.
-    "inexact": "sqrt({numeric}) | ln({numeric}) | log(2, {numeric}) | power({numeric}, 2) | exp(0.5) | log10({numeric}) | {numeric} ^ 2 | asind({angle}) | acosd({angle}) | atand({double}) | atan2d({double}, {angle}) | sind({angle}) | cosd({angle}) | cotd({angle})",
+    "inexact": "sqrt({numeric}) | ln({numeric}) | log(2, {numeric}) | power({numeric}, 2) | exp(0.5) | log10({numeric}) | {numeric} ^ 2 | asind({angle}) | acosd({angle}) | atand({double}) | atan2d({double}, {angle}) | sind({angle}) | cosd({angle}) | tand({angle}) | cotd({angle})",
     "numeric": """
         {numeric} + {numeric} | {numeric} - {int} | {numeric} * {numeric} | {numeric} % {numeric} | -{numeric} | {int} + {numeric} | {int}::numeric(12,2) | {numeric}::numeric(10,1) | {word}::numeric(10,2) | {bigint} * {numeric} | {double}::numeric(14,4)
         abs({numeric}) | ceil({numeric}) | floor({numeric}) | round({numeric}) | round({numeric}, 1) | round({numeric}, -1) | trunc({numeric}) | trunc({numeric}, 1) | sign({numeric}) | mod({numeric}, {numeric}) | div({numeric}, {numeric}) | round({int}, -1) | round({int}, 2)
@@ -114,7 +114,7 @@ FORMS: Mapping[str, str] = {
         date_trunc('month', {timestamp}) | date_trunc('hour', {timestamp}) | date_trunc('decade', {timestamp}) | {instant} AT TIME ZONE {zone} | timezone({zone}, {instant}) | make_timestamp(2024, {pos}, {pos}, {few}, 30, 1.5) | {date} + {time} | date_bin('15 minutes', {timestamp}, timestamp '2001-01-01') | coalesce({timestamp}, {date}) | {timestamp} + '1 day' | date_trunc('millennium', {timestamp}) | date_trunc('year', {timestamp})
     """,
     "instant": """
-        {instant} + {interval} | {instant} - {interval} | {timestamp}::timestamptz | {timestamp} AT TIME ZONE {zone} | date_trunc('day', {instant}) | date_trunc('day', {instant}, {zone}) | date_trunc('month', {date}) | to_timestamp({double}) | to_timestamp(i8 / 1000000) | to_timestamp('2024-02-29 10:11:12', 'YYYY-MM-DD HH24:MI:SS') | coalesce({instant}, {timestamp}) | greatest({instant}, {instant}) | timezone({zone}, {timestamp}) | date_bin('1 hour', {instant}, timestamptz '2020-01-01') | '2024-01-01 10:00:00+02'::timestamptz
+        {instant} + {interval} | {instant} - {interval} | {timestamp}::timestamptz | {timestamp} AT TIME ZONE {zone} | date_trunc('day', {instant}) | date_trunc('day', {instant}, {zone}) | date_trunc('month', {date}) | to_timestamp({angle}) | to_timestamp(i8 / 100000000) | to_timestamp('2024-02-29 10:11:12', 'YYYY-MM-DD HH24:MI:SS') | coalesce({instant}, {timestamp}) | greatest({instant}, {instant}) | timezone({zone}, {timestamp}) | date_bin('1 hour', {instant}, timestamptz '2020-01-01') | '2024-01-01 10:00:00+02'::timestamptz
     """,
     "time": """
         {timestamp}::time | {time} + interval '3 hours' | {time} - interval '90 minutes' | make_time({pos}, 30, 1.25) | coalesce({time}, {time}) | '10:20:30'::time

@@ -23,12 +23,20 @@ _MADE: dict[str, str] = {
     "D": "CAST(dayofweek({0}) + 1 AS VARCHAR)",
     "W": "CAST((day({0}) - 1) // 7 + 1 AS VARCHAR)",
     "WW": "lpad(CAST((dayofyear({0}) - 1) // 7 + 1 AS VARCHAR), 2, '0')",
-    "CC": "lpad(CAST((year({0}) + 99) // 100 AS VARCHAR), 2, '0')", "Y": "right(strftime({0}, '%Y'), 1)",
-    "YYY": "right(strftime({0}, '%Y'), 3)",
+    "CC": "lpad(CAST((year({0}) + 99) // 100 AS VARCHAR), 2, '0')",
     "SSSS": "CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS VARCHAR)",
     "J": "CAST(CAST(julian(CAST({0} AS DATE)) AS BIGINT) AS VARCHAR)", "TZ": "'UTC'", "OF": "'+00'",
 }  # fmt: skip
-_NAMES = sorted({*_C, *_MADE}, key=len, reverse=True)
+_YEAR = "CASE WHEN {year}({{0}}) > 0 THEN strftime({{0}}, '{sign}') ELSE lpad(CAST(1 - {year}({{0}}) AS VARCHAR), 4, '0') END"
+"""Before Christ the years are counted down, and there was none of the number 0."""
+_YEARS = {
+    "YYYY": _YEAR.format(year="year", sign="%Y"),
+    "IYYY": _YEAR.format(year="isoyear", sign="%G"),
+    "YYY": f"right({_YEAR.format(year='year', sign='%Y')}, 3)",
+    "YY": f"right({_YEAR.format(year='year', sign='%Y')}, 2)",
+    "Y": f"right({_YEAR.format(year='year', sign='%Y')}, 1)",
+}
+_NAMES = sorted({*_C, *_MADE, *_YEARS}, key=len, reverse=True)
 _FOLDED = {name.lower(): name for name in _C if name not in ("Mon", "Dy", "AM", "PM")}
 
 
@@ -72,11 +80,8 @@ def written(value: exp.Expr, form: str) -> exp.Expr:
             pieces.append(quoted(name))
             continue
         plain = name.removeprefix("FM")
-        piece = (
-            filled(_MADE[plain], [value])
-            if plain in _MADE
-            else filled("strftime({0}, {1})", [value, quoted(_C[plain])])
-        )
+        made = _YEARS.get(plain) or _MADE.get(plain)
+        piece = filled(made, [value]) if made else filled("strftime({0}, {1})", [value, quoted(_C[plain])])
         pieces.append(_trimmed(piece) if plain != name else piece)
     # A time that is NULL has no text, whatever stands between its parts.
     pieces.append(filled("CASE WHEN {0} IS NOT NULL THEN '' END", [value]))

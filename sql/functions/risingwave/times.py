@@ -99,11 +99,13 @@ def part(field: str, value: Typed) -> Typed:
             [value.tree],
             LOCAL,
         )
-    local = _clock(value)
     if kind == DATE and field in _NOT_OF_DATES:
         raise Unfit(f"finds no {field} in a date")
     if field == "epoch" and kind == DATE:
-        return typed(value, "CAST(epoch_us({0}) // 1000000 AS DECIMAL(19, 0))", [local.tree], _WHOLE)
+        days = "CAST(date_diff('day', DATE '1970-01-01', {0}) AS DECIMAL(19, 0))"
+        return typed(value, f"CAST({days} * 86400 AS DECIMAL(19, 0))", [value.tree], _WHOLE)
+    # Most dates have no time: there are more years of them.
+    local = value if kind == DATE else _clock(value)
     if field in _FRACTIONS:
         template, result = _FRACTIONS[field]
         return typed(value, f"CAST({template} AS {engine_name(result)})", [local.tree], result)
@@ -142,9 +144,10 @@ _UNITS = (
     "month",
     "quarter",
     "year",
-    "decade",
 )
 _LONG = {"century": 100, "millennium": 1000}
+_DECADE = "make_timestamp(CAST(floor(year({0}) / 10.0) * 10 AS BIGINT), 1, 1, 0, 0, 0)"
+"""The engine rounds the years before Christ up."""
 
 
 def _beginning(field: str) -> str:
@@ -156,8 +159,10 @@ def _beginning(field: str) -> str:
             f"ELSE -(({years} - year({{0}})) // {years}) * {years} + 1 END"
         )
         return f"make_timestamp(CAST({first} AS BIGINT), 1, 1, 0, 0, 0)"
+    if field == "decade":
+        return _DECADE
     if field not in _UNITS:
-        raise Unfit(f"takes a unit ({', '.join([*_UNITS, *_LONG])}), not '{field}'")
+        raise Unfit(f"takes a unit ({', '.join([*_UNITS, 'decade', *_LONG])}), not '{field}'")
     return f"CAST(date_trunc('{field}', {{0}}) AS TIMESTAMP)"
 
 
@@ -166,7 +171,7 @@ def _date_trunc(given: Sequence[Typed]) -> Typed:
     field, value = _field(given[0]), given[1]
     kind = kind_of(value)
     if kind == INTERVAL:
-        if field == "week" or field not in (*_UNITS, *_LONG):
+        if field == "week" or field not in (*_UNITS, "decade", *_LONG):
             raise Unfit(f"takes no {field} of an interval")
         return typed(value, f"date_trunc('{field}', {{0}})", [value.tree], INTERVAL)
     if len(given) == 3:

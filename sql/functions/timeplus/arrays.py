@@ -15,7 +15,11 @@ from sql.functions.typed import Typed, filled
 _PLACES = "range(1, len({0}) + 1)"
 _CHOSEN = "list_transform(list_filter(range(1, len({0}) + 1), lambda at_: %s), lambda at_: {0}[at_])"
 """The elements of an array at the places ``at_`` for which something holds."""
+_DIFFERENT = _CHOSEN % "list_position({0}, {0}[at_]) = at_"
+"""Each element once, NULL too: list_position() finds NULL, which list_contains() does not."""
 _DISTINCT = _CHOSEN % "{0}[at_] IS NOT NULL AND list_position({0}, {0}[at_]) = at_"
+_NOT_NULLABLE = "the default is never NULL, which ClickHouse says where elements can be NULL"
+_HAS_NULL = "list_position({%d}, NULL) IS NOT NULL"
 
 
 def expect_lists(values: Sequence[Typed]) -> None:
@@ -140,7 +144,7 @@ def _uniq(arguments: Sequence[Typed]) -> exp.Expr:
 
 def _intersect(arguments: Sequence[Typed]) -> exp.Expr:
     expect_lists(arguments)
-    held = " AND ".join(f"list_contains({{{place}}}, {{0}}[at_])" for place in range(1, len(arguments)))
+    held = " AND ".join(f"list_position({{{place}}}, {{0}}[at_]) > 0" for place in range(1, len(arguments)))
     template = _CHOSEN % f"list_position({{0}}, {{0}}[at_]) = at_ AND {held or 'true'}"
     return filled(template, [one.tree for one in arguments])
 
@@ -211,7 +215,8 @@ def register(registry: Registry) -> None:
     count = partial(registry.add, kind=pa.uint64(), group="arrays")
     add("array(a, ..)", "an array of these", _array, arity=(0, None))
     nth = "the n-th element, from 1, below 0 from the end"
-    add("array_element(array, n)", f"{nth}; the type's default where there is none", _element, arity=(2, 2))
+    default = f"{nth}; the type's default where there is none"
+    add("array_element(array, n)", default, _element, arity=(2, 2), differs=_NOT_NULLABLE)
     add("array_element_or_null(array, n)", f"{nth}; NULL where there is none", _element_or_null, arity=(2, 2))
     add("array_concat(a, ..)", "the arrays one after another", "list_concat({*})")
     add("array_distinct(array)", "each element once, in the order in which they come first", _DISTINCT)
@@ -238,9 +243,9 @@ def register(registry: Registry) -> None:
     )
     places = f"list_transform({_PLACES}, lambda at_: CAST(%s AS UINTEGER))"
     add("array_enumerate(array)", "1, 2, .. for its elements", places % "at_")
-    before = "len(list_filter({0}[1:at_], lambda each_: each_ = {0}[at_]))"
+    before = "len(list_filter({0}[1:at_], lambda each_: each_ IS NOT DISTINCT FROM {0}[at_]))"
     add("array_enumerate_uniq(array)", "for each element how often it has come", places % before)
-    dense = f"list_position({_DISTINCT.replace('at_', 'of_')}, {{0}}[at_])"
+    dense = f"list_position({_DIFFERENT.replace('at_', 'of_')}, {{0}}[at_])"
     add("array_enumerate_dense(array)", "for each element the number of its value", places % dense)
     add("array_flatten(array)", "the elements of the arrays in it", _flattened, arity=(1, 1), aliases="flatten")
     add("array_intersect(a, b, ..)", "the elements that all have", _intersect, arity=(1, None))
@@ -253,14 +258,19 @@ def register(registry: Registry) -> None:
     add("array_dot_product(a, b)", "the sum of the products side by side", _dot_product, arity=(2, 2))
     add("array_reduce(aggregate, array)", "sum, min, max, avg, count .. of its elements", _reduced, arity=(2, 2))
     add("empty_array_to_single(array)", "one default where there is nothing", _single, arity=(1, 1))
-    has = "coalesce(list_contains({0}, {1}), CASE WHEN {0} IS NOT NULL THEN false END)"
+    has = "CASE WHEN {0} IS NOT NULL THEN list_position({0}, {1}) IS NOT NULL END"
     add("has(array, a)", "whether it has the element", has)
-    add("has_any(a, b)", "whether they share an element", "list_has_any({0}, {1})")
-    add("has_all(a, b)", "whether the first has all of the second", "list_has_all({0}, {1})")
+    null_of_first, null_of_second = _HAS_NULL % 0, _HAS_NULL % 1
+    has_any = f"list_has_any({{0}}, {{1}}) OR ({null_of_first} AND {null_of_second})"
+    null = "NULL equals NULL alone; ClickHouse also takes it for what it keeps in its place, a 0 mostly"
+    add("has_any(a, b)", "whether they share an element", has_any, differs=null)
+    has_all = f"list_has_all({{0}}, {{1}}) AND ({null_of_first} OR NOT ({null_of_second}))"
+    add("has_all(a, b)", "whether the first has all of the second", has_all)
     within = f"coalesce(len({{1}}) = 0 OR {_WITHIN}, false)"
     add("has_substr(a, b)", "whether the second stands in the first, in its order", within)
     count(
         "index_of(array, a)", "where the element is, from 1; 0 where it is not", "coalesce(list_position({0}, {1}), 0)"
     )
-    count("count_equal(array, a)", "how often it has the element", "len(list_filter({0}, lambda each_: each_ = {1}))")
+    equal = "len(list_filter({0}, lambda each_: each_ IS NOT DISTINCT FROM {1}))"
+    count("count_equal(array, a)", "how often it has the element", equal)
     add("range([from,] to[, step])", "the numbers from, from + step, .., below to", _range, arity=(1, 3))

@@ -163,10 +163,18 @@ def _part_text(value: Typed, zone: exp.Expr) -> exp.Expr:
 
 
 def _float_text(tree: exp.Expr) -> exp.Expr:
-    # Whole numbers below 1e21 are written out; exponents are without + and leading zeros.
+    # Whole numbers below 1e21 and what begins six places behind the point are written out; exponents are without + and
+    # leading zeros.
+    small = " ".join(
+        f"WHEN CAST({{0}} AS VARCHAR) LIKE '%e-0{places}' THEN CASE WHEN {{0}} < 0 THEN '-' ELSE '' END || "
+        f"'0.{'0' * (places - 1)}' || regexp_replace(CAST({{0}} AS VARCHAR), '[-.]|e.*$', '', 'g')"
+        for places in (5, 6)
+    )
     return filled(
         "CASE WHEN isnan({0}) THEN 'nan' "
+        "WHEN {0} = 0 THEN CASE WHEN signbit({0}) THEN '-0' ELSE '0' END "
         "WHEN abs({0}) < 1e21 AND {0} = trunc({0}) THEN CAST(CAST({0} AS HUGEINT) AS VARCHAR) "
+        f"{small} "
         "ELSE regexp_replace(regexp_replace(CAST({0} AS VARCHAR), '\\.0$', ''), 'e[+]?(-?)0*([0-9]+)$', 'e\\1\\2') END",
         [tree],
     )

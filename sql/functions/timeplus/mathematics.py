@@ -134,7 +134,9 @@ def _of_one(name: str) -> str:
 
 def _sign(arguments: Sequence[Typed]) -> exp.Expr:
     expect_numbers(arguments)
-    return filled("sign({0})", [arguments[0].tree])
+    value = arguments[0]
+    # NaN is greater than all numbers.
+    return filled("CASE WHEN isnan({0}) THEN 1 ELSE sign({0}) END" if value.is_float else "sign({0})", [value.tree])
 
 
 def register(registry: Registry) -> None:
