@@ -109,7 +109,8 @@ class Outbox:
 
     def closing_parcels(self) -> Iterator[Parcel]:
         """What is known only at the end of a task: marks and counts."""
-        self.counts[counts.FAILED_CALLS] += failed_calls.taken()
+        if failed := failed_calls.taken():
+            self.counts[counts.FAILED_CALLS] += failed
         yield from self._mark_parcels()
         for level in sorted(self._job.dataflow.opening_levels):
             # An empty parcel: without one the level would not be asked before it has rows.

@@ -6,7 +6,6 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from sql.expressions.evaluate import quoted
 from sql.plan.event_times import origin_of
 from sql.plan.nodes import (
     Aggregate,
@@ -20,9 +19,10 @@ from sql.plan.nodes import (
     Static,
     StaticJoin,
     Window,
+    column_of,
 )
 from sql.plan.properties import changes, grows
-from sql.syntax.types import Rules
+from sql.syntax.rules import Rules
 
 
 def unbounded(node: Aggregate, values: bool) -> str:
@@ -62,7 +62,7 @@ def _groups(node: Aggregate) -> str:
     if changes(node.input):
         return "no watermark closes groups of rows that can be taken back"
     for key in node.by:
-        origin = origin_of(node.input, quoted(key))
+        origin = origin_of(node.input, column_of(node.input, key))
         if origin is None or not pa.types.is_timestamp(origin.type):
             continue
         time = origin.scan.internal(origin.column)

@@ -144,7 +144,8 @@ class _Rule:
             # NULL is as near to NULL as to no time at all.
             if same or not pa.types.is_timestamp(join.left.schema.field(left).type):
                 continue
-            timed = self._timed(join, Band(left, right, 0, 0), quoted(left), quoted(right), None)
+            first, second = column_of(join.left, left), column_of(join.right, right)
+            timed = self._timed(join, Band(left, right, 0, 0), first, second, None)
             if _rank(timed) == _BOUNDED:
                 return timed
         return None

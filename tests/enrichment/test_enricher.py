@@ -34,7 +34,7 @@ def test_bad_records_are_set_aside_and_counted() -> None:
     step = enricher(made).step(pa.concat_tables([good, bad, good]), 0)
     assert step.messages.values == [b'{"l.k":1,"l.id":"x","l.v":5,"r0.k":1,"r0.id":"a","r0.v":10}'] * 2
     assert step.rejected.column("offset").to_pylist() == [1]
-    assert step.counts == {"rows_in": 3, "rows_out": 2, "rejected": 1, "unfounded": 0}
+    assert step.counts == {"rows_in": 3, "rows_out": 2, "rejected": 1, "unfounded": 0, "failed": 0}
 
 
 def test_records_before_the_start_do_not_count() -> None:
