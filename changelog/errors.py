@@ -20,7 +20,10 @@ Each says what was attempted, where, and the fix with its exact setting.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
+
+from changelog.suggest import Guess
 
 
 class Domain(StrEnum):
@@ -61,13 +64,20 @@ def _rebuild(kind: type[DovetailError], what: str, where: str, fix: str) -> Dove
 
 
 class SqlError(DovetailError):
-    """A statement that cannot be run as it is written; ``where`` gives line, column and clause."""
+    """A statement that cannot be run as it is written; ``where`` gives line, column and clause, ``offset`` the place in
+    its text, where that is known.
+    """
 
     domain = Domain.USER
+    offset: int | None = None
 
 
 class SyntaxFault(SqlError):
-    """The text is not SQL of either dialect."""
+    """The text is not SQL of either dialect; ``guesses`` of the word that was meant, the likeliest first, are yet to be
+    tried.
+    """
+
+    guesses: Sequence[Guess] = ()
 
 
 class UnknownName(SqlError):

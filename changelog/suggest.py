@@ -4,16 +4,41 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Guess:
+    """``word`` may be meant by what stands from ``start`` to ``end``; ``offer`` asks the user."""
+
+    start: int
+    end: int
+    word: str
+    offer: str
+
 
 LIKE_ENOUGH = 0.6
 """The least similarity (difflib's ratio) at which a name is worth offering."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The name of ``known`` most like ``name``, letter case aside; None where none is like it."""
+MOST = 5
+"""How many names are worth a trial."""
+
+
+def ranked(name: str, known: Iterable[str]) -> list[str]:
+    """The names of ``known`` that are like ``name``, letter case aside, the most like first."""
     by_folded = {candidate.casefold(): candidate for candidate in known}
-    found = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=LIKE_ENOUGH)
-    return by_folded[found[0]] if found else None
+    return [by_folded[found] for found in difflib.get_close_matches(name.casefold(), by_folded, MOST, LIKE_ENOUGH)]
+
+
+def likeness(one: str, other: str) -> float:
+    """From 0 to 1, letter case aside."""
+    return difflib.SequenceMatcher(None, other.casefold(), one.casefold()).ratio()
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The name of ``known`` most like ``name``; None where none is like it."""
+    return next(iter(ranked(name, known)), None)
 
 
 def suggestion(name: str, known: Iterable[str], listing: str = "") -> str:

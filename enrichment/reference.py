@@ -80,13 +80,9 @@ class ReferenceFlow:
         if self.ingest is Ingest.APPEND:
             return Counter(row for left, _ in records for row in self._answered(left))
         before = self._output
-        follow = self._upsert if self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV) else self._insert
-        retracted = [row for row, delta in records if delta < 0]
+        follow = self._upsert if self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV) else self._change
         for row, delta in records:
             follow(row, delta)
-        if follow == self._insert:
-            for row in retracted:
-                self._take_back(row)
         changes = self._output
         changes.subtract(before)
         return Counter({row: count for row, count in changes.items() if count})
@@ -111,12 +107,11 @@ class ReferenceFlow:
         if delta > 0:
             self._standing.append((row, self._answered(row)))
 
-    def _insert(self, row: Row, delta: int) -> None:
+    def _change(self, row: Row, delta: int) -> None:
+        """An insertion, or the retraction of the copy that came first."""
         if delta > 0:
             self._standing.append((row, self._answered(row)))
-
-    def _take_back(self, row: Row) -> None:
-        """The copy that came first."""
+            return
         for entry in self._standing:
             if _part(entry[0], self.identity) == _part(row, self.identity):
                 self._standing.remove(entry)

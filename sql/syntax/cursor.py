@@ -8,7 +8,7 @@ from typing import NoReturn, TypeVar
 from sqlglot.tokenizer_core import Token, TokenType
 
 from changelog.errors import SqlError, SyntaxFault
-from changelog.suggest import nearest
+from changelog.suggest import LIKE_ENOUGH, Guess, likeness
 from sql.syntax.faults import fault_at
 from sql.syntax.rules import Rules
 
@@ -82,9 +82,18 @@ class Cursor:
             self.fail_expecting(*phrases, fix=fix)
         return found
 
-    def _like(self, phrases: Iterable[str]) -> str:
-        best = nearest(self.word(), [phrase for phrase in phrases if phrase.isupper()])
-        return f"did you mean {best}?" if best else ""
+    def guesses(self, phrases: Iterable[str]) -> list[Guess]:
+        """The phrases that are like as many words from the cursor on."""
+        found = [guess for phrase in phrases if (guess := self._guess(phrase))]
+        return sorted(found, key=lambda guess: -likeness(self.script[guess.start : guess.end], guess.word))
+
+    def _guess(self, phrase: str) -> Guess | None:
+        tokens = self.tokens[self.index : self.index + len(phrase.split())]
+        if not tokens or any(token.token_type in _QUOTED for token in tokens):
+            return None
+        start, end = tokens[0].start, tokens[-1].end + 1
+        alike = likeness(" ".join(self.script[start:end].split()), phrase) >= LIKE_ENOUGH
+        return Guess(start, end, phrase, f"did you mean {phrase}?") if alike else None
 
     def advance(self) -> Token:
         token = self.current
@@ -193,14 +202,23 @@ class Cursor:
         return "a text" if token.token_type == TokenType.STRING else self.script[token.start : token.end + 1]
 
     def fail_expecting(self, *phrases: str, fix: str = "") -> NoReturn:
-        self.fail(f"expected {_either(phrases)}, found {self.found}", fix=fix or self._like(phrases))
+        guesses = [] if fix else self.guesses([phrase for phrase in phrases if phrase.isupper()])
+        self.fail(f"expected {_either(phrases)}, found {self.found}", fix=fix, guesses=guesses)
 
     def fail(
-        self, what: str, *, fix: str = "", kind: type[SqlError] = SyntaxFault, offset: int | None = None
+        self,
+        what: str,
+        *,
+        fix: str = "",
+        kind: type[SqlError] = SyntaxFault,
+        offset: int | None = None,
+        guesses: Sequence[Guess] = (),
     ) -> NoReturn:
-        raise fault_at(
-            self.script, self.offset if offset is None else offset, what, clause=self.clause, fix=fix, kind=kind
-        )
+        at = self.offset if offset is None else offset
+        fault = fault_at(self.script, at, what, clause=self.clause, fix=fix, kind=kind)
+        if isinstance(fault, SyntaxFault):
+            fault.guesses = guesses
+        raise fault
 
 
 def _either(phrases: Sequence[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from changelog.errors import SqlError, SyntaxFault
 from sql.syntax.redact import redacted
 
@@ -28,7 +30,30 @@ def fault_at(
     script: str, offset: int, what: str, *, clause: str = "", fix: str = "", kind: type[SqlError] = SyntaxFault
 ) -> SqlError:
     """An error about the text at ``offset``."""
-    return kind(what, where=place(script, offset, clause), fix=fix)
+    error = kind(what, where=place(script, offset, clause), fix=fix)
+    error.offset = offset
+    return error
+
+
+def tried(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> SyntaxFault:
+    """``slip`` with that of its guesses as its fix with which ``read`` gets furthest, if that is further than without
+    it, and past the word itself.
+    """
+    fix, least = slip.fix, len(script) - (slip.offset or 0)
+    for guess in slip.guesses:
+        unread = _unread(script[: guess.start] + guess.word + script[guess.end :], read)
+        if unread < min(least, len(script) - guess.end):
+            fix, least = guess.offer, unread
+    return SyntaxFault(slip.what, where=slip.where, fix=fix)
+
+
+def _unread(script: str, read: Callable[[str], object]) -> int:
+    """How much of the script stands behind its first error; below 0 if it has none."""
+    try:
+        read(script)
+    except SqlError as fault:
+        return len(script) - (fault.offset or 0)
+    return -1
 
 
 def too_deep() -> SqlError:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from changelog.errors import SyntaxFault
-from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import Dovetail
-from sql.syntax.faults import fault_at, too_deep
+from sql.syntax.faults import fault_at, too_deep, tried
 from sql.syntax.grammar import commands, rows
 from sql.syntax.grammar.create import create
 from sql.syntax.grammar.queries import select
@@ -27,9 +27,15 @@ from sql.syntax.statements import CreateView, Explain, Select, Statement
 def parse(text: str, rules: Rules = Rules.TIMEPLUS) -> list[Statement]:
     """The statements of a script, in order. Raises SqlError for the first that is none."""
     try:
-        return [_statement(text, tokens, rules) for tokens in _split(text)]
+        return _statements(text, rules)
+    except SyntaxFault as slip:
+        raise tried(text, slip, partial(_statements, rules=rules)) if slip.guesses else slip from None
     except RecursionError:
         raise too_deep() from None
+
+
+def _statements(text: str, rules: Rules) -> list[Statement]:
+    return [_statement(text, tokens, rules) for tokens in _split(text)]
 
 
 def parse_one(text: str, rules: Rules = Rules.TIMEPLUS) -> Statement:
@@ -101,7 +107,8 @@ def _read(cursor: Cursor) -> Statement:
     if reader is None:
         cursor.fail(
             f"no statement begins with {cursor.found}",
-            fix=suggestion(cursor.word() or cursor.found, STATEMENTS, f"statements begin with {', '.join(STATEMENTS)}"),
+            fix=f"statements begin with {', '.join(STATEMENTS)}",
+            guesses=cursor.guesses(STATEMENTS),
         )
     return reader(cursor)
 

@@ -11,7 +11,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from changelog.errors import SqlError, SyntaxFault
-from changelog.suggest import nearest
+from changelog.suggest import Guess, ranked
 from sql.syntax.cursor import Cursor, is_name
 from sql.syntax.dialect import Dovetail, QueryFault
 from sql.syntax.grammar.emit import at_emit, emit_clause
@@ -157,7 +157,7 @@ def _tell(cursor: Cursor, fault: QueryFault, tokens: list[Token]) -> NoReturn:
     found = f"the end after {text}" if fault.at_end else text
     cursor.clause = clause_of(tokens, token)
     offset = token.end + 1 if fault.at_end else token.start
-    cursor.fail(_plainly(fault.description, found), fix=_likely(tokens, token), offset=offset)
+    cursor.fail(_plainly(fault.description, found), guesses=_likely(tokens, token), offset=offset)
 
 
 def _plainly(description: str, found: str) -> str:
@@ -173,19 +173,17 @@ def _plainly(description: str, found: str) -> str:
     return description
 
 
-def _likely(tokens: list[Token], token: Token) -> str:
-    """The word that was meant: in the place of the error, or just before it, where it was taken for an alias."""
+def _likely(tokens: list[Token], token: Token) -> list[Guess]:
+    """The words that may be meant: in the place of the error, or near it, where one was taken for an alias."""
     index = next(index for index, other in enumerate(tokens) if other.start == token.start)
-    for suspect in (token, tokens[max(index - 1, 0)]):
-        word = suspect.text.upper()
-        if (
-            is_name(suspect)
-            and suspect.token_type == TokenType.VAR
-            and word not in WORDS
-            and (best := nearest(word, WORDS))
-        ):
-            return f"did you mean {best} instead of {suspect.text}?"
-    return ""
+    return [
+        Guess(suspect.start, suspect.end + 1, word, f"did you mean {word} instead of {suspect.text}?")
+        for place in (index, index - 1, index + 1, index - 2)
+        if 0 <= place < len(tokens)
+        for suspect in [tokens[place]]
+        if is_name(suspect) and suspect.token_type == TokenType.VAR and suspect.text.upper() not in WORDS
+        for word in ranked(suspect.text, WORDS)
+    ]
 
 
 def clause_of(tokens: list[Token], token: Token) -> str:

@@ -356,7 +356,7 @@ class TestFaults:
     @pytest.mark.parametrize(
         ("text", "what", "fix"),
         [
-            ("CREAT STREAM x (a int)", "no statement begins with CREAT", 'did you mean "CREATE"?'),
+            ("CREAT STREAM x (a int)", "no statement begins with CREAT", "did you mean CREATE?"),
             ("CREATE STREM x (a int)", "found STREM", "did you mean STREAM?"),
             ("SELECT a FRM t", "unexpected t", "did you mean FROM instead of FRM?"),
             ("SELECT a FROM t WEHRE a = 1", "unexpected a", "did you mean WHERE instead of WEHRE?"),
