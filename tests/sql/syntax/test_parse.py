@@ -140,7 +140,7 @@ class TestStreams:
             ("CREATE STREAM s (a int) SETTINGS mode='versionedkv'", UnknownName, '"versionedkv"', '"versioned_kv"'),
             ("CREATE STREAM s (a int, a int)", SyntaxFault, "declared twice", ""),
             ("CREATE STREAM s (a int,)", SyntaxFault, "comma", "take the last comma away"),
-            ("CREATE STREAM s (a int DEFAULT now())", Unsupported, "not a literal", "DEFAULT 0"),
+            ("CREATE STREAM s (a int DEFAULT now())", Unsupported, "and now() a time", "DEFAULT now64(3)"),
             ("CREATE TABLE t (a int, b int AS a + 1)", Unsupported, "computed", "SELECT of a view"),
             ("CREATE STREAM s (a itn)", UnknownName, '"itn"', 'did you mean "int"?'),
             ("CREATE TABLE t (a TIMESTAMP, WATERMARK FOR b AS b)", UnknownName, '"b"', "there are: a"),
