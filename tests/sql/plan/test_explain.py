@@ -44,6 +44,9 @@ QUERIES = {
     "full_using": "SELECT * FROM shipments FULL JOIN (SELECT id AS part, order_id FROM parts) AS p USING (order_id)",
     "subquery": "WITH big AS (SELECT id, amount * 2 AS twice FROM orders WHERE amount > 5) "
     "SELECT b.id, twice FROM big AS b",
+    "array_join": "SELECT o.id, part, place, name FROM orders AS o LEFT ARRAY JOIN split_by_char(',', symbol) AS part, "
+    "array_enumerate(split_by_char(',', symbol)) AS place JOIN customers AS c ON c.name = part "
+    "WHERE amount > 10 AND place < 3",
     "snapshot": "SELECT city, count() FROM table(customers) GROUP BY city",
 }
 
