@@ -24,6 +24,7 @@ from sql.plan.nodes import (
     Static,
     StaticJoin,
     Window,
+    rebuilt,
 )
 from sql.plan.properties import walk, watermark_at
 from sql.plan.query_plan import QueryPlan
@@ -54,8 +55,6 @@ def _prune(node: Node, needed: set[str]) -> Node:
     match node:
         case Scan():
             return _scan(node, needed)
-        case Keyed():
-            return replace(node, input=_scan(node.input, needed))
         case Map():
             return _map(node, needed)
         case Window():
@@ -73,8 +72,8 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return _join(node, needed)
         case LookupJoin():
             return _lookup_join(node, needed)
-        case Static() | LookupTable():
-            return node
+        case Keyed() | Static() | LookupTable():
+            return rebuilt(node, lambda below: _prune(below, needed))
         case _:
             assert_never(node)
 

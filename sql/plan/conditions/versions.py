@@ -36,9 +36,9 @@ def versions(right: Node) -> Node:
             if right.stream.kind != Kind.UPSERT:
                 return right
             return replace(right, stream=replace(right.stream, kind=Kind.APPEND, version=""), records=right.stream)
-        case Map() | StaticJoin():
+        case Map() | ArrayJoin() | StaticJoin():
             return replace(right, input=versions(right.input))
-        case Static() | Keyed() | Window() | ArrayJoin() | Join() | Aggregate() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | Window() | Join() | Aggregate() | LookupJoin() | LookupTable():
             return right
         case _:
             assert_never(right)

@@ -322,3 +322,65 @@ def test_elements_of_json() -> None:
     world.drain()
     assert dict(world.table()) == {(1, "n"): 1, (1, "o"): 1}
     assert world.table() == world.recomputed(query)
+
+
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [
+        *(("uint8", 0), ("int64", 0), ("float32", 0.0), ("decimal(10, 2)", 0.0), ("bool", False), ("string", "")),
+        *(("date", "1970-01-01"), ("datetime64(3)", "1970-01-01 00:00:00.000000")),
+        *(("datetime64(6)", "1970-01-01 00:00:00.000000"), ("uuid", ""), ("tuple(x int, y string)", None)),
+    ],
+)
+def test_the_default_of_a_type_is_that_of_a_batch(kind: str, default: object) -> None:
+    world = World.of(f"CREATE STREAM typed (id int, a array({kind}))")
+    query = "SELECT id, x FROM typed LEFT ARRAY JOIN a AS x"
+    world.start(query)
+    world.insert("typed", {"id": 1, "a": []}, {"id": 2}, {"id": 3, "a": [None]})
+    world.drain()
+    assert world.table() == world.recomputed(query)
+    assert dict(world.table()) == {(1, default): 1, (2, default): 1, (3, None): 1}
+
+
+def test_a_lookup_for_each_element_is_taken_back_as_it_was() -> None:
+    world = World.of(*DDL, "CREATE TABLE names (id INT PRIMARY KEY, name VARCHAR)")
+    lookup = "LEFT JOIN names FOR SYSTEM_TIME AS OF PROCTIME() ON names.id = x"
+    world.start(f"SELECT m.id, x, name FROM m ARRAY JOIN a AS x {lookup}")
+    world.insert("names", {"id": 1, "name": "one"})
+    world.drain()
+    world.insert("m", {"id": 7, "a": [1, 1, 2]})
+    assert _net(world) == {(7, 1, "one"): 2, (7, 2, None): 1}
+    world.insert("names", {"id": 1, "name": "uno"})
+    assert _net(world) == {}
+    world.insert("m", {"id": 7, "a": [1, 3]})
+    assert _net(world) == {(7, 1, "one"): -1, (7, 2, None): -1, (7, 3, None): 1}
+
+
+def test_the_elements_of_what_was_looked_up() -> None:
+    world = World.of(*DDL, "CREATE TABLE names (id INT PRIMARY KEY, name VARCHAR)")
+    lookup = "FROM m JOIN names FOR SYSTEM_TIME AS OF PROCTIME() ON names.id = m.id"
+    world.start(f"SELECT m.id, part, v {lookup} ARRAY JOIN split_by_char(' ', name) AS part JOIN g ON g.v = part")
+    world.insert("names", {"id": 7, "name": "p q p"})
+    world.insert("g", {"k": 1, "v": "p"}, {"k": 2, "v": "r"})
+    world.drain()
+    world.insert("m", {"id": 7})
+    assert _net(world) == {(7, "p", "p"): 2}
+    world.delete("m", {"id": 7})
+    assert _net(world) == {(7, "p", "p"): -2}
+
+
+def test_each_record_of_a_keyed_stream_is_a_version_of_its_elements() -> None:
+    """As without ARRAY JOIN: an update adds to the versions that ASOF chooses from."""
+    world = World.of(
+        "CREATE STREAM deals (tag string, at datetime64(3))",
+        "CREATE MUTABLE STREAM rates (id int, since datetime64(3), tags array(string), rate int) PRIMARY KEY id",
+    )
+    tagged = "(SELECT since, tag, rate FROM rates ARRAY JOIN tags AS tag) AS r"
+    world.start(f"SELECT deals.tag, rate FROM deals ASOF JOIN {tagged} ON deals.tag = r.tag AND deals.at >= r.since")
+    for second, tags in ((1, ["p", "q"]), (3, ["p"])):
+        world.insert("rates", {"id": 1, "since": f"2026-01-01 00:00:0{second}", "tags": tags, "rate": second})
+    world.drain()
+    for second in (2, 4):
+        for tag in "pq":
+            world.insert("deals", {"tag": tag, "at": f"2026-01-01 00:00:0{second}"})
+    assert _net(world) == {("p", 1): 1, ("p", 3): 1, ("q", 1): 2}
