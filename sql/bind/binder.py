@@ -27,6 +27,7 @@ from sql.bind.aggregates import (
 )
 from sql.bind.bounded.snapshot import snapshot_of
 from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
+from sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join, refuse_in_brackets
 from sql.bind.from_clause.comma_joins import in_written_order, linked
 from sql.bind.from_clause.from_item import FromItem
 from sql.bind.from_clause.join_method import as_written, kind_of, refuse_method, terms_of
@@ -123,6 +124,7 @@ class Binder:
     def _in_brackets(self, table: exp.Subquery, seeks: bool) -> FromItem:
         """``(a JOIN b ON ..)``: its names are those of a and b, unless it has an alias."""
         inner = table.this
+        refuse_in_brackets(inner.args.get("joins") or ())
         if table.alias:
             every = exp.Select(expressions=[exp.Star()]).from_(exp.Subquery(this=inner.copy()))
             return self.derived(every, self._alias(table.alias))
@@ -308,6 +310,8 @@ class Binder:
     # -- JOIN --
 
     def _join(self, left: FromItem, join: exp.Join, seeks: bool) -> FromItem:
+        if is_array_join(join):
+            return array_joined(join, left, self._alias(PREFIX))
         place = place_of(join, "JOIN")
         refuse_join_method(join, place)
         table = self._lookups.table(join.this, self.ctes)

@@ -19,6 +19,7 @@ from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjunction
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -33,6 +34,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.properties import inputs_of
 from sql.plan.upserts import UPSERTS
+from sql.transforms.array_join_step import ArrayJoinStep
 from sql.transforms.static_join_step import StaticJoinStep
 from sql.transforms.version_step import VersionStep
 from sql.transforms.window_step import WindowStep
@@ -90,6 +92,8 @@ class _Compiler:
                 return self._stream(node.input).then(row_map(node), node.schema)
             case Window():
                 return self._stream(node.input).then(windows_step(node), node.schema)
+            case ArrayJoin():
+                return self._stream(node.input).then(array_join_step(node), node.schema)
             case StaticJoin():
                 return self._static(node)
             case Join():
@@ -173,6 +177,11 @@ def static_step(node: StaticJoin) -> StaticJoinStep:
 
 def windows_step(node: Window) -> WindowStep:
     return WindowStep(node.time, node.size_ms, node.slide_ms, node.start, node.end)
+
+
+def array_join_step(node: ArrayJoin) -> ArrayJoinStep:
+    arrays = tuple((name, array.text) for name, array in node.arrays)
+    return ArrayJoinStep(arrays, tuple(array.type.value_type for _, array in node.arrays), node.left, node.kept)
 
 
 def _scanned(scan: Scan) -> _Stream:

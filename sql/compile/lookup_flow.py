@@ -13,11 +13,21 @@ from changelog.schema import TIME
 from joins.dataflow.graph import TopicScan
 from joins.dataflow.lookup import Access, LookupFlow, LookupJoinSpec, LookupStage, LookupTarget
 from joins.dataflow.ports import Ingest, Pad, Transform
-from sql.compile.dataflow import row_map, scan_stage, scan_transform, selection, sink_of, static_step, windows_step
+from sql.compile.dataflow import (
+    array_join_step,
+    row_map,
+    scan_stage,
+    scan_transform,
+    selection,
+    sink_of,
+    static_step,
+    windows_step,
+)
 from sql.compile.operators import port_of
 from sql.expressions.evaluate import Condition
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -80,6 +90,9 @@ class _Compiler:
             case Window():
                 self._rows(node.input)
                 self.transforms.append(windows_step(node))
+            case ArrayJoin():
+                self._rows(node.input)
+                self.transforms.append(array_join_step(node))
             case StaticJoin():
                 self._rows(node.input)
                 self.snapshots += node.static.relations

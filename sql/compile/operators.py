@@ -32,6 +32,7 @@ from sql.plan.joins import (
 )
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -194,6 +195,9 @@ def _of_arrival(node: Node) -> set[str]:
         case Window():
             below = _of_arrival(node.input)
             return below | {node.start, node.end} if node.time in below else below
+        case ArrayJoin():
+            below = _of_arrival(node.input)
+            return below | {name for name, array in node.arrays if below & set(array.columns)}
         case StaticJoin():
             return _of_arrival(node.input)
         case Static() | Keyed() | Join() | Aggregate() | LookupJoin() | LookupTable():

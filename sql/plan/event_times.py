@@ -17,6 +17,7 @@ from sql.expressions.expression import Expr
 from sql.expressions.linear import summed
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -113,7 +114,7 @@ def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
         case Window() if name in (node.start, node.end):
             below = _followed(node.input, column_of(node.input, node.time))
             shift += (1 - (node.size_ms if name == node.start else 0)) * _MS
-        case Window() | StaticJoin():
+        case Window() | ArrayJoin() | StaticJoin():
             passes = name in node.input.schema.names
             below = _followed(node.input, column_of(node.input, name)) if passes else None
         case Aggregate():
@@ -157,7 +158,7 @@ def with_watermark(node: Node, watermark: Watermark) -> Node:
             return replace(node, watermark=watermark)
         case Map():
             return _carrying(replace(node, input=with_watermark(node.input, watermark)))
-        case Window() | StaticJoin():
+        case Window() | ArrayJoin() | StaticJoin():
             return replace(node, input=with_watermark(node.input, watermark))
         case Join():
             return replace(node, how=node.how.with_clock(watermark.column))

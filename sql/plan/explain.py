@@ -17,6 +17,7 @@ from sql.expressions.predicates import conjunction
 from sql.plan.held_twice import compared, held_again
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -71,10 +72,8 @@ def line(node: Output | Node) -> str:
             return _leaf(node)
         case Keyed():
             return _keyed(node)
-        case Map():
-            return _map(node)
-        case Window():
-            return f"Window {'tumble' if node.tumbles else 'hop'}  {node.time}  size {extent(node)}  state: none"
+        case Map() | Window() | ArrayJoin():
+            return _row_by_row(node)
         case Join():
             return _join(node)
         case Aggregate():
@@ -153,6 +152,18 @@ def _keyed(node: Keyed) -> str:
     return f"Keyed  key={','.join(node.primary_key)}{order}  {state}  engine=spark"
 
 
+def _row_by_row(node: Map | Window | ArrayJoin) -> str:
+    match node:
+        case Map():
+            return _map(node)
+        case Window():
+            return f"Window {'tumble' if node.tumbles else 'hop'}  {node.time}  size {extent(node)}  state: none"
+        case ArrayJoin():
+            return _array_join(node)
+        case _:
+            assert_never(node)
+
+
 def _map(node: Map) -> str:
     parts = ["Map"] + ([f"where {node.where.readable}"] if node.where is not None else [])
     computed = [
@@ -168,6 +179,11 @@ def extent(window: Window) -> str:
     """``60 s``, of HOP ``60 s every 10 s``."""
     size, slide = (length_text(ms, pa.timestamp("ms")) for ms in (window.size_ms, window.slide_ms))
     return size if window.tumbles else f"{size} every {slide}"
+
+
+def _array_join(node: ArrayJoin) -> str:
+    arrays = [f"{name} = {array.readable}" for name, array in node.arrays]
+    return "  ".join([f"ArrayJoin{' left' if node.left else ''}", ", ".join(arrays), "state: none"])
 
 
 def _join(node: Join) -> str:

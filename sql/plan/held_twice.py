@@ -10,6 +10,7 @@ from joins.dataflow.ports import JoinKind
 from sql.plan.joins import Latest
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -42,7 +43,7 @@ def _kept(node: Output | Node, held: bool) -> Iterator[Scan]:
             yield from _kept(node.input, held=False)
         case Keyed():
             yield from _kept(node.input, held=True)
-        case Map() | Window() | StaticJoin() | LookupJoin():
+        case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             yield from _kept(node.input, held)
         case Join():
             both = not node.how.answers_once or (isinstance(node.how, Latest) and node.kind == JoinKind.FULL)

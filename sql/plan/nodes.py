@@ -5,7 +5,8 @@
        ├─ Join            Bidirectional, Range, Enrichment, Asof, ..: ``how`` says which
        │  ├─ Map          computed columns, a filter
        │  │  └─ Window    TUMBLE or HOP: a row for each window
-       │  │     └─ Scan   a stream under its alias
+       │  │     └─ ArrayJoin   a row for each element of its arrays
+       │  │        └─ Scan     a stream under its alias
        │  └─ Keyed        upserts to changes
        │     └─ Scan
        └─ LookupTable     a dictionary, an external table, the rows of a keyed stream
@@ -185,6 +186,43 @@ class Window:
     def schema(self) -> pa.Schema:
         kind = self.input.schema.field(self.time).type
         return pa.schema([*self.input.schema, pa.field(self.start, kind), pa.field(self.end, kind)])
+
+
+@dataclass(frozen=True)
+class ArrayJoin:
+    """Each row of ``input`` once for every place in the longest of its ``arrays``, with the elements at this place; an
+    array that has ended gives NULL. A row without elements is left out, unless ``left``: it then has the default of
+    each type. NULL is an array without elements.
+
+    arrays   the column of the elements and the array that they are of, side by side
+    dropped  columns that the arrays are made of and nothing above reads: they are not repeated for each element
+    """
+
+    input: Node
+    arrays: tuple[tuple[str, Expr], ...]
+    left: bool = False
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def with_inputs(self, below: Node) -> Self:
+        return replace(self, input=below)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The columns of the input that leave."""
+        return tuple(name for name in self.input.schema.names if name not in self.dropped)
+
+    @property
+    def elements(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.arrays)
+
+    @property
+    def schema(self) -> pa.Schema:
+        kept = [field for field in self.input.schema if field.name not in self.dropped]
+        return pa.schema([*kept, *(pa.field(name, array.type.value_type) for name, array in self.arrays)])
 
 
 @dataclass(frozen=True)
@@ -409,7 +447,7 @@ class Output:
         return pa.schema([pa.field(name, expr.type) for name, expr in self.columns])
 
 
-Node = Scan | Static | Keyed | Map | Window | Join | Aggregate | StaticJoin | LookupJoin | LookupTable
+Node = Scan | Static | Keyed | Map | Window | ArrayJoin | Join | Aggregate | StaticJoin | LookupJoin | LookupTable
 
 
 def column_of(node: Node, name: str) -> Expr:

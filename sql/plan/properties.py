@@ -14,6 +14,7 @@ from joins.dataflow.ports import JoinKind, Watermark
 from sql.plan.joins.method import JoinInput, JoinInputs
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -41,7 +42,7 @@ def source_of(node: Node) -> Scan | None:
     match node:
         case Scan():
             return node
-        case Map() | Window() | StaticJoin():
+        case Map() | Window() | ArrayJoin() | StaticJoin():
             return source_of(node.input)
         case Static() | Keyed() | Join() | Aggregate() | LookupJoin() | LookupTable():
             return None
@@ -58,7 +59,7 @@ def changes(node: Node) -> bool:
             return False
         case Keyed():
             return True
-        case Map() | Window() | StaticJoin() | LookupJoin():
+        case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return changes(node.input)
         case Join():
             return node.how.updates(node.kind, changes(node.left), changes(node.right))
@@ -75,7 +76,7 @@ def grows(node: Node) -> bool:
     match node:
         case Scan():
             return node.stream.kind == Kind.APPEND
-        case Map() | Window() | StaticJoin() | LookupJoin():
+        case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return grows(node.input)
         case Join():
             left_alone = node.kind in (JoinKind.SEMI, JoinKind.ANTI)
@@ -101,6 +102,9 @@ def watermark_at(node: Node) -> Watermark | None:
             return replace(below, column=named[below.column]) if below is not None and below.column in named else None
         case Keyed() | Window() | StaticJoin():
             return watermark_at(node.input)
+        case ArrayJoin():
+            below = watermark_at(node.input)
+            return None if below is None or below.column in node.dropped else below
         case Aggregate():
             return _of_groups(node)
         case Join():
@@ -149,7 +153,7 @@ def runs_on(node: Node) -> Engine | None:
             return Engine.FAUST
         case Keyed() | Join() | Aggregate():
             return Engine.SPARK
-        case Map() | Window() | StaticJoin():
+        case Map() | Window() | ArrayJoin() | StaticJoin():
             return runs_on(node.input)
         case Scan() | Static() | LookupTable():
             return None

@@ -9,6 +9,7 @@ import pyarrow as pa
 from sql.plan.event_times import origin_of
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -46,6 +47,10 @@ def _grows(node: Node, column: str) -> bool:
             return any(_grows(node.input, name) for name in read)
         case Window():
             return _grows(node.input, node.time if column in (node.start, node.end) else column)
+        case ArrayJoin():
+            arrays = dict(node.arrays)
+            read = arrays[column].columns if column in arrays else (column,)
+            return any(_grows(node.input, name) for name in read)
         case StaticJoin() | LookupJoin():
             return column in node.input.schema.names and _grows(node.input, column)
         case Join():

@@ -12,6 +12,7 @@ from sql.plan.joins.method import Key, KeyedSides
 from sql.plan.nodes import (
     HIDDEN,
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -49,7 +50,7 @@ def unique_keys(node: Node) -> list[Key]:
             return node.how.unique_keys(KeyedSides(node.kind, node.pad, node.keys, left, right))
         case LookupJoin():
             return _of_lookup(node)
-        case StaticJoin() | Static() | LookupTable():
+        case ArrayJoin() | StaticJoin() | Static() | LookupTable():
             return []
         case _:
             assert_never(node)
@@ -82,7 +83,7 @@ def padded(node: Node) -> set[str]:
         case Map():
             below = padded(node.input)
             return {name for name, expr in node.columns if below & set(expr.columns)}
-        case Window():
+        case Window() | ArrayJoin():
             return padded(node.input)
         case StaticJoin():
             return padded(node.input) | (set(node.static.schema.names) if node.kind == JoinKind.LEFT else set())
@@ -108,7 +109,7 @@ def _never_null(node: Node) -> set[str]:
             given = {column.name for column in node.stream.columns if not column.nullable}
             given |= set(node.stream.primary_key if node.stream.kind in UPSERTS else ())
             return {internal for internal, name in node.columns if name in given}
-        case Keyed() | StaticJoin() | LookupJoin():
+        case Keyed() | ArrayJoin() | StaticJoin() | LookupJoin():
             return _never_null(node.input)
         case Map():
             below = _never_null(node.input)
@@ -140,7 +141,7 @@ def equals(node: Node) -> dict[str, set[str]]:
                 for name, others in below.items()
                 if name in renamed
             }
-        case Window() | StaticJoin():
+        case Window() | ArrayJoin() | StaticJoin():
             return equals(node.input)
         case Aggregate():
             below = equals(node.input)
@@ -182,7 +183,7 @@ def bucket_key(node: Node) -> Cut | None:
         case Map():
             below = bucket_key(node.input)
             return tuple(_above(node, expr) for expr in below) if below is not None else None
-        case Window() | StaticJoin():
+        case Window() | ArrayJoin() | StaticJoin():
             return bucket_key(node.input)
         case LookupJoin():
             return partition_key(node.input)
@@ -209,7 +210,7 @@ def partition_key(node: Node) -> Cut | None:
         case Map():
             below = partition_key(node.input)
             return tuple(_above(node, expr) for expr in below) if below is not None else None
-        case Window() | StaticJoin() | LookupJoin():
+        case Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
         case Keyed() | Join() | Aggregate() | Static() | LookupTable():
             return bucket_key(node)

@@ -8,6 +8,7 @@ from typing import assert_never
 from changelog.schema import Kind, StreamSchema
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -43,7 +44,9 @@ def _fused(node: Node) -> tuple[Mapping[str, str], Scan] | None:
             return ({name: node.internal(name) for name in ruling(node.stream)}, node) if known else None
         case Map():
             return _through(node)
-        case Static() | Keyed() | Window() | Join() | Aggregate() | StaticJoin() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | Window() | ArrayJoin() | Join() | Aggregate():
+            return None
+        case StaticJoin() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)

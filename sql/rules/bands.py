@@ -40,6 +40,7 @@ from sql.plan.joins.range import Band, RangeState
 from sql.plan.nodes import (
     HIDDEN,
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -95,7 +96,9 @@ class _Rule:
                 # What answers a left row once may change afterwards.
                 right = replace(self, once=self.once and not node.how.answers_once)
                 return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
-            case Map() | Window() | StaticJoin() | LookupJoin() | Scan() | Static() | Keyed() | LookupTable():
+            case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
+                return rebuilt(node, self.of)
+            case Scan() | Static() | Keyed() | LookupTable():
                 return rebuilt(node, self.of)
             case _:
                 assert_never(node)

@@ -17,6 +17,7 @@ from changelog.schema import Column, Kind, StreamSchema
 from sql.plan.maps import identity
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -51,7 +52,7 @@ class _Cutter:
 
     def cut(self, node: Node) -> Node:
         match node:
-            case Map() | Window() | StaticJoin() | Keyed() | Scan() | Static() | LookupTable():
+            case Map() | Window() | ArrayJoin() | StaticJoin() | Keyed() | Scan() | Static() | LookupTable():
                 return rebuilt(node, self.cut)
             case LookupJoin():
                 return replace(node, input=self._input(node.input, Engine.FAUST))

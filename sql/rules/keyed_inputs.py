@@ -11,6 +11,7 @@ from typing import assert_never
 
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -35,7 +36,7 @@ def _keyed(node: Node) -> Node:
     match node:
         case Scan():
             return Keyed(node) if node.stream.kind in UPSERTS else node
-        case Map() | Window() | StaticJoin() | Static() | LookupTable():
+        case Map() | Window() | ArrayJoin() | StaticJoin() | Static() | LookupTable():
             return rebuilt(node, _keyed)
         case Keyed():
             return node
@@ -67,7 +68,7 @@ def _by_arrival(node: Node) -> Node:
     match node:
         case Keyed():
             return replace(node, by_arrival=True)
-        case Map() | Window() | StaticJoin():
+        case Map() | Window() | ArrayJoin() | StaticJoin():
             return replace(node, input=_by_arrival(node.input))
         case Scan() | Static() | Join() | Aggregate() | LookupJoin() | LookupTable():
             return node

@@ -12,6 +12,7 @@ from changelog.schema import TIME
 from sql.expressions.expression import Expr
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -23,6 +24,7 @@ from sql.plan.nodes import (
     Static,
     StaticJoin,
     Window,
+    rebuilt,
 )
 from sql.plan.properties import walk, watermark_at
 from sql.plan.query_plan import QueryPlan
@@ -53,14 +55,12 @@ def _prune(node: Node, needed: set[str]) -> Node:
     match node:
         case Scan():
             return _scan(node, needed)
-        case Keyed():
-            return replace(node, input=_scan(node.input, needed))
         case Map():
-            columns = tuple((name, expr) for name, expr in node.columns if name in needed | _key_of(node))
-            below = _read([*(expr for _, expr in columns), node.where])
-            return replace(node, input=_prune(node.input, below), columns=columns)
+            return _map(node, needed)
         case Window():
             return replace(node, input=_prune(node.input, (needed | {node.time}) - {node.start, node.end}))
+        case ArrayJoin():
+            return _array_join(node, needed)
         case StaticJoin():
             wanted = needed | {name for pair in node.keys for name in pair} | _read([node.residual])
             fields = [field for field in node.static.schema if field.name in wanted]
@@ -71,12 +71,9 @@ def _prune(node: Node, needed: set[str]) -> Node:
         case Join():
             return _join(node, needed)
         case LookupJoin():
-            wanted = needed | {left for left, _ in node.keys} | _read([node.residual])
-            table = replace(node.table, columns=tuple(pair for pair in node.table.columns if pair[0] in wanted))
-            padding = tuple((name, value) for name, value in node.padding if name in wanted)
-            return replace(node, input=_prune(node.input, wanted), table=table, padding=padding)
-        case Static() | LookupTable():
-            return node
+            return _lookup_join(node, needed)
+        case Keyed() | Static() | LookupTable():
+            return rebuilt(node, lambda below: _prune(below, needed))
         case _:
             assert_never(node)
 
@@ -99,6 +96,18 @@ def _key_of(node: Map) -> set[str]:
     return {*(fused_key(node) or ()), fused_version(node)}
 
 
+def _map(node: Map, needed: set[str]) -> Map:
+    columns = tuple((name, expr) for name, expr in node.columns if name in needed | _key_of(node))
+    below = _read([*(expr for _, expr in columns), node.where])
+    return replace(node, input=_prune(node.input, below), columns=columns)
+
+
+def _array_join(node: ArrayJoin, needed: set[str]) -> ArrayJoin:
+    """Every array stays: the longest says how many rows there are."""
+    below = _prune(node.input, (needed - set(node.elements)) | _read(array for _, array in node.arrays))
+    return replace(node, input=below, dropped=tuple(name for name in below.schema.names if name not in needed))
+
+
 def _aggregate(node: Aggregate, needed: set[str]) -> Aggregate:
     """At least one column leaves."""
     kept = tuple(one for one in node.aggregations if one.name in needed)
@@ -108,6 +117,13 @@ def _aggregate(node: Aggregate, needed: set[str]) -> Aggregate:
     wanted = {*node.by, *(one.argument for one in kept if one.argument)}
     wanted |= {watermark.column} if watermark is not None else set()
     return replace(node, input=_prune(node.input, wanted or {node.input.schema.names[0]}), aggregations=kept)
+
+
+def _lookup_join(join: LookupJoin, needed: set[str]) -> LookupJoin:
+    wanted = needed | {left for left, _ in join.keys} | _read([join.residual])
+    table = replace(join.table, columns=tuple(pair for pair in join.table.columns if pair[0] in wanted))
+    padding = tuple((name, value) for name, value in join.padding if name in wanted)
+    return replace(join, input=_prune(join.input, wanted), table=table, padding=padding)
 
 
 def _join(join: Join, needed: set[str]) -> Join:

@@ -24,6 +24,7 @@ from sql.expressions.predicates import conjunction, split
 from sql.plan.maps import filtered, identity
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -49,7 +50,7 @@ def _push(node: Node, terms: list[Expr]) -> Node:
             return _scan(node, terms)
         case Map():
             return _map(node, terms)
-        case Window():
+        case Window() | ArrayJoin():
             about_rows = _over(terms, set(node.input.schema.names))
             pushed = replace(node, input=_push(node.input, about_rows))
             return filtered(pushed, [term for term in terms if term not in about_rows])

@@ -41,7 +41,7 @@ from sql.plan.joins import (
 )
 from sql.plan.joins.as_written import LAG_BEHIND, Choice, Lag
 from sql.plan.maps import identity
-from sql.plan.nodes import Join, Map, Node, Scan, Window, rebuilt
+from sql.plan.nodes import ArrayJoin, Join, Map, Node, Scan, Window, rebuilt
 from sql.plan.properties import changes, rules_of, source_of, walk
 from sql.plan.query_plan import QueryPlan
 from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
@@ -144,7 +144,7 @@ def _of_appends(node: Node) -> bool:
     return all(
         (isinstance(part, Scan) and part.stream.kind == Kind.APPEND)
         or (isinstance(part, Join) and isinstance(part.how, Bidirectional))
-        or isinstance(part, Map | Window)
+        or isinstance(part, Map | Window | ArrayJoin)
         for part in walk(node)
     )
 

@@ -15,6 +15,7 @@ from sql.plan.closing import refuse_open
 from sql.plan.joins import Range
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -46,7 +47,7 @@ def _closed(node: Node) -> Node:
     Raises Unsupported where that is no RANGE join, or has no watermarks.
     """
     match node:
-        case Map() | StaticJoin() | LookupJoin():
+        case Map() | ArrayJoin() | StaticJoin() | LookupJoin():
             return replace(node, input=_closed(node.input))
         case Join():
             if isinstance(node.how, Range):

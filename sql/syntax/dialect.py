@@ -7,6 +7,8 @@ Only queries and expressions are parsed by sqlglot; the statements around them h
 - joins in one canonical form, whatever the order of the words: ``Join.method`` is '', 'ASOF', 'LATEST', 'NATURAL' or
   'ANY', ``Join.side`` is '', 'LEFT', 'RIGHT' or 'FULL', ``Join.kind`` is '', 'INNER', 'OUTER', 'SEMI', 'ANTI' or
   'CROSS'. ASOF LATEST is LATEST; ALL is the default and leaves no trace;
+- ``[LEFT] ARRAY JOIN a AS x, b`` among the joins: ``Join.kind`` is 'ARRAY', ``Join.this`` the first array,
+  ``Join.expressions`` are the others;
 - ``FOR SYSTEM_TIME AS OF x`` before or after the alias: ``Table.args["version"]``, an ``exp.Version``;
 - nothing is taken for parsed that was only skipped (sqlglot's ``exp.Command``), and USING takes bare names;
 - a call stays what is written, a name and its arguments, aggregates apart: what it means is for the registry of its
@@ -42,10 +44,12 @@ DURATION_UNITS = {
     "y": "YEAR",
 }
 
+ARRAY = "ARRAY"
+"""The kind of an ARRAY JOIN."""
 _KINDS = frozenset({"INNER", "OUTER", "SEMI", "ANTI", "CROSS"})
 _SIDES = frozenset({"LEFT", "RIGHT", "FULL"})
 _METHODS = frozenset({"ASOF", "LATEST", "NATURAL", "ANY", "ALL"})
-_JOIN_WORDS = _KINDS | _SIDES | _METHODS
+_JOIN_WORDS = _KINDS | _SIDES | _METHODS | {ARRAY}
 
 
 AGGREGATES = (
@@ -132,12 +136,25 @@ class QueryParser(Parser):
 
     def _at_join_words(self) -> bool:
         """Whether the words from here on lead up to JOIN: then the first is no alias (``l LATEST JOIN r``)."""
+        return self._join_words() is not None
+
+    def _join_words(self) -> list[str] | None:
+        """The words from here to JOIN; None where they do not lead there."""
+        words: list[str] = []
         for token in self._tokens[self._index :]:
             if token.token_type == TokenType.JOIN:
-                return True
+                return words
             if token.text.upper() not in _JOIN_WORDS:
-                return False
-        return False
+                return None
+            words.append(token.text.upper())
+        return None
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
+        words = self._join_words() or []
+        return self._parse_array_join(words) if ARRAY in words else super()._parse_join(*args, **kwargs)
+
+    def _parse_array_join(self, words: list[str]) -> exp.Join:
+        self.raise_error("ARRAY JOIN is for streams and dictionaries: tables and sources have no such join", self._curr)
 
     def _parse_join_parts(self) -> tuple[Token | None, Token | None, Token | None]:
         if not self._at_join_words():
@@ -213,6 +230,21 @@ class DovetailParser(QueryParser, ClickHouseParser):
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTIONS, AGGREGATES)
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTION_PARSERS, _FORMS)
     COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
+
+    def _parse_array_join(self, words: list[str]) -> exp.Join:
+        if words not in ([ARRAY], ["LEFT", ARRAY], ["INNER", ARRAY]):
+            self.raise_error(f"{' '.join(words)} JOIN is none: ARRAY JOIN has LEFT before it, or nothing", self._curr)
+        for _ in (*words, "JOIN"):
+            self._advance()
+        arrays = self._parse_csv(self._parse_joined_array)
+        if not arrays:
+            self.raise_error("Expecting an array after ARRAY JOIN")
+        side = "LEFT" if "LEFT" in words else None
+        return self.expression(exp.Join(this=arrays[0], expressions=arrays[1:], kind=ARRAY, side=side))
+
+    def _parse_joined_array(self) -> exp.Expr | None:
+        array = self._parse_disjunction()
+        return array if array is None or self._at_join_words() else self._parse_alias(array)
 
 
 class Dovetail(ClickHouse):

@@ -1,1 +1,1 @@
-"""Stateless steps on rows: static joins, windows, versions."""
+"""Stateless steps on rows: static joins, windows, array joins, versions."""

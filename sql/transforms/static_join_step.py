@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -108,7 +109,7 @@ def _with_unmatched(
 
 
 def default_of(kind: pa.DataType) -> pa.Scalar:
-    """The default of a type: 0, '', false, the epoch; an empty list. Structs have none: NULL."""
+    """The default of a type: 0, '', false, the epoch; an empty list. Structs and intervals have none: NULL."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return pa.scalar("", kind)
     if pa.types.is_binary(kind):
@@ -117,8 +118,11 @@ def default_of(kind: pa.DataType) -> pa.Scalar:
         return pa.scalar(False, kind)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return pa.scalar([], kind)
-    if pa.types.is_nested(kind):
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
         return pa.scalar(None, kind)
+    if pa.types.is_decimal(kind):
+        # A cast from int64 wants room for 19 digits.
+        return pa.scalar(Decimal(0), kind)
     return (
         pa.scalar(0, pa.int64())
         .cast(pa.int32() if pa.types.is_date32(kind) or pa.types.is_time32(kind) else pa.int64())

@@ -16,8 +16,17 @@ from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
 from changelog.suggest import suggestion
 from sql.bind.aggregates import group_keys, without_aliases
 from sql.bind.bounded.clocks import clocks
+from sql.bind.bounded.snapshot_array_join import column_names, rows_of, unnested
 from sql.bind.bounded.snapshot_asof import Right, as_duckdb
 from sql.bind.clauses import event_time
+from sql.bind.from_clause.array_join import (
+    CLAUSE,
+    PREFIX,
+    is_array_join,
+    joined_arrays,
+    refuse_in_brackets,
+    with_elements,
+)
 from sql.bind.from_clause.join_method import terms_of
 from sql.bind.from_clause.windows import END, START, WindowCall
 from sql.bind.named_columns import chosen, columns_of_alias, named_as
@@ -200,14 +209,18 @@ class BoundedBinder:
             fix="table(x) of a stream or a view",
         )
 
-    def scope(self, item: _Item) -> Scope:
-        """The columns of a FROM item, under internal names that no other item of the query has."""
-        alias, number = item.alias, 1
+    def alias(self, wanted: str) -> str:
+        """What the internal names of an item begin with."""
+        alias, number = wanted, 1
         while alias.casefold() in self.aliases:
             number += 1
-            alias = f"{item.alias}#{number}"
+            alias = f"{wanted}#{number}"
         self.aliases.add(alias.casefold())
-        visible = []
+        return alias
+
+    def scope(self, item: _Item) -> Scope:
+        """The columns of a FROM item, under internal names that no other item of the query has."""
+        alias, visible = self.alias(item.alias), []
         for starred, columns in ((True, item.columns), (False, item.hidden)):
             for name, kind in columns:
                 internal = f"{alias}.{name}"
@@ -264,18 +277,37 @@ class _Select:
         """A FROM item; in brackets a join, whose names are those of its parts."""
         inner = table.this if isinstance(table, exp.Subquery) and not table.alias else None
         if isinstance(inner, exp.Table) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
+            refuse_in_brackets(inner.args.get("joins") or ())
             scope, items = self._source(inner)
             return self._joined(inner, scope, items), items
         item = self.binder.item(table, self.ctes)
         return self.binder.scope(item), [item]
 
     def _joined(self, holder: exp.Expr, scope: Scope, items: list[_Item]) -> Scope:
-        for join in holder.args.get("joins") or ():
+        for join in tuple(holder.args.get("joins") or ()):
+            if is_array_join(join):
+                scope = self._array_joined(join, scope, items)
+                continue
             _refuse_join(join)
             right, beside = self._source(join.this)
             scope = self._join(join, scope, right, items, beside)
             items += beside
         return scope
+
+    def _array_joined(self, join: exp.Join, scope: Scope, items: list[_Item]) -> Scope:
+        """As ``sql.transforms.array_join_step`` has it. What stands before it is one item from here on."""
+        found, prefix = joined_arrays(join, scope), self.binder.alias(PREFIX)
+        values = [self._typed(one.expression, scope, CLAUSE) for one in found]
+        elements = [one.element(prefix, value.type) for one, value in zip(found, values, strict=True)]
+        trees = unnested([(self._shown(value.tree), value.type) for value in values], left=join.side == "LEFT")
+        names, alias = column_names(scope), f"#{prefix}"
+        columns = [exp.alias_(self.binder.shown[one].copy(), name, quoted=True) for one, name in names.items()]
+        named = [(element.internal, tree) for element, tree in zip(elements, trees, strict=True)]
+        rows_of(self.select, join, [*columns, *(exp.alias_(tree, name, quoted=True) for name, tree in named)], alias)
+        for internal, name in (*names.items(), *((name, name) for name, _ in named)):
+            self.binder.shown[internal] = _column(name, alias)
+        items[:] = [_Item(alias, [(name, scope.types[internal]) for internal, name in names.items()])]
+        return with_elements(scope, found, elements)
 
     def _join(
         self, join: exp.Join, left: Scope, right: Scope, items: Sequence[_Item], beside: Sequence[_Item]

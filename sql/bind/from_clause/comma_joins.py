@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from sql.bind.from_clause.array_join import is_array_join
 from sql.bind.scope import Scope
 from sql.expressions.predicates import conjuncts
 
@@ -36,7 +37,8 @@ def linked(select: exp.Select, bound: Bound) -> exp.Select:
     """The query with its FROM items in an order in which each has an equality with those before, where there is one."""
     joins: list[exp.Join] = list(select.args.get("joins") or ())
     where = select.args.get("where")
-    if where is None or sum(map(_is_comma, joins)) == 0:
+    # An ARRAY JOIN reads the items before it: they stay there.
+    if where is None or sum(map(_is_comma, joins)) == 0 or any(map(is_array_join, joins)):
         return select
     units = _units(select, joins, bound)
     order = _ordered(units, [_read(term, units) for term in _equalities(where.this)])

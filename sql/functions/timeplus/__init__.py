@@ -68,10 +68,7 @@ def _refuse(registry: Registry) -> None:
     event_time = "compare with a literal time, use _tp_time, or set seek_to = '-1h' for where to start"
     registry.refuse(_CLOCKS, "has no fixed value in a streaming query", event_time)
     registry.refuse(_CHANCE, "is random, so a retraction could not equal its insertion", "compute it in the producer")
-    arrays = (
-        "use functions of arrays (array_map, array_exists, array_sum), or write one record for each in the producer"
-    )
-    registry.refuse(_ROWS, "gives several rows for one", arrays)
+    registry.refuse(_ROWS, "gives several rows for one", "write it in FROM: FROM s ARRAY JOIN array AS element")
     registry.refuse(_NEIGHBOURS, "depends on the rows that come in the same batch", "use a window, or an ASOF join")
     registry.refuse(_SESSION, "depends on the server that computes it", "write the value itself")
     digests = "use md5, half_md5, sha1 or sha256, whose values are the same everywhere"

@@ -15,6 +15,7 @@ from sql.plan.event_times import origin_of, with_watermark
 from sql.plan.joins.temporal import Temporal
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -35,7 +36,7 @@ def versions(right: Node) -> Node:
             if right.stream.kind != Kind.UPSERT:
                 return right
             return replace(right, stream=replace(right.stream, kind=Kind.APPEND, version=""), records=right.stream)
-        case Map() | StaticJoin():
+        case Map() | ArrayJoin() | StaticJoin():
             return replace(right, input=versions(right.input))
         case Static() | Keyed() | Window() | Join() | Aggregate() | LookupJoin() | LookupTable():
             return right

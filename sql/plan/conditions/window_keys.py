@@ -9,6 +9,7 @@ from sql.plan.event_times import origin_of
 from sql.plan.explain import extent
 from sql.plan.nodes import (
     Aggregate,
+    ArrayJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -52,7 +53,7 @@ def window_of(node: Node, name: str) -> Found | None:
             return None if below is None else window_of(node.input, below)
         case Window() if name in (node.start, node.end):
             return node, name == node.start
-        case Window() | StaticJoin() | LookupJoin():
+        case Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return window_of(node.input, name)
         case Aggregate():
             return window_of(node.input, name) if name in node.by else None

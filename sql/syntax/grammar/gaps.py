@@ -6,6 +6,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sql.syntax.cursor import Cursor
+from sql.syntax.dialect import ARRAY
 
 _QUOTED = (TokenType.STRING, TokenType.IDENTIFIER)
 _LEADING = frozenset({
@@ -52,6 +53,8 @@ def check_parts(cursor: Cursor, parsed: exp.Query, start: int) -> None:
             case exp.CTE() if not isinstance(part.this, exp.Query):
                 fix = f"WITH {part.alias} AS (SELECT ..)"
                 cursor.fail(f'"{part.alias}" in WITH is no query', fix=fix, offset=start)
+            case exp.Join() if part.kind == ARRAY:
+                pass
             case exp.From() | exp.Join() if not isinstance(
                 part.this, exp.Table | exp.Subquery | exp.Values | exp.Final
             ):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from datetime import date, time
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -133,7 +135,11 @@ def test_keys_compare_numbers_with_numbers_only() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
-    [(pa.int8(), 0), (pa.float64(), 0.0), (pa.bool_(), False), (pa.string(), ""), (pa.list_(pa.int32()), [])],
+    [
+        *((pa.int8(), 0), (pa.float64(), 0.0), (pa.bool_(), False), (pa.string(), ""), (pa.list_(pa.int32()), [])),
+        *((pa.decimal128(3, 2), Decimal(0)), (pa.decimal128(38, 38), Decimal(0)), (pa.month_day_nano_interval(), None)),
+        *((pa.time32("ms"), time(0)), (pa.date32(), date(1970, 1, 1)), (pa.struct([("x", pa.int8())]), None)),
+    ],
 )
 def test_defaults_of_types(kind: pa.DataType, expected: object) -> None:
     assert default_of(kind).as_py() == expected

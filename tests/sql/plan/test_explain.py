@@ -61,6 +61,9 @@ QUERIES = {
     "AS t ON o.symbol = t.symbol",
     "self_join": "SELECT a.id, b.id AS other FROM orders AS a JOIN orders AS b ON a.symbol = b.symbol",
     "key_partly_hidden": "SELECT s.at, amount FROM shipments AS s JOIN filed AS f ON s.order_id = f.id AND s.at = f.at",
+    "array_join": "SELECT o.id, part, place, name FROM orders AS o LEFT ARRAY JOIN split_by_char(',', symbol) AS part, "
+    "array_enumerate(split_by_char(',', symbol)) AS place JOIN customers AS c ON c.name = part "
+    "WHERE amount > 10 AND place < 3",
     "snapshot": "SELECT city, count() FROM table(customers) GROUP BY city",
 }
 

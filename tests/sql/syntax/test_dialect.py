@@ -57,6 +57,31 @@ def test_join_words_that_exclude_each_other_are_refused() -> None:
         join("LEFT RIGHT JOIN")
 
 
+@pytest.mark.parametrize(
+    ("words", "side"), [("ARRAY JOIN", ""), ("INNER ARRAY JOIN", ""), ("LEFT ARRAY JOIN", "LEFT"), ("array join", "")]
+)
+def test_array_joins_have_their_arrays(words: str, side: str) -> None:
+    joins = query(f"SELECT * FROM l {words} a, f(',', b) AS x, [1] y LATEST JOIN r ON r.k = x").args["joins"]
+    assert [(one.method, one.side, one.kind) for one in joins] == [("", side, "ARRAY"), ("LATEST", "", "")]
+    arrays = (joins[0].this, *joins[0].expressions)
+    assert [(type(one.unalias()), one.alias) for one in arrays] == [
+        (exp.Column, ""), (exp.Anonymous, "x"), (exp.Array, "y")
+    ]  # fmt: skip
+    assert query(f"SELECT * FROM l {words} a").args["from_"].this.alias == ""
+
+
+@pytest.mark.parametrize("words", ["RIGHT ARRAY", "FULL ARRAY", "ASOF ARRAY", "ANY ARRAY", "ARRAY LEFT", "ARRAY ARRAY"])
+def test_other_words_do_not_stand_before_array_join(words: str) -> None:
+    with pytest.raises(SyntaxFault, match=f"{words} JOIN is none"):
+        query(f"SELECT * FROM l {words} JOIN a")
+
+
+def test_array_is_a_name_where_no_join_follows() -> None:
+    found = query("SELECT array.k FROM array AS array JOIN array ON true WHERE array.array = 1")
+    assert [table.name for table in found.find_all(exp.Table)] == ["array", "array"]
+    assert found.args["joins"][0].kind == ""
+
+
 def test_a_join_word_can_be_a_name_elsewhere() -> None:
     found = query("SELECT latest.asof AS any FROM t AS latest WHERE latest.k = 1")
     assert found.args["from_"].this.alias == "latest"

@@ -1,0 +1,119 @@
+"""ARRAY JOIN in FROM: its arrays, and the names of their elements.
+
+FROM s ARRAY JOIN tags                                  ``tags`` is an element from here on
+FROM s LEFT ARRAY JOIN a AS x, array_map(y -> y, b) AS z    ``a`` stays the array; ``*`` has no x and no z
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import SqlError, Unsupported
+from sql.bind.from_clause.from_item import FromItem
+from sql.bind.resolve import resolved
+from sql.bind.scope import Scope, Visible, place_of
+from sql.expressions.expression import Expr
+from sql.plan.nodes import ArrayJoin, Static
+from sql.syntax.dialect import ARRAY
+
+CLAUSE = "ARRAY JOIN"
+PREFIX = "array"
+"""What the internal names of elements begin with."""
+
+
+@dataclass(frozen=True)
+class JoinedArray:
+    """``expression`` of an ARRAY JOIN. ``replaces``: the column in whose place its elements stand, without an alias."""
+
+    expression: exp.Expr
+    name: str
+    place: str
+    replaces: Visible | None = None
+
+    def element(self, prefix: str, kind: pa.DataType) -> Visible:
+        """The column of the elements, of which ``kind`` is the type of the array. Raises SqlError if it is none."""
+        if not pa.types.is_list(kind):
+            raise SqlError(
+                f'{CLAUSE} takes arrays, and "{self.name}" is {kind}',
+                where=self.place,
+                fix="name a column of type array(..), or compute one: split_by_char(',', text) AS part",
+            )
+        internal = f"{prefix}.{self.name}"
+        if self.replaces is None:
+            return Visible("", self.name, internal, kind.value_type, starred=False)
+        return replace(self.replaces, internal=internal, type=kind.value_type)
+
+
+def is_array_join(join: exp.Join) -> bool:
+    return bool(join.kind == ARRAY)
+
+
+def joined_arrays(join: exp.Join, scope: Scope) -> list[JoinedArray]:
+    """The arrays of ``join`` over what stands before it."""
+    found = [_array(written, scope) for written in (join.this, *join.expressions)]
+    names = [array.name.casefold() for array in found]
+    for array, name in zip(found, names, strict=True):
+        if names.count(name) > 1:
+            raise SqlError(f'"{array.name}" stands twice in {CLAUSE}', where=array.place, fix="give each its own alias")
+    return found
+
+
+def _array(written: exp.Expr, scope: Scope) -> JoinedArray:
+    expression, place = written.unalias(), place_of(written, CLAUSE)
+    column = scope.find(expression, CLAUSE) if isinstance(expression, exp.Column) else None
+    if column is not None and written.alias in ("", column.name):
+        return JoinedArray(expression, column.name, place, column)
+    if not written.alias:
+        raise SqlError(
+            f"the elements of {expression.sql(dialect='clickhouse')} have no name",
+            where=place,
+            fix=f"{CLAUSE} .. AS x",
+        )
+    taken = next((one for one in scope.columns if one.name == written.alias and not one.table), None)
+    if taken is not None:
+        raise SqlError(f'there is a column "{written.alias}" already', where=place, fix="choose another alias")
+    return JoinedArray(expression, written.alias, place)
+
+
+def with_elements(scope: Scope, arrays: Sequence[JoinedArray], elements: Sequence[Visible]) -> Scope:
+    """``scope`` with the elements: in the place of their array, or behind, before any column of their name."""
+    replaced = {
+        array.replaces.internal: element for array, element in zip(arrays, elements, strict=True) if array.replaces
+    }
+    added = tuple(element for array, element in zip(arrays, elements, strict=True) if not array.replaces)
+    names = {element.name.casefold() for element in added}
+    kept = (replaced.get(column.internal, column) for column in scope.columns)
+    hidden = (replace(column, bare=column.bare and column.name.casefold() not in names) for column in kept)
+    return replace(scope, columns=(*hidden, *added))
+
+
+def array_joined(join: exp.Join, from_item: FromItem, prefix: str) -> FromItem:
+    """``from_item``, which stands before ``join``, with the elements of its arrays."""
+    scope, schema = from_item.scope, from_item.node.schema
+    if isinstance(from_item.node, Static):
+        raise Unsupported(
+            f"table(x) stands before {CLAUSE}, and a stream is joined after it",
+            where=place_of(join, CLAUSE),
+            fix=f"write the stream first: FROM stream JOIN (SELECT .. FROM table(x) {CLAUSE} ..) AS a ON ..",
+        )
+    found = joined_arrays(join, scope)
+    arrays = [Expr.over(resolved(one.expression, scope, CLAUSE), schema, one.place) for one in found]
+    elements = [one.element(prefix, array.type) for one, array in zip(found, arrays, strict=True)]
+    columns = tuple((element.internal, array) for element, array in zip(elements, arrays, strict=True))
+    node = ArrayJoin(from_item.node, columns, left=join.side == "LEFT")
+    return replace(from_item, node=node, scope=with_elements(scope, found, elements))
+
+
+def refuse_in_brackets(joins: Sequence[exp.Join]) -> None:
+    """Brackets are around joins of two sides."""
+    found = next((join for join in joins if is_array_join(join)), None)
+    if found is not None:
+        raise Unsupported(
+            f"{CLAUSE} does not stand in brackets",
+            where=place_of(found, CLAUSE),
+            fix=f"write it without them, or as a subquery: (SELECT .. FROM s {CLAUSE} ..) AS a",
+        )
