@@ -220,6 +220,13 @@ def _run(source: Source, query: str) -> list[tuple[Mapping[str, object], int]]:
         return [(change.row, change.delta) for change in world.engine.drain()]
 
 
+def answers(source: Source, relation: str, expressions: Sequence[str]) -> list[object]:
+    """The one row of ``SELECT expressions FROM relation``."""
+    listed = ", ".join(f"{one} AS c{place}" for place, one in enumerate(expressions))
+    row = [row for row, delta in _run(source, f"SELECT {listed} FROM {relation}") if delta > 0][-1]
+    return list(row.values())
+
+
 def records(rows: pa.Table) -> list[tuple[Mapping[str, object], int]]:
     """The rows as the JSON of a topic says them."""
     encoded = encode(Changes.of(rows).table, tuple(rows.column_names), (), updating=False)
