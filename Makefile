@@ -59,8 +59,8 @@ conformance: setup ## every case through both engines; CASES=dir for other cases
 	@$(BIN)/python -m tests.conformance --cases $(CASES) --engine memory
 	@$(BIN)/python -m tests.conformance --cases $(CASES) --engine services
 
-fuzz: setup ## random expressions of both dialects beside ClickHouse and PostgreSQL; SEED=n COUNT=m
-	@$(BIN)/python -m tests.oracles.fuzz --count $(COUNT) $(if $(SEED),--seed $(SEED))
+fuzz: setup ## random expressions of both dialects beside ClickHouse and PostgreSQL; SEED=n COUNT=m, CONTEXTS=1 in whole queries
+	@$(BIN)/python -m tests.oracles.fuzz --count $(COUNT) $(if $(SEED),--seed $(SEED)) $(if $(CONTEXTS),--contexts)
 
 bench-lookup: setup ## the lookup benchmark: every key in the hot tier, in Redis, in MariaDB; latency, memory
 	@$(BIN)/python -m benchmarks.lookup

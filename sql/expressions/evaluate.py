@@ -26,7 +26,7 @@ from changelog.errors import SqlError, UnknownName
 from joins.dataflow.failed_calls import note
 from joins.dataflow.ports import Transform
 from sql.expressions.engine import parsed
-from sql.expressions.guard import DISABLED, guarded, without_value
+from sql.expressions.guard import DISABLED, NEVER, guarded, without_signs, without_value
 from sql.expressions.trailing_columns import trailing
 
 _local = threading.local()
@@ -41,6 +41,7 @@ def connection() -> duckdb.DuckDBPyConnection:
     if found is None:
         found = duckdb.connect(config={"threads": 1})
         found.execute("SET TimeZone = 'UTC'")
+        found.execute(f"SET disabled_optimizers = '{NEVER}'")
         _local.connection = found
     return found
 
@@ -63,7 +64,7 @@ def _run(sql: str, tables: Mapping[str, pa.Table], guard: bool = False) -> pa.Ta
         return session.sql(sql).to_arrow_table()
     finally:
         if guard:
-            session.execute("RESET disabled_optimizers")
+            session.execute(f"SET disabled_optimizers = '{NEVER}'")
         for name in tables:
             session.unregister(name)
 
@@ -106,7 +107,7 @@ def evaluate(rows: pa.Table, sqls: Sequence[str]) -> list[pa.ChunkedArray]:
     try:
         result = _run(select, rows_of_edge)
     except VALUE_FAULTS:
-        failing = [f"TRY({{'value': {sql}}}) IS NULL AS g{index}" for index, sql in enumerate(sqls)]
+        failing = [f"TRY({{'value': {without_signs(sql)}}}) IS NULL AS g{index}" for index, sql in enumerate(sqls)]
         result = _run(
             f"SELECT {', '.join([*_numbered(map(guarded, sqls)), *failing])} FROM rows_of_edge",
             rows_of_edge,

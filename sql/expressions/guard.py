@@ -21,7 +21,9 @@ _OF_MANY_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Star, exp.Exists)
 """What TRY cannot hold, since it is no function of one row."""
 _PRODUCES_ROWS = ("unnest", "generate_series", "row_number", "rank", "dense_rank", "ntile", "lag", "lead")
 
-DISABLED = "common_subexpressions,expression_rewriter,in_clause,statistics_propagation"
+NEVER = "aggregate_function_rewriter"
+"""The optimizer that makes of sum(a + 1) a sum(a) and a count: where a + 1 fails for a row, it does not then."""
+DISABLED = f"{NEVER},common_subexpressions,expression_rewriter,in_clause,statistics_propagation"
 """The optimizers that must not run over guarded expressions: the first takes out what two guards hold, the third what
 stands before IN, the others work out constants without their guard."""
 
@@ -50,6 +52,16 @@ def _is_asked_for(cast: exp.TryCast) -> bool:
     if not isinstance(around, exp.Anonymous) or str(around.this).lower() != "nullif":
         return False
     return isinstance(around.expressions[-1], exp.Null)
+
+
+@lru_cache(maxsize=1024)
+def without_signs(sql: str) -> str:
+    """An expression without the signs before constants: the engine works these out as it reads them, within TRY too."""
+    return engine.text(engine.parsed(sql).transform(_without_sign), identify=False)
+
+
+def _without_sign(node: exp.Expr) -> exp.Expr:
+    return node.this if isinstance(node, exp.Neg) and node.find(exp.Column) is None else node
 
 
 @lru_cache(maxsize=1024)

@@ -12,11 +12,11 @@ import argparse
 import importlib
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from changelog.errors import SqlError
 from tests.oracles.values import Cell, same
@@ -128,16 +128,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--dialect", choices=DIALECTS, action="append")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--contexts", action="store_true", help="each in one place of a whole query, in turn")
     options = parser.parse_args(argv)
     seed = random.randrange(1_000_000) if options.seed is None else options.seed
-    outcomes = [_reported(dialect, seed, options.count) for dialect in options.dialect or DIALECTS]
+    ran = importlib.import_module("tests.oracles.contexts").placed if options.contexts else run
+    outcomes = [_reported(dialect, seed, options.count, ran) for dialect in options.dialect or DIALECTS]
     return 1 if any(outcome.differences or outcome.refused for outcome in outcomes) else 0
 
 
-def _reported(dialect: str, seed: int, count: int) -> Comparison:
+class Outcome(Protocol):
+    refused: list[str]
+    differences: list[Any]
+
+
+def _reported(dialect: str, seed: int, count: int, ran: Callable[[Oracle, int, int], Outcome]) -> Outcome:
     print(f"{dialect}, seed {seed}", flush=True)
     with oracle_of(dialect) as oracle:
-        outcome = run(oracle, seed, count)
+        outcome = ran(oracle, seed, count)
     for line in (*outcome.refused, *outcome.differences):
         print(line)
     print(outcome, flush=True)

@@ -21,6 +21,7 @@ from sql.functions.risingwave.values.kinds import JSON
 from sql.functions.translate import Translator
 from sql.functions.typed import Typed
 from sql.syntax.risingwave import RisingWaveQueries
+from tests.oracles.contexts import Source
 from tests.oracles.fuzz import Sample
 from tests.oracles.postgres import Postgres, postgres
 from tests.oracles.risingwave_grammar import samples
@@ -73,10 +74,17 @@ class RisingWaveOracle:
         return samples(rng)
 
     def ours(self, sample: Sample) -> Sequence[Cell]:
-        typed = translated(sample.text)
-        (found,) = evaluate(TABLE, [engine.text(typed.tree)])
+        typed, found = translated(sample.text), self.typed_values(sample)
         assert found.type == typed.type or typed.told is None, f"{sample.text} is {found.type}, told {typed.type}"
         return [plain(value) for value in _numbered(found, typed)]
+
+    def typed_values(self, sample: Sample) -> pa.ChunkedArray:
+        (found,) = evaluate(TABLE, [engine.text(translated(sample.text).tree)])
+        return found
+
+    def source(self) -> Source:
+        columns = ", ".join(f"{name} {kind}" for name, (kind, _, _) in COLUMNS.items())
+        return Source(f"CREATE TABLE rows ({columns}, PRIMARY KEY (id))", TABLE, "id")
 
     def theirs(self, sample: Sample) -> Sequence[Cell] | None:
         return self.theirs_.values(sample)

@@ -38,7 +38,7 @@ def test_every_form_has_the_same_type(asked: RisingWaveOracle) -> None:
 
 
 def test_random_expressions_mean_the_same(asked: RisingWaveOracle) -> None:
-    outcome = run(asked, seed=20, count=300)
+    outcome = run(asked, seed=20, count=200)
     assert [str(one) for one in outcome.differences] == []
     assert outcome.refused == []
     assert outcome.skipped <= 3
@@ -64,7 +64,7 @@ def test_random_expressions_mean_the_same(asked: RisingWaveOracle) -> None:
         "date_trunc('decade', dt - interval '9 years')", "date_trunc('decade', dt - interval '11 years')", "extract(isodow from dt + 1073741824)", "extract(epoch from dt + 1073741824)",
         "to_char(dt - interval '9 years', 'YYYY YYY YY Y IYYY FMYYYY')",
         # A call that fails is NULL, not what stands around it.
-        "coalesce(1 / (k4 - k4), 5)", "coalesce(w::int, -1)", "CASE WHEN w::int IS NULL THEN 'none' ELSE w END", "greatest(i4 * i4, 3)", "(i4 + i4) IS NULL", "concat('a', w::date, 'b')",
+        "coalesce(1 / (k4 - k4), 5)", "coalesce(w::int, -1)", "CASE WHEN w::int IS NULL THEN 'none' ELSE w END", "greatest(i4 * i4, 3)", "(i4 + i4) IS NULL", "concat('a', w::date, 'b')", "coalesce(-(0 % 0), i4)",
     ],
 )  # fmt: skip
 def test_precedence_and_types(asked: RisingWaveOracle, text: str) -> None:
@@ -86,6 +86,7 @@ _FAILING = {
         _nested("greatest({0}, 3)", "i4 * i4"),
         _nested("({0}) IS NULL", "i4 + i4"),
         _nested("concat('a', {0}, 'b')", "w::date"),
+        _nested("coalesce({0}, i4)", "-(0 % 0)"),
     )
 }
 """Expressions of which a part fails: the oracle is told the part."""

@@ -24,6 +24,7 @@ from sql.functions.translate import Translator
 from sql.syntax.calls import snake_case
 from sql.syntax.dialect import Dovetail
 from tests.oracles import clickhouse
+from tests.oracles.contexts import Source
 from tests.oracles.fuzz import Sample
 from tests.oracles.timeplus_expressions import expressions
 from tests.oracles.values import Cell
@@ -172,9 +173,13 @@ def names_of(expression: str) -> set[str]:
 
 def our_values(expression: str) -> list[Cell]:
     """A value for each row of ``ROWS``. Raises SqlError."""
+    return [plain(value) for value in typed_values(expression).to_pylist()]
+
+
+def typed_values(expression: str) -> pa.ChunkedArray:
     typed = Translator(TIMEPLUS, ENVIRONMENT)(sqlglot.parse_one(expression, read=Dovetail))
     (values,) = evaluate(ROWS, [engine.text(typed.tree)])
-    return [plain(value) for value in values.to_pylist()]
+    return values
 
 
 def their_values(expressions: Sequence[str]) -> list[list[Cell] | str]:
@@ -205,6 +210,14 @@ class TimeplusOracle:
 
     def ours(self, sample: Sample) -> Sequence[Cell]:
         return our_values(sample.text)
+
+    def typed_values(self, sample: Sample) -> pa.ChunkedArray:
+        return typed_values(sample.text)
+
+    def source(self) -> Source:
+        columns = ", ".join(f"{name} {column.theirs.lower()}" for name, column in COLUMNS.items())
+        numbers = pa.array(range(ROWS.num_rows), pa.int32())
+        return Source(f"CREATE STREAM rows (number int32, {columns})", ROWS.append_column("number", numbers), "number")
 
     def theirs(self, sample: Sample) -> Sequence[Cell] | None:
         """None where ClickHouse stops: a call that fails is not NULL there."""

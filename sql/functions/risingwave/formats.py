@@ -27,7 +27,10 @@ _MADE: dict[str, str] = {
     "SSSS": "CAST(hour({0}) * 3600 + minute({0}) * 60 + second({0}) AS VARCHAR)",
     "J": "CAST(CAST(julian(CAST({0} AS DATE)) AS BIGINT) AS VARCHAR)", "TZ": "'UTC'", "OF": "'+00'",
 }  # fmt: skip
-_YEAR = "CASE WHEN {year}({{0}}) > 0 THEN strftime({{0}}, '{sign}') ELSE lpad(CAST(1 - {year}({{0}}) AS VARCHAR), 4, '0') END"
+_YEAR = (
+    "CASE WHEN {year}({{0}}) > 0 THEN strftime({{0}}, '{sign}') ELSE "
+    "lpad(CAST(1 - {year}({{0}}) AS VARCHAR), 4, '0') END"
+)
 """Before Christ the years are counted down, and there was none of the number 0."""
 _YEARS = {
     "YYYY": _YEAR.format(year="year", sign="%Y"),
