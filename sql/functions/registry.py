@@ -54,6 +54,14 @@ class Function:
         """The call over ``arguments``; ``like`` is over the same rows. Raises SqlError where they do not fit."""
         if len(arguments) < self.least or (self.most is not None and len(arguments) > self.most):
             raise SqlError(f"{self.name}() takes {self._arity}, not {len(arguments)}", fix=self.usage)
+        if not self.name.endswith(_ASKS_FOR_NONE):
+            return self._built(arguments, like)
+        for cast in (cast for argument in arguments for cast in argument.tree.find_all(exp.TryCast)):
+            cast.meta[_COUNTS] = True
+        result = self._built(arguments, like)
+        return result.of(result.tree.copy().transform(_not_counted), result.told)
+
+    def _built(self, arguments: Sequence[Typed], like: Typed) -> Typed:
         try:
             built = self.build(arguments)
         except Unfit as unfit:
@@ -74,6 +82,19 @@ class Function:
         if self.least == self.most:
             return f"{self.least} argument{'s' if self.least != 1 else ''}"
         return f"{self.least} to {self.most} arguments"
+
+
+_ASKS_FOR_NONE = ("_or_null", "_or_zero", "_or_default")
+"""How the names of functions end that say what is to be where there is no value: it is no failure then."""
+_COUNTS = "counts"
+
+
+def _not_counted(node: exp.Expr) -> exp.Expr:
+    """A cast in the form by which ``sql.expressions.guard`` knows that its NULL is asked for."""
+    if not isinstance(node, exp.TryCast) or node.meta.get(_COUNTS):
+        return node
+    node.meta[_COUNTS] = True
+    return exp.Anonymous(this="NULLIF", expressions=[node, exp.Null()])
 
 
 def narrowed(result: Typed, arguments: Sequence[Typed]) -> Typed:
