@@ -11,14 +11,27 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.errors import UnknownName, Unsupported
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
 from changelog.suggest import suggestion
 from sql.bind.aggregates import group_keys, without_aliases
 from sql.bind.bounded.clocks import clocks
 from sql.bind.bounded.snapshot_array_join import column_names, rows_of, unnested
 from sql.bind.bounded.snapshot_asof import Right, as_duckdb
-from sql.bind.clauses import event_time
+from sql.bind.bounded.snapshot_items import (
+    Columns,
+    SnapshotItem,
+    column,
+    content_schema,
+    hoist_order,
+    in_brackets_of_its_own,
+    listed,
+    refuse_join,
+    renamed_relation,
+    under,
+    united,
+    windows_of,
+)
 from sql.bind.from_clause.array_join import (
     CLAUSE,
     PREFIX,
@@ -34,8 +47,6 @@ from sql.bind.projection import is_delta, selected
 from sql.bind.reading import reading
 from sql.bind.resolve import Within, condition, typed, typed_on
 from sql.bind.scope import Scope, Visible, place_of
-from sql.expressions.engine import parsed
-from sql.expressions.evaluate import common_type, quoted
 from sql.functions.environment import KIND
 from sql.functions.translate import Dialect
 from sql.functions.typed import Typed
@@ -45,20 +56,8 @@ from sql.syntax.calls import WINDOWS, function_name
 from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
 from sql.system_tables import DATABASE, SYSTEM_TABLES
 
-Columns = Sequence[tuple[str, pa.DataType]]
-"""The columns of a query, in order."""
-
 _QUERY = "subquery#"
 """The call that stands for a subquery in an expression while the rest of it is translated."""
-
-
-@dataclass(frozen=True)
-class _Item:
-    """A FROM item: what ``*`` gives of it, and the columns that can be named beside."""
-
-    alias: str
-    columns: Columns
-    hidden: Columns = ()
 
 
 @dataclass
@@ -85,15 +84,15 @@ class BoundedBinder:
         """The columns of a query, rewritten. ``around``: the CTEs that it can read; ``outer``: the columns."""
         ctes = dict(around)
         for cte in getattr(query, "ctes", ()):
-            ctes[cte.alias] = _under(columns_of_alias(cte), self.query(cte.this, ctes), cte)
+            ctes[cte.alias] = under(columns_of_alias(cte), self.query(cte.this, ctes), cte)
         if isinstance(query, exp.Subquery):
             return self.query(query.this, ctes, outer)
         if isinstance(query, exp.SetOperation):
-            _order_of_all(query)
+            hoist_order(query)
             left = self.query(query.left, ctes, outer, texts)
             right = self.query(query.right, ctes, outer)
             self._order_by_names(query)
-            return [(name, _united(kind, other)) for (name, kind), (_, other) in zip(left, right, strict=False)]
+            return [(name, united(kind, other)) for (name, kind), (_, other) in zip(left, right, strict=False)]
         if not isinstance(query, exp.Select):
             raise Unsupported(f"{type(query).__name__} is not supported over table(x)", fix="SELECT .. FROM table(x)")
         query.set("settings", None)
@@ -104,10 +103,10 @@ class BoundedBinder:
             if term.find_ancestor(exp.Order) is query.args.get("order"):
                 term.this.set("quoted", True)
 
-    def item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> _Item:
+    def item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> SnapshotItem:
         """What stands in FROM, rewritten in place."""
         if isinstance(table, exp.Subquery):
-            return _Item(table.alias, _under(columns_of_alias(table), self.query(table.this, ctes), table))
+            return SnapshotItem(table.alias, under(columns_of_alias(table), self.query(table.this, ctes), table))
         if isinstance(table, exp.Values):
             return self._values(table)
         if not isinstance(table, exp.Table):
@@ -115,7 +114,7 @@ class BoundedBinder:
                 f"{type(table).__name__} in FROM is not supported", where=place_of(table, "FROM"), fix="FROM table(x)"
             )
         if table.name in ctes and not isinstance(table.this, exp.Anonymous):
-            return _Item(table.alias or table.name, _under(columns_of_alias(table), ctes[table.name], table))
+            return SnapshotItem(table.alias or table.name, under(columns_of_alias(table), ctes[table.name], table))
         call = function_name(table.this) if isinstance(table.this, exp.Anonymous) else ""
         if call in WINDOWS:
             return self._windowed(table, ctes)
@@ -144,50 +143,50 @@ class BoundedBinder:
                     ),
                 )
             )
-            return _Item(alias, columns)
+            return SnapshotItem(alias, columns)
         if isinstance(definition, CreateDictionary):
             self.read[name] = pa.schema([pa.field(column.name, column.type) for column in definition.columns])
-            _rename(table, name, alias, [])
-            return _Item(alias, _listed(self.read[name]))
+            renamed_relation(table, name, alias, [])
+            return SnapshotItem(alias, listed(self.read[name]))
         stream = self._stream(definition, table)
-        self.read[name] = _content_schema(stream)
+        self.read[name] = content_schema(stream)
         self.relation[alias] = name
         keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
-        _rename(table, name, alias, keys)
-        columns = _listed(self.read[name])
+        renamed_relation(table, name, alias, keys)
+        columns = listed(self.read[name])
         declared = {column.name for column in stream.schema.columns}
         starred = [(name, kind) for name, kind in columns if name in declared or (name == TIME and stream.timed)]
-        return _Item(alias, starred, [column for column in columns if column not in starred])
+        return SnapshotItem(alias, starred, [column for column in columns if column not in starred])
 
-    def _values(self, table: exp.Values) -> _Item:
+    def _values(self, table: exp.Values) -> SnapshotItem:
         """``(VALUES (1, 'a'), ..) AS v(k, name)``"""
         nothing = Scope((), self.dialect)
         rows = [[value.unnest() for value in row.expressions] for row in table.expressions]
-        rows = [[one.expressions[0] if _is_alone(one) else one for one in row] for row in rows]
+        rows = [[one.expressions[0] if in_brackets_of_its_own(one) else one for one in row] for row in rows]
         found = [[typed(value, nothing, "VALUES") for value in row] for row in rows]
         table.set("expressions", [exp.Tuple(expressions=[value.tree for value in row]) for row in found])
         kinds = [value.type for value in found[0]]
         for row in found[1:]:
-            kinds = [_united(kind, value.type) for kind, value in zip(kinds, row, strict=True)]
+            kinds = [united(kind, value.type) for kind, value in zip(kinds, row, strict=True)]
         given = columns_of_alias(table)
         names = chosen(given, [f"column{number}" for number in range(1, len(kinds) + 1)], place_of(table, "FROM"))
         columns = [exp.to_identifier(name, quoted=True) for name in names]
         alias = table.alias or "values"
         table.set("alias", exp.TableAlias(this=exp.to_identifier(alias), columns=columns))
-        return _Item(alias, list(zip(names, kinds, strict=True)))
+        return SnapshotItem(alias, list(zip(names, kinds, strict=True)))
 
-    def _windowed(self, table: exp.Table, ctes: Mapping[str, Columns]) -> _Item:
+    def _windowed(self, table: exp.Table, ctes: Mapping[str, Columns]) -> SnapshotItem:
         """TUMBLE and HOP: as ``sql.transforms.window_step`` has them."""
         call = WindowCall.of(table)
         alias = table.alias or call.name
         rows = exp.Select(expressions=[exp.Star()]).from_(call.source.copy())
         source = self.item(rows.args["from_"].this, ctes)
-        windows = _windows_of(rows, call)
+        windows = windows_of(rows, call)
         table.replace(exp.Subquery(this=windows, alias=exp.TableAlias(this=exp.to_identifier(alias))))
         kind = dict((*source.columns, *source.hidden)).get(call.time.name, EVENT_TIME_TYPE)
-        return _Item(alias, [*source.columns, (START, kind), (END, kind)], source.hidden)
+        return SnapshotItem(alias, [*source.columns, (START, kind), (END, kind)], source.hidden)
 
-    def _system(self, table: exp.Table, alias: str) -> _Item:
+    def _system(self, table: exp.Table, alias: str) -> SnapshotItem:
         name = f"{DATABASE}.{table.name}"
         schema = SYSTEM_TABLES.get(name)
         if schema is None:
@@ -195,8 +194,8 @@ class BoundedBinder:
                 f'there is no "{name}"', where=place_of(table, "FROM"), fix=suggestion(name, SYSTEM_TABLES)
             )
         self.read[name] = schema
-        _rename(table, name, alias, [])
-        return _Item(alias, _listed(schema))
+        renamed_relation(table, name, alias, [])
+        return SnapshotItem(alias, listed(schema))
 
     def _stream(self, definition: object, table: exp.Expr) -> Stream:
         if isinstance(definition, CreateStream):
@@ -218,17 +217,17 @@ class BoundedBinder:
         self.aliases.add(alias.casefold())
         return alias
 
-    def scope(self, item: _Item) -> Scope:
+    def scope(self, item: SnapshotItem) -> Scope:
         """The columns of a FROM item, under internal names that no other item of the query has."""
         alias, visible = self.alias(item.alias), []
         for starred, columns in ((True, item.columns), (False, item.hidden)):
             for name, kind in columns:
                 internal = f"{alias}.{name}"
-                self.shown[internal] = _column(name, item.alias)
+                self.shown[internal] = column(name, item.alias)
                 visible.append(Visible(item.alias, name, internal, kind, starred=starred))
         return Scope(tuple(visible), self.dialect)
 
-    def right_of(self, item: _Item) -> Right | None:
+    def right_of(self, item: SnapshotItem) -> Right | None:
         """A FROM item that is a stream or a view, with its primary key."""
         if item.alias not in self.relation:
             return None
@@ -273,7 +272,7 @@ class _Select:
         scope, items = self._source(source.this)
         return self._joined(self.select, scope, items)
 
-    def _source(self, table: exp.Expr) -> tuple[Scope, list[_Item]]:
+    def _source(self, table: exp.Expr) -> tuple[Scope, list[SnapshotItem]]:
         """A FROM item; in brackets a join, whose names are those of its parts."""
         inner = table.this if isinstance(table, exp.Subquery) and not table.alias else None
         if isinstance(inner, exp.Table) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
@@ -283,18 +282,18 @@ class _Select:
         item = self.binder.item(table, self.ctes)
         return self.binder.scope(item), [item]
 
-    def _joined(self, holder: exp.Expr, scope: Scope, items: list[_Item]) -> Scope:
+    def _joined(self, holder: exp.Expr, scope: Scope, items: list[SnapshotItem]) -> Scope:
         for join in tuple(holder.args.get("joins") or ()):
             if is_array_join(join):
                 scope = self._array_joined(join, scope, items)
                 continue
-            _refuse_join(join)
+            refuse_join(join)
             right, beside = self._source(join.this)
             scope = self._join(join, scope, right, items, beside)
             items += beside
         return scope
 
-    def _array_joined(self, join: exp.Join, scope: Scope, items: list[_Item]) -> Scope:
+    def _array_joined(self, join: exp.Join, scope: Scope, items: list[SnapshotItem]) -> Scope:
         """As ``sql.transforms.array_join_step`` has it. What stands before it is one item from here on."""
         found, prefix = joined_arrays(join, scope), self.binder.alias(PREFIX)
         values = [self._typed(one.expression, scope, CLAUSE) for one in found]
@@ -305,12 +304,12 @@ class _Select:
         named = [(element.internal, tree) for element, tree in zip(elements, trees, strict=True)]
         rows_of(self.select, join, [*columns, *(exp.alias_(tree, name, quoted=True) for name, tree in named)], alias)
         for internal, name in (*names.items(), *((name, name) for name, _ in named)):
-            self.binder.shown[internal] = _column(name, alias)
-        items[:] = [_Item(alias, [(name, scope.types[internal]) for internal, name in names.items()])]
+            self.binder.shown[internal] = column(name, alias)
+        items[:] = [SnapshotItem(alias, [(name, scope.types[internal]) for internal, name in names.items()])]
         return with_elements(scope, found, elements)
 
     def _join(
-        self, join: exp.Join, left: Scope, right: Scope, items: Sequence[_Item], beside: Sequence[_Item]
+        self, join: exp.Join, left: Scope, right: Scope, items: Sequence[SnapshotItem], beside: Sequence[SnapshotItem]
     ) -> Scope:
         names = [identifier.name for identifier in join.args.get("using") or ()]
         if join.method.upper() == "NATURAL":
@@ -336,7 +335,7 @@ class _Select:
         pairs = [[side.find(exp.column(name), "USING").internal for side in (left, right)] for name in names]
         for name, halves in zip(names, pairs, strict=True):
             merged = f"{halves[0]}|{halves[1]}"
-            self.binder.shown[merged] = _column(name)
+            self.binder.shown[merged] = column(name)
             both = both.merged(name, halves[0], halves[1], merged, self.binder.dialect.merged_first)
         return both
 
@@ -410,7 +409,7 @@ class _Select:
             return term
         names = {item.alias.casefold(): item.alias for item in self.select.expressions if item.alias}
         if isinstance(term, exp.Column) and not term.table and term.name.casefold() in names:
-            return _column(names[term.name.casefold()])
+            return column(names[term.name.casefold()])
         return self._tree(without_aliases(term, self.select, scope), scope, "ORDER BY")
 
     def _projected(self, scope: Scope, texts: Sequence[str]) -> Columns:
@@ -432,107 +431,3 @@ class _Select:
             ],
         )
         return [(name, value.type) for name, (_, _, value) in zip(names, found, strict=True)]
-
-
-def _is_alone(value: exp.Expr) -> bool:
-    """Whether it is a value in the brackets that sqlglot puts around those of ClickHouse's VALUES."""
-    return isinstance(value, exp.Tuple) and len(value.expressions) == 1
-
-
-def _under(names: Sequence[str], columns: Columns, named: exp.Expr) -> Columns:
-    """The columns of a query by the names that its alias gives them."""
-    shown = chosen(names, [name for name, _ in columns], place_of(named, "FROM"))
-    return [(name, kind) for name, (_, kind) in zip(shown, columns, strict=True)]
-
-
-def _order_of_all(query: exp.SetOperation) -> None:
-    """ORDER BY and LIMIT after the last SELECT are those of all the rows."""
-    last = query.right
-    for key in ("order", "limit", "offset"):
-        if (clause := last.args.get(key)) is not None and not isinstance(last, exp.Subquery):
-            last.set(key, None)
-            query.set(key, clause)
-
-
-def _listed(schema: pa.Schema) -> Columns:
-    return [(field.name, field.type) for field in schema]
-
-
-def _column(name: str, table: str | None = None) -> exp.Column:
-    return exp.column(
-        exp.to_identifier(name, quoted=True), table=None if table is None else exp.to_identifier(table, quoted=True)
-    )
-
-
-def _united(first: pa.DataType, second: pa.DataType) -> pa.DataType:
-    try:
-        return common_type(first, second, "UNION", "")
-    except SqlError:
-        return first
-
-
-def _content_schema(stream: Stream) -> pa.Schema:
-    fields = [pa.field(column.name, column.type) for column in stream.schema.columns]
-    if TIME not in {column.name for column in stream.schema.columns}:
-        fields.append(pa.field(TIME, EVENT_TIME_TYPE))
-    return pa.schema(fields)
-
-
-def _refuse_join(join: exp.Join) -> None:
-    """What has no meaning for rows that are there all at once."""
-    method, side, kind = (str(word).upper() for word in (join.method, join.side, join.kind))
-    place = place_of(join, "JOIN")
-    if method in ("LATEST", "ANY"):
-        raise Unsupported(f"{method} JOIN over table(x) is not supported", where=place, fix="ASOF JOIN")
-    if event_time(join.this) is not None:
-        raise Unsupported(
-            "FOR SYSTEM_TIME AS OF a time is not supported over table(x), which holds no versions of its rows",
-            where=place,
-            fix="ASOF JOIN with a stream that keeps every version as a row",
-        )
-    if side == "RIGHT" and (method == "ASOF" or kind in ("SEMI", "ANTI")):
-        raise Unsupported(
-            f"RIGHT {method or kind} JOIN over table(x) is not supported",
-            where=place,
-            fix=f"turn the sides: LEFT {method or kind} JOIN",
-        )
-
-
-def _windows_of(rows: exp.Select, call: WindowCall) -> exp.Expr:
-    """Each row once for every window: the last that begins at or before its time, and those before that hold it too."""
-    size, slide = call.size_ms * 1_000, call.slide_ms * 1_000
-    time = f"in_window.{quoted(call.time.name)}"
-    since = f"((epoch_us({time}) % {slide}) + {slide}) % {slide}"
-    start = f"{time} - to_microseconds({since} + UNNEST(RANGE({-(-size // slide)})) * {slide})"
-    each = f"SELECT in_window.*, {start} AS {START} FROM rows AS in_window WHERE {time} IS NOT NULL"
-    end = f"{START} + to_microseconds({size})"
-    inside = f"SELECT *, {end} AS {END} FROM ({each}) AS in_window WHERE {end} > {time}"
-    windows = parsed(inside)
-    source = next(table for table in windows.find_all(exp.Table) if table.name == "rows")
-    source.replace(exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("in_window"))))
-    return windows
-
-
-def _rename(table: exp.Table, name: str, alias: str, keys: Sequence[str]) -> None:
-    """The relation under its alias; of ``changelog(x, k)`` the last row of each key."""
-    named = exp.Table(this=exp.to_identifier(name, quoted=True))
-    as_alias = exp.TableAlias(this=exp.to_identifier(alias))
-    if not keys:
-        named.set("alias", as_alias)
-        table.replace(named)
-        return
-    numbered = exp.Select(expressions=[exp.Star(), exp.alias_(_row_number(), "arrived")]).from_(named)
-    last = exp.Window(this=exp.RowNumber(), partition_by=[exp.column(key) for key in keys], order=_latest_first())
-    rows = exp.Select(expressions=[exp.Star(except_=[exp.to_identifier("arrived")])]).from_(
-        numbered.subquery("numbered")
-    )
-    rows.set("qualify", exp.Qualify(this=exp.EQ(this=last, expression=exp.Literal.number(1))))
-    table.replace(exp.Subquery(this=rows, alias=as_alias))
-
-
-def _row_number() -> exp.Expr:
-    return exp.Window(this=exp.RowNumber())
-
-
-def _latest_first() -> exp.Order:
-    return exp.Order(expressions=[exp.Ordered(this=exp.column("arrived"), desc=True)])

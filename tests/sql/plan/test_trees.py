@@ -15,7 +15,8 @@ PRINTERS = {"text", "readable", "quoted"}
 """What makes text from a tree."""
 
 READ = {
-    "sql/bind/bounded/bounded_query.py": {"parsed"},
+    "sql/bind/bounded/clocks.py": {"parsed"},
+    "sql/bind/bounded/snapshot_items.py": {"parsed"},
     "sql/expressions/engine.py": {"parse_one"},
     "sql/expressions/evaluate.py": {"parsed", "columns_of", "plain_column"},
     "sql/expressions/guard.py": {"parsed"},
@@ -23,7 +24,7 @@ READ = {
 """Where text comes from outside: a query made from a template, and what the hosts run."""
 PRINTED = {
     "sql/bind/binder.py": {"quoted"},
-    "sql/bind/bounded/bounded_query.py": {"quoted"},
+    "sql/bind/bounded/snapshot_items.py": {"quoted"},
     "sql/bind/bounded/snapshot.py": {"text"},
     "sql/expressions/aggregate_functions.py": {"readable", "text"},
     "sql/expressions/expression.py": {"readable", "text"},
