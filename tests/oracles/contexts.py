@@ -76,7 +76,7 @@ def _holding(keys: Sequence[int], values: pa.Array) -> pa.Table:
 
 def _group_of(values: pa.Array) -> list[int]:
     """The number of its group, of each value: the first row that has an equal one."""
-    texts = [_shown(one) for one in values.to_pylist()]
+    texts = [_shown(row["x"]) for row, _ in records(pa.table({"x": values}))]
     return [texts.index(one) for one in texts]
 
 
@@ -105,12 +105,12 @@ def _greatest(keys: Sequence[int], values: pa.Array) -> pa.Table:
         own = values.filter(pa.array([key % 3 == rest for key in keys]))
         known = own.drop_null()
         order = pc.sort_indices(known)
-        rows.append((rest, len(known), known[order[-1].as_py()] if len(known) else pa.scalar(None, values.type)))
+        rows.append((rest, len(known), known.take(order[-1:]) if len(known) else pa.nulls(1, values.type)))
     return pa.table(
         {
             "g": [rest for rest, _, _ in rows],
             "n": [count for _, count, _ in rows],
-            "x": pa.array([greatest.as_py() for _, _, greatest in rows], values.type),
+            "x": pa.concat_arrays([greatest for _, _, greatest in rows]),
         }
     )
 

@@ -10,7 +10,7 @@ from tests.oracles.fuzz import run
 from tests.oracles.timeplus import names_of, oracle
 from tests.oracles.timeplus_expressions import expressions
 
-COUNT = 200
+COUNT = 100
 
 
 def test_random_expressions_mean_the_same() -> None:
