@@ -76,6 +76,7 @@ class Enricher:
 
     def step(self, records: pa.Table | pa.RecordBatch, now_ms: int) -> AnsweredBatch:
         """``records``: key, value, timestamp, partition, offset, in order of arrival."""
+        failed_calls.taken()  # those of a step that did not come to its end
         decoded = self._decoder.decode(records)
         rows = self._from_start_offsets(decoded.rows)
         if self._memo is None:

@@ -45,6 +45,7 @@ def parcels_of(
 
     A heartbeat makes a mark, and counts as no record; a silence makes a mark, too.
     """
+    failed_calls.taken()  # those of an attempt that did not come to its end
     job = opened(shipped)
     outbox = Outbox(job)
     readings = _readings(shipped)

@@ -69,6 +69,7 @@ class BucketOfLevel:
         """Let the operators have the parcels addressed to them."""
         if not parcels:
             return LevelOutput()
+        failed_calls.taken()  # those of an attempt that did not come to its end
         copy = LocalCopy(self.job.local_copy / f"{self.level}-{self.bucket}", self.job.local_copy_max_bytes)
         store = state.attach(copy)
         output = self._on_batch(parcel.in_order(parcels), store)

@@ -179,7 +179,7 @@ def test_late_rows_are_counted_by_input(session: Session) -> None:
     session.run("INSERT INTO l VALUES (1, '2024-01-01 00:00:29'); INSERT INTO r VALUES (1, '2024-01-01 00:00:00')")
     settle(session, "near")
 
-    assert [(row[4], row[6]) for row in rows_of(session, "SHOW QUERIES")] == [(1, "l 1")]
+    assert [(row[4], row[7]) for row in rows_of(session, "SHOW QUERIES")] == [(1, "l 1")]
     assert "behind" in session.context.topics.partitions()
 
 
