@@ -141,7 +141,7 @@ def test_a_script_with_a_syntax_error_runs_nothing(dovetail: Dovetail, tmp_path:
     result = dovetail("run", str(script))
     assert result.exit_code == 1
     assert "line 2, column 1" in result.stderr
-    assert 'did you mean SELECT?' in result.stderr
+    assert "did you mean SELECT?" in result.stderr
     assert "cli_three" not in dovetail("sql", "-c", "SHOW STREAMS").stdout
 
 
