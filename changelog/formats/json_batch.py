@@ -28,6 +28,7 @@ from changelog.formats.members import Member
 _NOT_JSON = rb"[:,\[]\s*-?(?:NaN|Inf)"
 _ESCAPED_NAME = rb'\\[^"]*"\s*:'
 _LONGEST = 1 << 30
+_NEWLINE = ord("\n")
 _MISFITS_PER_ROW = 1 / 64
 
 Positions = npt.NDArray[np.int64]
@@ -80,7 +81,7 @@ def _lines(texts: pa.Array) -> bytes:
     lines: bytes = pc.binary_join(whole, b"\n")[0].as_py()
     if len(lines) > _LONGEST:
         raise Declined
-    if lines.count(b"\n") != len(texts) - 1:
+    if np.count_nonzero(np.frombuffer(lines, np.uint8) == _NEWLINE) != len(texts) - 1:
         decline_where(pc.match_substring(texts, b"\n"))
     if b"NaN" in lines or b"Inf" in lines:
         decline_where(pc.match_substring_regex(texts, _NOT_JSON))
