@@ -12,7 +12,7 @@ from confluent_kafka.admin import NewTopic, OffsetSpec
 
 from broker import clients
 from broker.address import BrokerAddress
-from broker.topics import PartitionOffsets
+from broker.topics import PartitionOffsets, offsets
 from changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from changelog.schema import Kind
 from changelog.suggest import suggestion
@@ -91,11 +91,12 @@ class TopicAdmin:
         end = time.monotonic() + self._timeout_s
         with self._errors():
             while True:
-                answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._timeout_s)
                 try:
-                    return {
-                        place.partition: int(found.result(self._timeout_s).offset) for place, found in answers.items()
-                    }
+                    found = offsets(self._admin, asked, level, self._timeout_s)
+                    return {partition: offset for (_, partition), offset in found.items()}
+                except ServiceUnavailable:
+                    if time.monotonic() > end:
+                        raise
                 except KafkaException as failure:
                     # Of a topic that was made a moment ago, not every broker knows who leads it.
                     if failure.args[0].code() not in _LEADER_UNKNOWN or time.monotonic() > end:

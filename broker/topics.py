@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from changelog.errors import ServiceUnavailable, UnknownName
@@ -69,10 +69,27 @@ def _led(client: AdminClient, topic: str) -> bool:
     return described.error is None and all(found.leader >= 0 for found in described.partitions.values())
 
 
-def offsets(client: AdminClient, wanted: Mapping[TopicPartition, OffsetSpec]) -> dict[tuple[str, int], int]:
-    """The offset of each partition that its ``OffsetSpec`` asks for, as a read_committed reader sees it."""
-    answers = client.list_offsets(dict(wanted), isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=_CALL_S)
-    return {(place.topic, place.partition): int(answer.result(_CALL_S).offset) for place, answer in answers.items()}
+def offsets(
+    client: AdminClient,
+    wanted: Mapping[TopicPartition, OffsetSpec],
+    level: IsolationLevel = IsolationLevel.READ_COMMITTED,
+    timeout_s: float = _CALL_S,
+) -> dict[tuple[str, int], int]:
+    """The offset of each partition that its ``OffsetSpec`` asks for, as a reader of ``level`` sees it.
+
+    Raises ServiceUnavailable for a partition that has no leader at the moment.
+    """
+    answers = client.list_offsets(dict(wanted), isolation_level=level, request_timeout=timeout_s)
+    found = {(place.topic, place.partition): int(answer.result(timeout_s).offset) for place, answer in answers.items()}
+    for (topic, partition), offset in found.items():
+        # So the library answers, without an error.
+        if offset == OFFSET_INVALID:
+            raise ServiceUnavailable(
+                f"the broker does not know yet where {topic}[{partition}] is",
+                where=f'topic "{topic}"',
+                fix="it is asked again; if that goes on, see the log of the broker",
+            )
+    return found
 
 
 def ends(client: AdminClient, wanted: Mapping[str, Iterable[int]]) -> Offsets:

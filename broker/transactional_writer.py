@@ -78,7 +78,7 @@ class TransactionalWriter:
         self._producer.init_transactions(self._call_s)
         marks = _commit_marks_reader(target.brokers, target.identity)
         self._group = marks.consumer_group_metadata()
-        self.commit_mark = int(marks.committed([self._place], timeout=self._call_s)[0].offset) - 1
+        self.commit_mark = committed_offset(marks, self._place, self._call_s) - 1
 
     def write(self, batch_id: int, outgoing: Iterable[Outgoing]) -> None:
         """One transaction: the commit mark first, so that a fenced writer fails before it has sent its records."""
@@ -90,6 +90,15 @@ class TransactionalWriter:
         self._producer.commit_transaction(self._call_s)
         self._outbox.emptied()
         self.commit_mark = batch_id
+
+
+def committed_offset(reader: Consumer, place: TopicPartition, timeout_s: float) -> int:
+    """What the reader's group has committed of a partition; below 0 if nothing. Raises KafkaException."""
+    [found] = reader.committed([place], timeout=timeout_s)
+    # An answer about one partition may be an error, and has then the offset of one that was never committed.
+    if found.error is not None:
+        raise KafkaException(found.error)
+    return int(found.offset)
 
 
 writers: dict[str, TransactionalWriter] = {}

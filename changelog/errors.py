@@ -12,10 +12,12 @@
     ├─ RecordsGone             records were deleted before they were read     user
     ├─ StackError              the local stack: Java, jars, ports, processes  user
     ├─ ServiceUnavailable      a broker, cache or database does not answer    external, retry
+    ├─ EnvironmentFault        a process, a disk or memory fails              external, retry
     ├─ SourceRefused           a database answers, and refuses                user, retry
     └─ InternalError           an invariant of Dovetail is broken             internal
 
-Each says what was attempted, where, and the fix with its exact setting.
+Each says what was attempted, where, and the fix with its exact setting. What may pass by itself has ``retry``: a query
+that it ends is started again, for as long as it takes. Anything else ends the query until somebody has mended it.
 """
 
 from __future__ import annotations
@@ -126,6 +128,13 @@ class StackError(DovetailError):
 
 class ServiceUnavailable(DovetailError):
     """A service outside of Dovetail does not answer; trying again may help."""
+
+    domain = Domain.EXTERNAL
+    retry = True
+
+
+class EnvironmentFault(DovetailError):
+    """What a query runs on has failed: a process that died, a full disk, memory; trying again may help."""
 
     domain = Domain.EXTERNAL
     retry = True

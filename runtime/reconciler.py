@@ -1,8 +1,10 @@
 """Brings what runs nearer to what the catalog says is wanted, a look at a time.
 
 The runner and the lookup workers do the same with the queries of their engine: start those that are to run, watch them,
-try again what a lost service has ended, end what is paused, clean up after what is dropped. What differs between them
+try again what the environment has ended, end what is paused, clean up after what is dropped. What differs between them
 is a ``QueryDriver``.
+
+Each query is a task of its own: one that is slow to start, or cannot even be looked at, holds up no other.
 """
 
 from __future__ import annotations
@@ -10,9 +12,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from changelog.errors import DovetailError, ServiceUnavailable
+from runtime.faults import error_of
 from runtime.troubles import Patience, Setback, Troubles
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
@@ -20,14 +26,17 @@ from sql.fragments import Engine
 
 @dataclass(frozen=True)
 class Watched:
-    """What a look at a running query has shown: that it is well again, that it has ended by itself, or neither."""
+    """What a look at a running query has shown: that it does its work, what it waits for, that it has ended by itself;
+    or nothing yet.
+    """
 
-    recovered: bool = False
+    well: bool = False
+    waits: str = ""
     setback: Setback | None = None
 
 
 class QueryDriver(Protocol):
-    """How an engine runs queries. No method waits for long: a look is at all of them."""
+    """How an engine runs queries. A call about one query may take its time; those about others come from elsewhere."""
 
     def holds(self, query: Query) -> bool:
         """Whether it was started here, and has not been ended since."""
@@ -53,7 +62,10 @@ class QueryDriver(Protocol):
 
 
 class Reconciler:
-    """The queries of one engine. ``look`` is to be called again and again."""
+    """The queries of one engine. ``look`` is to be called again and again.
+
+    tasks  where the queries are seen to; without it one after the other, for drivers that never wait
+    """
 
     def __init__(
         self,
@@ -63,34 +75,55 @@ class Reconciler:
         patience: Patience,
         log: logging.Logger,
         clock: Callable[[], float] = time.monotonic,
+        tasks: Executor | None = None,
     ) -> None:
         self._catalog = catalog
         self._engine = engine
         self._driver = driver
         self._troubles = Troubles(patience)
+        self._ending = Troubles(patience)
         self._log = log
         self._clock = clock
+        self._tasks = tasks
+        self._under_way: dict[int, Future[None]] = {}
 
     def look(self) -> list[Query]:
         """One look at the catalog; the queries that it holds of this engine, the dropped ones among them."""
         queries = [query for query in self._catalog.queries(dropped=True) if query.engine == self._engine]
+        self._under_way = {query_id: task for query_id, task in self._under_way.items() if not task.done()}
         for query in queries:
+            if query.id in self._under_way:
+                continue
+            if self._tasks is None:
+                self._see_to(query)
+            else:
+                self._under_way[query.id] = self._tasks.submit(self._see_to, query)
+        return queries
+
+    def _see_to(self, query: Query) -> None:
+        """Whatever is wrong with one query, the others go on."""
+        try:
             match query.desired:
                 case Desired.RUNNING:
                     self._run(query)
                 case Desired.PAUSED:
-                    self._pause(query)
+                    self._end_to(query, self._pause)
                 case Desired.DROPPED:
-                    self._drop(query)
-        return queries
+                    self._end_to(query, self._drop)
+        except Exception as failure:  # noqa: BLE001 - as it says
+            self._puzzled(query, error_of(failure, f'query "{query.name}"'))
+
+    def _puzzled(self, query: Query, error: DovetailError) -> None:
+        """The look itself has failed: the catalog may be what is away, and the query well."""
+        self._log.warning('query "%s": it cannot be looked at\n%s', query.name, error, exc_info=not error.retry)
+        if query.desired is Desired.RUNNING and not (error.retry and self._driver.holds(query)):
+            with suppress(ServiceUnavailable):
+                self._driver.end(query)
+                self._set_back(query, Setback.of(error))
 
     def _run(self, query: Query) -> None:
         if self._driver.holds(query):
-            watched = self._driver.watch(query)
-            if watched.recovered:
-                self._troubles.end(query.id)
-            if watched.setback is not None:
-                self._set_back(query, watched.setback)
+            self._watch(query)
         elif query.actual is Actual.FAILED:
             self._troubles.end(query.id)
         elif self._troubles.may_try(query.id, self._clock()):
@@ -99,30 +132,60 @@ class Reconciler:
             if setback is not None:
                 self._set_back(query, setback)
 
+    def _watch(self, query: Query) -> None:
+        watched = self._driver.watch(query)
+        if watched.setback is not None:
+            self._set_back(query, watched.setback)
+        elif watched.waits and query.actual is not Actual.PENDING:
+            if query.actual is not Actual.RECOVERING and self._driver.speaks_for(query):
+                self._report(query, Actual.RECOVERING, watched.waits)
+        elif watched.well:
+            self._troubles.end(query.id)
+            if query.actual is not Actual.RUNNING:
+                self._report(query, Actual.RUNNING, "")
+                self._log.info('query "%s": running', query.name)
+
     def _set_back(self, query: Query, setback: Setback) -> None:
-        """A lost service is waited for, for a while; what does not pass ends the query."""
-        trouble = self._troubles.note(query.id, setback, self._clock())
-        if trouble is None:
-            verdict = setback.verdict or setback.told
-            self._report(query, Actual.FAILED, verdict)
-            self._log.error('query "%s": failed\n%s', query.name, verdict)
+        """What the environment ended is tried again for ever; what does not pass ends the query."""
+        if setback.final:
+            self._troubles.end(query.id)
+            self._report(query, Actual.FAILED, setback.told)
+            self._log.error('query "%s": failed\n%s', query.name, setback.told)
             return
+        trouble = self._troubles.note(query.id, self._clock())
         if self._driver.speaks_for(query):
-            self._report(query, Actual.PENDING, setback.told)
-        self._log.warning(
-            'query "%s": %s, next attempt in %g s\n%s', query.name, setback.what, trouble.pause_s, setback.told
-        )
+            next_try_ms = _now_ms() + int(trouble.pause_s * 1000)
+            self._report(query, Actual.RECOVERING, setback.told, next_try_ms)
+        self._log.warning('query "%s": tried again in %g s\n%s', query.name, trouble.pause_s, setback.told)
+
+    def _end_to(self, query: Query, then: Callable[[Query], None]) -> None:
+        """End it, and do what is left. What stands in the way of that is tried again with the same pauses."""
+        self._troubles.end(query.id)
+        if not self._ending.may_try(query.id, self._clock()):
+            return
+        try:
+            if self._driver.end(query):
+                then(query)
+        except Exception:
+            self._ending.note(query.id, self._clock())
+            raise
+        self._ending.end(query.id)
 
     def _pause(self, query: Query) -> None:
-        self._troubles.end(query.id)
-        if self._driver.end(query) and query.actual is not Actual.PAUSED and self._driver.speaks_for(query):
-            self._report(query, Actual.PAUSED)
+        if query.actual is not Actual.PAUSED and self._driver.speaks_for(query):
+            self._report(query, Actual.PAUSED, "")
 
     def _drop(self, query: Query) -> None:
-        self._troubles.end(query.id)
-        if self._driver.end(query) and self._driver.discard(query):
+        if self._driver.discard(query):
             self._catalog.forget_query(query.id)
             self._log.info('query "%s": dropped', query.name)
 
-    def _report(self, query: Query, actual: Actual, error: str | None = None) -> None:
-        self._catalog.report(query.id, now_ms=time.time_ns() // 1_000_000, actual=actual, error=error)
+    def _report(self, query: Query, actual: Actual, error: str, next_try_ms: int = 0) -> None:
+        restarts = query.restarts + (next_try_ms > 0)
+        self._catalog.report(
+            query.id, now_ms=_now_ms(), actual=actual, error=error, restarts=restarts, next_try_ms=next_try_ms
+        )
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

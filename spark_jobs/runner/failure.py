@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
-from pyspark.errors import StreamingQueryException
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException, StreamingQueryException
 
 import changelog.errors
-from changelog.errors import DovetailError, InternalError, ServiceUnavailable
+from changelog.errors import CheckpointMismatch, DovetailError, EnvironmentFault, InternalError, ServiceUnavailable
+from runtime.faults import error_of
 
 # A worker's error arrives as the text of its traceback: the class, then what, where and fix as ``str`` gives them.
 _TYPED = re.compile(
@@ -18,27 +20,86 @@ _TYPED = re.compile(
 _BROKER = re.compile(
     r"org\.apache\.kafka\.common\.errors\.(?:Timeout|Disconnect|Network|Coordinator|BrokerNotAvailable)\w*Exception[^\n]*"
 )
+# The last line of a traceback: an exception of Python that the machine raises, not the code.
+_PYTHON = re.compile(
+    r"^(?:\w+\.)*(?:OSError|IOError|FileNotFoundError|PermissionError|BlockingIOError|TimeoutError|ConnectionError"
+    r"|Connection\w+Error|BrokenPipeError|MemoryError|EOFError|KafkaException|ArrowMemoryError|IOException"
+    r"|OutOfMemoryException)\b[^\n]*",
+    re.MULTILINE,
+)
+_DISK = re.compile(
+    r"[^\n]*(?:No space left on device|Disk quota exceeded|Read-only file system|Input/output error)[^\n]*"
+)
+_PROCESS = re.compile(
+    r"[^\n]*(?:Python worker (?:exited|process|failed)|java\.io\.EOFException"
+    r"|java\.net\.\w*(?:Socket|Connect)\w*Exception"
+    r"|Connection reset|Connection refused|Broken pipe|ExecutorLostFailure|SparkContext (?:was|has been) \w+"
+    r"|stopped SparkContext|java\.lang\.OutOfMemoryError|java\.lang\.InterruptedException"
+    r"|java\.nio\.channels\.ClosedByInterruptException)[^\n]*"
+)
+_DAMAGED = re.compile(
+    r"[^\n]*(?:Incomplete log file|CANNOT_LOAD_STATE_STORE|CANNOT_READ_\w*(?:DELTA|SNAPSHOT)\w*|CHECKPOINT_\w*CORRUPT"
+    r"|Error reading (?:delta|snapshot|streaming state) file|failed to read log file)[^\n]*"
+)
+_AGAIN = "it is tried again by itself"
 
 
 def typed(failure: StreamingQueryException, query: str) -> DovetailError:
     """The DovetailError that ended ``query``: the worker's own where there is one."""
-    text = str(failure)
+    return told_by_spark(str(failure), _in_query(query))
+
+
+def of_driver(failure: BaseException, query: str) -> DovetailError:
+    """What stood in the way of ``query`` in this process: of the driver, of its JVM or of a client."""
+    where = _in_query(query)
+    match failure:
+        case StreamingQueryException() | PySparkException() | Py4JJavaError():
+            return told_by_spark(str(failure), where)
+        case Py4JError():
+            return EnvironmentFault("the JVM of Spark has gone", where=where, fix=_AGAIN)
+    return error_of(failure, where)
+
+
+def told_by_spark(text: str, where: str) -> DovetailError:
+    """By the words of Spark, which has no other way to say what has happened in a worker."""
     if found := _TYPED.search(text):
         kind = getattr(changelog.errors, found["kind"])
-        error = kind(found["what"], where=_in_query(query, found["where"] or ""), fix=found["fix"] or "")
+        error = kind(found["what"], where=_joined(where, found["where"] or ""), fix=found["fix"] or "")
         assert isinstance(error, DovetailError)
         return error
     if lost := _BROKER.search(text):
         return ServiceUnavailable(
             f"the broker was lost: {lost[0].split(': ', 1)[-1]}",
-            where=_in_query(query),
-            fix="start the broker; the query resumes where it stopped",
+            where=where,
+            fix=f"start the broker; {_AGAIN}",
         )
-    return InternalError(_shortened(text), where=_in_query(query), fix="see the runner's log for the whole trace")
+    if found := _DISK.search(text):
+        return EnvironmentFault(found[0].strip(), where=where, fix=f"free some space on the disk; {_AGAIN}")
+    if found := _DAMAGED.search(text):
+        return CheckpointMismatch(
+            f"the checkpoint is damaged: {found[0].strip()}",
+            where=where,
+            fix="restore the checkpoint from a backup, or drop the query and create it again",
+        )
+    if raised := _PYTHON.findall(_traceback(text)):
+        return EnvironmentFault(raised[-1].strip(), where=where, fix=_AGAIN)
+    if "Traceback (most recent call last)" not in text and (found := _PROCESS.search(text)):
+        return EnvironmentFault(f"a process of Spark has gone: {found[0].strip()}", where=where, fix=_AGAIN)
+    return InternalError(_shortened(text), where=where, fix="see the runner's log for the whole trace")
 
 
-def _in_query(query: str, place: str = "") -> str:
-    return f'query "{query}"' + (f", {place}" if place else "")
+def _in_query(query: str) -> str:
+    return f'query "{query}"'
+
+
+def _joined(where: str, place: str) -> str:
+    return f"{where}, {place}" if place else where
+
+
+def _traceback(text: str) -> str:
+    """What Python told last, without the frames of the JVM after it; '' where it is not Python that failed."""
+    _, found, told = text.rpartition("Traceback (most recent call last)")
+    return told.partition("\n\n\tat ")[0] if found else ""
 
 
 def _shortened(text: str, lines: int = 12) -> str:

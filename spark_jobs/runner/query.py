@@ -41,6 +41,8 @@ MARKS_TOPIC = "dovetail.marks"
 MARKS_PARTITIONS = 64
 _LOOK_S = 0.05
 _LAST_CALL_S = 2.0
+_IDLE = "Waiting for data"
+"""So begins Spark's word of a query that waits for records."""
 _starting = threading.Lock()
 """A query takes the number of its partitions from the session's settings at its start."""
 
@@ -214,6 +216,14 @@ class RunningQuery:
         self._advance()
         failure = self._query.exception()
         return None if failure is None else typed(failure, self._job.name)
+
+    @property
+    def at_work(self) -> bool:
+        """Whether it has rows at work, or has asked where its inputs end and found nothing new: not while it waits for
+        an answer.
+        """
+        status = self._query.status
+        return bool(status["isDataAvailable"]) or str(status["message"]).startswith(_IDLE)
 
     @property
     def running(self) -> bool:

@@ -11,21 +11,24 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from confluent_kafka import KafkaException
-from pyspark.errors import PySparkException
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from broker.presence import await_broker
-from changelog.errors import DovetailError, InternalError, ServiceUnavailable
+from broker.watch import BrokerWatch
+from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
+from runtime.sole_holder import SoleHolder
 from runtime.troubles import Patience, Setback
+from spark_jobs.runner.failure import of_driver
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery, discard
 from spark_jobs.runner.runner_settings import RunnerSettings
@@ -37,10 +40,12 @@ from sql.planner import Plan, stream_of
 from sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.runner")
+RUNNER_LEASE = "spark"
+"""The lease of the runner of a catalog: it has the name of its engine."""
 _LOOK_S = 0.2
-# A failure says whether it passes, so none is a crash.
 _FIRST_PAUSE_S = 1.0
-_CRASHES = 1
+_TASKS = 32
+"""Queries that are started, watched or ended at once: they wait more than they work."""
 
 
 class Runner:
@@ -52,8 +57,10 @@ class Runner:
         self._catalog = catalog
         self._running: dict[int, RunningQuery] = {}
         self._reported: dict[int, Mapping[str, Any]] = {}
-        patience = Patience(_FIRST_PAUSE_S, settings.job.broker_wait_s, _CRASHES)
-        self._reconciler = Reconciler(catalog, Engine.SPARK, self, patience, _LOG)
+        self._broker = BrokerWatch(settings.brokers)
+        self._broker.start()
+        self._tasks = ThreadPoolExecutor(_TASKS, thread_name_prefix="query")
+        self._reconciler = Reconciler(catalog, Engine.SPARK, self, Patience(_FIRST_PAUSE_S), _LOG, tasks=self._tasks)
 
     def look(self) -> None:
         """One look at the catalog: bring every query nearer to what is wanted of it."""
@@ -61,10 +68,27 @@ class Runner:
 
     def stop(self) -> None:
         """End all queries; they go on from their checkpoints at the next start."""
+        self._tasks.shutdown(cancel_futures=True)
+        self._broker.stop()
         for query in self._catalog.queries():
             if query.id in self._running:
                 self.end(query)
                 self._report(query, Actual.STOPPED)
+
+    def abandon(self, why: DovetailError) -> None:
+        """Say of all queries that they are not running: this process cannot go on, and its successor will."""
+        self._tasks.shutdown(wait=False, cancel_futures=True)
+        self._broker.stop()
+        for query in self._catalog.queries():
+            if self._running.pop(query.id, None) is not None:
+                self._report(query, Actual.RECOVERING, redacted(str(why)))
+
+    @property
+    def session_lives(self) -> bool:
+        try:
+            return not self._session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 - nothing public asks the JVM
+        except (Py4JError, OSError):
+            return False
 
     # -- one query
 
@@ -75,9 +99,7 @@ class Runner:
         try:
             self._running[query.id] = self._started(query)
         except Exception as failure:  # noqa: BLE001 - whatever is wrong with one query, the others go on
-            return _setback(_as_error(failure, query))
-        self._report(query, Actual.RUNNING, "")
-        _LOG.info('query "%s": running', query.name)
+            return Setback.of(self._error(failure, query))
         return None
 
     def _started(self, query: Query) -> RunningQuery:
@@ -109,23 +131,27 @@ class Runner:
         return {name: table_of(stream_of(self._catalog, name), self._settings.brokers) for name in dataflow.snapshots}
 
     def watch(self, query: Query) -> Watched:
-        """Report how far it is, and what ended it.
-
-        To be started again is no sign that a lost service is back: a batch that is committed is one.
-        """
+        """Report how far it is, and what ended it."""
         running = self._running[query.id]
         try:
             error = running.error()
+            well = error is None and running.at_work
         except Exception as failure:  # noqa: BLE001 - the second launch, after the history, may fail like the first
-            error = _as_error(failure, query)
-        recovered = self._report_progress(query, running)
+            error, well = self._error(failure, query), False
+        else:
+            self._report_progress(query, running)
         if error is None:
-            return Watched(recovered)
+            return Watched(well and not self._broker.trouble, self._broker.trouble)
         self.end(query)
-        return Watched(recovered, _setback(error))
+        return Watched(setback=Setback.of(error))
 
-    def _report_progress(self, query: Query, running: RunningQuery) -> bool:
-        """Whether a batch was committed since the last report."""
+    def _error(self, failure: Exception, query: Query) -> DovetailError:
+        error = of_driver(failure, query.name)
+        if isinstance(error, InternalError):
+            _LOG.error('query "%s": a defect of Dovetail', query.name, exc_info=failure)
+        return error
+
+    def _report_progress(self, query: Query, running: RunningQuery) -> None:
         now = running.progress()
         progress = {
             "starts": running.first_offsets,
@@ -135,19 +161,20 @@ class Runner:
             "batch": now.batch,
             "batch_ms": now.batch_ms,
         }
-        before = self._reported.get(query.id)
-        if before == progress:
-            return False
-        self._reported[query.id] = progress
-        self._catalog.report(query.id, now_ms=_now_ms(), progress=progress)
-        return before is not None and before["batch"] != now.batch
+        if self._reported.get(query.id) != progress:
+            self._catalog.report(query.id, now_ms=_now_ms(), progress=progress)
+            self._reported[query.id] = progress
 
     def end(self, query: Query) -> bool:
         self._reported.pop(query.id, None)
         running = self._running.pop(query.id, None)
         if running is not None:
-            running.stop()
-            _LOG.info('query "%s": stopped', query.name)
+            try:
+                running.stop()
+            except (Py4JError, OSError) as failure:
+                _LOG.warning('query "%s": it ended with the JVM: %s', query.name, failure)
+            else:
+                _LOG.info('query "%s": stopped', query.name)
         return True
 
     def discard(self, query: Query) -> bool:
@@ -163,37 +190,21 @@ class Runner:
         self._catalog.report(query.id, now_ms=_now_ms(), actual=actual, error=error)
 
 
-def _setback(error: DovetailError) -> Setback:
-    return Setback("waits for a service", redacted(str(error)), final=not error.retry)
-
-
-def _as_error(failure: Exception, query: Query) -> DovetailError:
-    match failure:
-        case DovetailError():
-            return failure
-        case TimeoutError():
-            return ServiceUnavailable("the broker did not answer in time", where=f'query "{query.name}"')
-        case KafkaException():
-            return ServiceUnavailable(
-                f"the broker did not answer: {failure.args[0].str()}", where=f'query "{query.name}"'
-            )
-        case PySparkException():
-            return InternalError(f"Spark did not start the query: {failure}", where=f'query "{query.name}"')
-    _LOG.error('query "%s": a defect of Dovetail', query.name, exc_info=failure)
-    return InternalError(f"{type(failure).__name__}: {failure}", where=f'query "{query.name}", at its start')
-
-
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
 def run(settings: RunnerSettings, stopped: threading.Event) -> None:
-    """Look at the catalog until ``stopped``."""
+    """Look at the catalog until ``stopped``. Raises EnvironmentFault when Spark has gone: a new process finds another.
+
+    There is one runner to a catalog; StackError for a second.
+    """
     await_broker(settings.brokers, settings.broker_timeout_s, "the Spark runner")
+    catalog = Catalog.open(settings.catalog_url)
+    lease = SoleHolder(catalog, RUNNER_LEASE, "the Spark runner of this catalog", lost=_end_at_once)
     session = start_session(
         "dovetail", sorted(settings.jars.glob("*.jar")), settings.spark_master, settings.driver_memory
     )
-    catalog = Catalog.open(settings.catalog_url)
     runner = Runner(settings, session, catalog)
     if settings.ready_file is not None:
         settings.ready_file.write_text(str(os.getpid()))
@@ -201,11 +212,24 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     warm_up(session)
     _LOG.info("taking up queries, brokers %s", settings.brokers)
     while not stopped.wait(_LOOK_S):
+        if not runner.session_lives:
+            gone = EnvironmentFault("Spark's JVM has gone", where="the Spark runner", fix="the runner starts again")
+            runner.abandon(gone)
+            lease.release()
+            raise gone
         try:
             runner.look()
         except ServiceUnavailable as failure:
             _LOG.warning("the catalog is out of reach, looking again\n%s", failure)
     runner.stop()
     session.stop()
+    lease.release()
     catalog.close()
     _LOG.info("stopped")
+
+
+def _end_at_once() -> None:
+    """Another runner has the catalog: what this one held is that one's. Its open transactions are fenced."""
+    _LOG.error("another runner has taken the catalog over: this one was away for too long, and ends")
+    logging.shutdown()
+    os._exit(1)

@@ -42,6 +42,8 @@ FORMAT = "dovetail"
 _PARTITIONS_FOR_S = 5.0
 """How long the partitions of a topic are taken for known; new ones are read from their beginning."""
 _PAUSE_S = 0.5
+_BACKWARDS_S = 30.0
+"""How long a topic may end before what was read of it: a broker that comes back finds its own end step by step."""
 
 
 class KafkaSource(DataSource):
@@ -96,6 +98,10 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         partitions that are idle by then. The same as ``start`` where nothing is new: then no batch runs.
         """
         ends = self._final or self._looked()
+        deadline_s = time.monotonic() + _BACKWARDS_S
+        while self._final is None and behind(start, ends) and time.monotonic() < deadline_s:
+            time.sleep(_PAUSE_S)
+            ends = self._looked()
         refuse_backwards(start, ends)
         reached = limited(start, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
         idle = self._idleness.idle(start, reached, time.monotonic()) if self._idleness else {}
@@ -171,17 +177,24 @@ def _ends(job: Job) -> Offsets:
             time.sleep(_PAUSE_S)
 
 
+def behind(start: JsonOffsets, ends: JsonOffsets) -> list[tuple[str, str, int, int]]:
+    """Where a topic ends before the place up to which it was read: topic, partition, its end, that place."""
+    return [
+        (topic, partition, end, start[topic][partition])
+        for topic, wanted in ends.items()
+        for partition, end in wanted.items()
+        if end < start.get(topic, {}).get(partition, 0)
+    ]
+
+
 def refuse_backwards(start: JsonOffsets, ends: JsonOffsets) -> None:
     """Raises RecordsGone where a topic ends before the place up to which it was read."""
-    for topic, wanted in ends.items():
-        for partition, end in wanted.items():
-            reached = start.get(topic, {}).get(partition, 0)
-            if end < reached:
-                raise RecordsGone(
-                    f"{topic}[{partition}] ends at offset {end}, and the query has read up to {reached}",
-                    where=f'topic "{topic}", deleted and made again?',
-                    fix="drop the query and create it again",
-                )
+    for topic, partition, end, reached in behind(start, ends):
+        raise RecordsGone(
+            f"{topic}[{partition}] ends at offset {end}, and the query has read up to {reached}",
+            where=f'topic "{topic}", deleted and made again?',
+            fix="drop the query and create it again",
+        )
 
 
 def limited(start: JsonOffsets, ends: JsonOffsets, limit: int) -> JsonOffsets:

@@ -12,9 +12,9 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from changelog.errors import ServiceUnavailable, SqlError
-from sql.catalog import stored_queries, stored_relations, workers
+from sql.catalog import leases, stored_queries, stored_relations, workers
 from sql.catalog.metadata_tables import engine_for, make
-from sql.catalog.records import Actual, Desired, Query, Relation, RelationDefinition, What, Worker
+from sql.catalog.records import Actual, Desired, Lease, Query, Relation, RelationDefinition, What, Worker
 from sql.syntax.like import matches
 from sql.syntax.statements import CreateIndex, CreateStream, Drop, Index
 
@@ -155,9 +155,15 @@ class Catalog:
         actual: Actual | None = None,
         error: str | None = None,
         progress: Mapping[str, Any] | None = None,
+        restarts: int | None = None,
+        next_try_ms: int | None = None,
     ) -> None:
         """What the runner has to say of a query; what is left out stays as it is."""
         said: dict[str, Any] = {"updated_ms": now_ms}
+        if restarts is not None:
+            said["restarts"] = restarts
+        if next_try_ms is not None:
+            said["next_try_ms"] = next_try_ms
         if actual is not None:
             said["actual"] = actual.value
         if error is not None:
@@ -196,6 +202,23 @@ class Catalog:
     def worker_gone(self, worker_id: str) -> None:
         with self._write() as connection:
             workers.remove(connection, worker_id)
+
+    # -- leases --
+
+    def lease(self, name: str) -> Lease | None:
+        """As it stands, be its time over or not."""
+        with self._read() as connection:
+            return leases.find(connection, name)
+
+    def take_lease(self, wanted: Lease, *, now_ms: int, after: int | None = None) -> Lease:
+        """The lease that stands then; ``after`` is the epoch of a holder that is known to be gone."""
+        with self._write() as connection:
+            return leases.take(connection, wanted, now_ms, after)
+
+    def renew_lease(self, held: Lease, until_ms: int) -> bool:
+        """Whether it is still held. To give it back is to renew it until a time that has passed."""
+        with self._write() as connection:
+            return leases.renew(connection, held, until_ms)
 
     # -- transactions --
 

@@ -50,6 +50,8 @@ QUERIES = sa.Table(
     sa.Column("actual", sa.String(16), nullable=False),
     sa.Column("error", _LONG, nullable=False),
     sa.Column("progress", sa.JSON, nullable=False),
+    sa.Column("restarts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("next_try_ms", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("created_ms", sa.BigInteger, nullable=False),
     sa.Column("updated_ms", sa.BigInteger, nullable=False),
     sqlite_autoincrement=True,
@@ -67,12 +69,21 @@ WORKERS = sa.Table(
     sa.Column("seen_ms", sa.BigInteger, nullable=False),
 )
 
+LEASES = sa.Table(
+    "leases",
+    METADATA,
+    sa.Column("name", _NAME, primary_key=True),
+    sa.Column("holder", sa.String(255), nullable=False),
+    sa.Column("until_ms", sa.BigInteger, nullable=False),
+    sa.Column("epoch", sa.Integer, nullable=False),
+)
+
 
 def make(connection: Connection) -> None:
     """Makes the tables, and the columns that a catalog of an earlier release does not have."""
     METADATA.create_all(connection)
     have = {column["name"] for column in sa.inspect(connection).get_columns(QUERIES.name)}
-    for column in (QUERIES.c.engine, QUERIES.c.view):
+    for column in (QUERIES.c.engine, QUERIES.c.view, QUERIES.c.restarts, QUERIES.c.next_try_ms):
         if column.name not in have:
             definition = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
             connection.exec_driver_sql(f"ALTER TABLE {QUERIES.name} ADD COLUMN {definition}")

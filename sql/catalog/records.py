@@ -69,10 +69,15 @@ class Desired(StrEnum):
 
 
 class Actual(StrEnum):
-    """What the runner last said of a query."""
+    """What the runner last said of a query.
+
+    RECOVERING  ended by its environment, and started again until that is well; ``Query.error`` has the reason
+    FAILED      ended by its data, its plan or a defect: it waits for a RESUME
+    """
 
     PENDING = "pending"
     RUNNING = "running"
+    RECOVERING = "recovering"
     PAUSED = "paused"
     FAILED = "failed"
     STOPPED = "stopped"
@@ -86,6 +91,8 @@ class Query:
     plan         the text of EXPLAIN
     fingerprint  of the plan: a checkpoint of another one is refused
     progress     what the runner reports, as JSON: rows in and out, offsets, rates
+    restarts     how often its environment has ended it, and it was started again
+    next_try_ms  when it is started again, while it is recovering; 0 while that goes on
     engine       who runs it: 'spark', or 'faust' (the lookup workers)
     view         what it is a fragment of: ``sql`` planned under this name has a fragment called ``name``
     """
@@ -103,6 +110,8 @@ class Query:
     actual: Actual = Actual.PENDING
     error: str = ""
     progress: Mapping[str, Any] = field(default_factory=dict)
+    restarts: int = 0
+    next_try_ms: int = 0
     created_ms: int = 0
     updated_ms: int = 0
 
@@ -121,3 +130,13 @@ class Worker:
     queries: tuple[str, ...] = ()
     started_ms: int = 0
     seen_ms: int = 0
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Who does a work that only one process may do. ``holder`` is ``host:pid``; it has it until ``until_ms``."""
+
+    name: str
+    holder: str
+    until_ms: int
+    epoch: int = 0

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
+from changelog.errors import ServiceUnavailable
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
 
-AWAY = Setback("waits for a service", "Kafka does not answer")
-DEFECT = Setback("fails", "a defect", final=True)
-CRASH = Setback("crashed", "killed", "killed, again and again", crash=True)
-PATIENCE = Patience(first_pause_s=1.0, wait_s=100.0, crashes=3)
+AWAY = Setback("Kafka does not answer")
+DEFECT = Setback("a defect", final=True)
+PATIENCE = Patience(first_pause_s=1.0)
 
 
 @dataclass
@@ -27,6 +31,9 @@ class Driver:
     slow_end: bool = False
     fails: Setback | None = None
     next_watched: list[Watched] = field(default_factory=list)
+    defects: dict[str, Exception] = field(default_factory=dict)
+    gate: threading.Event | None = None
+    asked_to_end: int = 0
     running: set[str] = field(default_factory=set)
     started: list[str] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
@@ -36,17 +43,27 @@ class Driver:
 
     def start(self, query: Query) -> Setback | None:
         self.started.append(query.name)
+        if self.gate is not None and query.name == "q":
+            self.gate.wait(10)
         if self.fails is None:
             self.running.add(query.name)
         return self.fails
 
     def watch(self, query: Query) -> Watched:
+        self._raise(query)
         watched = self.next_watched.pop(0) if self.next_watched else Watched()
         if watched.setback is not None:
             self.running.discard(query.name)
         return watched
 
+    def _raise(self, query: Query) -> None:
+        if query.name in self.defects:
+            raise self.defects[query.name]
+
     def end(self, query: Query) -> bool:
+        self.asked_to_end += 1
+        if query.desired is not Desired.RUNNING:
+            self._raise(query)
         if self.slow_end and query.name in self.running:
             self.slow_end = False
             return False
@@ -68,8 +85,11 @@ class World:
     now_s: float = 0.0
 
     def __post_init__(self) -> None:
+        self._reconciler = self.reconciler()
+
+    def reconciler(self, tasks: Executor | None = None) -> Reconciler:
         log = logging.getLogger("dovetail.test")
-        self._reconciler = Reconciler(self.catalog, Engine.SPARK, self.driver, PATIENCE, log, lambda: self.now_s)
+        return Reconciler(self.catalog, Engine.SPARK, self.driver, PATIENCE, log, lambda: self.now_s, tasks)
 
     def look(self) -> None:
         self._reconciler.look()
@@ -103,22 +123,46 @@ def test_a_lost_service_is_waited_for_with_growing_pauses(world: World) -> None:
             starts.append(world.now_s)
         world.now_s += 0.5
     assert starts == [0, 1, 3, 7, 15, 30]
-    assert (world.actual(), world.catalog.query("q").error) == (Actual.PENDING, "Kafka does not answer")
+    query = world.catalog.query("q")
+    assert (query.actual, query.error, query.restarts) == (Actual.RECOVERING, "Kafka does not answer", len(starts))
+    assert query.next_try_ms > 0
 
 
-def test_it_is_not_waited_for_for_ever(world: World) -> None:
+def test_it_is_waited_for_for_ever_and_nobody_has_to_say_that_it_is_back(world: World) -> None:
     world.driver.fails = AWAY
-    while world.now_s < 120:
+    while world.now_s < 24 * 3600:
         world.look()
-        world.now_s += 1
-    assert world.actual() is Actual.FAILED
-    started = len(world.driver.started)
+        world.now_s += 600
+    assert world.actual() is Actual.RECOVERING
+    world.driver.fails, world.driver.next_watched = None, [Watched(well=True)]
     world.look()
-    assert len(world.driver.started) == started
+    world.look()
+    query = world.catalog.query("q")
+    assert (query.actual, query.error, query.next_try_ms) == (Actual.RUNNING, "", 0)
+
+
+def test_a_start_alone_is_no_sign_that_it_runs(world: World) -> None:
+    world.look()
+    world.look()
+    assert (world.driver.running, world.actual()) == ({"q"}, Actual.PENDING)
+    world.driver.next_watched = [Watched(well=True)]
+    world.look()
+    assert world.actual() is Actual.RUNNING
+
+
+def test_a_running_query_that_waits_says_for_what(world: World) -> None:
+    world.driver.next_watched = [Watched(well=True), Watched(waits="no broker answers"), Watched(well=True)]
+    said = []
+    for _ in range(4):
+        world.look()
+        query = world.catalog.query("q")
+        said.append((query.actual, query.error))
+    assert said[1:] == [(Actual.RUNNING, ""), (Actual.RECOVERING, "no broker answers"), (Actual.RUNNING, "")]
+    assert world.driver.started == ["q"]
 
 
 def test_a_recovery_ends_the_trouble(world: World) -> None:
-    world.driver.next_watched = [Watched(setback=AWAY), Watched(recovered=True), Watched(setback=AWAY)]
+    world.driver.next_watched = [Watched(setback=AWAY), Watched(well=True), Watched(setback=AWAY)]
     for world.now_s in (0.0, 1.0, 2.0, 3.0, 4.0, 5.0):
         world.look()
     assert world.driver.started == ["q", "q", "q"]
@@ -130,13 +174,61 @@ def test_a_defect_ends_the_query_at_once(world: World) -> None:
     assert (world.actual(), world.catalog.query("q").error) == (Actual.FAILED, "a defect")
 
 
-def test_crashes_on_end_are_no_outage(world: World) -> None:
-    world.driver.next_watched = [Watched(setback=CRASH)] * 3
-    while world.actual() is not Actual.FAILED:
+def test_what_cannot_even_be_looked_at_holds_up_no_other(world: World) -> None:
+    world.catalog.add_query(Query("r", "SELECT 1", "", "", "r"), now_ms=0)
+    world.driver.defects["q"] = ValueError("a truncated file")
+    for _ in range(3):
         world.look()
-        world.now_s += 10
-    assert len(world.driver.started) == 3
-    assert world.catalog.query("q").error == "killed, again and again"
+    assert "r" in world.driver.running
+    query = world.catalog.query("q")
+    assert query.actual is Actual.FAILED
+    assert "ValueError: a truncated file" in query.error
+
+
+def test_a_lost_catalog_is_no_trouble_of_the_query(world: World) -> None:
+    world.driver.next_watched = [Watched(well=True)]
+    world.look()
+    world.look()
+    world.driver.defects["q"] = ServiceUnavailable("the catalog does not answer")
+    world.look()
+    assert (world.actual(), world.driver.running) == (Actual.RUNNING, {"q"})
+
+
+def test_what_stands_in_the_way_of_an_end_is_tried_again_with_pauses(world: World) -> None:
+    world.catalog.want("q", Desired.DROPPED, now_ms=0)
+    world.driver.defects["q"] = OSError("the folder is not there")
+    while world.now_s < 8:
+        world.look()
+        world.now_s += 0.5
+    assert world.driver.asked_to_end == 4
+    world.driver.defects.clear()
+    world.now_s = 100
+    world.look()
+    assert {query.name for query in world.catalog.queries(dropped=True)} == {"elsewhere"}
+
+
+def test_a_slow_query_stalls_no_other(tmp_path: Path) -> None:
+    world = World(Catalog.open(f"sqlite:///{tmp_path / 'catalog.db'}"))
+    world.catalog.add_query(Query("q", "SELECT 1", "", "", "q"), now_ms=0)
+    world.catalog.add_query(Query("r", "SELECT 1", "", "", "r"), now_ms=0)
+    world.driver.gate = threading.Event()
+    with ThreadPoolExecutor(2) as tasks:
+        reconciler = world.reconciler(tasks)
+        reconciler.look()
+        _until(lambda: "r" in world.driver.running)
+        world.catalog.want("r", Desired.PAUSED, now_ms=0)
+        _until(lambda: bool(reconciler.look()) and world.catalog.query("r").actual is Actual.PAUSED)
+        assert world.driver.running == set()
+        world.driver.gate.set()
+        _until(lambda: "q" in world.driver.running)
+    assert world.driver.started.count("q") == 1
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_pause_is_said_once_the_query_has_ended(world: World) -> None:

@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from broker import clients
 from broker.address import BrokerAddress
 from broker.producer_queue import Outgoing, ProducerQueue
-from broker.transactional_writer import Backoff, WriteTarget, is_fenced, transactional_producer
+from broker.transactional_writer import Backoff, WriteTarget, committed_offset, is_fenced, transactional_producer
 from changelog.errors import RecordsGone
 
 _FENCED_PAUSE_S = 0.05
@@ -62,7 +62,7 @@ class Transactions:
     def _committed(self) -> int:
         reader = _offsets_reader(self._place.target.brokers, self._place.target.identity)
         asked = TopicPartition(self._place.topic, self._place.partition)
-        offset = int(reader.committed([asked], timeout=self._call_s)[0].offset)
+        offset = committed_offset(reader, asked, self._call_s)
         first, _ = reader.get_watermark_offsets(asked, timeout=self._call_s)
         if offset < 0:
             return max(self._place.start, int(first))

@@ -35,9 +35,10 @@ from broker.topic_shapes import TopicAdmin, TopicShape, config_for
 from broker.topics import PartitionOffsets
 from broker.transactional_writer import WriteTarget
 from changelog.dead_letter import topic_of
-from changelog.errors import DovetailError, ServiceUnavailable
+from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from changelog.schema import Kind
 from joins.dataflow.ports import Ingest
+from runtime.faults import error_of
 from runtime.logs import configure_logs
 from runtime.query_plan import plan_of
 from runtime.settings import read_settings
@@ -204,10 +205,17 @@ class LookupQuery:
     def _end_code(self, failure: BaseException | None) -> int:
         if failure is None:
             return 0
-        if not isinstance(failure, DovetailError):
-            _LOG.error('query "%s": a defect, or a lost broker', self.query.name, exc_info=failure)
-            return 1
-        self.report_failed(failure)
+        error = error_of(failure, f'query "{self.query.name}"')
+        if isinstance(error, InternalError):
+            _LOG.error('query "%s": a defect', self.query.name, exc_info=failure)
+        return self.given_up(error)
+
+    def given_up(self, error: DovetailError) -> int:
+        """Say why it ends, and whether the worker is to start it again."""
+        if error.retry:
+            _LOG.warning('query "%s": ended by its environment\n%s', self.query.name, redacted(str(error)))
+            return WAITS
+        self.report_failed(error)
         return FAILED
 
     def report_failed(self, failure: DovetailError) -> None:
@@ -276,16 +284,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         group.check(settings.brokers)
         query.open()
-    except ServiceUnavailable as failure:
-        query.catalog.report(query.query.id, now_ms=_now_ms(), error=redacted(str(failure)))
-        _LOG.warning('query "%s": waits for a service\n%s', arguments.name, redacted(str(failure)))
-        return WAITS
-    except KafkaException as failure:
-        _LOG.warning('query "%s": waits for the broker: %s', arguments.name, failure.args[0].str())
-        return WAITS
-    except DovetailError as failure:
-        query.report_failed(failure)
-        return FAILED
+    except (DovetailError, KafkaException, OSError) as failure:
+        return query.given_up(error_of(failure, f'query "{arguments.name}"'))
     return asyncio.run(_until_told(query, listener))
 
 

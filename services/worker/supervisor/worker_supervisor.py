@@ -37,8 +37,6 @@ from sql.syntax.redact import redacted
 _LOG = logging.getLogger("dovetail.worker")
 _SEEN_EVERY_S = 2.0
 _FIRST_PAUSE_S = 0.5
-_CALM_S = 30.0
-_CRASHES = 5
 
 
 class WorkerSupervisor:
@@ -60,8 +58,7 @@ class WorkerSupervisor:
         self._fork_server = fork_server(environment)
         self._children: dict[int, Child] = {}
         self._seen_s = 0.0
-        patience = Patience(_FIRST_PAUSE_S, settings.broker_wait_s, _CRASHES)
-        self._reconciler = Reconciler(catalog, Engine.FAUST, self, patience, _LOG)
+        self._reconciler = Reconciler(catalog, Engine.FAUST, self, Patience(_FIRST_PAUSE_S), _LOG)
         self.files, self._slot = claimed_folder(settings.data_dir / "worker")
 
     # -- the queries
@@ -82,14 +79,14 @@ class WorkerSupervisor:
         return None
 
     def watch(self, query: Query) -> Watched:
-        """A query that failed says so itself. A crash is tried again; a service that is away is waited for."""
+        """A query says itself that it runs, or has failed. One that ends otherwise is tried again."""
         child = self._children[query.id]
         if query.actual is Actual.FAILED:
             self._ended(query.id)
-            return Watched(recovered=True)
+            return Watched()
         code = child.ended()
         if code is None:
-            return Watched(recovered=time.monotonic() - child.started_s > _CALM_S)
+            return Watched(well=query.actual is Actual.RUNNING)
         del self._children[query.id]
         return Watched(setback=_setback(child, code))
 
@@ -174,8 +171,7 @@ def _setback(child: Child, code: int) -> Setback | None:
     if code in (0, FAILED):
         return None
     told = redacted(child.last_words())
-    verdict = f"the process of the query ended with code {code}\n{told}"
-    return Setback(f"its process ended with code {code}", told, verdict, crash=code != WAITS)
+    return Setback(told if code == WAITS else f"the process of the query ended with code {code}\n{told}")
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:

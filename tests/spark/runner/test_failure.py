@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from changelog.errors import DovetailError, InternalError, ServiceUnavailable, StateLimitExceeded
+from changelog.errors import (
+    CheckpointMismatch,
+    DovetailError,
+    EnvironmentFault,
+    InternalError,
+    ServiceUnavailable,
+    StateLimitExceeded,
+)
 from spark_jobs.runner.failure import typed
 
 HEAD = "[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: [PYTHON_EXCEPTION] An exception was thrown"
@@ -48,3 +55,67 @@ def test_anything_else_is_an_internal_error_with_the_end_of_its_traceback() -> N
     assert isinstance(told, InternalError)
     assert "ZeroDivisionError: division by zero" in told.what
     assert "X.scala" not in told.what
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "OSError: [Errno 28] No space left on device",
+        "OSError: [Errno 30] Read-only file system: '/data/state'",
+        "PermissionError: [Errno 13] Permission denied: '/data/state'",
+        "ConnectionRefusedError: [Errno 111] Connection refused",
+        "ConnectionResetError: [Errno 104] Connection reset by peer",
+        "TimeoutError",
+        "MemoryError",
+        "EOFError",
+        "cimpl.KafkaException: KafkaError{code=_TRANSPORT,val=-195,str=broker down}",
+        "duckdb.duckdb.OutOfMemoryException: Out of Memory Error",
+    ],
+)
+def test_what_the_machine_does_to_python_is_the_environment(line: str) -> None:
+    told = error(f"{TRACE}{line}\n\n\tat org.apache.spark.Something(X.scala:1)")
+
+    assert told.retry, told
+    assert isinstance(told, EnvironmentFault)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+        "java.io.EOFException",
+        "java.net.SocketException: Connection reset",
+        "java.net.ConnectException: Connection refused",
+        "java.io.IOException: No space left on device",
+        "java.nio.file.FileSystemException: /data/offsets/7: Read-only file system",
+        "org.apache.spark.SparkException: ExecutorLostFailure (executor 1 exited caused by one of the running tasks)",
+        "org.apache.spark.SparkException: Job 7 cancelled because SparkContext was shut down",
+        "java.lang.OutOfMemoryError: Java heap space",
+    ],
+)
+def test_what_happens_to_a_process_of_spark_is_the_environment(line: str) -> None:
+    told = error(f"{HEAD}\n{line}\n\tat java.base/a.b(C.java:1)")
+
+    assert told.retry, told
+
+
+def test_a_defect_that_speaks_of_the_environment_is_a_defect() -> None:
+    told = error(
+        f"{TRACE}ValueError: Connection refused, OSError and Broken pipe\n\n\tat org.apache.spark.X(X.scala:1)"
+    )
+
+    assert isinstance(told, InternalError)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "java.lang.IllegalStateException: Incomplete log file in the offset log",
+        "org.apache.spark.SparkException: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error occurred",
+    ],
+)
+def test_a_damaged_checkpoint_is_said_with_the_way_out(line: str) -> None:
+    told = error(f"{HEAD}\n{line}\n\tat java.base/a.b(C.java:1)")
+
+    assert isinstance(told, CheckpointMismatch)
+    assert "backup" in told.fix

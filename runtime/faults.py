@@ -1,0 +1,47 @@
+"""Any exception as an error of Dovetail: whether the environment is to blame, and so may mend it."""
+
+from __future__ import annotations
+
+import errno
+
+from confluent_kafka import KafkaException
+
+from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable
+
+_DISK = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space, or raise the quota",
+    errno.EROFS: "mount the file system for writing",
+    errno.EACCES: "let this user write there",
+    errno.EPERM: "let this user write there",
+    errno.EIO: "see the log of the operating system for the disk",
+    errno.EMFILE: "raise the limit of open files (ulimit -n)",
+    errno.ENFILE: "raise the limit of open files of the system",
+}
+
+
+def error_of(failure: BaseException, where: str) -> DovetailError:
+    """What ended the work at ``where``; InternalError where it is nothing that the environment does."""
+    match failure:
+        case DovetailError():
+            return failure
+        case KafkaException():
+            return ServiceUnavailable(f"the broker did not answer: {failure.args[0].str()}", where=where, fix=_BROKER)
+        case TimeoutError():
+            return ServiceUnavailable("a service did not answer in time", where=where, fix="dovetail status")
+        case ConnectionError() | EOFError():
+            return EnvironmentFault(f"a process that is needed has gone: {_told(failure)}", where=where, fix=_AGAIN)
+        case MemoryError():
+            return EnvironmentFault("there is no memory left", where=where, fix="see what takes it; " + _AGAIN)
+        case OSError():
+            fix = _DISK.get(failure.errno or 0, "see that the folder is there, and that the disk is well")
+            return EnvironmentFault(_told(failure), where=where, fix=f"{fix}; {_AGAIN}")
+    return InternalError(_told(failure), where=where, fix="see the log for the whole trace, and report it")
+
+
+_AGAIN = "it is tried again by itself"
+_BROKER = f"see that the broker runs; {_AGAIN}"
+
+
+def _told(failure: BaseException) -> str:
+    return f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__
