@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from changelog.errors import DovetailError, ServiceUnavailable
+from runtime.clock import now_ms
 from runtime.faults import error_of
 from runtime.troubles import Patience, Setback, Troubles
 from sql.catalog import Actual, Catalog, Desired, Query
@@ -128,9 +129,19 @@ class Reconciler:
             self._troubles.end(query.id)
         elif self._troubles.may_try(query.id, self._clock()):
             self._log.info('query "%s": starting', query.name)
+            self._note_restart(query)
             setback = self._driver.start(query)
             if setback is not None:
                 self._set_back(query, setback)
+
+    def _note_restart(self, query: Query) -> None:
+        """One that was at work, and nobody has ended: its runner was killed, or its environment has ended it."""
+        if query.actual in (Actual.RUNNING, Actual.RECOVERING) and self._driver.speaks_for(query):
+            error = query.error or "what ran it has gone"
+            restarts = query.restarts + 1
+            self._catalog.report(
+                query.id, now_ms=now_ms(), actual=Actual.RECOVERING, error=error, restarts=restarts, next_try_ms=0
+            )
 
     def _watch(self, query: Query) -> None:
         watched = self._driver.watch(query)
@@ -154,7 +165,7 @@ class Reconciler:
             return
         trouble = self._troubles.note(query.id, self._clock())
         if self._driver.speaks_for(query):
-            next_try_ms = _now_ms() + int(trouble.pause_s * 1000)
+            next_try_ms = now_ms() + int(trouble.pause_s * 1000)
             self._report(query, Actual.RECOVERING, setback.told, next_try_ms)
         self._log.warning('query "%s": tried again in %g s\n%s', query.name, trouble.pause_s, setback.told)
 
@@ -181,11 +192,4 @@ class Reconciler:
             self._log.info('query "%s": dropped', query.name)
 
     def _report(self, query: Query, actual: Actual, error: str, next_try_ms: int = 0) -> None:
-        restarts = query.restarts + (next_try_ms > 0)
-        self._catalog.report(
-            query.id, now_ms=_now_ms(), actual=actual, error=error, restarts=restarts, next_try_ms=next_try_ms
-        )
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+        self._catalog.report(query.id, now_ms=now_ms(), actual=actual, error=error, next_try_ms=next_try_ms)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable
 
 import psutil
 
 from changelog.errors import ServiceUnavailable, StackError
+from runtime.clock import now_ms
 from sql.catalog import Catalog, Lease
 
 LEASE_S = 10.0
@@ -40,7 +40,7 @@ class SoleHolder:
     def _renew(self) -> None:
         while not self._ended.wait(_RENEW_S):
             try:
-                held = self._catalog.renew_lease(self._lease, _now_ms() + int(LEASE_S * 1000))
+                held = self._catalog.renew_lease(self._lease, now_ms() + int(LEASE_S * 1000))
             except ServiceUnavailable:
                 continue  # nobody else can take it where the catalog is away
             if not held:
@@ -55,11 +55,11 @@ class SoleHolder:
 
 
 def _taken(catalog: Catalog, name: str, what: str) -> Lease:
-    now_ms = _now_ms()
-    wanted = Lease(name, f"{socket.gethostname()}:{os.getpid()}", now_ms + int(LEASE_S * 1000))
+    asked_ms = now_ms()
+    wanted = Lease(name, f"{socket.gethostname()}:{os.getpid()}", asked_ms + int(LEASE_S * 1000))
     before = catalog.lease(name)
     gone = before.epoch if before is not None and _is_gone(before.holder) else None
-    standing = catalog.take_lease(wanted, now_ms=now_ms, after=gone)
+    standing = catalog.take_lease(wanted, now_ms=asked_ms, after=gone)
     if standing.holder != wanted.holder:
         raise StackError(
             f"another process is {what}: {standing.holder}",
@@ -74,7 +74,3 @@ def _is_gone(holder: str) -> bool:
     """Whether it is a process of this host that does not live any more; its pid may have gone to another program."""
     host, _, pid = holder.rpartition(":")
     return host == socket.gethostname() and (int(pid) == os.getpid() or not psutil.pid_exists(int(pid)))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -2,27 +2,61 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
+from contextlib import closing
 
 import typer
 
-from runtime.settings import read_settings
+from runtime.clock import now_ms
+from runtime.settings import Settings, read_settings
 from services.cli.failures import FAILED, told
 from services.cli.row_format import Format
 from services.cli.show import Screen
+from services.liveness import Standing, account, await_settled, standings
 from services.stack import Stack
 from services.stack.components import COMPONENT_NAMES, component
 from services.stack.state import Phase
+from sql.catalog import Catalog
+from sql.fragments import Engine
+
+_ENGINES = {"spark": Engine.SPARK.value, "worker": Engine.FAUST.value}
+"""What the components run."""
+_POLL_S = 0.1
+_SAY_AFTER_S = 5.0
 
 
 def up(without: Sequence[str]) -> None:
+    """Returns when the stack and its queries run; what does not is named, with the reason."""
     screen = Screen()
     with told(screen):
         stack = Stack(read_settings())
         left_out = {component(name).name for name in without}
         stack.up([name for name in COMPONENT_NAMES if name not in left_out], on_progress=screen.note)
-        brokers = stack.connected_settings().brokers
+        settings = stack.connected_settings()
+        unwell = [one for one in _settled(settings, stack, screen) if not one.well]
+        if unwell:
+            screen.note(account(unwell), style="red")
+            raise typer.Exit(FAILED)
+        brokers = settings.brokers
         screen.note(f"the stack is up{f': Kafka at {brokers}; next: dovetail sql' if brokers else ''}", style="green")
+
+
+def _settled(settings: Settings, stack: Stack, screen: Screen) -> list[Standing]:
+    """The queries of the engines that the stack runs, when they run or have failed, or the time is over."""
+    served = {_ENGINES.get(line.name) for line in stack.status() if line.phase is Phase.READY}
+    started_s = said_s = time.monotonic()
+
+    def wait(left: list[Standing]) -> bool:
+        nonlocal said_s
+        if time.monotonic() - said_s > _SAY_AFTER_S:
+            said_s = time.monotonic()
+            screen.note(f"waiting for {', '.join(one.query.name for one in left)}")
+        time.sleep(_POLL_S)
+        return time.monotonic() - started_s < settings.start_timeout_s
+
+    with closing(Catalog.open(settings.catalog_address)) as catalog:
+        return await_settled(lambda: [one for one in standings(catalog, now_ms()) if one.query.engine in served], wait)
 
 
 def down() -> None:
@@ -33,15 +67,25 @@ def down() -> None:
 
 
 def status(output: Format) -> None:
+    """The components, and the queries that are not as they should be. Its end code is 0 only if all is well."""
     screen = Screen(output)
     with told(screen):
-        lines = Stack(read_settings()).status()
+        stack = Stack(read_settings())
+        lines = stack.status()
         screen.components(lines)
-        failed = [line for line in lines if line.phase is Phase.EXITED]
-        for line in failed:
+        down = [line for line in lines if line.phase in (Phase.EXITED, Phase.RESTARTING)]
+        for line in down:
             screen.note(f"{line.name} {line.reason}; the end of its log:\n{line.log_tail}", style="red")
-        if failed:
+        unwell = _unwell(stack) if any(line.phase is not Phase.STOPPED for line in lines) else []
+        if unwell:
+            screen.note(account(unwell), style="red")
+        if down or unwell:
             raise typer.Exit(FAILED)
+
+
+def _unwell(stack: Stack) -> list[Standing]:
+    with closing(Catalog.open(stack.connected_settings().catalog_address)) as catalog:
+        return [one for one in standings(catalog, now_ms()) if not one.well]
 
 
 def logs(component: str, *, follow: bool, lines: int) -> None:

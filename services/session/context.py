@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from functools import cached_property
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
+from runtime.clock import now_ms
 from runtime.settings import Settings
 from services.commands.commander import Commander
 from services.live_workers import live_workers
@@ -63,4 +63,4 @@ class Context:
 
     @property
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        return now_ms()

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from changelog.errors import Unsupported
 from changelog.schema import TIME, Column
+from services.liveness import Standing, standings
 from services.session.context import Context
 from services.session.result import Rows, Text
-from sql.catalog import Query, Relation, What
+from sql.catalog import Desired, Query, Relation, What
 from sql.planner import stream_of
 from sql.query_settings import SETTINGS
 from sql.syntax.like import matches
@@ -69,16 +70,16 @@ def _streams(context: Context, like: str | None) -> Rows:
 
 
 def _views(context: Context, like: str | None) -> Rows:
-    queries = {query.name: query for query in context.catalog.queries()}
+    found = {one.query.name: one for one in standings(context.catalog, context.now_ms)}
     lines = []
     for relation in context.catalog.relations(What.VIEW, like):
-        statement, query = relation.definition, queries.get(relation.name)
+        statement, one = relation.definition, found.get(relation.name)
         assert isinstance(statement, CreateView)
         lines.append(
             {
                 "name": statement.name,
-                "topic": query.topic if query is not None else "",
-                "state": state_of(query) if query is not None else "not materialized",
+                "topic": one.query.topic if one is not None else "",
+                "state": state_of(one) if one is not None else "not materialized",
                 "definition": _shortened(relation.shown),
             }
         )
@@ -90,17 +91,19 @@ def _queries(context: Context, like: str | None) -> Rows:
         {
             "name": query.name,
             "engine": query.engine,
-            "state": state_of(query),
+            "state": state_of(one),
             "rows in": _count(query, "rows_in"),
             "rows out": _count(query, "rows_out"),
             "rejected": _count(query, "rejected"),
             "failed calls": _count(query, "failed"),
             "late": _late(query),
+            "restarts": query.restarts,
             "topic": query.topic,
             "since": datetime.fromtimestamp(query.created_ms / 1000, UTC),
-            "error": _shortened(query.error.split("\n")[0]),
+            "error": _shortened(one.why.split("\n")[0]),
         }
-        for query in context.catalog.queries()
+        for one in standings(context.catalog, context.now_ms)
+        for query in [one.query]
         if like is None or matches(query.name, like)
     ]
     counts = {name: pa.int64() for name in ("rows in", "rows out", "rejected", "failed calls")}
@@ -111,16 +114,17 @@ def _queries(context: Context, like: str | None) -> Rows:
         state=pa.string(),
         **counts,
         late=pa.string(),
+        restarts=pa.int64(),
         topic=pa.string(),
         since=INSTANT,
         error=pa.string(),
     )
 
 
-def state_of(query: Query) -> str:
+def state_of(one: Standing) -> str:
     """What the query does; what it is on the way to, where that differs."""
-    actual, desired = query.actual.value, query.desired.value
-    return actual if actual in (desired, "failed") else f"{actual}, to be {desired}"
+    alone = one.well or (one.query.desired is Desired.RUNNING and one.state in ("failed", "recovering", "down"))
+    return one.state if alone else f"{one.state}, to be {one.query.desired.value}"
 
 
 def _count(query: Query, name: str) -> int | None:

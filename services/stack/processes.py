@@ -42,10 +42,14 @@ class ProcessIdentity:
         return None
 
 
-def marked_processes(run_id: str) -> list[ProcessIdentity]:
-    """The processes started by this run of the stack, however they are related now."""
-    marked = [process for process in psutil.process_iter() if _mark_of(process) == run_id]
-    return [ProcessIdentity(process.pid, process.create_time()) for process in marked]
+def marked_processes(run_id: str, group: int | None = None) -> list[ProcessIdentity]:
+    """The processes started by this run of the stack, however they are related now; of one process group, if given."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, ProcessLookupError):
+            if _mark_of(process) == run_id and (group is None or os.getpgid(process.pid) == group):
+                found.append(ProcessIdentity(process.pid, process.create_time()))
+    return found
 
 
 def _mark_of(process: psutil.Process) -> str | None:

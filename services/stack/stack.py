@@ -31,7 +31,10 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ComponentStatus:
-    """One line of ``dovetail status``. ``log_tail`` is filled for a component that ended by itself."""
+    """One line of ``dovetail status``. ``log_tail`` is filled for a component that ended by itself.
+
+    restarts  how often the supervisor has started it again
+    """
 
     name: str
     phase: Phase
@@ -40,6 +43,7 @@ class ComponentStatus:
     log: Path
     reason: str = ""
     log_tail: str = ""
+    restarts: int = 0
 
     @property
     def account(self) -> str:
@@ -91,7 +95,8 @@ class Stack:
         """Every known component, as it is now."""
         state = read_state(self._files.state)
         children = [ChildState(name, Phase.STOPPED) if state is None else state.child(name) for name in COMPONENT_NAMES]
-        return [self._status(child) for child in children]
+        supervised = state is not None and state.supervisor.find() is not None
+        return [self._status(child, supervised=supervised) for child in children]
 
     def endpoint(self, name: str) -> str:
         """Where a component answers; :class:`StackError` when it is not up."""
@@ -192,17 +197,17 @@ class Stack:
             time.sleep(_POLL_S)
 
     def _failed(self, child: ChildState) -> StackError:
-        line = self._status(child)
+        line = self._status(child, supervised=True)
         return StackError(line.account, where=str(line.log), fix="mend what the log says, then run: dovetail up")
 
-    def _status(self, child: ChildState) -> ComponentStatus:
+    def _status(self, child: ChildState, *, supervised: bool) -> ComponentStatus:
         log = self._files.log(child.name)
         alive = child.process is not None and child.process.find() is not None
         phase, reason = child.phase, child.reason
         if child.phase in (Phase.STARTING, Phase.READY) and not alive:
-            phase, reason = Phase.EXITED, reason or "ended"
+            phase, reason = Phase.RESTARTING if supervised else Phase.EXITED, reason or "ended"
         pid = child.process.pid if alive and child.process is not None else None
-        ended_by_itself = phase is Phase.EXITED and child.process is not None
+        ended_by_itself = phase in (Phase.EXITED, Phase.RESTARTING) and child.process is not None
         return ComponentStatus(
-            child.name, phase, child.endpoint, pid, log, reason, tail(log) if ended_by_itself else ""
+            child.name, phase, child.endpoint, pid, log, reason, tail(log) if ended_by_itself else "", child.restarts
         )

@@ -1,4 +1,4 @@
-"""The supervisor: starts the wanted components in order, watches them, and ends them when it is told to.
+"""The supervisor: starts the wanted components in order, starts again those that die, and ends them when told to.
 
     python -m services.stack.stack_supervisor [--owner PID]
 
@@ -19,6 +19,7 @@ import time
 import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import structlog
 
@@ -30,6 +31,7 @@ from services.stack.component import Component
 from services.stack.components import in_start_order
 from services.stack.files import StackFiles, locked
 from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes
+from services.stack.restarts import LIMIT, Restarts
 from services.stack.state import ChildState, Phase, StackState, write_state
 
 log = structlog.get_logger(__name__)
@@ -45,6 +47,7 @@ class Supervisor:
     signals: queue.SimpleQueue[signal.Signals] = field(default_factory=queue.SimpleQueue)
     running: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
     deadlines: dict[str, float] = field(default_factory=dict)
+    restarts: dict[str, Restarts] = field(default_factory=dict)
     state: StackState = field(init=False)
 
     def __post_init__(self) -> None:
@@ -80,6 +83,7 @@ class Supervisor:
         request, *names = self.files.wanted.read_text().split()
         for wanted in in_start_order(names):
             if self.state.child(wanted.name).phase in (Phase.STOPPED, Phase.EXITED):
+                self.restarts.pop(wanted.name, None)
                 self._record(ChildState(wanted.name))
         self.state = replace(self.state, request=request)
         write_state(self.files.state, self.state)
@@ -89,7 +93,9 @@ class Supervisor:
         for component in in_start_order([child.name for child in self.state.children]):
             child = self.state.child(component.name)
             if child.phase is Phase.WAITING and self._may_start(component):
-                self._start(component)
+                self._start(component, child, self.files.fresh_log(component.name))
+            elif child.phase is Phase.RESTARTING and self._is_due(component):
+                self._start(component, child, self.files.log(component.name))
             elif child.phase in (Phase.STARTING, Phase.READY):
                 self._watch(component, child)
 
@@ -97,11 +103,14 @@ class Supervisor:
         before = [self.state.child(name) for name in component.after]
         return all(child.phase in (Phase.READY, Phase.STOPPED) for child in before)
 
-    def _start(self, component: Component) -> None:
+    def _is_due(self, component: Component) -> bool:
+        return self._may_start(component) and time.monotonic() >= self.restarts[component.name].due_s
+
+    def _start(self, component: Component, child: ChildState, log_file: Path) -> None:
         """Start the process, and write down who it is before anything else happens."""
         try:
             launch = component.prepare(self.settings)
-            with self.files.fresh_log(component.name).open("wb") as output:
+            with log_file.open("ab") as output:
                 process = subprocess.Popen(
                     launch.argv,
                     stdin=subprocess.DEVNULL,
@@ -112,12 +121,12 @@ class Supervisor:
                     env=os.environ | self.settings.as_environment() | dict(launch.environment) | self._mark,
                 )
         except (DovetailError, OSError) as error:
-            self._record(ChildState(component.name, Phase.EXITED, reason=str(error)))
+            self._died(replace(child, process=None, reason=str(error)))
             return
         self.running[component.name] = process
         self.deadlines[component.name] = time.monotonic() + self.settings.start_timeout_s
         identity = ProcessIdentity.of(process.pid)
-        self._record(ChildState(component.name, Phase.STARTING, identity, launch.endpoint))
+        self._record(replace(child, phase=Phase.STARTING, process=identity, endpoint=launch.endpoint))
 
     @property
     def _mark(self) -> dict[str, str]:
@@ -131,18 +140,35 @@ class Supervisor:
                 process.wait(_TICK_S)
         exit_code = process.poll()
         if exit_code is not None:
-            self._record(replace(child, phase=Phase.EXITED, exit_code=exit_code, reason=_ending(exit_code)))
+            kill(marked_processes(self.state.run_id, group=process.pid), self.settings.stop_timeout_s)
+            self._died(replace(child, exit_code=exit_code, reason=_ending(exit_code)))
         elif child.phase is Phase.STARTING:
             self._await_answer(component, child, process.pid)
 
     def _await_answer(self, component: Component, child: ChildState, pid: int) -> None:
         if component.answers(self.settings, child.endpoint, pid):
             self.settings = component.announce(self.settings, child.endpoint)
-            self._record(replace(child, phase=Phase.READY))
+            self.restarts.setdefault(component.name, Restarts()).ready(time.monotonic())
+            self._record(replace(child, phase=Phase.READY, reason=""))
         elif time.monotonic() > self.deadlines[component.name]:
             self._end(child)
             reason = f"did not answer within {self.settings.start_timeout_s:g} s (DOVETAIL_START_TIMEOUT_S)"
+            self._died(replace(child, reason=reason))
+
+    def _died(self, child: ChildState) -> None:
+        """One that has answered before is started again. One that never has would not answer the next time either."""
+        restarts = self.restarts.get(child.name)
+        if restarts is None:
+            self._record(replace(child, phase=Phase.EXITED))
+            return
+        pause_s = restarts.died(time.monotonic())
+        if pause_s is None:
+            reason = (
+                f"{child.reason}, and has died {LIMIT} times without being well for long: dovetail up starts it again"
+            )
             self._record(replace(child, phase=Phase.EXITED, reason=reason))
+            return
+        self._record(replace(child, phase=Phase.RESTARTING, restarts=child.restarts + 1))
 
     def _record(self, child: ChildState) -> None:
         self.state = self.state.with_child(child)

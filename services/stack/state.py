@@ -12,18 +12,21 @@ from services.stack.processes import ProcessIdentity
 
 
 class Phase(StrEnum):
-    """The life of a component: waiting -> starting -> ready -> exited; ``stopped`` when nothing runs it."""
+    """The life of a component: waiting -> starting -> ready; ``restarting`` when it has died and is about to be started
+    again, ``exited`` when it is not, ``stopped`` when nothing runs it.
+    """
 
     WAITING = "waiting"
     STARTING = "starting"
     READY = "ready"
+    RESTARTING = "restarting"
     EXITED = "exited"
     STOPPED = "stopped"
 
 
 @dataclass(frozen=True)
 class ChildState:
-    """One component as the supervisor sees it."""
+    """One component as the supervisor sees it; ``restarts`` counts those since it was asked for."""
 
     name: str
     phase: Phase = Phase.WAITING
@@ -31,6 +34,7 @@ class ChildState:
     endpoint: str = ""
     exit_code: int | None = None
     reason: str = ""
+    restarts: int = 0
 
 
 @dataclass(frozen=True)

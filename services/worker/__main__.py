@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from broker.presence import await_broker
 from changelog.errors import DovetailError, ServiceUnavailable
+from runtime.clock import now_ms
 from runtime.logs import configure_logs
 from runtime.settings import Settings, read_settings
 from runtime.signals import told_to_stop
@@ -31,7 +32,7 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     of_worker = WorkerSettings.of(settings)
     await_broker(of_worker.brokers, of_worker.broker_timeout_s, "the lookup worker")
     catalog = Catalog.open(of_worker.catalog_url)
-    worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=_now_ms())
+    worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=now_ms())
     looked_s = [time.monotonic()]
     supervisor = WorkerSupervisor(worker, of_worker, settings.stop_timeout_s, catalog, settings.as_environment())
     server = HealthServer(
@@ -52,10 +53,6 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     server.close()
     catalog.close()
     _LOG.info("stopped")
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -24,13 +24,14 @@ from broker.presence import await_broker
 from broker.watch import BrokerWatch
 from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
+from runtime.clock import now_ms
 from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
 from runtime.troubles import Patience, Setback
 from spark_jobs.runner.failure import of_driver
 from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.query import RunningQuery, discard
+from spark_jobs.runner.query import Progress, RunningQuery, discard
 from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import start_session, warm_up
 from spark_jobs.runner.static_tables import table_of
@@ -57,6 +58,7 @@ class Runner:
         self._catalog = catalog
         self._running: dict[int, RunningQuery] = {}
         self._reported: dict[int, Mapping[str, Any]] = {}
+        self._counted_before: dict[int, Progress] = {}
         self._broker = BrokerWatch(settings.brokers)
         self._broker.start()
         self._tasks = ThreadPoolExecutor(_TASKS, thread_name_prefix="query")
@@ -96,6 +98,7 @@ class Runner:
         return query.id in self._running
 
     def start(self, query: Query) -> Setback | None:
+        self._counted_before[query.id] = counted(query.progress)
         try:
             self._running[query.id] = self._started(query)
         except Exception as failure:  # noqa: BLE001 - whatever is wrong with one query, the others go on
@@ -152,17 +155,17 @@ class Runner:
         return error
 
     def _report_progress(self, query: Query, running: RunningQuery) -> None:
-        now = running.progress()
+        now, before = running.progress(), self._counted_before[query.id]
         progress = {
             "starts": running.first_offsets,
             "offsets": now.offsets,
-            "counts": dict(now.counts),
-            "late": dict(now.late),
+            "counts": _added(before.counts, now.counts),
+            "late": _added(before.late, now.late),
             "batch": now.batch,
             "batch_ms": now.batch_ms,
         }
         if self._reported.get(query.id) != progress:
-            self._catalog.report(query.id, now_ms=_now_ms(), progress=progress)
+            self._catalog.report(query.id, now_ms=now_ms(), progress=progress)
             self._reported[query.id] = progress
 
     def end(self, query: Query) -> bool:
@@ -187,11 +190,16 @@ class Runner:
         return True
 
     def _report(self, query: Query, actual: Actual, error: str | None = None) -> None:
-        self._catalog.report(query.id, now_ms=_now_ms(), actual=actual, error=error)
+        self._catalog.report(query.id, now_ms=now_ms(), actual=actual, error=error)
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+def counted(progress: Mapping[str, Any]) -> Progress:
+    """What a query has counted in its former lives, as reported."""
+    return Progress(counts=Counter(progress.get("counts", {})), late=Counter(progress.get("late", {})))
+
+
+def _added(before: Counter[str], now: Counter[str]) -> dict[str, int]:
+    return {name: before[name] + now[name] for name in {**before, **now}}
 
 
 def run(settings: RunnerSettings, stopped: threading.Event) -> None:

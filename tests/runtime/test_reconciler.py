@@ -124,7 +124,7 @@ def test_a_lost_service_is_waited_for_with_growing_pauses(world: World) -> None:
         world.now_s += 0.5
     assert starts == [0, 1, 3, 7, 15, 30]
     query = world.catalog.query("q")
-    assert (query.actual, query.error, query.restarts) == (Actual.RECOVERING, "Kafka does not answer", len(starts))
+    assert (query.actual, query.error, query.restarts) == (Actual.RECOVERING, "Kafka does not answer", len(starts) - 1)
     assert query.next_try_ms > 0
 
 
@@ -148,6 +148,23 @@ def test_a_start_alone_is_no_sign_that_it_runs(world: World) -> None:
     world.driver.next_watched = [Watched(well=True)]
     world.look()
     assert world.actual() is Actual.RUNNING
+
+
+def test_one_whose_runner_was_killed_is_recovering_until_it_does_its_work(world: World) -> None:
+    query = world.catalog.query("q")
+    world.catalog.report(query.id, now_ms=0, actual=Actual.RUNNING)
+    world.look()
+    assert (world.actual(), world.catalog.query("q").restarts) == (Actual.RECOVERING, 1)
+    world.driver.next_watched = [Watched(well=True)]
+    world.look()
+    assert (world.actual(), world.catalog.query("q").error) == (Actual.RUNNING, "")
+
+
+def test_one_that_was_stopped_in_order_is_not_restarted_but_started(world: World) -> None:
+    query = world.catalog.query("q")
+    world.catalog.report(query.id, now_ms=0, actual=Actual.STOPPED)
+    world.look()
+    assert world.catalog.query("q").restarts == 0
 
 
 def test_a_running_query_that_waits_says_for_what(world: World) -> None:

@@ -38,6 +38,7 @@ from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from changelog.schema import Kind
 from joins.dataflow.ports import Ingest
+from runtime.clock import now_ms
 from runtime.faults import error_of
 from runtime.logs import configure_logs
 from runtime.query_plan import plan_of
@@ -191,7 +192,7 @@ class LookupQuery:
             if progress != query.progress or runs:
                 self.catalog.report(
                     query.id,
-                    now_ms=_now_ms(),
+                    now_ms=now_ms(),
                     actual=Actual.RUNNING if runs else None,
                     error="" if runs else None,
                     progress=progress,
@@ -221,7 +222,7 @@ class LookupQuery:
     def report_failed(self, failure: DovetailError) -> None:
         told = redacted(str(failure))
         _LOG.error('query "%s": failed\n%s', self.query.name, told)
-        self.catalog.report(self.query.id, now_ms=_now_ms(), actual=Actual.FAILED, error=told)
+        self.catalog.report(self.query.id, now_ms=now_ms(), actual=Actual.FAILED, error=told)
 
     # -- asked from outside
 
@@ -266,10 +267,6 @@ def ensure_memo(settings: WorkerSettings, topic: str, partitions: int) -> None:
     if len(topics.partitions(client, topic)) < partitions:
         for made in client.create_partitions([NewPartitions(topic, partitions)]).values():
             made.result()
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -23,6 +23,7 @@ from broker import clients, topics
 from broker.names import memo_topic
 from broker.query_origin import QueryOrigin
 from changelog.errors import ServiceUnavailable
+from runtime.clock import now_ms
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from services.commands.command_codec import Command, Outcome
@@ -129,7 +130,7 @@ class WorkerSupervisor:
 
     def _elsewhere(self, query: Query) -> bool:
         """Whether another worker runs the query."""
-        others = live_workers(self._catalog, _now_ms())
+        others = live_workers(self._catalog, now_ms())
         return any(query.name in other.queries for other in others if other.id != self._worker.id)
 
     def stop(self) -> None:
@@ -140,7 +141,7 @@ class WorkerSupervisor:
         self._catalog.worker_gone(self._worker.id)
         for query in self._catalog.queries():
             if query.id in ended and query.actual is Actual.RUNNING and not self._elsewhere(query):
-                self._catalog.report(query.id, now_ms=_now_ms(), actual=Actual.STOPPED)
+                self._catalog.report(query.id, now_ms=now_ms(), actual=Actual.STOPPED)
         self._fork_server.close()
         self._slot.close()
 
@@ -155,7 +156,7 @@ class WorkerSupervisor:
         if now or time.monotonic() - self._seen_s > _SEEN_EVERY_S:
             self._seen_s = time.monotonic()
             running = tuple(sorted(child.name for child in self.children))
-            self._catalog.worker_seen(replace(self._worker, queries=running), _now_ms())
+            self._catalog.worker_seen(replace(self._worker, queries=running), now_ms())
 
     @property
     def children(self) -> list[Child]:
@@ -219,7 +220,3 @@ def _lookups(catalog: Catalog) -> list[Query]:
 
 def _unknown_topic(failure: Exception) -> bool:
     return isinstance(failure, KafkaException) and failure.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -8,11 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -22,6 +24,7 @@ from services.stack.files import StackFiles
 from services.stack.free_ports import LOOPBACK
 from services.stack.kafka import KafkaBroker
 from services.stack.processes import ProcessIdentity, await_end, kill, marked_processes
+from services.stack.stack import ComponentStatus
 from services.stack.state import Phase, StackState, read_state
 from services.stack.temporary import temporary_settings
 
@@ -83,20 +86,54 @@ def test_a_taken_port_is_replaced_by_a_free_one(tmp_path: Path) -> None:
             assert stack.endpoint("redis") != f"redis://{LOOPBACK}:{taken}/0"
 
 
-def test_a_crashed_child_is_reported_with_its_log_and_started_again(redis_stack: Stack) -> None:
+def test_a_killed_component_is_started_again_at_the_same_address(redis_stack: Stack) -> None:
+    endpoint = redis_stack.endpoint("redis")
+    for restarts in (1, 2):
+        _, pid = status_of(redis_stack, "redis")
+        assert pid is not None
+        kill_and_wait(pid)
+        assert status_of(redis_stack, "redis") != (Phase.READY, pid)
+        line = await_ready(redis_stack, "redis", after=pid)
+        assert (line.endpoint, line.restarts, line.reason) == (endpoint, restarts, "")
+
+
+def test_while_it_is_started_again_it_is_not_said_to_be_up(redis_stack: Stack) -> None:
+    state = state_of(redis_stack)
     _, pid = status_of(redis_stack, "redis")
     assert pid is not None
-    kill_and_wait(pid)
-    line = next(line for line in redis_stack.status() if line.name == "redis")
-    assert line.phase is Phase.EXITED
-    assert "Ready to accept connections" in line.log_tail
-    with pytest.raises(StackError, match="redis is not up"):
-        redis_stack.endpoint("redis")
-    progress: list[str] = []
-    redis_stack.up(("redis",), progress.append)
-    assert status_of(redis_stack, "redis")[0] is Phase.READY
-    assert "starting redis again" in progress[0]
-    assert "redis ready" in progress[-1]
+    os.kill(state.supervisor.pid, signal.SIGSTOP)
+    try:
+        kill_and_wait(pid)
+        [line] = [line for line in redis_stack.status() if line.name == "redis"]
+        assert line.phase is Phase.RESTARTING
+        assert "Ready to accept connections" in line.log_tail
+        with pytest.raises(StackError, match="redis is not up"):
+            redis_stack.endpoint("redis")
+    finally:
+        os.kill(state.supervisor.pid, signal.SIGCONT)
+    await_ready(redis_stack, "redis", after=pid)
+
+
+def test_what_is_left_of_a_dead_component_is_ended_before_it_starts_again(tmp_path: Path) -> None:
+    with temporary_stack(tmp_path, ("kafka", "spark")) as stack:
+        _, pid = status_of(stack, "spark")
+        assert pid is not None
+        family = [ProcessIdentity.of(one.pid) for one in psutil.Process(pid).children(recursive=True)]
+        assert family
+        kill_and_wait(pid)
+        await_ready(stack, "spark", after=pid)
+        assert [one.find() for one in family] == [None] * len(family)
+
+
+def await_ready(stack: Stack, name: str, after: int) -> ComponentStatus:
+    """The component, when it answers with another process than ``after``."""
+    deadline = time.monotonic() + 60
+    while True:
+        [line] = [line for line in stack.status() if line.name == name]
+        if line.phase is Phase.READY and line.pid != after:
+            return line
+        assert time.monotonic() < deadline, line
+        time.sleep(0.05)
 
 
 def test_a_component_that_cannot_start_says_why(tmp_path: Path) -> None:

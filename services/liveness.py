@@ -1,0 +1,83 @@
+"""What may be believed of the queries in the catalog: their runners write it, and a dead one writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Set
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from services.live_workers import live_workers
+from sql.catalog import Actual, Catalog, Desired, Query
+from sql.fragments import Engine
+
+DOWN = "down"
+_AT_REST = (Actual.FAILED, Actual.PAUSED)
+"""What is so whether or not a runner is there."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a query is.
+
+    state  as its runner says, or ``down`` where that is not there
+    why    where it is not well
+    """
+
+    query: Query
+    state: str
+    why: str = ""
+
+    @property
+    def well(self) -> bool:
+        """Whether it is as its user wants it."""
+        return self.state == self.query.desired.value
+
+    @property
+    def settled(self) -> bool:
+        """Whether only its user can change how it is."""
+        return self.well or self.query.actual is Actual.FAILED
+
+
+def standings(catalog: Catalog, now_ms: int) -> list[Standing]:
+    """Of all living queries, in order of creation."""
+    away = unserved(catalog, now_ms)
+    return [standing(query, away) for query in catalog.queries()]
+
+
+def unserved(catalog: Catalog, now_ms: int) -> Set[str]:
+    """The engines whose queries nobody runs: neither the runner nor a worker has given a sign of life for a while."""
+    lease = catalog.lease(Engine.SPARK.value)
+    away = set()
+    if lease is None or lease.until_ms <= now_ms:
+        away.add(Engine.SPARK.value)
+    if not live_workers(catalog, now_ms):
+        away.add(Engine.FAUST.value)
+    return away
+
+
+def standing(query: Query, away: Set[str]) -> Standing:
+    if query.engine in away and query.actual not in _AT_REST:
+        runner = "lookup worker" if query.engine == Engine.FAUST else "Spark runner"
+        return Standing(query, DOWN, f"no {runner} has given a sign of life for 10 s")
+    return Standing(query, query.actual.value, _why(query))
+
+
+def _why(query: Query) -> str:
+    if not query.next_try_ms:
+        return query.error
+    at = datetime.fromtimestamp(query.next_try_ms / 1000, UTC)
+    return f"{query.error}\n  next:  it is started again at {at:%H:%M:%S} UTC"
+
+
+def account(unwell: Iterable[Standing]) -> str:
+    """A line for each, with its reason."""
+    return "\n".join(f"{one.query.name} is {one.state}" + (f": {one.why}" if one.why else "") for one in unwell)
+
+
+def await_settled(look: Callable[[], list[Standing]], wait: Callable[[list[Standing]], bool]) -> list[Standing]:
+    """The standings once all queries that are to run do, or have failed; or once ``wait`` is false of what is left."""
+    while True:
+        found = [one for one in look() if one.query.desired is Desired.RUNNING]
+        left = [one for one in found if not one.settled]
+        if not left or not wait(left):
+            return found
