@@ -34,6 +34,7 @@ from broker.reader import read_topic
 from broker.topic_shapes import TopicAdmin, TopicShape, config_for
 from broker.topics import PartitionOffsets
 from broker.transactional_writer import WriteTarget
+from broker.watch import BrokerWatch
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from changelog.schema import Kind
@@ -56,7 +57,7 @@ from services.worker.query.metrics import QueryFigures
 from services.worker.query.progress import Report, merged
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.tables.lookup_tables import Tables
-from sql.catalog import Actual, Catalog
+from sql.catalog import Actual, Catalog, Query
 from sql.planner import stream_of
 from sql.syntax.redact import redacted
 
@@ -79,6 +80,7 @@ class LookupQuery:
         self.catalog = Catalog.open(settings.catalog_url)
         self.query = self.catalog.query(name)
         self.lanes = Lanes(self._lane)
+        self._broker = BrokerWatch(settings.brokers)
 
     def open(self) -> None:
         """Plan, resolve where it starts, make its topics, open what it looks up."""
@@ -165,6 +167,7 @@ class LookupQuery:
         )
         server = await self._serve(listener)
         await app.start()
+        self._broker.start()
         parent = os.getppid()
         while not (stopped.is_set() or self._ended.is_set() or app.should_stop or os.getppid() != parent):
             await asyncio.to_thread(self._report)
@@ -186,15 +189,14 @@ class LookupQuery:
             if query.id != self.query.id:
                 return  # dropped, and made again
             progress = merged(query.progress, self.flow.scan.topic, self._starts, report)
-            runs = self.lanes.opened and query.actual is not Actual.RUNNING and not self._ended.is_set()
-            if runs and query.actual is Actual.FAILED:
-                return
-            if progress != query.progress or runs:
+            actual = None if query.actual is Actual.FAILED else self._turned(query)
+            if progress != query.progress or actual is not None:
                 self.catalog.report(
                     query.id,
                     now_ms=now_ms(),
-                    actual=Actual.RUNNING if runs else None,
-                    error="" if runs else None,
+                    actual=actual,
+                    error=None if actual is None else self._broker.trouble,
+                    next_try_ms=None if actual is None else 0,
                     progress=progress,
                 )
         except ServiceUnavailable as failure:
@@ -202,6 +204,15 @@ class LookupQuery:
         except DovetailError:
             # Dropped: the worker is about to end this process.
             return
+
+    def _turned(self, query: Query) -> Actual | None:
+        """How the query is from now on, where the catalog does not have it yet: as the worker said, until its partitions
+        are here; and not running while nothing can be read or written.
+        """
+        if self._ended.is_set() or not self.lanes.opened:
+            return None
+        now = Actual.RECOVERING if self._broker.trouble else Actual.RUNNING
+        return None if query.actual is now else now
 
     def _end_code(self, failure: BaseException | None) -> int:
         if failure is None:
