@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from broker.topics import PartitionOffsets
-from changelog.errors import CheckpointMismatch
+from changelog.errors import CheckpointMismatch, RecordsGone
 
 _STARTS = "starts"
 """``first_offsets`` in the text that checkpoints keep."""
@@ -25,6 +25,7 @@ class QueryOrigin:
     first_offsets  by scan: partition → offset of the first record that is read
     snapshots      static table → partition → where its topic ended then; empty where the rows themselves are kept
     buckets        of keys; 0 where there are none
+    topic_ids      of the inputs; empty where an earlier release has started the query
     """
 
     identity: str
@@ -33,6 +34,7 @@ class QueryOrigin:
     first_offsets: tuple[PartitionOffsets, ...]
     snapshots: Mapping[str, PartitionOffsets] = field(default_factory=dict)
     buckets: int = 0
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def new_identity(query: str) -> str:
@@ -67,7 +69,22 @@ class QueryOrigin:
             tuple(_numbered(offsets) for offsets in ([starts] if isinstance(starts, dict) else starts)),
             {name: _numbered(ends) for name, ends in members.get("snapshots", {}).items()},
             members.get("buckets", 0),
+            members.get("topic_ids", {}),
         )
+
+
+def refuse_other_topics(known: Mapping[str, str], now: Mapping[str, str], query: str) -> None:
+    """Raises RecordsGone for an input that is another topic now: offsets of the former one mean nothing in it.
+
+    known, now  ids by name
+    """
+    for topic, topic_id in known.items():
+        if now[topic] != topic_id:
+            raise RecordsGone(
+                f'the topic "{topic}" was deleted and made again since query "{query}" began to read it',
+                where=f'topic "{topic}", id {now[topic]} instead of {topic_id}',
+                fix="drop the query and create it again: it begins with the new topic",
+            )
 
 
 def _numbered(offsets: Mapping[str, int]) -> dict[int, int]:

@@ -6,10 +6,10 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec, ResourceType
 
-from changelog.errors import ServiceUnavailable, UnknownName
+from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
 
 PartitionOffsets = Mapping[int, int]
 """Partition → offset of the next record."""
@@ -18,6 +18,7 @@ Offsets = dict[str, dict[int, int]]
 
 _CALL_S = 10.0
 _LOOK_S = 0.02
+_FRAME_BYTES = 512
 
 
 def partitions(client: AdminClient, topic: str) -> list[int]:
@@ -30,11 +31,21 @@ def partitions(client: AdminClient, topic: str) -> list[int]:
             where=f'topic "{topic}"',
             fix="start the broker (dovetail up), or set brokers to where it listens",
         ) from failure
-    if described.error is not None or not described.partitions:
-        raise UnknownName(
+    if described.error is not None:
+        raise _unanswered(topic, described.error)
+    return sorted(described.partitions)
+
+
+def _unanswered(topic: str, error: KafkaError) -> DovetailError:
+    if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        return UnknownName(
             f'topic "{topic}" does not exist', where="the query's inputs", fix=f'create the topic "{topic}" first'
         )
-    return sorted(described.partitions)
+    return ServiceUnavailable(
+        f"the broker does not say what it has of {topic}: {error.str()}",
+        where=f'topic "{topic}"',
+        fix="it is asked again; if that goes on, see the log of the broker",
+    )
 
 
 def ensure(client: AdminClient, wanted: Mapping[str, int]) -> None:
@@ -49,6 +60,39 @@ def ensure(client: AdminClient, wanted: Mapping[str, int]) -> None:
                 raise
     for topic in missing:
         _await_leaders(client, topic.topic)
+
+
+def widen(client: AdminClient, topic: str, count: int) -> None:
+    """Give a topic ``count`` partitions, if it has fewer."""
+    if len(partitions(client, topic)) < count:
+        for made in client.create_partitions([NewPartitions(topic, count)]).values():
+            made.result(_CALL_S)
+
+
+def message_bytes(client: AdminClient, topic: str) -> int:
+    """The largest message that a topic takes, key, headers and value together."""
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    described = client.describe_configs([resource], request_timeout=_CALL_S)[resource].result(_CALL_S)
+    # A batch of one message has a frame around it.
+    return int(described["max.message.bytes"].value) - _FRAME_BYTES
+
+
+def ids(client: AdminClient, names: Iterable[str]) -> dict[str, str]:
+    """By name, what tells a topic from another of its name: a topic that is deleted and made again has a new one.
+
+    UnknownName if there is no such topic.
+    """
+    wanted = sorted(set(names))
+    if not wanted:
+        return {}
+    described = client.describe_topics(TopicCollection(wanted), request_timeout=_CALL_S)
+    found = {}
+    for name in wanted:
+        try:
+            found[name] = str(described[name].result(_CALL_S).topic_id)
+        except KafkaException as failure:
+            raise _unanswered(name, failure.args[0]) from failure
+    return found
 
 
 def _await_leaders(client: AdminClient, topic: str) -> None:

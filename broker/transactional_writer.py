@@ -24,7 +24,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from broker import clients
 from broker.address import BrokerAddress
 from broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
-from changelog.errors import ServiceUnavailable
+from changelog.errors import CheckpointMismatch, ServiceUnavailable
 
 _CALL_S = 30.0
 _FIRST_PAUSE_S = 0.1
@@ -49,13 +49,17 @@ _HOPELESS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WriteTarget:
-    """Where a query writes: ``identity`` names the query in transactional ids and as the group of its commit marks."""
+    """Where a query writes: ``identity`` names the query in transactional ids and as the group of its commit marks.
+
+    message_bytes  the largest message that its topics take
+    """
 
     brokers: BrokerAddress
     identity: str
     commit_marks: str
     transaction_timeout_s: float
     broker_wait_s: float
+    message_bytes: int = 1_000_000
 
     @property
     def call_s(self) -> float:
@@ -114,14 +118,17 @@ def _commit_marks_reader(brokers: BrokerAddress, group: str) -> Consumer:
 def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Callable[[], Iterable[Outgoing]]) -> bool:
     """Write a batch's records of one partition, exactly once; False if an earlier attempt did.
 
-    ``outgoing`` is called once an attempt. A lost broker is waited for, up to ``target.broker_wait_s``.
+    ``outgoing`` is called once an attempt. A lost broker is waited for, up to ``target.broker_wait_s``. Raises
+    CheckpointMismatch where a later batch is written already: only the last one can be a replay.
     """
     name = target.transactional_id(partition)
     waited = Backoff(target)
     while True:
         try:
             writer = writers.get(name) or writers.setdefault(name, TransactionalWriter(target, partition))
-            if writer.commit_mark >= batch_id:
+            if writer.commit_mark > batch_id:
+                raise behind_its_output(target, batch_id, writer.commit_mark)
+            if writer.commit_mark == batch_id:
                 return False
             writer.write(batch_id, outgoing())
             return True
@@ -132,6 +139,15 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
             waited.after(failure)
 
 
+def behind_its_output(target: WriteTarget, batch_id: int, commit_mark: int) -> CheckpointMismatch:
+    return CheckpointMismatch(
+        f"the checkpoint is at batch {batch_id}, and batch {commit_mark} is written already: to go on would leave out"
+        " rows",
+        where=f"transactional id {target.identity}",
+        fix="restore the newest backup of the checkpoint; or drop the query and create it again, which starts over",
+    )
+
+
 class Backoff:
     """The pauses between attempts, and their end."""
 
@@ -139,10 +155,13 @@ class Backoff:
         self._target = target
         self._start = time.monotonic()
         self._pause_s = _FIRST_PAUSE_S
+        self._fenced = False
 
     def after(self, failure: KafkaException) -> None:
         error: KafkaError = failure.args[0]
-        if is_fenced(error):
+        if is_fenced(error) and not self._fenced:
+            # By its own successor, or by a predecessor that was slow. Two that go on are two runners, or two lives.
+            self._fenced = True
             return
         if error.code() in _HOPELESS:
             raise ServiceUnavailable(
@@ -170,16 +189,18 @@ def is_fenced(error: KafkaError) -> bool:
     )
 
 
-def fence(target: WriteTarget, partitions: int) -> None:
-    """Abort what any earlier process of this query left open, and bar it from writing on."""
+def fence(target: WriteTarget, partitions: int) -> int:
+    """Abort what any earlier process of this query left open, and bar it from writing on; the greatest commit mark."""
+    marks = [-1]
     for partition in range(partitions):
         waited = Backoff(target)
         while True:
             try:
-                TransactionalWriter(target, partition)
+                marks.append(TransactionalWriter(target, partition).commit_mark)
                 break
             except KafkaException as failure:
                 waited.after(failure)
+    return max(marks)
 
 
 def transactional_producer(target: WriteTarget, partition: int) -> Producer:
@@ -193,6 +214,7 @@ def transactional_producer(target: WriteTarget, partition: int) -> Producer:
         # A transaction that follows at once finds the one before still completing.
         "retry.backoff.ms": 20,
         "compression.type": "lz4",
+        "message.max.bytes": target.message_bytes,
         "queue.buffering.max.messages": 2 * QUEUE_BYTES // OVERHEAD_BYTES,
         "queue.buffering.max.kbytes": 2 * QUEUE_BYTES // 1024 - 1,
         **clients.QUICK_RETURN,

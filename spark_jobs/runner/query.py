@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
+from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 from pyspark.sql.streaming.listener import StreamingQueryProgress
@@ -20,9 +21,9 @@ from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.start_offsets import least_offsets, resolved_first_offsets
 from broker.topics import Offsets
-from broker.transactional_writer import WriteTarget, fence
+from broker.transactional_writer import WriteTarget, behind_its_output, fence
 from changelog.dead_letter import topic_of
-from changelog.errors import DovetailError, ServiceUnavailable
+from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
 from joins.dataflow.graph import Dataflow
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.runner.complaints import Complaints
@@ -39,6 +40,7 @@ from spark_jobs.state.uncommitted import forget_uncommitted
 
 MARKS_TOPIC = "dovetail.marks"
 MARKS_PARTITIONS = 64
+"""At the first start of all; a query of more buckets widens it."""
 _LOOK_S = 0.05
 _LAST_CALL_S = 2.0
 _IDLE = "Waiting for data"
@@ -101,10 +103,13 @@ class RunningQuery:
         checkpoint = Checkpoint(checkpoint_dir)
         resumed = checkpoint.origin() is not None
         origin = checkpoint.open(
-            name, fingerprint, plan, settings.buckets, lambda: resolved_first_offsets(client, dataflow.scans), snapshots
-        )
-        target = WriteTarget(
-            brokers, origin.identity, MARKS_TOPIC, settings.transaction_timeout_s, settings.broker_wait_s
+            name,
+            fingerprint,
+            plan,
+            settings.buckets,
+            lambda: resolved_first_offsets(client, dataflow.scans),
+            snapshots,
+            _topic_ids(client, dataflow, known=resumed),
         )
         topics.ensure(
             client,
@@ -115,8 +120,19 @@ class RunningQuery:
                 **({settings.late_topic: 1} if settings.late_topic else {}),
             },
         )
+        topics.widen(client, MARKS_TOPIC, origin.buckets)
+        target = WriteTarget(
+            brokers,
+            origin.identity,
+            MARKS_TOPIC,
+            settings.transaction_timeout_s,
+            settings.broker_wait_s,
+            topics.message_bytes(client, output_topic),
+        )
         if resumed:
-            fence(target, origin.buckets)
+            mark = fence(target, origin.buckets)
+            if mark > checkpoint.last_planned:
+                raise behind_its_output(target, checkpoint.last_planned, mark)
         job = Job(
             name=name,
             dataflow=dataflow,
@@ -129,6 +145,7 @@ class RunningQuery:
             local_copy=settings.local_copy_dir.absolute() / origin.identity,
             local_copy_max_bytes=settings.local_copy_max_bytes,
             late_topic=settings.late_topic,
+            topic_ids=origin.topic_ids,
         )
         return RunningQuery(session, job, checkpoint, settings)
 
@@ -238,6 +255,18 @@ class RunningQuery:
         self._query.stop()
         with suppress(ServiceUnavailable):
             fence(replace(self._job.target, broker_wait_s=_LAST_CALL_S), self._job.buckets)
+
+
+def _topic_ids(client: AdminClient, dataflow: Dataflow, *, known: bool) -> Mapping[str, str]:
+    """``known``: the topics were there before. A broker that comes back may not know them at once."""
+    try:
+        return topics.ids(client, (scan.topic for scan in dataflow.scans))
+    except UnknownName as failure:
+        if not known:
+            raise
+        raise ServiceUnavailable(
+            failure.what, where=failure.where, fix="the query waits for it, or drop it"
+        ) from failure
 
 
 def stages(rows: DataFrame, job: Job) -> DataFrame:

@@ -35,6 +35,7 @@ from spark_jobs.runner.query import Progress, RunningQuery, discard
 from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import start_session, warm_up
 from spark_jobs.runner.static_tables import table_of
+from spark_jobs.state.checkpoint import Checkpoint
 from sql.catalog import Actual, Catalog, Query
 from sql.fragments import Engine
 from sql.planner import Plan, stream_of
@@ -111,6 +112,14 @@ class Runner:
         checkpoint = Path(query.checkpoint or self._settings.checkpoints / f"{query.id}-{query.name}").absolute()
         if not query.checkpoint:
             self._catalog.set_checkpoint(query.id, str(checkpoint))
+        elif query.progress.get("batch", -1) >= 0 and Checkpoint(checkpoint).origin() is None:
+            raise EnvironmentFault(
+                f'the checkpoint of "{query.name}" is gone, and the query has run before: to start afresh would write'
+                " its rows a second time",
+                where=str(checkpoint),
+                fix="mount its volume or restore it from a backup: the query goes on by itself then; or drop the query"
+                " and create it again",
+            )
         return RunningQuery.start(
             self._session,
             fragment.dataflow,

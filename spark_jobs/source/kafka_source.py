@@ -29,9 +29,10 @@ from pyspark.sql.types import StructType
 from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.offset_ranges import OffsetRange, read, shares
+from broker.query_origin import refuse_other_topics
 from broker.start_offsets import readable_offsets
 from broker.topics import Offsets
-from changelog.errors import RecordsGone, ServiceUnavailable
+from changelog.errors import RecordsGone, ServiceUnavailable, UnknownName
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
 from spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, of_topics, silences
 from spark_jobs.stages.decode import Silence, parcels_of
@@ -158,6 +159,11 @@ def _partitions(brokers: BrokerAddress, topic: str, _period: int) -> tuple[int, 
     return tuple(topics.partitions(_client(brokers), topic))
 
 
+@lru_cache(maxsize=64)
+def _topic_ids(brokers: BrokerAddress, names: tuple[str, ...], _period: int) -> Mapping[str, str]:
+    return topics.ids(_client(brokers), names)
+
+
 def _ends(job: Job) -> Offsets:
     """Where the topics end now. A lost broker is waited for, up to ``broker_wait_s``."""
     target = job.target
@@ -165,9 +171,10 @@ def _ends(job: Job) -> Offsets:
     while True:
         try:
             period = int(time.monotonic() / _PARTITIONS_FOR_S)
+            refuse_other_topics(job.topic_ids, _topic_ids(target.brokers, tuple(job.topic_ids), period), job.name)
             wanted = {topic: _partitions(target.brokers, topic, period) for topic in job.dataflow.topics}
             return topics.ends(_client(target.brokers), wanted)
-        except (KafkaException, ServiceUnavailable, TimeoutError) as failure:
+        except (KafkaException, ServiceUnavailable, TimeoutError, UnknownName) as failure:
             if time.monotonic() - start_s > target.broker_wait_s:
                 raise ServiceUnavailable(
                     f"the broker did not say for {target.broker_wait_s:g} s where the inputs end: {failure}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,6 +21,7 @@ class Job:
     snapshots     directory of the static tables, ``<name>.arrow``
     local_copy    directory of the local copies of the state
     late_topic    where late rows go; empty: nowhere
+    topic_ids     of the inputs, as they were at the query's first start
     """
 
     name: str
@@ -34,6 +35,7 @@ class Job:
     local_copy: Path
     local_copy_max_bytes: int
     late_topic: str = ""
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def buckets(self) -> int:

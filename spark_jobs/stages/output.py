@@ -23,6 +23,7 @@ from spark_jobs.stages.late import late_messages
 from spark_jobs.stages.task import batch_id, partition
 
 _SLICE_ROWS = 50_000
+_BEGINNING_BYTES = 64_000
 
 
 @dataclass
@@ -66,8 +67,12 @@ def write_batch(job: Job, partition: int, batch_id: int, output: SinkBatch) -> C
     def outgoing() -> Iterator[Outgoing]:
         written.clear()
         for messages in output_messages(job.dataflow.sink, output.changes):
-            written[counts.ROWS_OUT] += len(messages)
-            yield Outgoing(job.output_topic, messages)
+            fitting, letters = within(messages, job)
+            written[counts.ROWS_OUT] += len(fitting)
+            written[counts.REJECTED_RECORDS] += len(letters)
+            yield Outgoing(job.output_topic, fitting)
+            if letters:
+                yield Outgoing(job.dead_letter_topic, letters, with_headers=True)
         for rows in output.rejected:
             yield Outgoing(job.dead_letter_topic, list(letter_messages(job, rows)), with_headers=True)
         for rows in output.late:
@@ -76,6 +81,34 @@ def write_batch(job: Job, partition: int, batch_id: int, output: SinkBatch) -> C
     if output.changes or output.rejected or output.late:
         write_once(job.target, partition, batch_id, outgoing)
     return output.counted + written
+
+
+def within(messages: list[OutgoingMessage], job: Job) -> tuple[list[OutgoingMessage], list[OutgoingMessage]]:
+    """The messages that the output topic takes, and dead letters of those that are too large for it."""
+    largest = job.target.message_bytes
+    if max([_size(message) for message in messages], default=0) <= largest:
+        return messages, []
+    fitting = [message for message in messages if _size(message) <= largest]
+    return fitting, [_cut(message, job) for message in messages if _size(message) > largest]
+
+
+def _size(message: OutgoingMessage) -> int:
+    """Without the sign of a retraction, so that it is that of its insertion."""
+    value = message["value"] or b""
+    return len(message["key"] or b"") + len(value) - (value[-3:-2] == b"-")
+
+
+def _cut(message: OutgoingMessage, job: Job) -> OutgoingMessage:
+    reason = (
+        f"a row of {_size(message):,} bytes is more than {job.output_topic} takes: raise its max.message.bytes, or"
+        " select less; here is how it begins"
+    )
+    headers = {"dovetail.topic": job.output_topic, "dovetail.reason": reason, "dovetail.query": job.name}
+    return {
+        "key": (message["key"] or b"")[:_BEGINNING_BYTES],
+        "value": (message["value"] or b"")[:_BEGINNING_BYTES],
+        "headers": [(name, text.encode()) for name, text in headers.items()],
+    }
 
 
 def output_messages(sink: Sink, parts: list[pa.Table]) -> Iterator[list[OutgoingMessage]]:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from broker.query_origin import QueryOrigin
+from broker.query_origin import QueryOrigin, refuse_other_topics
 from broker.topics import Offsets
+from changelog.errors import CheckpointMismatch
 
 IDLE = "#idle"
 """Among the topics of the offsets that Spark logs; no topic can have this name. See ``spark_jobs.source.idle``."""
@@ -39,6 +40,7 @@ class Checkpoint:
         buckets: int,
         first_offsets: Callable[[], Sequence[Mapping[int, int]]],
         snapshots: Callable[[], Mapping[str, pa.Table]],
+        topic_ids: Mapping[str, str],
     ) -> QueryOrigin:
         """The origin of the query: as written at the first start, or written now.
 
@@ -48,26 +50,41 @@ class Checkpoint:
         existing = self.origin()
         if existing is not None:
             existing.expect_plan(name, fingerprint, plan, where=str(self.directory))
+            refuse_other_topics(existing.topic_ids, topic_ids, name)
             return existing
         shutil.rmtree(self.directory, ignore_errors=True)
         self.snapshots.mkdir(parents=True)
         for table_name, rows in snapshots().items():
             _write_arrow(self.snapshots / f"{table_name}.arrow", rows)
         identity = QueryOrigin.new_identity(name)
-        origin = QueryOrigin(identity, fingerprint, plan, tuple(first_offsets()), buckets=buckets)
+        origin = QueryOrigin(identity, fingerprint, plan, tuple(first_offsets()), buckets=buckets, topic_ids=topic_ids)
         unfinished = self._origin.with_suffix(".tmp")
         unfinished.write_text(origin.text)
         unfinished.replace(self._origin)
         return origin
 
     def origin(self) -> QueryOrigin | None:
-        """None before the first start."""
-        return QueryOrigin.read(self._origin.read_text()) if self._origin.exists() else None
+        """None before the first start. Raises CheckpointMismatch where the file is damaged."""
+        if not self._origin.exists():
+            return None
+        try:
+            return QueryOrigin.read(self._origin.read_text())
+        except (ValueError, KeyError, TypeError, AttributeError) as fault:
+            raise CheckpointMismatch(
+                f"the checkpoint is damaged: query.json cannot be read ({type(fault).__name__}: {fault})",
+                where=str(self._origin),
+                fix="restore the checkpoint from a backup, or drop the query and create it again",
+            ) from fault
 
     def committed(self) -> tuple[int, Offsets] | None:
         """Number and end offsets of the last committed batch; None before the first."""
         batch = max(_numbers(self.spark / "commits"), default=None)
         return None if batch is None else (batch, self._ends(batch))
+
+    @property
+    def last_planned(self) -> int:
+        """The number of the last batch that Spark has begun, -1 before the first."""
+        return max(_numbers(self.spark / "offsets"), default=-1)
 
     def planned(self) -> list[Offsets]:
         """The end offsets of all batches that Spark's log still holds, the one under way among them."""

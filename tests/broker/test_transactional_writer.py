@@ -13,7 +13,7 @@ from broker import transactional_writer as sink
 from broker.address import BrokerAddress
 from broker.producer_queue import Outgoing
 from broker.transactional_writer import TransactionalWriter, WriteTarget, fence, is_fenced, write_once
-from changelog.errors import ServiceUnavailable
+from changelog.errors import CheckpointMismatch, ServiceUnavailable
 from tests.spark.kafka import messages
 
 pytestmark = pytest.mark.services
@@ -148,3 +148,25 @@ def _sent_and_killed(target: WriteTarget, partition: int, output: str, value: by
     producer.begin_transaction()
     producer.produce(output, key=b"k", value=value)
     assert producer.flush(30) == 0
+
+
+def test_a_batch_before_the_last_written_one_is_refused(broker: str, target: WriteTarget, output: str) -> None:
+    """A restored backup of the checkpoint would leave out what it has not read of batch 8."""
+    write_once(target, 0, 8, lambda: batch(output, "a"))
+    sink.writers.clear()
+
+    with pytest.raises(CheckpointMismatch, match="at batch 7, and batch 8 is written already"):
+        write_once(target, 0, 7, lambda: batch(output, "b"))
+    assert read(broker, output) == [b"a"]
+    assert fence(target, 2) == 8
+
+
+def test_two_that_fence_each_other_pause_and_give_up(target: WriteTarget, output: str) -> None:
+    impatient = replace(target, broker_wait_s=1.0)
+
+    def outgoing() -> list[Outgoing]:
+        TransactionalWriter(impatient, 0)
+        return batch(output, "a")
+
+    with pytest.raises(ServiceUnavailable, match="did not take the output"):
+        write_once(impatient, 0, 0, outgoing)

@@ -29,7 +29,7 @@ class Victims:
 
     @property
     def kinds(self) -> Mapping[str, Kill]:
-        """By name. All but one are kill -9, at any moment: in a start, in a batch, in the recovery from the last one."""
+        """By name. All but one are kill -9, at any moment: in a start, in a batch, in the recovery from the last."""
         return {
             "runner": lambda _: self._component("spark"),
             "jvm": self._jvm,

@@ -206,8 +206,8 @@ class LookupQuery:
             return
 
     def _turned(self, query: Query) -> Actual | None:
-        """How the query is from now on, where the catalog does not have it yet: as the worker said, until its partitions
-        are here; and not running while nothing can be read or written.
+        """How the query is from now on, where the catalog does not have it yet. Until its partitions are here that is
+        said by the worker; while nothing can be read or written it does not run.
         """
         if self._ended.is_set() or not self.lanes.opened:
             return None

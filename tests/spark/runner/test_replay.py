@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import itertools
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from broker import clients
 from broker.address import BrokerAddress
+from changelog.dead_letter import topic_of
+from changelog.errors import CheckpointMismatch
 from joins.dataflow.graph import Dataflow
 from spark_jobs.runner.query import MARKS_TOPIC, RunningQuery
 from spark_jobs.state.checkpoint import Checkpoint
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_users
-from tests.spark.kafka import multiset, send, values
+from tests.spark.kafka import messages, multiset, send, values
 
 pytestmark = pytest.mark.services
 
@@ -75,17 +79,53 @@ def test_a_batch_that_kafka_has_and_spark_has_not_is_not_written_again(
 
 
 def test_of_a_half_committed_batch_the_other_half_is_written(
+    broker: str, dataflow: Dataflow, queries: Queries, name: str, first_batch: int, tmp_path: Path
+) -> None:
+    """Partition 1 is taken not to have committed the last batch: its half of the rows is written, that of 0 is not."""
+    send_users(broker, dataflow)
+    last = drained(queries, dataflow, name).progress().batch
+    _forget_commit(queries.checkpoint(name), last)
+    _set_mark(broker, queries.checkpoint(name), partition=1, batch=first_batch)
+    shutil.rmtree(tmp_path / "copy")
+    again = drained(queries, dataflow, name).progress().counts["rows_out"]
+
+    assert 0 < again < 10 * USERS
+    times = Counter(multiset(values(broker, name)).values())
+    assert times == {1: 10 * USERS - again, 2: again}
+
+
+def test_a_checkpoint_behind_its_output_is_refused(
+    broker: str, dataflow: Dataflow, queries: Queries, name: str, first_batch: int, tmp_path: Path
+) -> None:
+    """As a backup is, that was made before the last batch."""
+    backup = tmp_path / "backup"
+    shutil.copytree(queries.checkpoint(name), backup)
+    send_users(broker, dataflow)
+    drained(queries, dataflow, name)
+    once = multiset(values(broker, name))
+    shutil.rmtree(queries.checkpoint(name))
+    shutil.copytree(backup, queries.checkpoint(name))
+
+    refusal = f"at batch {first_batch}, and batch {first_batch + 1} is written already"
+    with pytest.raises(CheckpointMismatch, match=refusal) as refused:
+        queries.start(dataflow, name)
+    assert "newest backup" in refused.value.fix
+    assert multiset(values(broker, name)) == once
+
+
+def test_a_row_that_the_topic_does_not_take_is_a_dead_letter_and_stops_no_other(
     broker: str, dataflow: Dataflow, queries: Queries, name: str, first_batch: int
 ) -> None:
-    """Partition 0 is taken to have committed the batch to come; its half of the rows must not be written."""
-    _set_mark(broker, queries.checkpoint(name), partition=0, batch=first_batch + 1)
-    send_users(broker, dataflow)
+    _limit(broker, name, 20_000)
+    users = [{"id": n, "k": n, "name": "x" * (30_000 if n == 3 else 10)} for n in range(8)]
+    send(broker, dataflow.scans[1].topic, users, [{"id": n} for n in range(8)])
     query = drained(queries, dataflow, name)
 
-    half = values(broker, name)
-    assert 0 < len(half) < 10 * USERS
-    assert query.progress().counts["rows_out"] == len(half)
-    assert len({row["u.name"] for row in half}) * 10 == len(half)
+    assert {row["u.name"] for row in values(broker, name)} == {"x" * 10}
+    letters = messages(broker, topic_of(name))
+    assert len(letters) == query.progress().counts["rejected"] == 10
+    headers = dict(letters[0].headers() or [])
+    assert b"max.message.bytes" in (headers["dovetail.reason"] or b"")
 
 
 def test_the_state_of_an_attempt_that_did_not_commit_is_not_gone_on_with(
@@ -117,6 +157,13 @@ def send_orders(broker: str, topic: str) -> int:
     """Twenty orders; the counter makes each of them another one."""
     send(broker, topic, [{"k": n % 10, "a": f"order {next(_numbers)}"} for n in range(20)])
     return 20
+
+
+def _limit(broker: str, topic: str, size: int) -> None:
+    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    for altered in clients.admin(BrokerAddress(broker)).incremental_alter_configs([resource]).values():
+        altered.result(30)
 
 
 def _forget_commit(checkpoint: Path, batch: int) -> None:

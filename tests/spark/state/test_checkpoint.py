@@ -8,14 +8,15 @@ import pyarrow as pa
 import pytest
 
 from broker.query_origin import QueryOrigin
-from changelog.errors import CheckpointMismatch
+from changelog.errors import CheckpointMismatch, RecordsGone
 from spark_jobs.stages.job import static_tables
 from spark_jobs.state.checkpoint import Checkpoint
 
 
-def opened(folder: Path, plan: str = "Join inner\n  on k", start: int = 5) -> QueryOrigin:
+def opened(folder: Path, plan: str = "Join inner\n  on k", start: int = 5, topic_id: str = "a") -> QueryOrigin:
+    tables = {"rates": pa.table({"start": [start]})}
     return Checkpoint(folder).open(
-        "view", plan, plan, 2, lambda: [{0: start}], lambda: {"rates": pa.table({"start": [start]})}
+        "view", plan, plan, 2, lambda: [{0: start}], lambda: tables, topic_ids={"orders": topic_id}
     )
 
 
@@ -51,6 +52,23 @@ def test_another_plan_is_refused_and_the_difference_told(tmp_path: Path) -> None
         "    +Join left",
     ]
     assert "replay" in refused.value.fix
+
+
+def test_a_topic_that_was_made_again_is_refused(tmp_path: Path) -> None:
+    opened(tmp_path, topic_id="a")
+
+    with pytest.raises(RecordsGone, match='topic "orders" was deleted and made again'):
+        opened(tmp_path, topic_id="b")
+
+
+@pytest.mark.parametrize("left", ["", "{", '{"identity": "x"', "[]", '{"identity": "x"}', "\x00" * 40])
+def test_a_truncated_origin_is_said_with_the_way_out(tmp_path: Path, left: str) -> None:
+    opened(tmp_path)
+    (tmp_path / "query.json").write_text(left)
+
+    with pytest.raises(CheckpointMismatch, match="damaged") as refused:
+        opened(tmp_path)
+    assert "backup" in refused.value.fix
 
 
 def test_the_last_committed_batch_tells_what_was_read(tmp_path: Path) -> None:
