@@ -162,7 +162,8 @@ def send_orders(broker: str, topic: str) -> int:
 def _limit(broker: str, topic: str, size: int) -> None:
     entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    for altered in clients.admin(BrokerAddress(broker)).incremental_alter_configs([resource]).values():
+    client = clients.admin(BrokerAddress(broker))
+    for altered in client.incremental_alter_configs([resource]).values():
         altered.result(30)
 
 
