@@ -122,23 +122,11 @@ def _numbered(sqls: Iterable[str]) -> list[str]:
     return [f"({sql}) AS c{index}" for index, sql in enumerate(sqls)]
 
 
-def types_of(schema: pa.Schema, sqls: Sequence[str], place: str = "") -> list[pa.DataType]:
-    """The type of each expression over rows of ``schema``; a plain column keeps its own.
+def engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...], place: str) -> pa.DataType:
+    """The type of an expression over the columns that it reads.
 
     Raises UnknownName for a function that DuckDB does not have, SqlError for one that does not fit its arguments.
     """
-    return [_type_of(schema, sql, place) for sql in sqls]
-
-
-def _type_of(schema: pa.Schema, sql: str, place: str) -> pa.DataType:
-    plain = plain_column(sql)
-    if plain is not None:
-        return schema.field(plain).type
-    return engine_type(sql, tuple((name, schema.field(name).type) for name in columns_of(sql)), place)
-
-
-def engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...], place: str) -> pa.DataType:
-    """The type of an expression over the columns that it reads; as ``types_of`` has it."""
     try:
         return _asked(sql, reads)
     except duckdb.CatalogException as fault:

@@ -212,15 +212,14 @@ def _built(name: str, arguments: list[exp.Expr], distinct: bool, node: exp.Expr,
     return filled(template, arguments)
 
 
-def result_type(tree: exp.Expr, columns: Mapping[str, pa.DataType], place: str, rules: Rules) -> pa.DataType | None:
+def result_type(tree: exp.Expr, schema: pa.Schema, place: str, rules: Rules) -> pa.DataType | None:
     """The type of an aggregate of the engine that streams have; None for others."""
     inner = tree.this if isinstance(tree, exp.Filter) else tree
     if isinstance(inner, exp.Count):
         return pa.int64()
     if type(inner) not in FOLDS:
         return None
-    call = call_of(tree, place)
-    return types(call, pa.schema(list(columns.items())), place, rules)[1]
+    return types(call_of(tree, place), schema, place, rules)[1]
 
 
 Aggregated = Callable[[exp.Expr, pa.DataType | None, str, str], exp.Expr]

@@ -20,7 +20,6 @@ from sql.functions.aggregate_calls import (
     aggregate_tree,
     as_it_is,
     is_aggregate,
-    result_type,
 )
 from sql.functions.environment import Environment
 from sql.functions.registry import Registry
@@ -138,7 +137,7 @@ class Translator:
 
     def aggregate(self, node: exp.Expr) -> Typed:
         tree = aggregate_tree(node, self._argument, self.condition, self.environment.place)
-        kind = result_type(tree, self.environment.types, self.environment.place, self.environment.rules)
+        kind = self.environment.aggregate_type(tree)
         called = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
         return self.known(self.aggregated(tree, kind, aggregate_name(called), self.environment.place), kind)
 
