@@ -102,6 +102,12 @@ def test_an_outer_static_join_pads_at_once_and_null_matches_only_if_safe() -> No
     assert (defaults["d.a"].to_pylist()[0], defaults["d.v"].to_pylist()[0]) == (0, "")
 
 
+def test_a_condition_of_a_static_join_that_fails_for_a_pair_is_null_for_that_pair() -> None:
+    step = _static(left_keys=(), right_keys=(), null_safe=(), condition='"t.s" IN (7, 9) AND "d.a" = 4')
+    out = step.bound(SNAPSHOT)(ROWS)
+    assert list(zip(out["t.s"].to_pylist(), out["d.v"].to_pylist(), strict=True)) == [("7", "r")]
+
+
 def test_a_static_join_without_its_table_is_an_internal_error() -> None:
     with pytest.raises(InternalError, match="not loaded"):
         _static()(ROWS)
