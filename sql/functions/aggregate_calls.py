@@ -16,7 +16,7 @@ from changelog.suggest import nearest
 from sql.expressions.aggregate_functions import FOLDS, call_of, types
 from sql.expressions.engine import type_name
 from sql.functions.typed import filled
-from sql.syntax.calls import function_name, snake_case
+from sql.syntax.calls import registered_name
 from sql.syntax.rules import Rules
 
 _TEMPLATES: Mapping[str, str] = {
@@ -103,11 +103,7 @@ def aggregate_names() -> tuple[str, ...]:
 
 def aggregate_name(node: exp.Expr) -> str:
     """The name of the aggregate, or the function of windows, that ``node`` calls; '' for what is none."""
-    if isinstance(
-        node, exp.CombinedAggFunc | exp.AnonymousAggFunc | exp.CombinedParameterizedAgg | exp.ParameterizedAgg
-    ):
-        return snake_case(str(node.this))
-    name = snake_case(function_name(node)) if not isinstance(node, exp.Anonymous) else snake_case(str(node.this))
+    name = registered_name(node)
     name = _SPELLED.get(name, name)
     known = isinstance(node, exp.AggFunc) or name in _TEMPLATES or name in _LEVELLED or name in _OF_WINDOWS
     conditional = name.endswith("_if") and name.removesuffix("_if") in _TEMPLATES

@@ -15,7 +15,7 @@ from changelog.errors import SqlError, Unsupported
 from sql.functions.aggregate_calls import as_it_is, is_aggregate
 from sql.functions.translate import Translator, Visit
 from sql.functions.typed import Typed, bracketed
-from sql.syntax.calls import TAKES_UNIT, snake_case
+from sql.syntax.calls import TAKES_UNIT, registered_name
 
 
 def _column(translator: Translator, node: exp.Expr) -> Typed:
@@ -112,7 +112,7 @@ def _if(translator: Translator, node: exp.Expr) -> Typed:
 
 
 def _anonymous(translator: Translator, node: exp.Expr) -> Typed:
-    name = snake_case(str(node.this))
+    name = registered_name(node)
     if name in translator.special:
         return translator.special[name](translator, node)
     if is_aggregate(node):
