@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.suggest import nearest
-from sql.expressions.aggregate_functions import FOLDS, call_of, types
+from sql.expressions.aggregate_functions import FOLDS, call_of, outermost, types
 from sql.expressions.engine import type_name
 from sql.functions.typed import filled
 from sql.syntax.calls import registered_name
@@ -117,9 +117,7 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def aggregates_in(expression: exp.Expr) -> Iterator[exp.Expr]:
     """The aggregates of an expression, each with its FILTER; those of subqueries and window functions apart."""
-    for node in expression.walk(prune=lambda node: with_filter(node) or isinstance(node, exp.Query | exp.Window)):
-        if with_filter(node):
-            yield node
+    return outermost(expression, with_filter)
 
 
 def with_filter(node: exp.Expr) -> bool:
