@@ -48,7 +48,12 @@ FOLDS: dict[type[exp.Expr], Fold] = {
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """``argument``: None for count(*); ``condition``: what stands in FILTER (WHERE ..), None for none."""
+    """An aggregate of the rows of each group.
+
+    argument   what is folded; None for count(*)
+    distinct   each value counts once
+    condition  what stands in FILTER (WHERE ..); None for none
+    """
 
     fold: Fold
     argument: exp.Expr | None
@@ -122,7 +127,7 @@ def _refuse_nested(argument: exp.Expr, place: str) -> None:
         )
 
 
-def types(call: Call, schema: pa.Schema, place: str, rules: Rules) -> tuple[pa.DataType, pa.DataType]:
+def call_types(call: Call, schema: pa.Schema, place: str, rules: Rules) -> tuple[pa.DataType, pa.DataType]:
     """The type in which the argument is handed over, and that of the result under ``rules``.
 
     Raises SqlError for an argument that the aggregate is not made for.

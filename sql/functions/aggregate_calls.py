@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.suggest import nearest
-from sql.expressions.aggregate_functions import FOLDS, call_of, outermost, types
+from sql.expressions.aggregate_functions import FOLDS, call_of, call_types, outermost
 from sql.expressions.engine import type_name
 from sql.functions.typed import filled
 from sql.syntax.calls import registered_name
@@ -111,17 +111,17 @@ def aggregate_name(node: exp.Expr) -> str:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node is a call of an aggregate; its FILTER, where it has one, stands around it."""
+    """Whether a node is a call of an aggregate by itself: its FILTER, where it has one, stands around it."""
     return isinstance(node, exp.Expr) and bool(aggregate_name(node))
 
 
 def aggregates_in(expression: exp.Expr) -> Iterator[exp.Expr]:
     """The aggregates of an expression, each with its FILTER; those of subqueries and window functions apart."""
-    return outermost(expression, with_filter)
+    return outermost(expression, is_aggregate_call)
 
 
-def with_filter(node: exp.Expr) -> bool:
-    """Whether a node is an aggregate, or one with its FILTER."""
+def is_aggregate_call(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate, with its FILTER or WITHIN GROUP where it has one."""
     return is_aggregate(node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node)
 
 
@@ -164,6 +164,7 @@ def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr
 
 
 def filtered(tree: exp.Expr, condition: exp.Expr) -> exp.Expr:
+    """An aggregate over the rows for which ``condition`` holds, besides the FILTER that it has."""
     if isinstance(tree, exp.Filter):
         both = exp.and_(tree.expression.this.copy(), condition)
         return exp.Filter(this=tree.this, expression=exp.Where(this=both))
@@ -213,7 +214,7 @@ def result_type(tree: exp.Expr, schema: pa.Schema, place: str, rules: Rules) -> 
         return pa.int64()
     if type(inner) not in FOLDS:
         return None
-    return types(call_of(tree, place), schema, place, rules)[1]
+    return call_types(call_of(tree, place), schema, place, rules)[1]
 
 
 Aggregated = Callable[[exp.Expr, pa.DataType | None, str, str], exp.Expr]
@@ -221,6 +222,7 @@ Aggregated = Callable[[exp.Expr, pa.DataType | None, str, str], exp.Expr]
 
 
 def as_it_is(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
+    """The call unchanged: also within a window function, which is then changed as a whole."""
     return tree
 
 
@@ -243,12 +245,12 @@ def exact(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> ex
         inner = inner.this
     if isinstance(inner, exp.Avg):
         # The engine adds doubles up: what integers and decimals lose by that can be more than their mean.
-        total, count = _instead(tree, exp.Sum), _instead(tree, exp.Count)
+        total, count = _instead_of_avg(tree, exp.Sum), _instead_of_avg(tree, exp.Count)
         return filled("CAST({0} AS DOUBLE) / nullif({1}, 0)", [total, count])
     if not isinstance(inner, exp.Sum) or kind is None or pa.types.is_floating(kind):
         return tree
     return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [tree])
 
 
-def _instead(tree: exp.Expr, aggregate: type[exp.AggFunc]) -> exp.Expr:
+def _instead_of_avg(tree: exp.Expr, aggregate: type[exp.AggFunc]) -> exp.Expr:
     return tree.copy().transform(lambda node: aggregate(this=node.this) if isinstance(node, exp.Avg) else node)

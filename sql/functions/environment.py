@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sql.expressions.engine import type_name
 from sql.expressions.expression import Expr
-from sql.functions.aggregate_calls import result_type, with_filter
+from sql.functions.aggregate_calls import is_aggregate_call, result_type
 from sql.functions.typed import Typed
 from sql.syntax.rules import Rules
 
@@ -21,7 +21,12 @@ KIND = "type"
 
 @dataclass(frozen=True)
 class Environment:
-    """The types of the columns that a tree may name."""
+    """What a tree may name, and where it stands.
+
+    types  of the columns, and of the arguments of the lambdas around it
+    place  in the statement, for errors
+    rules  those of the engine that the query is read as
+    """
 
     types: Mapping[str, pa.DataType]
     place: str = ""
@@ -44,11 +49,11 @@ class Environment:
         def value(node: exp.Expr) -> exp.Expr:
             if (known := node.meta.get(KIND)) is not None:
                 return _null_of(known)
-            if not with_filter(node):
+            if not is_aggregate_call(node):
                 return node
             return _null_of(self.aggregate_type(node) or self._of_rows(node))
 
-        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or with_filter(tree) or tree.find(exp.Window):
+        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or is_aggregate_call(tree) or tree.find(exp.Window):
             return tree
         return tree.copy().transform(value)
 
