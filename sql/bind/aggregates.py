@@ -19,7 +19,7 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Aggregation
 from sql.bind.scope import Scope, place_of
-from sql.expressions.aggregate_functions import Call, call_of, is_call, types
+from sql.expressions.aggregate_functions import Call, call_of, call_types, is_call
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.expression import Expr, Structure, structure
 from sql.expressions.predicates import conjuncts
@@ -175,7 +175,7 @@ class Groups:
         argument = call.filtered
         if argument is None:
             return Aggregation(name, call.fold, "", pa.int64())
-        handed, result = types(call, self.input.schema, place, self.rules)
+        handed, result = call_types(call, self.input.schema, place, self.rules)
         column = self._column(Expr(argument, handed), ARGUMENT)
         return Aggregation(name, call.fold, column, result, call.distinct)
 
