@@ -33,7 +33,7 @@ from sql.bind.from_clause.from_item import FromItem
 from sql.bind.from_clause.join_method import as_written, kind_of, refuse_method, terms_of
 from sql.bind.from_clause.windows import WindowCall, windowed
 from sql.bind.lookup.lookups import Lookups
-from sql.bind.named_columns import columns_of_alias, named_as, renamed
+from sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names
 from sql.bind.projection import is_delta, selected
 from sql.bind.reading import reading
 from sql.bind.resolve import resolved, resolved_condition, resolved_on
@@ -81,7 +81,8 @@ class Binder:
     def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
         """``texts``: the select list as it is written, for the names of expressions."""
         select = refuse_clauses(query)
-        ctes = {**self.ctes, **{cte.alias: renamed(cte.this, cte) for cte in select.ctes}}
+        own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in select.ctes}
+        ctes = {**self.ctes, **own}
         return replace(self, ctes=ctes).of_select(select, texts)
 
     def of_select(self, select: exp.Select, texts: Sequence[str]) -> Bound:
@@ -116,10 +117,8 @@ class Binder:
 
     def shown(self, table: exp.Expr) -> tuple[Scope, bool]:
         """The columns of a FROM item, and whether it emits rows."""
-        looked_up = self._lookups.table(table, self.ctes)
-        if looked_up is not None:
-            return FromItem.of_table(looked_up, self.dialect).scope, False
-        return self._from(_without_time(table), seeks=False).scope, True
+        item = self._right(table, seeks=False)
+        return item.scope, not isinstance(item.node, LookupTable)
 
     def _in_brackets(self, table: exp.Subquery, seeks: bool) -> FromItem:
         """``(a JOIN b ON ..)``: its names are those of a and b, unless it has an alias."""
@@ -136,17 +135,22 @@ class Binder:
         return from_item
 
     def _from(self, table: exp.Expr, seeks: bool) -> FromItem:
+        """An item of FROM that emits rows."""
+        return self._item(table, seeks).named(table)
+
+    def _item(self, table: exp.Expr, seeks: bool) -> FromItem:
+        """``table``, its columns by their own names."""
         if isinstance(table, exp.Subquery) and not isinstance(table.this, exp.Query):
             return self._in_brackets(table, seeks)
         if isinstance(table, exp.Subquery) and table.this.args.get("joins") and isinstance(table.this, exp.Subquery):
             return self._in_brackets(table, seeks)
         refuse_table(table)
         if isinstance(table, exp.Subquery):
-            return self.derived(renamed(table.this, table), self._alias(table.alias or "subquery"))
+            return self.derived(table.this, self._alias(table.alias or "subquery"))
         if isinstance(table, exp.Values):
-            return self._static(
-                exp.Select(expressions=[exp.Star()]).from_(table.copy()), self._alias(table.alias or "values")
-            )
+            rows = exp.Values(expressions=[row.copy() for row in table.expressions])
+            every = exp.Select(expressions=[exp.Star()]).from_(rows)
+            return self._static(every, self._alias(table.alias or "values"))
         name = table.name
         if table.text("db") == DATABASE:
             raise Unsupported(
@@ -163,8 +167,7 @@ class Binder:
             query, dialect = reading(definition, self.catalog)
             inner = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
             return replace(inner, scope=replace(inner.scope, dialect=self.dialect))
-        item = self._scan(self._stream(definition, table), self._alias(alias), seeks)
-        return replace(item, scope=item.scope.named(columns_of_alias(table), place_of(table, "FROM")))
+        return self._scan(self._stream(definition, table), self._alias(alias), seeks)
 
     @property
     def _lookups(self) -> Lookups:
@@ -303,9 +306,9 @@ class Binder:
         if is_static(query, self.ctes, self.catalog):
             return self._static(_with_ctes(query, self.ctes), alias)
         bound = self.bind(query)
-        names = named_as(query, [name for name, _ in bound.columns])
-        columns = tuple((f"{alias}.{name}", expr) for name, (_, expr) in zip(names, bound.columns, strict=True))
-        return FromItem.of(Map(bound.node, columns), alias, names, self.dialect)
+        columns = named_as(query, bound.columns)
+        renamed = tuple((f"{alias}.{name}", expr) for name, expr in columns)
+        return FromItem.of(Map(bound.node, renamed), alias, [name for name, _ in columns], self.dialect)
 
     # -- JOIN --
 
@@ -314,12 +317,9 @@ class Binder:
             return array_joined(join, left, self._alias(PREFIX))
         place = place_of(join, "JOIN")
         refuse_join_method(join, place)
-        table = self._lookups.table(join.this, self.ctes)
-        if table is not None:
+        right = self._right(join.this, seeks)
+        if isinstance(right.node, LookupTable):
             refuse_lookup(join, place)
-        right = (
-            FromItem.of_table(table, self.dialect) if table is not None else self._from(_without_time(join.this), seeks)
-        )
         _refuse_same_alias(left, right, place)
         kind = kind_of(join)
         if kind in (JoinKind.SEMI, JoinKind.ANTI) and join.side.upper() == "RIGHT":
@@ -343,6 +343,13 @@ class Binder:
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
             scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
         return _merged(FromItem(node, scope), left, right, using, kind)
+
+    def _right(self, table: exp.Expr, seeks: bool) -> FromItem:
+        """An item of FROM that is looked up, or emits rows."""
+        looked_up = self._lookups.table(table, self.ctes)
+        if looked_up is None:
+            return self._from(_without_time(table), seeks)
+        return FromItem.of_table(looked_up, self.dialect).named(table)
 
     def _joined(
         self, kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], how: AsWritten, place: str
@@ -469,11 +476,12 @@ def _filters_time(select: exp.Select) -> bool:
 
 def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:
     """The query with the CTEs around it as its own."""
-    result = query.copy()
     own = {cte.alias for cte in query.ctes}
-    for name, other in ctes.items():
-        if name not in own:
-            result = result.with_(name, as_=other.copy())
+    around = [as_cte(name, other) for name, other in ctes.items() if name not in own]
+    if not around:
+        return query
+    result = query.copy()
+    result.set("with_", exp.With(expressions=[*around, *(cte.copy() for cte in query.ctes)]))
     return result
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.errors import UnknownName, Unsupported
 from changelog.suggest import suggestion
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
@@ -119,20 +119,6 @@ class Scope:
     def is_table(self, name: str) -> bool:
         return any(_same(name, table) for table in self.tables) or (
             self.outer is not None and self.outer.is_table(name)
-        )
-
-    def named(self, names: Sequence[str], place: str) -> Scope:
-        """The columns of ``*`` under other names, the first so many of them."""
-        starred = [column for column in self.columns if column.starred]
-        if len(names) > len(starred):
-            raise SqlError(
-                f"{len(names)} names are given to {len(starred)} columns",
-                where=place,
-                fix=f"a name for each of {', '.join(column.name for column in starred)}",
-            )
-        other = {column.internal: name for column, name in zip(starred, names, strict=False)}
-        return replace(
-            self, columns=tuple(replace(one, name=other.get(one.internal, one.name)) for one in self.columns)
         )
 
     def spent(self, by: str) -> Scope:

@@ -21,14 +21,13 @@ from sql.bind.bounded.snapshot_asof import Right, as_duckdb
 from sql.bind.bounded.snapshot_items import (
     Columns,
     SnapshotItem,
-    column,
+    column_of,
+    columns_in,
     content_schema,
     hoist_order,
     in_brackets_of_its_own,
-    listed,
     refuse_join,
     renamed_relation,
-    under,
     united,
     windows_of,
 )
@@ -42,7 +41,7 @@ from sql.bind.from_clause.array_join import (
 )
 from sql.bind.from_clause.join_method import terms_of
 from sql.bind.from_clause.windows import END, START, WindowCall
-from sql.bind.named_columns import chosen, columns_of_alias, named_as
+from sql.bind.named_columns import columns_of_alias, named_as, under_alias, without_columns
 from sql.bind.projection import is_delta, selected
 from sql.bind.reading import reading
 from sql.bind.resolve import Within, condition, typed, typed_on
@@ -66,14 +65,12 @@ class BoundedBinder:
 
     dialect   that of a query
     read      relation -> its columns, of all that are read
-    relation  alias -> the relation that it stands for, where it stands for one
     """
 
     catalog: Relations
     view: Callable[[CreateView], Stream]
     dialect: Dialect
     read: dict[str, pa.Schema] = field(default_factory=dict)
-    relation: dict[str, str] = field(default_factory=dict)
     aliases: set[str] = field(default_factory=set)
     shown: dict[str, exp.Column] = field(default_factory=dict)
     """The internal name of a column -> how the query says it."""
@@ -84,7 +81,7 @@ class BoundedBinder:
         """The columns of a query, rewritten. ``around``: the CTEs that it can read; ``outer``: the columns."""
         ctes = dict(around)
         for cte in getattr(query, "ctes", ()):
-            ctes[cte.alias] = under(columns_of_alias(cte), self.query(cte.this, ctes), cte)
+            ctes[cte.alias] = under_alias(cte, self.query(cte.this, ctes))
         if isinstance(query, exp.Subquery):
             return self.query(query.this, ctes, outer)
         if isinstance(query, exp.SetOperation):
@@ -104,9 +101,22 @@ class BoundedBinder:
                 term.this.set("quoted", True)
 
     def item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> SnapshotItem:
-        """What stands in FROM, rewritten in place."""
+        """What stands in FROM, rewritten in place: ``s AS x(p)`` is ``(SELECT x.k AS p FROM s AS x) AS x``."""
+        if not columns_of_alias(table):
+            return self._item(table, ctes)
+        rows = exp.Select().from_(without_columns(table))
+        named = exp.Subquery(this=rows)
+        table.replace(named)
+        own = self._item(rows.args["from_"].this, ctes)
+        item = own.named(table)
+        rows.set("expressions", own.under_names_of(item))
+        named.set("alias", exp.TableAlias(this=exp.to_identifier(item.alias)))
+        return item
+
+    def _item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> SnapshotItem:
+        """``table``, its columns by their own names."""
         if isinstance(table, exp.Subquery):
-            return SnapshotItem(table.alias, under(columns_of_alias(table), self.query(table.this, ctes), table))
+            return SnapshotItem(table.alias, self.query(table.this, ctes))
         if isinstance(table, exp.Values):
             return self._values(table)
         if not isinstance(table, exp.Table):
@@ -114,7 +124,7 @@ class BoundedBinder:
                 f"{type(table).__name__} in FROM is not supported", where=place_of(table, "FROM"), fix="FROM table(x)"
             )
         if table.name in ctes and not isinstance(table.this, exp.Anonymous):
-            return SnapshotItem(table.alias or table.name, under(columns_of_alias(table), ctes[table.name], table))
+            return SnapshotItem(table.alias or table.name, ctes[table.name])
         call = function_name(table.this) if isinstance(table.this, exp.Anonymous) else ""
         if call in WINDOWS:
             return self._windowed(table, ctes)
@@ -133,30 +143,24 @@ class BoundedBinder:
             query, dialect = reading(definition, self.catalog)
             inner = query.copy()
             columns = replace(self, dialect=dialect, aliases=set(), shown={}).query(inner, {})
-            names = named_as(query, [name for name, _ in columns])
-            columns = [(name, kind) for name, (_, kind) in zip(names, columns, strict=True)]
-            table.replace(
-                exp.Subquery(
-                    this=inner,
-                    alias=exp.TableAlias(
-                        this=exp.to_identifier(alias), columns=[exp.to_identifier(name, quoted=True) for name in names]
-                    ),
-                )
-            )
+            columns = named_as(query, columns)
+            names = [exp.to_identifier(name, quoted=True) for name, _ in columns]
+            as_alias = exp.TableAlias(this=exp.to_identifier(alias), columns=names)
+            table.replace(exp.Subquery(this=inner, alias=as_alias))
             return SnapshotItem(alias, columns)
         if isinstance(definition, CreateDictionary):
             self.read[name] = pa.schema([pa.field(column.name, column.type) for column in definition.columns])
             renamed_relation(table, name, alias, [])
-            return SnapshotItem(alias, listed(self.read[name]))
+            return SnapshotItem(alias, columns_in(self.read[name]))
         stream = self._stream(definition, table)
         self.read[name] = content_schema(stream)
-        self.relation[alias] = name
         keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
         renamed_relation(table, name, alias, keys)
-        columns = listed(self.read[name])
+        columns = columns_in(self.read[name])
         declared = {column.name for column in stream.schema.columns}
         starred = [(name, kind) for name, kind in columns if name in declared or (name == TIME and stream.timed)]
-        return SnapshotItem(alias, starred, [column for column in columns if column not in starred])
+        key = definition.schema.primary_key if isinstance(definition, CreateStream) else ()
+        return SnapshotItem(alias, starred, [column for column in columns if column not in starred], key)
 
     def _values(self, table: exp.Values) -> SnapshotItem:
         """``(VALUES (1, 'a'), ..) AS v(k, name)``"""
@@ -168,8 +172,7 @@ class BoundedBinder:
         kinds = [value.type for value in found[0]]
         for row in found[1:]:
             kinds = [united(kind, value.type) for kind, value in zip(kinds, row, strict=True)]
-        given = columns_of_alias(table)
-        names = chosen(given, [f"column{number}" for number in range(1, len(kinds) + 1)], place_of(table, "FROM"))
+        names = [f"column{number}" for number in range(1, len(kinds) + 1)]
         columns = [exp.to_identifier(name, quoted=True) for name in names]
         alias = table.alias or "values"
         table.set("alias", exp.TableAlias(this=exp.to_identifier(alias), columns=columns))
@@ -184,7 +187,7 @@ class BoundedBinder:
         windows = windows_of(rows, call)
         table.replace(exp.Subquery(this=windows, alias=exp.TableAlias(this=exp.to_identifier(alias))))
         kind = dict((*source.columns, *source.hidden)).get(call.time.name, EVENT_TIME_TYPE)
-        return SnapshotItem(alias, [*source.columns, (START, kind), (END, kind)], source.hidden)
+        return replace(source, alias=alias, columns=[*source.columns, (START, kind), (END, kind)])
 
     def _system(self, table: exp.Table, alias: str) -> SnapshotItem:
         name = f"{DATABASE}.{table.name}"
@@ -195,7 +198,7 @@ class BoundedBinder:
             )
         self.read[name] = schema
         renamed_relation(table, name, alias, [])
-        return SnapshotItem(alias, listed(schema))
+        return SnapshotItem(alias, columns_in(schema))
 
     def _stream(self, definition: object, table: exp.Expr) -> Stream:
         if isinstance(definition, CreateStream):
@@ -223,17 +226,9 @@ class BoundedBinder:
         for starred, columns in ((True, item.columns), (False, item.hidden)):
             for name, kind in columns:
                 internal = f"{alias}.{name}"
-                self.shown[internal] = column(name, item.alias)
+                self.shown[internal] = column_of(name, item.alias)
                 visible.append(Visible(item.alias, name, internal, kind, starred=starred))
         return Scope(tuple(visible), self.dialect)
-
-    def right_of(self, item: SnapshotItem) -> Right | None:
-        """A FROM item that is a stream or a view, with its primary key."""
-        if item.alias not in self.relation:
-            return None
-        definition = self.catalog.get(self.relation[item.alias]).definition
-        schema = definition.schema if isinstance(definition, CreateStream) else None
-        return Right(item.alias, [name for name, _ in item.columns], schema.primary_key if schema is not None else ())
 
 
 @dataclass
@@ -304,7 +299,7 @@ class _Select:
         named = [(element.internal, tree) for element, tree in zip(elements, trees, strict=True)]
         rows_of(self.select, join, [*columns, *(exp.alias_(tree, name, quoted=True) for name, tree in named)], alias)
         for internal, name in (*names.items(), *((name, name) for name, _ in named)):
-            self.binder.shown[internal] = column(name, alias)
+            self.binder.shown[internal] = column_of(name, alias)
         items[:] = [SnapshotItem(alias, [(name, scope.types[internal]) for internal, name in names.items()])]
         return with_elements(scope, found, elements)
 
@@ -329,13 +324,13 @@ class _Select:
             )
         if join.method.upper() == "ASOF":
             known = {name for one in items for name, _ in (*one.columns, *one.hidden)}
-            as_duckdb(join, known, self.binder.right_of(beside[0]) if len(beside) == 1 else None)
+            as_duckdb(join, known, _right_of(beside))
         if join.kind.upper() in ("SEMI", "ANTI"):
             return left + right.spent(f"{join.side or 'LEFT'} {join.kind} JOIN".upper())
         pairs = [[side.find(exp.column(name), "USING").internal for side in (left, right)] for name in names]
         for name, halves in zip(names, pairs, strict=True):
             merged = f"{halves[0]}|{halves[1]}"
-            self.binder.shown[merged] = column(name)
+            self.binder.shown[merged] = column_of(name)
             both = both.merged(name, halves[0], halves[1], merged, self.binder.dialect.merged_first)
         return both
 
@@ -409,7 +404,7 @@ class _Select:
             return term
         names = {item.alias.casefold(): item.alias for item in self.select.expressions if item.alias}
         if isinstance(term, exp.Column) and not term.table and term.name.casefold() in names:
-            return column(names[term.name.casefold()])
+            return column_of(names[term.name.casefold()])
         return self._tree(without_aliases(term, self.select, scope), scope, "ORDER BY")
 
     def _projected(self, scope: Scope, texts: Sequence[str]) -> Columns:
@@ -431,3 +426,10 @@ class _Select:
             ],
         )
         return [(name, value.type) for name, (_, _, value) in zip(names, found, strict=True)]
+
+
+def _right_of(items: Sequence[SnapshotItem]) -> Right | None:
+    """The right side of a join, if it is one item whose rows have an order."""
+    if len(items) != 1 or items[0].key is None:
+        return None
+    return Right(items[0].alias, [name for name, _ in items[0].columns], items[0].key)

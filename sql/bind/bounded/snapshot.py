@@ -67,12 +67,11 @@ def snapshot_of(
             fix="join the dictionary itself: FROM table(x) LEFT JOIN d ON x.key = d.key",
         )
     binder = BoundedBinder(catalog, view, dialect)
-    columns = binder.query(tree, {}, texts=texts)
-    names = named_as(query, [name for name, _ in columns])
+    columns = named_as(query, binder.query(tree, {}, texts=texts))
     sql = engine.text(tree, identify=True)
     tables = {name: schema.empty_table() for name, schema in binder.read.items()}
     _check(sql, tables)
-    return Snapshot(tuple(tables), sql, {name: _plain(kind) for name, (_, kind) in zip(names, columns, strict=True)})
+    return Snapshot(tuple(tables), sql, {name: _plain(kind) for name, kind in columns})
 
 
 def _check(sql: str, tables: Mapping[str, pa.Table]) -> None:
