@@ -27,10 +27,11 @@ from sql.bind.aggregates import (
 )
 from sql.bind.bounded.snapshot import snapshot_of
 from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
-from sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join, refuse_in_brackets
+from sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join
+from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from sql.bind.from_clause.comma_joins import in_written_order, linked
 from sql.bind.from_clause.from_item import FromItem
-from sql.bind.from_clause.join_method import as_written, kind_of, refuse_method, terms_of
+from sql.bind.from_clause.join_method import as_written, kind_of, refuse_method, terms_of, using_names
 from sql.bind.from_clause.windows import WindowCall, windowed
 from sql.bind.lookup.lookups import Lookups
 from sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names
@@ -44,7 +45,7 @@ from sql.expressions.expression import Expr, coalesce, equality
 from sql.expressions.predicates import conjunction, conjuncts
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
-from sql.plan.column_names import output_names
+from sql.plan.column_names import output_names, unused
 from sql.plan.joins import AsWritten
 from sql.plan.maps import identity
 from sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin, column_of
@@ -120,13 +121,10 @@ class Binder:
         item = self._right(table, seeks=False)
         return item.scope, not isinstance(item.node, LookupTable)
 
-    def _in_brackets(self, table: exp.Subquery, seeks: bool) -> FromItem:
-        """``(a JOIN b ON ..)``: its names are those of a and b, unless it has an alias."""
-        inner = table.this
-        refuse_in_brackets(inner.args.get("joins") or ())
+    def _in_brackets(self, table: exp.Expr, inner: exp.Expr, seeks: bool) -> FromItem:
+        """A join in brackets: its names are those of its sides, unless it has an alias."""
         if table.alias:
-            every = exp.Select(expressions=[exp.Star()]).from_(exp.Subquery(this=inner.copy()))
-            return self.derived(every, self._alias(table.alias))
+            return self.derived(every_column(inner), self._alias(table.alias))
         first = inner.copy()
         first.set("joins", None)
         from_item = self._from(first, seeks)
@@ -140,15 +138,14 @@ class Binder:
 
     def _item(self, table: exp.Expr, seeks: bool) -> FromItem:
         """``table``, its columns by their own names."""
-        if isinstance(table, exp.Subquery) and not isinstance(table.this, exp.Query):
-            return self._in_brackets(table, seeks)
-        if isinstance(table, exp.Subquery) and table.this.args.get("joins") and isinstance(table.this, exp.Subquery):
-            return self._in_brackets(table, seeks)
+        inner = join_in_brackets(table)
+        if inner is not None:
+            return self._in_brackets(table, inner, seeks)
         refuse_table(table)
         if isinstance(table, exp.Subquery):
             return self.derived(table.this, self._alias(table.alias or "subquery"))
-        if isinstance(table, exp.Values):
-            rows = exp.Values(expressions=[row.copy() for row in table.expressions])
+        if (values := values_of(table)) is not None:
+            rows = exp.Values(expressions=[row.copy() for row in values.expressions])
             every = exp.Select(expressions=[exp.Star()]).from_(rows)
             return self._static(every, self._alias(table.alias or "values"))
         name = table.name
@@ -165,8 +162,8 @@ class Binder:
         definition = self._definition(table, name)
         if isinstance(definition, CreateView) and not definition.materialized:
             query, dialect = reading(definition, self.catalog)
-            inner = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
-            return replace(inner, scope=replace(inner.scope, dialect=self.dialect))
+            item = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
+            return replace(item, scope=replace(item.scope, dialect=self.dialect))
         return self._scan(self._stream(definition, table), self._alias(alias), seeks)
 
     @property
@@ -175,11 +172,9 @@ class Binder:
 
     def _alias(self, alias: str) -> str:
         """The alias, made unique over the whole query: internal names begin with it."""
-        chosen, number = alias, 1
-        while chosen.casefold() in self.aliases:
-            chosen, number = f"{alias}#{number + 1}", number + 1
-        self.aliases.add(chosen.casefold())
-        return chosen
+        taken = unused(alias, self.aliases)
+        self.aliases.add(taken)
+        return taken
 
     def _definition(self, table: exp.Expr, name: str) -> CreateStream | CreateView | CreateDictionary | CreateIndex:
         try:
@@ -320,17 +315,15 @@ class Binder:
         right = self._right(join.this, seeks)
         if isinstance(right.node, LookupTable):
             refuse_lookup(join, place)
-        _refuse_same_alias(left, right, place)
+        left.scope.refuse_aliases_of(right.scope, place)
         kind = kind_of(join)
         if kind in (JoinKind.SEMI, JoinKind.ANTI) and join.side.upper() == "RIGHT":
             left, right = right, left
         scope = left.scope + right.scope
-        using = [identifier.name for identifier in join.args.get("using") or ()]
-        if join.method.upper() == "NATURAL":
-            using = _common(left, right)
+        using = using_names(join, left.scope, right.scope)
         trees = [
             equality(column_of(left.node, first), column_of(right.node, second))
-            for first, second in _using_pairs(left, right, using, place)
+            for first, second in left.scope.halves(right.scope, using)
         ]
         conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
         for term in conditions:
@@ -485,35 +478,12 @@ def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:
     return result
 
 
-def _refuse_same_alias(left: FromItem, right: FromItem, place: str) -> None:
-    known = {table.casefold() for table in left.scope.tables}
-    twice = [table for table in right.scope.tables if table.casefold() in known]
-    if twice:
-        raise UnknownName(
-            f'"{min(twice)}" stands twice in FROM', where=place, fix="give each its own alias: FROM a AS x JOIN a AS y"
-        )
-
-
-def _common(left: FromItem, right: FromItem) -> list[str]:
-    """The columns that a NATURAL join equates: those that both sides have, reserved ones apart."""
-    bare = [column.name for column in left.scope.columns if column.bare and not column.spent]
-    names = [name for name in bare if name not in (TIME, SEQUENCE)]
-    return [name for name in dict.fromkeys(names) if right.scope.has(name)]
-
-
-def _using_pairs(left: FromItem, right: FromItem, names: Sequence[str], place: str) -> list[tuple[str, str]]:
-    return [
-        (left.scope.find(exp.column(name), "USING").internal, right.scope.find(exp.column(name), "USING").internal)
-        for name in names
-    ]
-
-
 def _merged(joined: FromItem, left: FromItem, right: FromItem, names: Sequence[str], kind: JoinKind) -> FromItem:
     """USING columns once: the left one's, the right one's under RIGHT, whichever is there under FULL."""
     node, scope = joined.node, joined.scope
     computed: list[tuple[str, Expr]] = []
     columns: list[tuple[str, str, str, str]] = []
-    for name, (first, second) in zip(names, _using_pairs(left, right, names, ""), strict=True):
+    for name, (first, second) in zip(names, left.scope.halves(right.scope, names), strict=True):
         internal = second if kind == JoinKind.RIGHT else first
         if kind == JoinKind.FULL:
             internal = f"{first}|{second}"

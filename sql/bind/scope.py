@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import UnknownName, Unsupported
+from changelog.schema import SEQUENCE, TIME
 from changelog.suggest import suggestion
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
@@ -115,6 +116,24 @@ class Scope:
     def knows(self, column: exp.Column) -> bool:
         """Whether the column is one of these, or of those around."""
         return bool(self._named(column.name, column.table)) or (self.outer is not None and self.outer.knows(column))
+
+    def common(self, right: Scope) -> list[str]:
+        """The columns that a NATURAL join equates: those that both sides have, reserved ones apart."""
+        bare = [column.name for column in self.columns if column.bare and not column.spent]
+        return [name for name in dict.fromkeys(bare) if right.has(name) and name not in (TIME, SEQUENCE)]
+
+    def halves(self, right: Scope, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The internal names, left and right, of the columns that USING equates."""
+        columns = [exp.column(name) for name in names]
+        return [(self.find(one, "USING").internal, right.find(one, "USING").internal) for one in columns]
+
+    def refuse_aliases_of(self, right: Scope, place: str) -> None:
+        """Raises UnknownName for an alias that both sides of a join have."""
+        known = {table.casefold() for table in self.tables}
+        twice = [table for table in right.tables if table.casefold() in known]
+        if twice:
+            fix = "give each its own alias: FROM a AS x JOIN a AS y"
+            raise UnknownName(f'"{min(twice)}" stands twice in FROM', where=place, fix=fix)
 
     def is_table(self, name: str) -> bool:
         return any(_same(name, table) for table in self.tables) or (

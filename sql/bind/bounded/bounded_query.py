@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import UnknownName, Unsupported
-from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
+from changelog.schema import EVENT_TIME_TYPE, TIME
 from changelog.suggest import suggestion
 from sql.bind.aggregates import group_keys, without_aliases
 from sql.bind.bounded.clocks import clocks
@@ -36,10 +36,10 @@ from sql.bind.from_clause.array_join import (
     PREFIX,
     is_array_join,
     joined_arrays,
-    refuse_in_brackets,
     with_elements,
 )
-from sql.bind.from_clause.join_method import terms_of
+from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
+from sql.bind.from_clause.join_method import terms_of, using_names
 from sql.bind.from_clause.windows import END, START, WindowCall
 from sql.bind.named_columns import columns_of_alias, named_as, under_alias, without_columns
 from sql.bind.projection import is_delta, selected
@@ -49,7 +49,7 @@ from sql.bind.scope import Scope, Visible, place_of
 from sql.functions.environment import KIND
 from sql.functions.translate import Dialect
 from sql.functions.typed import Typed
-from sql.plan.column_names import output_names
+from sql.plan.column_names import output_names, unused
 from sql.relations import Relations, Stream
 from sql.syntax.calls import WINDOWS, function_name
 from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
@@ -116,9 +116,13 @@ class BoundedBinder:
     def _item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> SnapshotItem:
         """``table``, its columns by their own names."""
         if isinstance(table, exp.Subquery):
-            return SnapshotItem(table.alias, self.query(table.this, ctes))
-        if isinstance(table, exp.Values):
-            return self._values(table)
+            if (inner := join_in_brackets(table)) is not None:
+                table.set("this", every_column(inner))
+            alias = table.alias or "subquery"
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+            return SnapshotItem(alias, self.query(table.this, ctes))
+        if (values := values_of(table)) is not None:
+            return self._values(table, values)
         if not isinstance(table, exp.Table):
             raise Unsupported(
                 f"{type(table).__name__} in FROM is not supported", where=place_of(table, "FROM"), fix="FROM table(x)"
@@ -138,6 +142,11 @@ class BoundedBinder:
             )
         if table.db == DATABASE and not call:
             return self._system(table, alias)
+        keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
+        return self._relation(table, name, alias, keys)
+
+    def _relation(self, table: exp.Table, name: str, alias: str, keys: Sequence[str]) -> SnapshotItem:
+        """A relation of the catalog; ``keys`` are those of ``changelog(x, k)``."""
         definition = self.catalog.get(name).definition
         if isinstance(definition, CreateView) and not definition.materialized:
             query, dialect = reading(definition, self.catalog)
@@ -154,7 +163,6 @@ class BoundedBinder:
             return SnapshotItem(alias, columns_in(self.read[name]))
         stream = self._stream(definition, table)
         self.read[name] = content_schema(stream)
-        keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
         renamed_relation(table, name, alias, keys)
         columns = columns_in(self.read[name])
         declared = {column.name for column in stream.schema.columns}
@@ -162,13 +170,13 @@ class BoundedBinder:
         key = definition.schema.primary_key if isinstance(definition, CreateStream) else ()
         return SnapshotItem(alias, starred, [column for column in columns if column not in starred], key)
 
-    def _values(self, table: exp.Values) -> SnapshotItem:
+    def _values(self, table: exp.Expr, values: exp.Values) -> SnapshotItem:
         """``(VALUES (1, 'a'), ..) AS v(k, name)``"""
         nothing = Scope((), self.dialect)
-        rows = [[value.unnest() for value in row.expressions] for row in table.expressions]
+        rows = [[value.unnest() for value in row.expressions] for row in values.expressions]
         rows = [[one.expressions[0] if in_brackets_of_its_own(one) else one for one in row] for row in rows]
         found = [[typed(value, nothing, "VALUES") for value in row] for row in rows]
-        table.set("expressions", [exp.Tuple(expressions=[value.tree for value in row]) for row in found])
+        values.set("expressions", [exp.Tuple(expressions=[value.tree for value in row]) for row in found])
         kinds = [value.type for value in found[0]]
         for row in found[1:]:
             kinds = [united(kind, value.type) for kind, value in zip(kinds, row, strict=True)]
@@ -213,11 +221,8 @@ class BoundedBinder:
 
     def alias(self, wanted: str) -> str:
         """What the internal names of an item begin with."""
-        alias, number = wanted, 1
-        while alias.casefold() in self.aliases:
-            number += 1
-            alias = f"{wanted}#{number}"
-        self.aliases.add(alias.casefold())
+        alias = unused(wanted, self.aliases)
+        self.aliases.add(alias)
         return alias
 
     def scope(self, item: SnapshotItem) -> Scope:
@@ -269,13 +274,20 @@ class _Select:
 
     def _source(self, table: exp.Expr) -> tuple[Scope, list[SnapshotItem]]:
         """A FROM item; in brackets a join, whose names are those of its parts."""
-        inner = table.this if isinstance(table, exp.Subquery) and not table.alias else None
-        if isinstance(inner, exp.Table) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
-            refuse_in_brackets(inner.args.get("joins") or ())
-            scope, items = self._source(inner)
-            return self._joined(inner, scope, items), items
-        item = self.binder.item(table, self.ctes)
-        return self.binder.scope(item), [item]
+        inner = join_in_brackets(table)
+        if inner is None or table.alias:
+            item = self.binder.item(table, self.ctes)
+            return self.binder.scope(item), [item]
+        joins = inner.args.get("joins")
+        inner.set("joins", None)
+        scope, items = self._source(inner)
+        # The item may be another one now, which stands in the place of the written one.
+        first = table.this
+        if joins:
+            first.set("joins", joins)
+        else:
+            table.replace(first)
+        return self._joined(first, scope, items), items
 
     def _joined(self, holder: exp.Expr, scope: Scope, items: list[SnapshotItem]) -> Scope:
         for join in tuple(holder.args.get("joins") or ()):
@@ -284,6 +296,7 @@ class _Select:
                 continue
             refuse_join(join)
             right, beside = self._source(join.this)
+            scope.refuse_aliases_of(right, place_of(join, "JOIN"))
             scope = self._join(join, scope, right, items, beside)
             items += beside
         return scope
@@ -306,12 +319,10 @@ class _Select:
     def _join(
         self, join: exp.Join, left: Scope, right: Scope, items: Sequence[SnapshotItem], beside: Sequence[SnapshotItem]
     ) -> Scope:
-        names = [identifier.name for identifier in join.args.get("using") or ()]
+        names = using_names(join, left, right)
         if join.method.upper() == "NATURAL":
-            bare = [column.name for column in left.columns if column.bare and not column.spent]
-            names = [name for name in dict.fromkeys(bare) if right.has(name) and name not in (TIME, SEQUENCE)]
             join.set("method", None)
-        both = left + right
+        pairs, both = left.halves(right, names), left + right
         if (on := join.args.get("on")) is not None:
             conditions, _ = terms_of(on)
             joined = exp.Paren(this=exp.and_(*conditions))
@@ -327,11 +338,10 @@ class _Select:
             as_duckdb(join, known, _right_of(beside))
         if join.kind.upper() in ("SEMI", "ANTI"):
             return left + right.spent(f"{join.side or 'LEFT'} {join.kind} JOIN".upper())
-        pairs = [[side.find(exp.column(name), "USING").internal for side in (left, right)] for name in names]
-        for name, halves in zip(names, pairs, strict=True):
-            merged = f"{halves[0]}|{halves[1]}"
+        for name, (first, second) in zip(names, pairs, strict=True):
+            merged = f"{first}|{second}"
             self.binder.shown[merged] = column_of(name)
-            both = both.merged(name, halves[0], halves[1], merged, self.binder.dialect.merged_first)
+            both = both.merged(name, first, second, merged, self.binder.dialect.merged_first)
         return both
 
     def _outside(self, scope: Scope) -> Scope:

@@ -47,6 +47,13 @@ def kind_of(join: exp.Join) -> JoinKind:
     return JoinKind(join.side.lower()) if join.side else JoinKind.INNER
 
 
+def using_names(join: exp.Join, left: Scope, right: Scope) -> list[str]:
+    """The columns that USING equates, or NATURAL."""
+    if join.method.upper() == "NATURAL":
+        return left.common(right)
+    return [identifier.name for identifier in join.args.get("using") or ()]
+
+
 def terms_of(on: exp.Expr) -> tuple[list[exp.Expr], list[exp.Expr]]:
     """The conditions of ON, and the modifiers among them. Raises SqlError for a modifier within a condition."""
     terms = conjuncts(on)

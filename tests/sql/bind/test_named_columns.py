@@ -10,6 +10,7 @@ from tests.sql.world import World
 DDL = (
     "CREATE STREAM s (k int, n int, t datetime64(3))",
     "CREATE STREAM o (k int, m int)",
+    "CREATE STREAM r (k int, other int)",
     "CREATE TABLE source (k INT, n INT) APPEND ONLY",
     "CREATE MUTABLE STREAM keyed (k int, n int) PRIMARY KEY k",
     "CREATE INDEX by_n ON keyed (n)",
@@ -33,6 +34,8 @@ STREAMED = (
     "cte",
     "(SELECT k, n FROM s)",
     "((SELECT k, n FROM s))",
+    "(s JOIN r ON s.k = r.k)",
+    "(table(s) AS y JOIN r ON y.k = r.k)",
     "changelog(s, k)",
     "TUMBLE(s, t, INTERVAL '1' MINUTE)",
     "HOP(changelog(s, k), t, INTERVAL '1' MINUTE, INTERVAL '5' MINUTE)",
@@ -51,6 +54,7 @@ READ_ONCE = (
     "fixed",
     "read",
     "(SELECT k, n FROM table(s))",
+    "(table(s) AS y JOIN table(r) AS z ON y.k = z.k)",
     "TUMBLE(table(s), t, INTERVAL '1' MINUTE)",
 )
 
@@ -61,6 +65,7 @@ def world() -> World:
     rows = [{"k": 1, "n": 3, "t": "2024-01-01 00:00:12"}, {"k": 2, "n": 4, "t": "2024-01-01 00:00:13"}]
     world.insert("s", *rows)
     world.insert("o", {"k": 1, "m": 3}, {"k": 2, "m": 4}, {"k": 3, "m": 3})
+    world.insert("r", {"k": 1, "other": 3}, {"k": 2, "other": 4})
     world.insert("source", {"k": 1, "n": 3})
     world.insert("keyed", {"k": 1, "n": 3}, {"k": 2, "n": 5})
     return world
