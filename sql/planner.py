@@ -150,12 +150,11 @@ def bound_query(name: str, statement: Select | CreateView, catalog: Relations, s
     merged = checked({**of_view, **settings.values})
     bound = Binder(catalog, merged, _stream_of(catalog), dialect=dialect).bind(query, select_list(statement.text))
     _refuse_idle_policy(statement.emit, bound.node)
-    names = named_as(query, [name for name, _ in bound.columns])
     into = statement.into if isinstance(statement, CreateView) else None
     return QueryPlan(
         name=name,
         rows=bound.node,
-        columns=tuple(zip(names, (expr for _, expr in bound.columns), strict=True)),
+        columns=tuple(named_as(query, bound.columns)),
         settings=merged,
         marked=bound.marked or (statement.emit is not None and statement.emit.changelog),
         final=_closes(statement.emit),

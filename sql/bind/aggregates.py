@@ -10,7 +10,7 @@ the select list over its columns
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -19,12 +19,13 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Aggregation
 from sql.bind.scope import Scope, place_of
-from sql.expressions.aggregate_functions import Call, call_of, is_call, types
+from sql.expressions.aggregate_functions import Call, call_of, call_types, is_call
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.expression import Expr, Structure, structure
 from sql.expressions.predicates import conjuncts
 from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.typed import bracketed
+from sql.plan.column_names import unused
 from sql.plan.nodes import Aggregate, Map, Node, column_of
 from sql.syntax.rules import Rules
 
@@ -166,7 +167,7 @@ class Groups:
     def _aggregated(self, call: Call, place: str) -> str:
         name = self.called.get(call.structure)
         if name is None:
-            name = _unused(call.shown, self.aggregations)
+            name = unused(call.shown, self.aggregations, mark=" #")
             self.called[call.structure] = name
             self.aggregations[name] = self._aggregation(name, call, place)
         return name
@@ -175,7 +176,7 @@ class Groups:
         argument = call.filtered
         if argument is None:
             return Aggregation(name, call.fold, "", pa.int64())
-        handed, result = types(call, self.input.schema, place, self.rules)
+        handed, result = call_types(call, self.input.schema, place, self.rules)
         column = self._column(Expr(argument, handed), ARGUMENT)
         return Aggregation(name, call.fold, column, result, call.distinct)
 
@@ -198,14 +199,6 @@ def distinct(
         groups.add_key(expr)
     over = tuple((name, Expr(groups.over(expr.tree, place), expr.type)) for name, expr in columns)
     return groups.node(place), over
-
-
-def _unused(name: str, names: Collection[str]) -> str:
-    chosen, number = name, 1
-    while chosen in names:
-        number += 1
-        chosen = f"{name} #{number}"
-    return chosen
 
 
 def _ungrouped(internal: str, place: str) -> SqlError:

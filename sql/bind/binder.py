@@ -14,57 +14,31 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import UnknownName, Unsupported
-from changelog.schema import SEQUENCE, TIME, Kind
-from joins.dataflow.ports import JoinKind, Pad
-from sql.bind.aggregates import (
-    Groups,
-    distinct,
-    group_keys,
-    having_terms,
-    is_grouped,
-    refuse_lookups_of_aggregates,
-    without_aliases,
-)
 from sql.bind.bounded.snapshot import snapshot_of
 from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
-from sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join, refuse_in_brackets
+from sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join
+from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from sql.bind.from_clause.comma_joins import in_written_order, linked
 from sql.bind.from_clause.from_item import FromItem
-from sql.bind.from_clause.join_method import as_written, kind_of, refuse_method, terms_of
+from sql.bind.from_clause.joined import joined
+from sql.bind.from_clause.scans import filters_time, keyed, scanned
 from sql.bind.from_clause.windows import WindowCall, windowed
 from sql.bind.lookup.lookups import Lookups
-from sql.bind.named_columns import columns_of_alias, named_as, renamed
-from sql.bind.projection import is_delta, selected
+from sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names
 from sql.bind.reading import reading
-from sql.bind.resolve import resolved, resolved_condition, resolved_on
 from sql.bind.scope import Scope, place_of
+from sql.bind.select_clauses import Bound, SelectClauses
 from sql.bind.static import is_dictionary, is_static
 from sql.expressions.evaluate import quoted
-from sql.expressions.expression import Expr, coalesce, equality
-from sql.expressions.predicates import conjunction, conjuncts
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
-from sql.plan.column_names import output_names
-from sql.plan.joins import AsWritten
-from sql.plan.maps import identity
-from sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Scan, Static, StaticJoin, column_of
-from sql.plan.properties import rules_of
-from sql.query_settings import QuerySettings, seek_offsets
+from sql.plan.column_names import unused
+from sql.plan.nodes import LookupTable, Map, Static
+from sql.query_settings import QuerySettings
 from sql.relations import Relations, Stream
 from sql.syntax.calls import WINDOWS, function_name
-from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
 from sql.system_tables import DATABASE, SYSTEM_TABLES
-from sql.watermarks import as_set
-
-
-@dataclass(frozen=True)
-class Bound:
-    """A bound query: its rows, its output columns over them, and whether it asks for ``_tp_delta``."""
-
-    node: Node
-    columns: tuple[tuple[str, Expr], ...]
-    marked: bool
 
 
 @dataclass
@@ -81,7 +55,8 @@ class Binder:
     def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
         """``texts``: the select list as it is written, for the names of expressions."""
         select = refuse_clauses(query)
-        ctes = {**self.ctes, **{cte.alias: renamed(cte.this, cte) for cte in select.ctes}}
+        own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in select.ctes}
+        ctes = {**self.ctes, **own}
         return replace(self, ctes=ctes).of_select(select, texts)
 
     def of_select(self, select: exp.Select, texts: Sequence[str]) -> Bound:
@@ -91,20 +66,13 @@ class Binder:
             raise Unsupported(
                 "a query without FROM has no stream to read", fix="SELECT .. FROM a stream, or FROM table(x)"
             )
-        from_item = self._joined_items(select)
-        for clause in (select.args.get("prewhere"), select.args.get("where")):
-            if clause is not None:
-                from_item = self._where(from_item, without_aliases(clause.this, select, from_item.scope))
-        bound = (
-            self._grouped(select, from_item, texts) if is_grouped(select) else self._selected(select, from_item, texts)
-        )
-        return self._distinct(select, bound)
+        return SelectClauses(select, self._lookups, self.dialect, texts).over(self._joined_items(select))
 
     # -- FROM --
 
     def _joined_items(self, written: exp.Select) -> FromItem:
         """FROM with its joins."""
-        select, seeks = linked(written, self._shown), _filters_time(written)
+        select, seeks = linked(written, self._shown), filters_time(written)
         from_item = self._from(select.args["from_"].this, seeks)
         for join in select.args.get("joins") or ():
             from_item = self._join(from_item, join, seeks)
@@ -116,18 +84,13 @@ class Binder:
 
     def shown(self, table: exp.Expr) -> tuple[Scope, bool]:
         """The columns of a FROM item, and whether it emits rows."""
-        looked_up = self._lookups.table(table, self.ctes)
-        if looked_up is not None:
-            return FromItem.of_table(looked_up, self.dialect).scope, False
-        return self._from(_without_time(table), seeks=False).scope, True
+        item = self._right(table, seeks=False)
+        return item.scope, not isinstance(item.node, LookupTable)
 
-    def _in_brackets(self, table: exp.Subquery, seeks: bool) -> FromItem:
-        """``(a JOIN b ON ..)``: its names are those of a and b, unless it has an alias."""
-        inner = table.this
-        refuse_in_brackets(inner.args.get("joins") or ())
+    def _in_brackets(self, table: exp.Expr, inner: exp.Expr, seeks: bool) -> FromItem:
+        """A join in brackets: its names are those of its sides, unless it has an alias."""
         if table.alias:
-            every = exp.Select(expressions=[exp.Star()]).from_(exp.Subquery(this=inner.copy()))
-            return self.derived(every, self._alias(table.alias))
+            return self.derived(every_column(inner), self._alias(table.alias))
         first = inner.copy()
         first.set("joins", None)
         from_item = self._from(first, seeks)
@@ -136,17 +99,21 @@ class Binder:
         return from_item
 
     def _from(self, table: exp.Expr, seeks: bool) -> FromItem:
-        if isinstance(table, exp.Subquery) and not isinstance(table.this, exp.Query):
-            return self._in_brackets(table, seeks)
-        if isinstance(table, exp.Subquery) and table.this.args.get("joins") and isinstance(table.this, exp.Subquery):
-            return self._in_brackets(table, seeks)
+        """An item of FROM that emits rows."""
+        return self._item(table, seeks).named(table)
+
+    def _item(self, table: exp.Expr, seeks: bool) -> FromItem:
+        """``table``, its columns by their own names."""
+        inner = join_in_brackets(table)
+        if inner is not None:
+            return self._in_brackets(table, inner, seeks)
         refuse_table(table)
         if isinstance(table, exp.Subquery):
-            return self.derived(renamed(table.this, table), self._alias(table.alias or "subquery"))
-        if isinstance(table, exp.Values):
-            return self._static(
-                exp.Select(expressions=[exp.Star()]).from_(table.copy()), self._alias(table.alias or "values")
-            )
+            return self.derived(table.this, self._alias(table.alias or "subquery"))
+        if (values := values_of(table)) is not None:
+            rows = exp.Values(expressions=[row.copy() for row in values.expressions])
+            every = exp.Select(expressions=[exp.Star()]).from_(rows)
+            return self._static(every, self._alias(table.alias or "values"))
         name = table.name
         if table.text("db") == DATABASE:
             raise Unsupported(
@@ -161,10 +128,9 @@ class Binder:
         definition = self._definition(table, name)
         if isinstance(definition, CreateView) and not definition.materialized:
             query, dialect = reading(definition, self.catalog)
-            inner = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
-            return replace(inner, scope=replace(inner.scope, dialect=self.dialect))
-        item = self._scan(self._stream(definition, table), self._alias(alias), seeks)
-        return replace(item, scope=item.scope.named(columns_of_alias(table), place_of(table, "FROM")))
+            item = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
+            return replace(item, scope=replace(item.scope, dialect=self.dialect))
+        return self._scan(self._stream(definition, table), alias, seeks=seeks)
 
     @property
     def _lookups(self) -> Lookups:
@@ -172,11 +138,9 @@ class Binder:
 
     def _alias(self, alias: str) -> str:
         """The alias, made unique over the whole query: internal names begin with it."""
-        chosen, number = alias, 1
-        while chosen.casefold() in self.aliases:
-            chosen, number = f"{alias}#{number + 1}", number + 1
-        self.aliases.add(chosen.casefold())
-        return chosen
+        taken = unused(alias, self.aliases)
+        self.aliases.add(taken)
+        return taken
 
     def _definition(self, table: exp.Expr, name: str) -> CreateStream | CreateView | CreateDictionary | CreateIndex:
         try:
@@ -255,57 +219,19 @@ class Binder:
         name, *keys = [argument.name for argument in table.this.expressions]
         definition = self._definition(table, name)
         stream = self._stream(definition, table)
-        if stream.schema.kind != Kind.APPEND:
-            raise Unsupported(f'"{name}" is a changelog already', where=place, fix=f"write FROM {name}")
-        if not keys:
-            raise Unsupported(
-                f"changelog({name}) needs the columns of its key", where=place, fix=f"changelog({name}, key)"
-            )
-        declared = {column.name for column in stream.schema.columns}
-        for key in keys:
-            if key not in declared:
-                raise UnknownName(
-                    f'"{name}" has no column "{key}"', where=place, fix=f"there are: {', '.join(sorted(declared))}"
-                )
-        schema = replace(stream.schema, kind=Kind.UPSERT, primary_key=tuple(keys))
-        return self._scan(replace(stream, schema=schema), self._alias(table.alias or name), seeks=False)
+        return self._scan(keyed(stream, keys, place), table.alias or name, seeks=False)
 
-    def _scan(self, stream: Stream, alias: str, seeks: bool) -> FromItem:
-        stream = replace(stream, watermark=as_set(stream.watermark, self.settings))
-        declared = [column.name for column in stream.schema.columns]
-        reserved = [name for name in (TIME, SEQUENCE) if name not in declared]
-        columns = tuple((f"{alias}.{name}", name) for name in declared + reserved)
-        scan = Scan(
-            alias,
-            stream.schema,
-            stream.topic,
-            stream.rules,
-            columns,
-            trusted=stream.trusted,
-            watermark=stream.watermark if stream.schema.kind == Kind.APPEND else None,
-            stated=stream.watermark,
-        )
-        node = self._started(scan, seeks)
-        starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
-        return FromItem.of(node, alias, starred, self.dialect, hidden=reserved)
-
-    def _started(self, scan: Scan, seeks: bool) -> Scan:
-        """Where reading begins: append streams of Timeplus rules have no history unless it is asked for."""
-        if scan.stream.kind != Kind.APPEND or scan.rules != Rules.TIMEPLUS or scan.trusted:
-            return scan
-        seek = self.settings.text("seek_to")
-        if seek in ("", "latest"):
-            return replace(scan, latest=not seeks or seek == "latest")
-        return replace(scan, seek=seek_offsets(seek))
+    def _scan(self, stream: Stream, alias: str, *, seeks: bool) -> FromItem:
+        return scanned(stream, self._alias(alias), self.settings, self.dialect, seeks=seeks)
 
     def derived(self, query: exp.Query, alias: str) -> FromItem:
         """A subquery, CTE or plain view under its alias."""
         if is_static(query, self.ctes, self.catalog):
             return self._static(_with_ctes(query, self.ctes), alias)
         bound = self.bind(query)
-        names = named_as(query, [name for name, _ in bound.columns])
-        columns = tuple((f"{alias}.{name}", expr) for name, (_, expr) in zip(names, bound.columns, strict=True))
-        return FromItem.of(Map(bound.node, columns), alias, names, self.dialect)
+        columns = named_as(query, bound.columns)
+        renamed = tuple((f"{alias}.{name}", expr) for name, expr in columns)
+        return FromItem.of(Map(bound.node, renamed), alias, [name for name, _ in columns], self.dialect)
 
     # -- JOIN --
 
@@ -314,210 +240,28 @@ class Binder:
             return array_joined(join, left, self._alias(PREFIX))
         place = place_of(join, "JOIN")
         refuse_join_method(join, place)
-        table = self._lookups.table(join.this, self.ctes)
-        if table is not None:
+        right = self._right(join.this, seeks)
+        if isinstance(right.node, LookupTable):
             refuse_lookup(join, place)
-        right = (
-            FromItem.of_table(table, self.dialect) if table is not None else self._from(_without_time(join.this), seeks)
-        )
-        _refuse_same_alias(left, right, place)
-        kind = kind_of(join)
-        if kind in (JoinKind.SEMI, JoinKind.ANTI) and join.side.upper() == "RIGHT":
-            left, right = right, left
-        scope = left.scope + right.scope
-        using = [identifier.name for identifier in join.args.get("using") or ()]
-        if join.method.upper() == "NATURAL":
-            using = _common(left, right)
-        trees = [
-            equality(column_of(left.node, first), column_of(right.node, second))
-            for first, second in _using_pairs(left, right, using, place)
-        ]
-        conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
-        for term in conditions:
-            trees += conjuncts(resolved_on(term, scope, left.scope, right.scope))
-        schema = pa.schema([*left.node.schema, *right.node.schema])
-        on_place = place_of(on, "JOIN .. ON") if on is not None else place
-        terms = tuple(_condition(tree, schema, on_place) for tree in trees)
-        how = as_written(join, modifiers, left.scope, scope)
-        node = self._joined(kind, left.node, right.node, terms, how, place)
-        if kind in (JoinKind.SEMI, JoinKind.ANTI):
-            scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
-        return _merged(FromItem(node, scope), left, right, using, kind)
+        return joined(join, left, right, self.settings)
 
-    def _joined(
-        self, kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], how: AsWritten, place: str
-    ) -> Node:
-        pad = Pad.NULL if self.settings["join_use_nulls"] else Pad.DEFAULT
-        if isinstance(left, Static) and isinstance(right, LookupTable):
-            raise Unsupported(
-                "table(x) on the left of a lookup would be answered once, at the start",
-                where=place,
-                fix="put a stream on the left",
-            )
-        if isinstance(left, Static) or isinstance(right, Static):
-            refuse_method(how, kind, place)
-            return _static_join(kind, left, right, on, pad, place)
-        if isinstance(right, LookupTable):
-            refuse_method(how, kind, place)
-            return LookupJoin(kind, left, right, on, pad=pad, place=place)
-        if self._lookups.direct == "only":
-            raise Unsupported(
-                "join_algorithm = 'direct' looks up the rows of a mutable stream, a view or a dictionary, and the "
-                "right side is none",
-                where=place,
-                fix="leave the setting out, or SETTINGS join_algorithm = 'direct, hash'",
-            )
-        return Join(kind, how, left, right, on, pad=pad, place=place)
-
-    # -- WHERE and SELECT --
-
-    def _where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
-        from_item, condition = self._lookups.within(from_item, condition, "WHERE")
-        trees = [resolved_condition(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
-        place, schema = place_of(condition, "WHERE"), from_item.node.schema
-        terms = [_condition(tree, schema, place) for tree in trees]
-        if isinstance(from_item.node, Static):
-            raise Unsupported(
-                "a filter of a view over table(x) alone is not supported",
-                where="in WHERE",
-                fix="filter the table itself, JOIN (SELECT .. FROM table(x) WHERE ..), or filter above the join",
-            )
-        return replace(from_item, node=Map(from_item.node, identity(from_item.node), conjunction(terms)))
-
-    def _selected(self, select: exp.Select, from_item: FromItem, texts: Sequence[str]) -> Bound:
-        from_item, selected = self._projected(select, from_item, texts)
-        return selected.bound(from_item.node)
-
-    def _projected(self, select: exp.Select, from_item: FromItem, texts: Sequence[str]) -> tuple[FromItem, _Selected]:
-        """The select list over ``item``, with the lookups that it asks for."""
-        found = _Selected()
-        for position, projection in enumerate(select.expressions):
-            if is_delta(projection):
-                found.marked = True
-                continue
-            text = texts[position] if len(texts) == len(select.expressions) else ""
-            for name, table, expression in selected(projection, select, from_item.scope, text):
-                from_item, over_columns = self._lookups.within(from_item, expression, "SELECT")
-                found.names.append((name, table))
-                found.trees.append(resolved(over_columns, from_item.scope, "SELECT"))
-                found.places.append(place_of(projection, "SELECT"))
-        return from_item, found
-
-    def _grouped(self, select: exp.Select, from_item: FromItem, texts: Sequence[str]) -> Bound:
-        """A select list over groups: GROUP BY, or aggregates over all rows."""
-        refuse_lookups_of_aggregates(select)
-        keys, terms = [], []
-        for key in group_keys(select, from_item.scope):
-            from_item, over_columns = self._lookups.within(from_item, key, "GROUP BY")
-            keys.append((resolved(over_columns, from_item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
-        for term in having_terms(select, from_item.scope):
-            from_item, over_columns = self._lookups.within(from_item, term, "HAVING")
-            terms.append((resolved_condition(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
-        from_item, selected = self._projected(select, from_item, texts)
-        groups = Groups(from_item.node, self.dialect.rules)
-        schema = from_item.node.schema
-        for tree, place in keys:
-            groups.add_key(Expr.over(tree, schema, place))
-        selected.trees = [groups.over(tree, place) for tree, place in zip(selected.trees, selected.places, strict=True)]
-        having = [groups.over(tree, place) for tree, place in terms]
-        node: Node = groups.node(place_of(select, "SELECT"))
-        if having:
-            place = place_of(select.args["having"], "HAVING")
-            conditions = [_condition(tree, node.schema, place) for tree in having]
-            node = Map(node, identity(node), conjunction(conditions))
-        return selected.bound(node)
-
-    def _distinct(self, select: exp.Select, bound: Bound) -> Bound:
-        if (clause := select.args.get("distinct")) is None:
-            return bound
-        if clause.args.get("on"):
-            raise Unsupported(
-                "DISTINCT ON is not supported: which of several rows stays would be left to chance",
-                where=place_of(clause, "SELECT"),
-                fix="SELECT k, max(v) .. GROUP BY k",
-            )
-        node, columns = distinct(bound.node, bound.columns, place_of(select, "SELECT"), self.dialect.rules)
-        return replace(bound, node=node, columns=columns)
-
-
-@dataclass
-class _Selected:
-    """A select list: names with their tables, expressions, and where they are written."""
-
-    names: list[tuple[str, str]] = field(default_factory=list)
-    trees: list[exp.Expr] = field(default_factory=list)
-    places: list[str] = field(default_factory=list)
-    marked: bool = False
-
-    def bound(self, node: Node) -> Bound:
-        schema = node.schema
-        exprs = [Expr.over(tree, schema, place) for tree, place in zip(self.trees, self.places, strict=True)]
-        return Bound(node, tuple(zip(output_names(self.names), exprs, strict=True)), self.marked)
-
-
-def _condition(tree: exp.Expr, schema: pa.Schema, place: str) -> Expr:
-    """A condition that the engine takes."""
-    return Expr.over(tree, schema, place).held_as(pa.bool_())
-
-
-def _filters_time(select: exp.Select) -> bool:
-    """Whether WHERE says where in time to start: then history is read."""
-    where = select.args.get("where")
-    bounds = where.find_all(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.EQ) if where is not None else ()
-    return any(column.name == TIME for bound in bounds for column in bound.find_all(exp.Column))
+    def _right(self, table: exp.Expr, seeks: bool) -> FromItem:
+        """An item of FROM that is looked up, or emits rows."""
+        looked_up = self._lookups.table(table, self.ctes)
+        if looked_up is None:
+            return self._from(_without_time(table), seeks)
+        return FromItem.of_table(looked_up, self.dialect).named(table)
 
 
 def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:
     """The query with the CTEs around it as its own."""
-    result = query.copy()
     own = {cte.alias for cte in query.ctes}
-    for name, other in ctes.items():
-        if name not in own:
-            result = result.with_(name, as_=other.copy())
+    around = [as_cte(name, other) for name, other in ctes.items() if name not in own]
+    if not around:
+        return query
+    result = query.copy()
+    result.set("with_", exp.With(expressions=[*around, *(cte.copy() for cte in query.ctes)]))
     return result
-
-
-def _refuse_same_alias(left: FromItem, right: FromItem, place: str) -> None:
-    known = {table.casefold() for table in left.scope.tables}
-    twice = [table for table in right.scope.tables if table.casefold() in known]
-    if twice:
-        raise UnknownName(
-            f'"{min(twice)}" stands twice in FROM', where=place, fix="give each its own alias: FROM a AS x JOIN a AS y"
-        )
-
-
-def _common(left: FromItem, right: FromItem) -> list[str]:
-    """The columns that a NATURAL join equates: those that both sides have, reserved ones apart."""
-    bare = [column.name for column in left.scope.columns if column.bare and not column.spent]
-    names = [name for name in bare if name not in (TIME, SEQUENCE)]
-    return [name for name in dict.fromkeys(names) if right.scope.has(name)]
-
-
-def _using_pairs(left: FromItem, right: FromItem, names: Sequence[str], place: str) -> list[tuple[str, str]]:
-    return [
-        (left.scope.find(exp.column(name), "USING").internal, right.scope.find(exp.column(name), "USING").internal)
-        for name in names
-    ]
-
-
-def _merged(joined: FromItem, left: FromItem, right: FromItem, names: Sequence[str], kind: JoinKind) -> FromItem:
-    """USING columns once: the left one's, the right one's under RIGHT, whichever is there under FULL."""
-    node, scope = joined.node, joined.scope
-    computed: list[tuple[str, Expr]] = []
-    columns: list[tuple[str, str, str, str]] = []
-    for name, (first, second) in zip(names, _using_pairs(left, right, names, ""), strict=True):
-        internal = second if kind == JoinKind.RIGHT else first
-        if kind == JoinKind.FULL:
-            internal = f"{first}|{second}"
-            whichever = coalesce(column_of(node, first), column_of(node, second))
-            computed.append((internal, Expr.over(whichever, node.schema)))
-        columns.append((name, first, second, internal))
-    if computed:
-        node = Map(node, (*identity(node), *computed))
-    leads = rules_of(joined.node) == Rules.RISINGWAVE
-    for name, first, second, internal in columns:
-        scope = scope.merged(name, first, second, internal, leads)
-    return FromItem(node, scope)
 
 
 def _without_time(table: exp.Expr) -> exp.Expr:
@@ -527,23 +271,3 @@ def _without_time(table: exp.Expr) -> exp.Expr:
     bare = table.copy()
     bare.set("version", None)
     return bare
-
-
-def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], pad: Pad, place: str) -> Node:
-    if isinstance(left, Static) and isinstance(right, Static):
-        raise Unsupported(
-            "two tables are joined before a stream",
-            where=place,
-            fix="write the stream first: FROM stream JOIN table(a) JOIN table(b)",
-        )
-    if isinstance(left, Static):
-        left, right = right, left
-        kind = {JoinKind.LEFT: JoinKind.RIGHT, JoinKind.RIGHT: JoinKind.LEFT}.get(kind, kind)
-    if kind not in (JoinKind.INNER, JoinKind.LEFT) or not isinstance(right, Static):
-        raise Unsupported(
-            "a stream joined with table(x) keeps the rows of the stream: those of the table without a match never "
-            "become known",
-            where=place,
-            fix="INNER JOIN or LEFT JOIN with the stream on the left",
-        )
-    return StaticJoin(kind, left, right, on, pad=pad, place=place)

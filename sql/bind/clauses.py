@@ -19,10 +19,8 @@ _CLAUSES = {
 
 
 def refuse_clauses(query: exp.Query) -> exp.Select:
-    """The query as a SELECT of which every clause is supported."""
-    if isinstance(query, exp.Subquery):
-        return refuse_clauses(query.this)
-    if not isinstance(query, exp.Select):
+    """The query as a SELECT of which every clause is supported, also those behind brackets around it."""
+    if not isinstance(query, exp.Select | exp.Subquery):
         raise Unsupported(
             f"{type(query).__name__.upper()} of streams is not supported in this release",
             fix="one materialized view for each SELECT, both INTO one stream",
@@ -32,7 +30,7 @@ def refuse_clauses(query: exp.Query) -> exp.Select:
         if found:
             where = place_of(found, clause) if isinstance(found, exp.Expr) else f"in {clause}"
             raise Unsupported(f"{clause} over streams is not supported in this release", where=where, fix=fix)
-    return query
+    return query if isinstance(query, exp.Select) else refuse_clauses(query.this)
 
 
 def refuse_table(table: exp.Expr) -> None:

@@ -1,8 +1,13 @@
-"""Names of columns that stand outside of a query: ``WITH x(a, b) AS ..``, ``(SELECT ..) AS x(a, b)``, a view's own."""
+"""Names that columns take from outside: ``WITH x(a, b) AS ..``, ``FROM s AS x(a, b)``, a view's own.
+
+They are those of the first columns; the others keep their names.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import TypeVar
 
 from sqlglot import exp
 
@@ -12,6 +17,8 @@ from sql.bind.scope import place_of
 _NAMES = "column names"
 """The key in the metadata of a query under which they stand."""
 
+Value = TypeVar("Value")
+
 
 def columns_of_alias(named: exp.Expr) -> list[str]:
     """The names in brackets after an alias."""
@@ -19,9 +26,17 @@ def columns_of_alias(named: exp.Expr) -> list[str]:
     return [column.name for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
 
 
-def renamed(query: exp.Query, named: exp.Expr) -> exp.Query:
-    """``query`` with the names that the alias of ``named`` gives its columns."""
-    return with_names(query, columns_of_alias(named))
+def without_columns(named: exp.Expr) -> exp.Expr:
+    """An item of FROM without the names in brackets after its alias."""
+    made = named.copy()
+    made.args["alias"].set("columns", None)
+    return made
+
+
+def under_alias(named: exp.Expr, columns: Sequence[tuple[str, Value]]) -> list[tuple[str, Value]]:
+    """The columns of a CTE or an item of FROM by the names that its alias gives them."""
+    given = columns_of_alias(named)
+    return _named(given, columns, place_of(named.args["alias"], "FROM")) if given else list(columns)
 
 
 def with_names(query: exp.Query, names: Sequence[str]) -> exp.Query:
@@ -32,16 +47,31 @@ def with_names(query: exp.Query, names: Sequence[str]) -> exp.Query:
     return made
 
 
-def named_as(query: exp.Query, names: Sequence[str]) -> list[str]:
-    """The names of the columns of ``query``: its own, or those given from outside, the first so many of them."""
-    return chosen(query.meta.get(_NAMES, ()), names, place_of(query, "FROM"))
+def as_cte(name: str, query: exp.Query) -> exp.CTE:
+    """``query`` under a name, with the names that ``with_names`` gave its columns."""
+    columns = [exp.to_identifier(column, quoted=True) for column in query.meta.get(_NAMES, ())]
+    return exp.CTE(this=query.copy(), alias=exp.TableAlias(this=exp.to_identifier(name), columns=columns))
 
 
-def chosen(given: Sequence[str], names: Sequence[str], place: str) -> list[str]:
-    if len(given) > len(names):
+def named_as(query: exp.Query, columns: Sequence[tuple[str, Value]]) -> list[tuple[str, Value]]:
+    """The columns of ``query`` by their own names, or by those that ``with_names`` gave them."""
+    return _named(query.meta.get(_NAMES, ()), columns, place_of(query, "FROM"))
+
+
+def _named(given: Sequence[str], columns: Sequence[tuple[str, Value]], place: str) -> list[tuple[str, Value]]:
+    own = [name for name, _ in columns]
+    if len(given) > len(own):
         raise SqlError(
-            f"{len(given)} names are given to {len(names)} columns: {', '.join(given)}",
+            f"{len(given)} names are given to {len(own)} columns: {', '.join(given)}",
             where=place,
-            fix=f"a name for each of {', '.join(names)}",
+            fix=f"a name for each of {', '.join(own)}",
         )
-    return [*given, *names[len(given) :]]
+    names = [*given, *own[len(given) :]]
+    twice = [name for name, count in Counter(name.casefold() for name in names).items() if count > 1]
+    if given and twice:
+        raise SqlError(
+            f'"{twice[0]}" is the name of two columns: {", ".join(names)}',
+            where=place,
+            fix=f"a name of its own for each of {', '.join(own)}",
+        )
+    return [(name, value) for name, (_, value) in zip(names, columns, strict=True)]

@@ -19,7 +19,7 @@ from sql.functions.environment import Environment
 from sql.functions.translate import Special, Translator
 from sql.functions.typed import Typed, bracketed
 from sql.plan.column_names import DELTA_COLUMN
-from sql.syntax.calls import TAKES_UNIT, function_name, snake_case
+from sql.syntax.calls import TAKES_UNIT, function_name, registered_name
 from sql.syntax.dialect import DURATION, DURATION_UNITS
 from sql.syntax.intervals import milliseconds, unit_ms
 
@@ -120,7 +120,7 @@ def _is_unit(node: exp.Column, scope: Scope) -> bool:
     call = node.parent
     if not isinstance(call, exp.Anonymous) or node.table or scope.has(node.name):
         return False
-    return call.expressions[0] is node and snake_case(str(call.this)) in TAKES_UNIT
+    return call.expressions[0] is node and registered_name(call) in TAKES_UNIT
 
 
 def _refuse(expression: exp.Expr, clause: str) -> None:

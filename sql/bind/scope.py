@@ -9,7 +9,8 @@ from functools import cached_property
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.errors import UnknownName, Unsupported
+from changelog.schema import SEQUENCE, TIME
 from changelog.suggest import suggestion
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
@@ -116,23 +117,27 @@ class Scope:
         """Whether the column is one of these, or of those around."""
         return bool(self._named(column.name, column.table)) or (self.outer is not None and self.outer.knows(column))
 
+    def common(self, right: Scope) -> list[str]:
+        """The columns that a NATURAL join equates: those that both sides have, reserved ones apart."""
+        bare = [column.name for column in self.columns if column.bare and not column.spent]
+        return [name for name in dict.fromkeys(bare) if right.has(name) and name not in (TIME, SEQUENCE)]
+
+    def halves(self, right: Scope, names: Sequence[str]) -> list[tuple[str, str]]:
+        """The internal names, left and right, of the columns that USING equates."""
+        columns = [exp.column(name) for name in names]
+        return [(self.find(one, "USING").internal, right.find(one, "USING").internal) for one in columns]
+
+    def refuse_aliases_of(self, right: Scope, place: str) -> None:
+        """Raises UnknownName for an alias that both sides of a join have."""
+        known = {table.casefold() for table in self.tables}
+        twice = [table for table in right.tables if table.casefold() in known]
+        if twice:
+            fix = "give each its own alias: FROM a AS x JOIN a AS y"
+            raise UnknownName(f'"{min(twice)}" stands twice in FROM', where=place, fix=fix)
+
     def is_table(self, name: str) -> bool:
         return any(_same(name, table) for table in self.tables) or (
             self.outer is not None and self.outer.is_table(name)
-        )
-
-    def named(self, names: Sequence[str], place: str) -> Scope:
-        """The columns of ``*`` under other names, the first so many of them."""
-        starred = [column for column in self.columns if column.starred]
-        if len(names) > len(starred):
-            raise SqlError(
-                f"{len(names)} names are given to {len(starred)} columns",
-                where=place,
-                fix=f"a name for each of {', '.join(column.name for column in starred)}",
-            )
-        other = {column.internal: name for column, name in zip(starred, names, strict=False)}
-        return replace(
-            self, columns=tuple(replace(one, name=other.get(one.internal, one.name)) for one in self.columns)
         )
 
     def spent(self, by: str) -> Scope:

@@ -17,7 +17,9 @@ def is_static(query: exp.Query, ctes: Mapping[str, exp.Query], catalog: Relation
     """``ctes``: the queries that surround it, by name."""
     own = {cte.alias for cte in query.ctes}
     tables = [
-        table for table in query.find_all(exp.Table) if isinstance(table.this, exp.Anonymous) or table.name not in own
+        table
+        for table in query.find_all(exp.Table)
+        if isinstance(table.this, exp.Anonymous) or (table.name not in own and not isinstance(table.this, exp.Values))
     ]
     given = query.find(exp.Values) is not None
     return (bool(tables) or given) and all(_is_static(table, ctes, catalog) for table in tables)

@@ -1,10 +1,10 @@
 """Aggregate functions over groups of a stream: from a call in the engine's SQL to what the operator computes.
 
-    count(*), count(x), sum(x), avg(x), min(x), max(x)      and DISTINCT of each, FILTER (WHERE ..) after each
-    count_if(c)       count(*) FILTER (WHERE c); so sum_if(x, c), avg_if, min_if, max_if, uniq_if
-    uniq(x), uniq_exact(x), count_distinct(x), approx_count_distinct(x)     count(DISTINCT x), exact
-    any(x), any_value(x)                                    min(x): the same whatever the order of rows
-    bool_and(x), every(x), bool_or(x)                       min(x), max(x) of a truth value
+    count(*), count(x), sum(x), avg(x), min(x), max(x)
+    bool_and(x), bool_or(x)                                 min(x), max(x) of a truth value
+
+Each takes DISTINCT, count several values with it, and FILTER (WHERE ..). ``sql.functions.aggregate_calls`` writes those
+of the dialects, ``uniq(x)`` or ``sum_if(x, c)``, as one of these.
 
 The type of a sum is that of the engine whose rules the rows follow. What it does not hold is NULL, as is every value
 that cannot be computed:
@@ -19,7 +19,7 @@ that cannot be computed:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -36,21 +36,24 @@ from sql.syntax.rules import Rules
 
 FOLDS: dict[type[exp.Expr], Fold] = {
     exp.Count: Fold.COUNT,
-    exp.ApproxDistinct: Fold.COUNT,
-    exp.CountIf: Fold.COUNT,
     exp.Sum: Fold.SUM,
     exp.Avg: Fold.AVG,
     exp.Min: Fold.MIN,
     exp.Max: Fold.MAX,
-    exp.AnyValue: Fold.MIN,
     exp.LogicalAnd: Fold.MIN,
     exp.LogicalOr: Fold.MAX,
 }
+"""The aggregates of the engine that streams have."""
 
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """``argument``: None for count(*); ``condition``: what stands in FILTER (WHERE ..), None for none."""
+    """An aggregate of the rows of each group.
+
+    argument   what is folded; None for count(*)
+    distinct   each value counts once
+    condition  what stands in FILTER (WHERE ..); None for none
+    """
 
     fold: Fold
     argument: exp.Expr | None
@@ -79,10 +82,10 @@ class Call:
         return readable(f"{self.fold.value}({distinct}{argument}){condition}")
 
 
-def calls(expression: exp.Expr) -> Iterator[exp.Expr]:
-    """The aggregates of an expression, each with its FILTER; those of subqueries and window functions apart."""
-    for node in expression.walk(prune=lambda node: is_call(node) or isinstance(node, exp.Query | exp.Window)):
-        if is_call(node):
+def outermost(expression: exp.Expr, wanted: Callable[[exp.Expr], bool]) -> Iterator[exp.Expr]:
+    """The wanted nodes of an expression that stand in no other; those of subqueries and window functions apart."""
+    for node in expression.walk(prune=lambda node: wanted(node) or isinstance(node, exp.Query | exp.Window)):
+        if wanted(node):
             yield node
 
 
@@ -93,27 +96,16 @@ def is_call(node: exp.Expr) -> bool:
 
 
 def call_of(node: exp.Expr, place: str) -> Call:
-    """The call at a node of the engine's SQL. Raises Unsupported for a function that is none of the above."""
+    """The call at a node that is one of ``FOLDS``, or the FILTER of one. Raises Unsupported for one within another."""
     condition = None
     if isinstance(node, exp.Filter):
         condition, node = node.expression.this, node.this
-    fold = FOLDS.get(type(node))
-    if fold is None:
-        raise _unknown(node, place)
-    inner = node.this
-    distinct = isinstance(node, exp.ApproxDistinct)
-    if isinstance(inner, exp.Distinct):
-        distinct = True
-        inner = inner.expressions[0] if len(inner.expressions) == 1 else _together(inner.expressions)
-    if node.expressions:
-        raise Unsupported(
-            f"{fold.value} takes one argument over streams", where=place, fix="count(DISTINCT concat(a, '/', b))"
-        )
-    if isinstance(node, exp.CountIf):
-        both = inner if condition is None else exp.And(this=_bracketed(condition), expression=_bracketed(inner))
-        return Call(fold, None, False, both)
-    argument = None if isinstance(inner, exp.Star) else inner
-    _refuse_nested(inner, place)
+    fold, argument = FOLDS[type(node)], node.this
+    distinct = isinstance(argument, exp.Distinct)
+    if distinct:
+        argument = argument.expressions[0] if len(argument.expressions) == 1 else _together(argument.expressions)
+    _refuse_nested(argument, place)
+    argument = None if isinstance(argument, exp.Star) else argument
     return Call(fold, argument, distinct and fold not in (Fold.MIN, Fold.MAX), condition)
 
 
@@ -125,12 +117,8 @@ def _together(values: Sequence[exp.Expr]) -> exp.Expr:
     return case.else_(exp.Tuple(expressions=[value.copy() for value in values]))
 
 
-def _bracketed(condition: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=condition.copy())
-
-
-def _refuse_nested(argument: exp.Expr | None, place: str) -> None:
-    nested = None if argument is None else next(calls(argument), None)
+def _refuse_nested(argument: exp.Expr, place: str) -> None:
+    nested = next(outermost(argument, is_call), None)
     if nested is not None:
         raise Unsupported(
             f"{function_name(nested) or text(nested)} stands within another aggregate",
@@ -139,17 +127,7 @@ def _refuse_nested(argument: exp.Expr | None, place: str) -> None:
         )
 
 
-def _unknown(node: exp.Expr, place: str) -> Unsupported:
-    name = function_name(node) or node.sql_name().lower() if isinstance(node, exp.Func) else text(node)
-    return Unsupported(
-        f"the aggregate {name} over streams is not supported in this release",
-        where=place,
-        fix="count, sum, avg, min, max, each with DISTINCT and FILTER; or aggregate the content of a view: "
-        f"SELECT {name}(..) FROM table(view) GROUP BY ..",
-    )
-
-
-def types(call: Call, schema: pa.Schema, place: str, rules: Rules = Rules.TIMEPLUS) -> tuple[pa.DataType, pa.DataType]:
+def call_types(call: Call, schema: pa.Schema, place: str, rules: Rules) -> tuple[pa.DataType, pa.DataType]:
     """The type in which the argument is handed over, and that of the result under ``rules``.
 
     Raises SqlError for an argument that the aggregate is not made for.

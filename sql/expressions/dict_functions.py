@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from changelog.errors import SqlError
-from sql.syntax.calls import function_name, snake_case
+from sql.syntax.calls import registered_name
 
 _ARGUMENTS = {"dict_get": 3, "dict_get_or_default": 4, "dict_get_or_null": 3, "dict_has": 2}
 USAGE = {
@@ -29,7 +29,7 @@ USAGE = {
 
 def dict_function(node: exp.Expr) -> str:
     """The name of the function, if ``node`` calls one of these; else ''."""
-    name = snake_case(function_name(node)) if not isinstance(node, exp.Anonymous) else snake_case(str(node.this))
+    name = registered_name(node)
     return name if name in _ARGUMENTS else ""
 
 

@@ -26,7 +26,7 @@ from changelog.errors import SqlError, UnknownName
 from joins.dataflow.failed_calls import note
 from joins.dataflow.ports import Transform
 from sql.expressions.engine import parsed
-from sql.expressions.guard import DISABLED, NEVER, guarded, without_signs, without_value
+from sql.expressions.guard import ALWAYS_DISABLED, DISABLED_WITH_GUARDS, failure_condition, guarded, without_signs
 from sql.expressions.trailing_columns import trailing
 
 _local = threading.local()
@@ -41,13 +41,13 @@ def connection() -> duckdb.DuckDBPyConnection:
     if found is None:
         found = duckdb.connect(config={"threads": 1})
         found.execute("SET TimeZone = 'UTC'")
-        found.execute(f"SET disabled_optimizers = '{NEVER}'")
+        found.execute(f"SET disabled_optimizers = '{ALWAYS_DISABLED}'")
         _local.connection = found
     return found
 
 
 def run(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
-    """The result of a query over named tables; a call that fails for a row is NULL there."""
+    """The result of a query over named tables; a call that fails for a row is NULL there, and not counted."""
     try:
         return _run(sql, tables)
     except VALUE_FAULTS:
@@ -59,12 +59,12 @@ def _run(sql: str, tables: Mapping[str, pa.Table], guard: bool = False) -> pa.Ta
     for name, table in tables.items():
         session.register(name, table)
     if guard:
-        session.execute(f"SET disabled_optimizers = '{DISABLED}'")
+        session.execute(f"SET disabled_optimizers = '{DISABLED_WITH_GUARDS}'")
     try:
         return session.sql(sql).to_arrow_table()
     finally:
         if guard:
-            session.execute(f"SET disabled_optimizers = '{NEVER}'")
+            session.execute(f"SET disabled_optimizers = '{ALWAYS_DISABLED}'")
         for name in tables:
             session.unregister(name)
 
@@ -94,51 +94,40 @@ def readable(sql: str) -> str:
 
 
 def evaluate(rows: pa.Table, sqls: Sequence[str]) -> list[pa.ChunkedArray]:
-    """One array per expression, with a value for each row; a value that cannot be computed is NULL."""
+    """One array per expression, with a value for each row; a value that cannot be computed is NULL, and counted."""
     if not sqls:
         return []
     needed = list(dict.fromkeys(name for sql in sqls for name in columns_of(sql)))
     # A table without columns has no length: constants are evaluated beside any column.
-    narrow = rows.select(needed or rows.column_names[-1:])
-    tests = [test for test in map(without_value, sqls) if test]
-    listed = [*_numbered(sqls), *(f"coalesce({test}, false) AS f{index}" for index, test in enumerate(tests))]
-    rows_of_edge = {"rows_of_edge": narrow}
-    select = f"SELECT {', '.join(listed)} FROM rows_of_edge"
+    tables = {"rows_of_edge": rows.select(needed or rows.column_names[-1:])}
     try:
-        result = _run(select, rows_of_edge)
+        result = _run(_select([*sqls, *_casts_that_fail(sqls)]), tables)
     except VALUE_FAULTS:
-        failing = [f"TRY({{'value': {without_signs(sql)}}}) IS NULL AS g{index}" for index, sql in enumerate(sqls)]
-        result = _run(
-            f"SELECT {', '.join([*_numbered(map(guarded, sqls)), *failing])} FROM rows_of_edge",
-            rows_of_edge,
-            guard=True,
-        )
-    columns = result.columns
-    note(sum(pc.sum(flags).as_py() or 0 for flags in columns[len(sqls) :]))
-    return list(columns[: len(sqls)])
+        result = _run(_select([*map(guarded, sqls), *map(_call_that_fails, sqls)]), tables, guard=True)
+    values, failures = result.columns[: len(sqls)], result.columns[len(sqls) :]
+    note(sum(pc.sum(failed).as_py() or 0 for failed in failures))
+    return list(values)
 
 
-def _numbered(sqls: Iterable[str]) -> list[str]:
-    return [f"({sql}) AS c{index}" for index, sql in enumerate(sqls)]
+def _select(sqls: Sequence[str]) -> str:
+    return f"SELECT {', '.join(f'({sql}) AS c{index}' for index, sql in enumerate(sqls))} FROM rows_of_edge"
 
 
-def types_of(schema: pa.Schema, sqls: Sequence[str], place: str = "") -> list[pa.DataType]:
-    """The type of each expression over rows of ``schema``; a plain column keeps its own.
-
-    Raises UnknownName for a function that DuckDB does not have, SqlError for one that does not fit its arguments.
-    """
-    return [_type_of(schema, sql, place) for sql in sqls]
+def _casts_that_fail(sqls: Iterable[str]) -> list[str]:
+    """Whether one does for a row, of each expression that has casts to see it by."""
+    return [f"coalesce({condition}, false)" for condition in map(failure_condition, sqls) if condition]
 
 
-def _type_of(schema: pa.Schema, sql: str, place: str) -> pa.DataType:
-    plain = plain_column(sql)
-    if plain is not None:
-        return schema.field(plain).type
-    return engine_type(sql, tuple((name, schema.field(name).type) for name in columns_of(sql)), place)
+def _call_that_fails(sql: str) -> str:
+    # In a struct, a NULL that fails is told from one that is the value.
+    return f"TRY({{'value': {without_signs(sql)}}}) IS NULL"
 
 
 def engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...], place: str) -> pa.DataType:
-    """The type of an expression over the columns that it reads; as ``types_of`` has it."""
+    """The type of an expression over the columns that it reads.
+
+    Raises UnknownName for a function that DuckDB does not have, SqlError for one that does not fit its arguments.
+    """
     try:
         return _asked(sql, reads)
     except duckdb.CatalogException as fault:

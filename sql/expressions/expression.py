@@ -62,7 +62,7 @@ class Expr:
         """The expression with columns replaced by other expressions."""
 
         def replaced(node: exp.Expr) -> exp.Expr:
-            if not _is_read(node) or node.name not in by_column:
+            if not _is_read(node, None) or node.name not in by_column:
                 return node
             other = by_column[node.name].tree.copy()
             return other if isinstance(other, exp.Column | exp.Literal) else exp.Paren(this=other)
@@ -120,7 +120,7 @@ def equality(left: Expr, right: Expr) -> exp.Expr:
 
 def columns_read(tree: exp.Expr) -> tuple[str, ...]:
     """The columns that a tree reads, in order of appearance."""
-    return tuple(dict.fromkeys(node.name for node in tree.find_all(exp.Column, bfs=False) if _is_read(node)))
+    return tuple(dict.fromkeys(node.name for node in tree.find_all(exp.Column, bfs=False) if _is_read(node, tree)))
 
 
 def structure(tree: exp.Expr) -> Structure:
@@ -140,15 +140,18 @@ def _part(tree: exp.Expr, part: object) -> Structure:
     return part.lower() if isinstance(part, str) and isinstance(tree, exp.Anonymous) else part
 
 
-def _is_read(node: exp.Expr) -> bool:
-    """Whether a node is a column of the rows, rather than the argument of a lambda around it."""
+def _is_read(node: exp.Expr, root: exp.Expr | None) -> bool:
+    """Whether a node below ``root`` is a column of the rows, rather than the argument of a lambda around it.
+
+    A lambda above ``root`` does not count: in the body of ``x -> x + 1`` by itself ``x`` is a column.
+    """
     if not isinstance(node, exp.Column):
         return False
-    around = node.find_ancestor(exp.Lambda)
-    while around is not None:
-        if node.name in {argument.name for argument in around.expressions}:
+    around: exp.Expr | None = node
+    while around is not None and around is not root:
+        around = around.parent
+        if isinstance(around, exp.Lambda) and node.name in {argument.name for argument in around.expressions}:
             return False
-        around = around.find_ancestor(exp.Lambda)
     return True
 
 

@@ -16,20 +16,22 @@ _MAY_FAIL = (
     *(exp.Anonymous, exp.Cast, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow),
     *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift),
     *(exp.Bracket, exp.RegexpLike, exp.SimilarTo, exp.Escape, exp.Like, exp.ILike),
+    # The engine itself casts what IN and CASE x WHEN compare, a text to a number; =, < and BETWEEN refuse to mix types.
+    *(exp.In, exp.Case),
 )
 _OF_MANY_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Star, exp.Exists)
 """What TRY cannot hold, since it is no function of one row."""
-_PRODUCES_ROWS = ("unnest", "generate_series", "row_number", "rank", "dense_rank", "ntile", "lag", "lead")
+_CALLS_OF_MANY_ROWS = ("unnest", "generate_series", "row_number", "rank", "dense_rank", "ntile", "lag", "lead")
 
-NEVER = "aggregate_function_rewriter"
+ALWAYS_DISABLED = "aggregate_function_rewriter"
 """The optimizer that makes of sum(a + 1) a sum(a) and a count: where a + 1 fails for a row, it does not then."""
-DISABLED = f"{NEVER},common_subexpressions,expression_rewriter,in_clause,statistics_propagation"
-"""The optimizers that must not run over guarded expressions: the first takes out what two guards hold, the third what
-stands before IN, the others work out constants without their guard."""
+DISABLED_WITH_GUARDS = f"{ALWAYS_DISABLED},common_subexpressions,expression_rewriter,in_clause,statistics_propagation"
+"""Those that must not run over guarded expressions either: common_subexpressions takes out what two guards hold,
+in_clause what stands before IN, the others work out constants without their guard."""
 
 
 @lru_cache(maxsize=1024)
-def without_value(sql: str) -> str:
+def failure_condition(sql: str) -> str:
     """A condition that holds for the rows for which a call of the expression fails; '' where none can be seen to.
 
     A cast that gives NULL for what it does not take has failed where all that it reads is there. ``NULLIF(.., NULL)``
@@ -57,7 +59,7 @@ def _is_asked_for(cast: exp.TryCast) -> bool:
 @lru_cache(maxsize=1024)
 def without_signs(sql: str) -> str:
     """An expression without the signs before constants: the engine works these out as it reads them, within TRY too."""
-    return engine.text(engine.parsed(sql).transform(_without_sign), identify=False)
+    return engine.text(engine.parsed(sql).transform(_without_sign))
 
 
 def _without_sign(node: exp.Expr) -> exp.Expr:
@@ -67,11 +69,11 @@ def _without_sign(node: exp.Expr) -> exp.Expr:
 @lru_cache(maxsize=1024)
 def guarded(sql: str) -> str:
     """An expression or a query of the engine, each of its calls in a guard."""
-    return engine.text(engine.parsed(sql).transform(_guarded), identify=False)
+    return engine.text(engine.parsed(sql).transform(_guarded))
 
 
 def _guarded(node: exp.Expr) -> exp.Expr:
-    if not isinstance(node, _MAY_FAIL) or isinstance(node, exp.TryCast) or not _alone(node):
+    if not isinstance(node, _MAY_FAIL) or isinstance(node, exp.TryCast) or not _of_one_row(node):
         return node
     made = exp.TryCast(**node.copy().args) if isinstance(node, exp.Cast) else node.copy()
     # LIKE and its ESCAPE are one call.
@@ -81,11 +83,11 @@ def _guarded(node: exp.Expr) -> exp.Expr:
     return made if isinstance(made, exp.TryCast) else exp.Anonymous(this="TRY", expressions=[made])
 
 
-def _alone(node: exp.Expr) -> bool:
-    """Whether its value is one of one row."""
+def _of_one_row(node: exp.Expr) -> bool:
+    """Whether the value of ``node`` comes from one row, so that TRY can hold it."""
     if any(isinstance(part, _OF_MANY_ROWS) for part in node.walk()):
         return False
     if node.find_ancestor(exp.Interval) is not None:
         return False
     names = (str(part.this).lower() for part in node.find_all(exp.Anonymous))
-    return not any(name in _PRODUCES_ROWS for name in names)
+    return not any(name in _CALLS_OF_MANY_ROWS for name in names)

@@ -13,10 +13,10 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.suggest import nearest
-from sql.expressions.aggregate_functions import FOLDS, call_of, types
+from sql.expressions.aggregate_functions import FOLDS, call_of, call_types, outermost
 from sql.expressions.engine import type_name
 from sql.functions.typed import filled
-from sql.syntax.calls import function_name, snake_case
+from sql.syntax.calls import registered_name
 from sql.syntax.rules import Rules
 
 _TEMPLATES: Mapping[str, str] = {
@@ -103,11 +103,7 @@ def aggregate_names() -> tuple[str, ...]:
 
 def aggregate_name(node: exp.Expr) -> str:
     """The name of the aggregate, or the function of windows, that ``node`` calls; '' for what is none."""
-    if isinstance(
-        node, exp.CombinedAggFunc | exp.AnonymousAggFunc | exp.CombinedParameterizedAgg | exp.ParameterizedAgg
-    ):
-        return snake_case(str(node.this))
-    name = snake_case(function_name(node)) if not isinstance(node, exp.Anonymous) else snake_case(str(node.this))
+    name = registered_name(node)
     name = _SPELLED.get(name, name)
     known = isinstance(node, exp.AggFunc) or name in _TEMPLATES or name in _LEVELLED or name in _OF_WINDOWS
     conditional = name.endswith("_if") and name.removesuffix("_if") in _TEMPLATES
@@ -115,19 +111,17 @@ def aggregate_name(node: exp.Expr) -> str:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node is a call of an aggregate; its FILTER, where it has one, stands around it."""
+    """Whether a node is a call of an aggregate by itself: its FILTER, where it has one, stands around it."""
     return isinstance(node, exp.Expr) and bool(aggregate_name(node))
 
 
 def aggregates_in(expression: exp.Expr) -> Iterator[exp.Expr]:
     """The aggregates of an expression, each with its FILTER; those of subqueries and window functions apart."""
-    for node in expression.walk(prune=lambda node: with_filter(node) or isinstance(node, exp.Query | exp.Window)):
-        if with_filter(node):
-            yield node
+    return outermost(expression, is_aggregate_call)
 
 
-def with_filter(node: exp.Expr) -> bool:
-    """Whether a node is an aggregate, or one with its FILTER."""
+def is_aggregate_call(node: exp.Expr) -> bool:
+    """Whether a node is an aggregate, with its FILTER or WITHIN GROUP where it has one."""
     return is_aggregate(node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node)
 
 
@@ -170,6 +164,7 @@ def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr
 
 
 def filtered(tree: exp.Expr, condition: exp.Expr) -> exp.Expr:
+    """An aggregate over the rows for which ``condition`` holds, besides the FILTER that it has."""
     if isinstance(tree, exp.Filter):
         both = exp.and_(tree.expression.this.copy(), condition)
         return exp.Filter(this=tree.this, expression=exp.Where(this=both))
@@ -212,15 +207,14 @@ def _built(name: str, arguments: list[exp.Expr], distinct: bool, node: exp.Expr,
     return filled(template, arguments)
 
 
-def result_type(tree: exp.Expr, columns: Mapping[str, pa.DataType], place: str, rules: Rules) -> pa.DataType | None:
+def result_type(tree: exp.Expr, schema: pa.Schema, place: str, rules: Rules) -> pa.DataType | None:
     """The type of an aggregate of the engine that streams have; None for others."""
     inner = tree.this if isinstance(tree, exp.Filter) else tree
     if isinstance(inner, exp.Count):
         return pa.int64()
     if type(inner) not in FOLDS:
         return None
-    call = call_of(tree, place)
-    return types(call, pa.schema(list(columns.items())), place, rules)[1]
+    return call_types(call_of(tree, place), schema, place, rules)[1]
 
 
 Aggregated = Callable[[exp.Expr, pa.DataType | None, str, str], exp.Expr]
@@ -228,6 +222,7 @@ Aggregated = Callable[[exp.Expr, pa.DataType | None, str, str], exp.Expr]
 
 
 def as_it_is(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
+    """The call unchanged: also within a window function, which is then changed as a whole."""
     return tree
 
 
@@ -250,12 +245,12 @@ def exact(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> ex
         inner = inner.this
     if isinstance(inner, exp.Avg):
         # The engine adds doubles up: what integers and decimals lose by that can be more than their mean.
-        total, count = _instead(tree, exp.Sum), _instead(tree, exp.Count)
+        total, count = _instead_of_avg(tree, exp.Sum), _instead_of_avg(tree, exp.Count)
         return filled("CAST({0} AS DOUBLE) / nullif({1}, 0)", [total, count])
     if not isinstance(inner, exp.Sum) or kind is None or pa.types.is_floating(kind):
         return tree
     return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [tree])
 
 
-def _instead(tree: exp.Expr, aggregate: type[exp.AggFunc]) -> exp.Expr:
+def _instead_of_avg(tree: exp.Expr, aggregate: type[exp.AggFunc]) -> exp.Expr:
     return tree.copy().transform(lambda node: aggregate(this=node.this) if isinstance(node, exp.Avg) else node)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property
 
 import pyarrow as pa
 from sqlglot import exp
 
-from sql.expressions import engine
 from sql.expressions.engine import type_name
-from sql.expressions.evaluate import types_of
-from sql.functions.aggregate_calls import result_type, with_filter
+from sql.expressions.expression import Expr
+from sql.functions.aggregate_calls import is_aggregate_call, result_type
 from sql.functions.typed import Typed
 from sql.syntax.rules import Rules
 
@@ -22,38 +21,45 @@ KIND = "type"
 
 @dataclass(frozen=True)
 class Environment:
-    """The types of the columns that a tree may name."""
+    """What a tree may name, and where it stands.
+
+    types  of the columns, and of the arguments of the lambdas around it
+    place  in the statement, for errors
+    rules  those of the engine that the query is read as
+    """
 
     types: Mapping[str, pa.DataType]
     place: str = ""
     rules: Rules = Rules.TIMEPLUS
 
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema(list(self.types.items()))
+
     def ask(self, tree: exp.Expr) -> pa.DataType:
         """The type that the engine gives ``tree``."""
-        tree = self._without_aggregates(tree)
-        return _asked(engine.text(tree), self._named(tree), self.place)
+        return self._of_rows(self._without_aggregates(tree))
 
-    def _named(self, tree: exp.Expr) -> tuple[tuple[str, pa.DataType], ...]:
-        """The columns that a tree reads, with their types."""
-        names = dict.fromkeys(column.name for column in tree.find_all(exp.Column) if column.name in self.types)
-        return tuple((name, self.types[name]) for name in names)
+    def _of_rows(self, tree: exp.Expr) -> pa.DataType:
+        return Expr.over(tree, self.schema, self.place).type
 
     def _without_aggregates(self, tree: exp.Expr) -> exp.Expr:
         """The tree with a value of the type of each aggregate and subquery in its place: types are asked of rows."""
 
         def value(node: exp.Expr) -> exp.Expr:
             if (known := node.meta.get(KIND)) is not None:
-                return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(known), dialect="duckdb"))
-            if not with_filter(node):
+                return _null_of(known)
+            if not is_aggregate_call(node):
                 return node
-            kind = result_type(node, self.types, self.place, self.rules) or _asked(
-                engine.text(node), self._named(node), self.place
-            )
-            return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))
+            return _null_of(self.aggregate_type(node) or self._of_rows(node))
 
-        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or with_filter(tree) or tree.find(exp.Window):
+        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or is_aggregate_call(tree) or tree.find(exp.Window):
             return tree
         return tree.copy().transform(value)
+
+    def aggregate_type(self, tree: exp.Expr) -> pa.DataType | None:
+        """The type of an aggregate of the engine that streams have; None for others."""
+        return result_type(tree, self.schema, self.place, self.rules)
 
     def known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         return Typed(tree, self.ask, kind)
@@ -62,6 +68,5 @@ class Environment:
         return replace(self, types={**self.types, **types})
 
 
-@lru_cache(maxsize=8192)
-def _asked(sql: str, types: tuple[tuple[str, pa.DataType], ...], place: str) -> pa.DataType:
-    return types_of(pa.schema(list(types)), [sql], place)[0]
+def _null_of(kind: pa.DataType) -> exp.Expr:
+    return exp.Cast(this=exp.Null(), to=exp.DataType.build(type_name(kind), dialect="duckdb"))

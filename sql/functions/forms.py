@@ -11,11 +11,11 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
+from changelog.errors import SqlError
 from sql.functions.aggregate_calls import as_it_is, is_aggregate
 from sql.functions.translate import Translator, Visit
 from sql.functions.typed import Typed, bracketed
-from sql.syntax.calls import TAKES_UNIT, snake_case
+from sql.syntax.calls import TAKES_UNIT, registered_name
 
 
 def _column(translator: Translator, node: exp.Expr) -> Typed:
@@ -69,29 +69,23 @@ def _not(translator: Translator, node: exp.Expr) -> Typed:
 
 
 def _is(translator: Translator, node: exp.Expr) -> Typed:
-    return translator.known(
-        exp.Is(this=bracketed(translator.tree(node.this)), expression=node.expression.copy()), pa.bool_()
-    )
+    value = bracketed(translator.tree(node.this))
+    return translator.known(exp.Is(this=value, expression=node.expression.copy()), pa.bool_())
 
 
 def _in(translator: Translator, node: exp.Expr) -> Typed:
     if node.args.get("unnest") or node.args.get("field"):
-        return _fallback(translator, node)
+        raise translator.unsupported(node)
+    value = bracketed(translator.tree(node.this))
     if (query := node.args.get("query")) is not None:
-        return translator.known(
-            exp.In(this=bracketed(translator.tree(node.this)), query=translator.tree(query)), pa.bool_()
-        )
+        return translator.known(exp.In(this=value, query=translator.tree(query)), pa.bool_())
     values = [bracketed(translator.tree(one)) for one in node.expressions]
-    return translator.known(exp.In(this=bracketed(translator.tree(node.this)), expressions=values), pa.bool_())
+    return translator.known(exp.In(this=value, expressions=values), pa.bool_())
 
 
 def _between(translator: Translator, node: exp.Expr) -> Typed:
     parts = {name: bracketed(translator.tree(node.args[name])) for name in ("this", "low", "high")}
     return translator.known(exp.Between(**parts), pa.bool_())
-
-
-def _fallback(translator: Translator, node: exp.Expr) -> Typed:
-    raise Unsupported(f"{node.sql(dialect='clickhouse')} is not supported", where=translator.environment.place)
 
 
 def _case(translator: Translator, node: exp.Expr) -> Typed:
@@ -112,7 +106,7 @@ def _if(translator: Translator, node: exp.Expr) -> Typed:
 
 
 def _anonymous(translator: Translator, node: exp.Expr) -> Typed:
-    name = snake_case(str(node.this))
+    name = registered_name(node)
     if name in translator.special:
         return translator.special[name](translator, node)
     if is_aggregate(node):
@@ -133,25 +127,27 @@ def _unit_or_value(translator: Translator, node: exp.Expr) -> Typed:
 
 
 def _with_lambda(translator: Translator, arguments: Sequence[exp.Expr]) -> list[Typed]:
-    """The lambda over the elements of the arrays that come with it."""
-    given: dict[int, Typed] = {
-        position: translator(argument)
-        for position, argument in enumerate(arguments)
-        if not isinstance(argument, exp.Lambda)
-    }
-    elements = [kind for value in given.values() for kind in _elements(value)]
-    for position, argument in enumerate(arguments):
-        if isinstance(argument, exp.Lambda):
-            names = [parameter.name for parameter in argument.expressions]
-            # More names than elements: the first is what comes together, beginning with the last argument.
-            last = given[max(given)]
-            start = [] if last.is_list or last.is_map or len(names) <= len(elements) else [last.type]
-            kinds = dict(zip(names, [*start, *elements, *([pa.null()] * len(names))], strict=False))
-            inner = replace(translator, environment=translator.environment.with_names(kinds))
-            body = inner(argument.this)
-            made = exp.Lambda(this=body.tree, expressions=[exp.to_identifier(name) for name in names], colon=True)
-            given[position] = Typed(made, translator.environment.ask, body.type)
-    return [given[position] for position in range(len(arguments))]
+    """Lambdas over the elements of the arrays that come with them."""
+    values = [translator(argument) for argument in arguments if not isinstance(argument, exp.Lambda)]
+    others = iter(values)
+    return [
+        _lambda(translator, argument, values) if isinstance(argument, exp.Lambda) else next(others)
+        for argument in arguments
+    ]
+
+
+def _lambda(translator: Translator, node: exp.Lambda, values: Sequence[Typed]) -> Typed:
+    """A lambda over the elements of ``values``; its type is that of its body."""
+    names = [parameter.name for parameter in node.expressions]
+    kinds = [kind for value in values for kind in _elements(value)]
+    if values and not _elements(values[-1]) and len(names) > len(kinds):
+        # More names than elements: the first is what a fold has so far, which begins with the last argument.
+        kinds = [values[-1].type, *kinds]
+    unknown = [pa.null()] * len(names)
+    named = translator.environment.with_names(dict(zip(names, [*kinds, *unknown], strict=False)))
+    body = replace(translator, environment=named)(node.this)
+    tree = exp.Lambda(this=body.tree, expressions=[exp.to_identifier(name) for name in names], colon=True)
+    return Typed(tree, translator.environment.ask, body.type)
 
 
 def _neg(translator: Translator, node: exp.Expr) -> Typed:
@@ -164,10 +160,6 @@ def _neg(translator: Translator, node: exp.Expr) -> Typed:
 def _cast(translator: Translator, node: exp.Expr) -> Typed:
     kind = translator.dialect.type_of(node.args["to"])
     return translator.known(translator.dialect.cast(translator(node.this), kind), kind)
-
-
-def _try_cast(translator: Translator, node: exp.Expr) -> Typed:
-    return _cast(translator, node)
 
 
 def _interval(translator: Translator, node: exp.Expr) -> Typed:
@@ -325,7 +317,7 @@ COMMON: Mapping[type[exp.Expr], Visit] = {
     exp.Anonymous: _anonymous,
     exp.Neg: _neg,
     exp.Cast: _cast,
-    exp.TryCast: _try_cast,
+    exp.TryCast: _cast,
     exp.Interval: _interval,
     exp.Array: _array,
     exp.Tuple: _tuple,

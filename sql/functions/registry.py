@@ -31,12 +31,15 @@ class Unfit(Exception):
 
 @dataclass(frozen=True)
 class Function:
-    """name     in the dialect, in snake_case
+    """A function of a dialect: its name, its arguments, and how the engine computes it.
+
+    name      in the dialect, in snake_case
     usage     how it is written, ``to_hour(time[, zone])``
     meaning   one line, for docs/functions.md
     build     the translation
     least     the fewest arguments; ``most`` the most, None for any number
     type      of the result; None: as the engine has it
+    group     the part of docs/functions.md in which it stands
     differs   a wanted difference from the engine that the dialect comes from
     """
 
@@ -56,6 +59,7 @@ class Function:
             raise SqlError(f"{self.name}() takes {self._arity}, not {len(arguments)}", fix=self.usage)
         if not self.name.endswith(_ASKS_FOR_NONE):
             return self._built(arguments, like)
+        # What fails in the arguments is a failure as ever: this call asks for its own NULL only.
         for cast in (cast for argument in arguments for cast in argument.tree.find_all(exp.TryCast)):
             cast.meta[_COUNTS] = True
         result = self._built(arguments, like)

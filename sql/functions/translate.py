@@ -6,7 +6,8 @@ typed bottom-up, so that a function can do one thing for texts and another for t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -20,7 +21,6 @@ from sql.functions.aggregate_calls import (
     aggregate_tree,
     as_it_is,
     is_aggregate,
-    result_type,
 )
 from sql.functions.environment import Environment
 from sql.functions.registry import Registry
@@ -31,7 +31,10 @@ Visit = Callable[["Translator", exp.Expr], "Typed"]
 
 
 class Dialect(Protocol):
-    """What differs between the dialects besides their functions."""
+    """What differs between the dialects besides their functions.
+
+    merged_first  the columns of USING stand before all others in SELECT *
+    """
 
     merged_first: bool
     rules: Rules
@@ -68,10 +71,10 @@ _OPERATORS = (
 
 @dataclass(frozen=True)
 class Translator:
-    """``Translator(dialect, environment)(tree)``.
+    """``Translator(dialect, environment)(tree)`` is the engine's tree, typed. Raises SqlError.
 
     special     calls that mean something of their own in this place, by name
-    aggregated  what becomes of an aggregate of the type
+    aggregated  what becomes of the engine's aggregates
     """
 
     dialect: Dialect
@@ -87,7 +90,10 @@ class Translator:
             return self._operator(node)
         if is_aggregate(node):
             return self.aggregate(node)
-        raise Unsupported(
+        raise self.unsupported(node)
+
+    def unsupported(self, node: exp.Expr) -> Unsupported:
+        return Unsupported(
             f"{node.sql(dialect='clickhouse')} is not supported",
             where=self.environment.place,
             fix="docs/functions.md lists what is",
@@ -100,6 +106,7 @@ class Translator:
         return self.environment.known(tree, kind)
 
     def condition(self, node: exp.Expr) -> exp.Expr:
+        """A value that is true or false: a number is true where it is not 0."""
         value = self(node)
         if value.is_boolean or value.is_null:
             return value.tree
@@ -113,17 +120,13 @@ class Translator:
 
     def call(self, name: str, arguments: Sequence[Typed]) -> Typed:
         function = self.dialect.registry.find(name, self.environment.place)
-        try:
+        with _in_place(self.environment.place):
             return function(arguments, self.known(exp.Null(), pa.null()))
-        except SqlError as fault:
-            raise type(fault)(fault.what, where=fault.where or self.environment.place, fix=fault.fix) from None
 
     def operation(self, node: exp.Expr, left: Typed, right: Typed) -> Typed:
         """An operator over operands that are translated."""
-        try:
+        with _in_place(self.environment.place):
             built = self.dialect.operator(node, (left, right))
-        except SqlError as fault:
-            raise type(fault)(fault.what, where=fault.where or self.environment.place, fix=fault.fix) from None
         if isinstance(built, Typed):
             return built
         if built is not None:
@@ -138,7 +141,7 @@ class Translator:
 
     def aggregate(self, node: exp.Expr) -> Typed:
         tree = aggregate_tree(node, self._argument, self.condition, self.environment.place)
-        kind = result_type(tree, self.environment.types, self.environment.place, self.environment.rules)
+        kind = self.environment.aggregate_type(tree)
         called = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
         return self.known(self.aggregated(tree, kind, aggregate_name(called), self.environment.place), kind)
 
@@ -151,3 +154,12 @@ class Translator:
         for written, term in zip(order.expressions, made.expressions, strict=True):
             term.set("this", self.tree(written.this))
         return made
+
+
+@contextmanager
+def _in_place(place: str) -> Iterator[None]:
+    """An error that does not know its place is raised with this one."""
+    try:
+        yield
+    except SqlError as fault:
+        raise type(fault)(fault.what, where=fault.where or place, fix=fault.fix) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain, count
 
 DELTA_COLUMN = "_tp_delta"
 """What the signed count of a change is called in SQL and in records."""
@@ -23,3 +24,10 @@ def output_names(columns: Iterable[tuple[str, str]]) -> list[str]:
             chosen, number = f"{name}_{number}", number + 1
         taken[chosen.casefold()] = chosen
     return list(taken.values())
+
+
+def unused(name: str, taken: Iterable[str], mark: str = "#") -> str:
+    """``name``, or the first of ``name#2``, ``name#3`` .. that is none of ``taken``, letter case apart."""
+    known = {one.casefold() for one in taken}
+    numbered = (f"{name}{mark}{number}" for number in count(2))
+    return next(one for one in chain([name], numbered) if one.casefold() not in known)

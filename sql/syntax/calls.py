@@ -22,6 +22,13 @@ def function_name(node: exp.Expr) -> str:
     return node.sql_name().lower() if isinstance(node, exp.Func) else ""
 
 
+def registered_name(node: exp.Expr) -> str:
+    """The name of a function call as the registries of functions have it; '' for what is none."""
+    return snake_case(str(node.this) if isinstance(node, _NAMED) else function_name(node))
+
+
+_NAMED = (exp.Anonymous, exp.AnonymousAggFunc, exp.ParameterizedAgg)
+"""Calls that hold their name as it is written."""
 _WORDS = (
     "UInt",
     "DateTime",

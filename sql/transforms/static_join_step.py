@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from changelog.errors import InternalError
 from joins.dataflow.ports import Transform
-from sql.expressions.evaluate import VALUE_FAULTS, quoted, run
+from sql.expressions.evaluate import quoted, run
 from sql.expressions.trailing_columns import with_columns
 
 
@@ -62,20 +62,15 @@ class StaticJoinStep:
         """The positions of the rows that match, by left row and then by static row."""
         left = rows.append_column("left_position", pa.array(np.arange(rows.num_rows)))
         right = static.append_column("right_position", pa.array(np.arange(static.num_rows)))
-        tables = {"left_rows": left, "static_rows": right}
-        try:
-            pairs = run(self._matching(self.condition), tables)
-        except VALUE_FAULTS:
-            # A condition that fails on a row is NULL for that row.
-            pairs = run(self._matching(f"TRY({self.condition})"), tables)
+        pairs = run(self._matching(), {"left_rows": left, "static_rows": right})
         return pairs.column(0).to_numpy(), pairs.column(1).to_numpy()
 
-    def _matching(self, condition: str | None) -> str:
+    def _matching(self) -> str:
         terms = [
             f"{quoted(left)} {'IS NOT DISTINCT FROM' if safe else '='} {quoted(right)}"
             for left, right, safe in zip(self.left_keys, self.right_keys, self.null_safe, strict=True)
         ]
-        terms += [f"({condition})"] if condition is not None else []
+        terms += [f"({self.condition})"] if self.condition is not None else []
         on = " AND ".join(terms) or "true"
         return f"SELECT left_position, right_position FROM left_rows JOIN static_rows ON {on} ORDER BY 1, 2"
 

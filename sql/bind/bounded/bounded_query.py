@@ -5,78 +5,49 @@ Anything that DuckDB can do is allowed around the expressions: ORDER BY, window 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import UnknownName, Unsupported
-from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME
-from changelog.suggest import suggestion
+from changelog.errors import Unsupported
+from changelog.schema import EVENT_TIME_TYPE
 from sql.bind.aggregates import group_keys, without_aliases
-from sql.bind.bounded.clocks import clocks
-from sql.bind.bounded.snapshot_array_join import column_names, rows_of, unnested
-from sql.bind.bounded.snapshot_asof import Right, as_duckdb
+from sql.bind.bounded.snapshot_expressions import SnapshotExpressions
+from sql.bind.bounded.snapshot_from import SnapshotFrom
 from sql.bind.bounded.snapshot_items import (
     Columns,
     SnapshotItem,
-    column,
-    content_schema,
+    column_of,
     hoist_order,
     in_brackets_of_its_own,
-    listed,
-    refuse_join,
-    renamed_relation,
-    under,
     united,
     windows_of,
 )
-from sql.bind.from_clause.array_join import (
-    CLAUSE,
-    PREFIX,
-    is_array_join,
-    joined_arrays,
-    refuse_in_brackets,
-    with_elements,
-)
-from sql.bind.from_clause.join_method import terms_of
+from sql.bind.bounded.snapshot_names import SnapshotNames
+from sql.bind.bounded.snapshot_relations import SnapshotRelations
+from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from sql.bind.from_clause.windows import END, START, WindowCall
-from sql.bind.named_columns import chosen, columns_of_alias, named_as
+from sql.bind.named_columns import columns_of_alias, named_as, under_alias, without_columns
 from sql.bind.projection import is_delta, selected
 from sql.bind.reading import reading
-from sql.bind.resolve import Within, condition, typed, typed_on
-from sql.bind.scope import Scope, Visible, place_of
-from sql.functions.environment import KIND
-from sql.functions.translate import Dialect
+from sql.bind.resolve import typed
+from sql.bind.scope import Scope, place_of
 from sql.functions.typed import Typed
 from sql.plan.column_names import output_names
-from sql.relations import Relations, Stream
+from sql.relations import Relations
 from sql.syntax.calls import WINDOWS, function_name
-from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
-from sql.system_tables import DATABASE, SYSTEM_TABLES
-
-_QUERY = "subquery#"
-"""The call that stands for a subquery in an expression while the rest of it is translated."""
+from sql.syntax.statements import CreateView
+from sql.system_tables import DATABASE
 
 
-@dataclass
+@dataclass(frozen=True)
 class BoundedBinder:
-    """Turns a query, in place, into one that DuckDB reads: relations by name, ``*`` spelled out, columns named.
-
-    dialect   that of a query
-    read      relation -> its columns, of all that are read
-    relation  alias -> the relation that it stands for, where it stands for one
-    """
+    """Turns a query, in place, into one that DuckDB reads: relations by name, ``*`` spelled out, columns named."""
 
     catalog: Relations
-    view: Callable[[CreateView], Stream]
-    dialect: Dialect
-    read: dict[str, pa.Schema] = field(default_factory=dict)
-    relation: dict[str, str] = field(default_factory=dict)
-    aliases: set[str] = field(default_factory=set)
-    shown: dict[str, exp.Column] = field(default_factory=dict)
-    """The internal name of a column -> how the query says it."""
+    relations: SnapshotRelations
+    names: SnapshotNames
 
     def query(
         self, query: exp.Expr, around: Mapping[str, Columns], outer: Scope | None = None, texts: Sequence[str] = ()
@@ -84,7 +55,7 @@ class BoundedBinder:
         """The columns of a query, rewritten. ``around``: the CTEs that it can read; ``outer``: the columns."""
         ctes = dict(around)
         for cte in getattr(query, "ctes", ()):
-            ctes[cte.alias] = under(columns_of_alias(cte), self.query(cte.this, ctes), cte)
+            ctes[cte.alias] = under_alias(cte, self.query(cte.this, ctes))
         if isinstance(query, exp.Subquery):
             return self.query(query.this, ctes, outer)
         if isinstance(query, exp.SetOperation):
@@ -96,7 +67,9 @@ class BoundedBinder:
         if not isinstance(query, exp.Select):
             raise Unsupported(f"{type(query).__name__} is not supported over table(x)", fix="SELECT .. FROM table(x)")
         query.set("settings", None)
-        return _Select(self, query, ctes, outer).columns(texts)
+        expressions = SnapshotExpressions(self.names, lambda inner, scope: self.query(inner, ctes, scope), outer)
+        source = SnapshotFrom(query, lambda table: self.item(table, ctes), self.names, expressions)
+        return _Select(query, source, self.names, expressions).columns(texts)
 
     def _order_by_names(self, query: exp.Expr) -> None:
         for term in query.find_all(exp.Column):
@@ -104,17 +77,34 @@ class BoundedBinder:
                 term.this.set("quoted", True)
 
     def item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> SnapshotItem:
-        """What stands in FROM, rewritten in place."""
+        """What stands in FROM, rewritten in place: ``s AS x(p)`` is ``(SELECT x.k AS p FROM s AS x) AS x``."""
+        if not columns_of_alias(table):
+            return self._item(table, ctes)
+        rows = exp.Select().from_(without_columns(table))
+        named = exp.Subquery(this=rows)
+        table.replace(named)
+        own = self._item(rows.args["from_"].this, ctes)
+        item = own.named(table)
+        rows.set("expressions", own.under_names_of(item))
+        named.set("alias", exp.TableAlias(this=exp.to_identifier(item.alias)))
+        return item
+
+    def _item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> SnapshotItem:
+        """``table``, its columns by their own names."""
         if isinstance(table, exp.Subquery):
-            return SnapshotItem(table.alias, under(columns_of_alias(table), self.query(table.this, ctes), table))
-        if isinstance(table, exp.Values):
-            return self._values(table)
+            if (inner := join_in_brackets(table)) is not None:
+                table.set("this", every_column(inner))
+            alias = table.alias or "subquery"
+            table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+            return SnapshotItem(alias, self.query(table.this, ctes))
+        if (values := values_of(table)) is not None:
+            return self._values(table, values)
         if not isinstance(table, exp.Table):
             raise Unsupported(
                 f"{type(table).__name__} in FROM is not supported", where=place_of(table, "FROM"), fix="FROM table(x)"
             )
         if table.name in ctes and not isinstance(table.this, exp.Anonymous):
-            return SnapshotItem(table.alias or table.name, under(columns_of_alias(table), ctes[table.name], table))
+            return SnapshotItem(table.alias or table.name, ctes[table.name])
         call = function_name(table.this) if isinstance(table.this, exp.Anonymous) else ""
         if call in WINDOWS:
             return self._windowed(table, ctes)
@@ -127,49 +117,35 @@ class BoundedBinder:
                 fix="FROM table(stream)",
             )
         if table.db == DATABASE and not call:
-            return self._system(table, alias)
-        definition = self.catalog.get(name).definition
-        if isinstance(definition, CreateView) and not definition.materialized:
-            query, dialect = reading(definition, self.catalog)
-            inner = query.copy()
-            columns = replace(self, dialect=dialect, aliases=set(), shown={}).query(inner, {})
-            names = named_as(query, [name for name, _ in columns])
-            columns = [(name, kind) for name, (_, kind) in zip(names, columns, strict=True)]
-            table.replace(
-                exp.Subquery(
-                    this=inner,
-                    alias=exp.TableAlias(
-                        this=exp.to_identifier(alias), columns=[exp.to_identifier(name, quoted=True) for name in names]
-                    ),
-                )
-            )
-            return SnapshotItem(alias, columns)
-        if isinstance(definition, CreateDictionary):
-            self.read[name] = pa.schema([pa.field(column.name, column.type) for column in definition.columns])
-            renamed_relation(table, name, alias, [])
-            return SnapshotItem(alias, listed(self.read[name]))
-        stream = self._stream(definition, table)
-        self.read[name] = content_schema(stream)
-        self.relation[alias] = name
+            return self.relations.system(table, alias)
         keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
-        renamed_relation(table, name, alias, keys)
-        columns = listed(self.read[name])
-        declared = {column.name for column in stream.schema.columns}
-        starred = [(name, kind) for name, kind in columns if name in declared or (name == TIME and stream.timed)]
-        return SnapshotItem(alias, starred, [column for column in columns if column not in starred])
+        return self._relation(table, name, alias, keys)
 
-    def _values(self, table: exp.Values) -> SnapshotItem:
+    def _relation(self, table: exp.Table, name: str, alias: str, keys: Sequence[str]) -> SnapshotItem:
+        """A relation of the catalog; ``keys`` are those of ``changelog(x, k)``."""
+        definition = self.catalog.get(name).definition
+        if not isinstance(definition, CreateView) or definition.materialized:
+            return self.relations.item(table, definition, name, alias, keys)
+        query, dialect = reading(definition, self.catalog)
+        inner = query.copy()
+        columns = BoundedBinder(self.catalog, self.relations, SnapshotNames(dialect)).query(inner, {})
+        columns = named_as(query, columns)
+        names = [exp.to_identifier(name, quoted=True) for name, _ in columns]
+        as_alias = exp.TableAlias(this=exp.to_identifier(alias), columns=names)
+        table.replace(exp.Subquery(this=inner, alias=as_alias))
+        return SnapshotItem(alias, columns)
+
+    def _values(self, table: exp.Expr, values: exp.Values) -> SnapshotItem:
         """``(VALUES (1, 'a'), ..) AS v(k, name)``"""
-        nothing = Scope((), self.dialect)
-        rows = [[value.unnest() for value in row.expressions] for row in table.expressions]
+        nothing = Scope((), self.names.dialect)
+        rows = [[value.unnest() for value in row.expressions] for row in values.expressions]
         rows = [[one.expressions[0] if in_brackets_of_its_own(one) else one for one in row] for row in rows]
         found = [[typed(value, nothing, "VALUES") for value in row] for row in rows]
-        table.set("expressions", [exp.Tuple(expressions=[value.tree for value in row]) for row in found])
+        values.set("expressions", [exp.Tuple(expressions=[value.tree for value in row]) for row in found])
         kinds = [value.type for value in found[0]]
         for row in found[1:]:
             kinds = [united(kind, value.type) for kind, value in zip(kinds, row, strict=True)]
-        given = columns_of_alias(table)
-        names = chosen(given, [f"column{number}" for number in range(1, len(kinds) + 1)], place_of(table, "FROM"))
+        names = [f"column{number}" for number in range(1, len(kinds) + 1)]
         columns = [exp.to_identifier(name, quoted=True) for name in names]
         alias = table.alias or "values"
         table.set("alias", exp.TableAlias(this=exp.to_identifier(alias), columns=columns))
@@ -184,210 +160,37 @@ class BoundedBinder:
         windows = windows_of(rows, call)
         table.replace(exp.Subquery(this=windows, alias=exp.TableAlias(this=exp.to_identifier(alias))))
         kind = dict((*source.columns, *source.hidden)).get(call.time.name, EVENT_TIME_TYPE)
-        return SnapshotItem(alias, [*source.columns, (START, kind), (END, kind)], source.hidden)
-
-    def _system(self, table: exp.Table, alias: str) -> SnapshotItem:
-        name = f"{DATABASE}.{table.name}"
-        schema = SYSTEM_TABLES.get(name)
-        if schema is None:
-            raise UnknownName(
-                f'there is no "{name}"', where=place_of(table, "FROM"), fix=suggestion(name, SYSTEM_TABLES)
-            )
-        self.read[name] = schema
-        renamed_relation(table, name, alias, [])
-        return SnapshotItem(alias, listed(schema))
-
-    def _stream(self, definition: object, table: exp.Expr) -> Stream:
-        if isinstance(definition, CreateStream):
-            return Stream.declared(definition)
-        if isinstance(definition, CreateView):
-            return self.view(definition)
-        raise Unsupported(
-            f"{table.sql()} has no rows to read here",
-            where=place_of(table, "FROM"),
-            fix="table(x) of a stream or a view",
-        )
-
-    def alias(self, wanted: str) -> str:
-        """What the internal names of an item begin with."""
-        alias, number = wanted, 1
-        while alias.casefold() in self.aliases:
-            number += 1
-            alias = f"{wanted}#{number}"
-        self.aliases.add(alias.casefold())
-        return alias
-
-    def scope(self, item: SnapshotItem) -> Scope:
-        """The columns of a FROM item, under internal names that no other item of the query has."""
-        alias, visible = self.alias(item.alias), []
-        for starred, columns in ((True, item.columns), (False, item.hidden)):
-            for name, kind in columns:
-                internal = f"{alias}.{name}"
-                self.shown[internal] = column(name, item.alias)
-                visible.append(Visible(item.alias, name, internal, kind, starred=starred))
-        return Scope(tuple(visible), self.dialect)
-
-    def right_of(self, item: SnapshotItem) -> Right | None:
-        """A FROM item that is a stream or a view, with its primary key."""
-        if item.alias not in self.relation:
-            return None
-        definition = self.catalog.get(self.relation[item.alias]).definition
-        schema = definition.schema if isinstance(definition, CreateStream) else None
-        return Right(item.alias, [name for name, _ in item.columns], schema.primary_key if schema is not None else ())
+        return replace(source, alias=alias, columns=[*source.columns, (START, kind), (END, kind)])
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Select:
     """One SELECT, rewritten clause by clause."""
 
-    binder: BoundedBinder
     select: exp.Select
-    ctes: Mapping[str, Columns]
-    outer: Scope | None
-    inner: list[tuple[exp.Expr, pa.DataType]] = field(default_factory=list)
-    """The subqueries of its expressions, each with the type of its value."""
+    source: SnapshotFrom
+    names: SnapshotNames
+    expressions: SnapshotExpressions
 
     def columns(self, texts: Sequence[str]) -> Columns:
-        scope = replace(self._from(), outer=self.outer)
+        scope = replace(self.source.scope(), outer=self.expressions.outer)
         select = self.select
         for key in ("where", "having", "qualify"):
             if (clause := select.args.get(key)) is not None:
-                clause.set("this", self._condition(without_aliases(clause.this, select, scope), scope, key.upper()))
+                clause.set(
+                    "this", self.expressions.condition(without_aliases(clause.this, select, scope), scope, key.upper())
+                )
         group, order, distinct = (select.args.get(key) for key in ("group", "order", "distinct"))
         keys = [] if group is None else self._group(group, scope)
         terms = [] if order is None else [self._ordered(term.this, scope) for term in order.expressions]
         if distinct is not None and (on := distinct.args.get("on")) is not None:
-            on.set("expressions", [self._tree(one, scope, "DISTINCT ON") for one in on.expressions])
+            on.set("expressions", [self.expressions.tree(one, scope, "DISTINCT ON") for one in on.expressions])
         columns = self._projected(scope, texts)
         for term, tree in zip(order.expressions if order is not None else (), terms, strict=True):
             term.set("this", tree)
         if keys and group is not None:
             group.set("expressions", keys)
         return columns
-
-    def _from(self) -> Scope:
-        source = self.select.args.get("from_") or self.select.args.get("from")
-        if source is None:
-            return Scope((), self.binder.dialect)
-        scope, items = self._source(source.this)
-        return self._joined(self.select, scope, items)
-
-    def _source(self, table: exp.Expr) -> tuple[Scope, list[SnapshotItem]]:
-        """A FROM item; in brackets a join, whose names are those of its parts."""
-        inner = table.this if isinstance(table, exp.Subquery) and not table.alias else None
-        if isinstance(inner, exp.Table) or (isinstance(inner, exp.Subquery) and inner.args.get("joins")):
-            refuse_in_brackets(inner.args.get("joins") or ())
-            scope, items = self._source(inner)
-            return self._joined(inner, scope, items), items
-        item = self.binder.item(table, self.ctes)
-        return self.binder.scope(item), [item]
-
-    def _joined(self, holder: exp.Expr, scope: Scope, items: list[SnapshotItem]) -> Scope:
-        for join in tuple(holder.args.get("joins") or ()):
-            if is_array_join(join):
-                scope = self._array_joined(join, scope, items)
-                continue
-            refuse_join(join)
-            right, beside = self._source(join.this)
-            scope = self._join(join, scope, right, items, beside)
-            items += beside
-        return scope
-
-    def _array_joined(self, join: exp.Join, scope: Scope, items: list[SnapshotItem]) -> Scope:
-        """As ``sql.transforms.array_join_step`` has it. What stands before it is one item from here on."""
-        found, prefix = joined_arrays(join, scope), self.binder.alias(PREFIX)
-        values = [self._typed(one.expression, scope, CLAUSE) for one in found]
-        elements = [one.element(prefix, value.type) for one, value in zip(found, values, strict=True)]
-        trees = unnested([(self._shown(value.tree), value.type) for value in values], left=join.side == "LEFT")
-        names, alias = column_names(scope), f"#{prefix}"
-        columns = [exp.alias_(self.binder.shown[one].copy(), name, quoted=True) for one, name in names.items()]
-        named = [(element.internal, tree) for element, tree in zip(elements, trees, strict=True)]
-        rows_of(self.select, join, [*columns, *(exp.alias_(tree, name, quoted=True) for name, tree in named)], alias)
-        for internal, name in (*names.items(), *((name, name) for name, _ in named)):
-            self.binder.shown[internal] = column(name, alias)
-        items[:] = [SnapshotItem(alias, [(name, scope.types[internal]) for internal, name in names.items()])]
-        return with_elements(scope, found, elements)
-
-    def _join(
-        self, join: exp.Join, left: Scope, right: Scope, items: Sequence[SnapshotItem], beside: Sequence[SnapshotItem]
-    ) -> Scope:
-        names = [identifier.name for identifier in join.args.get("using") or ()]
-        if join.method.upper() == "NATURAL":
-            bare = [column.name for column in left.columns if column.bare and not column.spent]
-            names = [name for name in dict.fromkeys(bare) if right.has(name) and name not in (TIME, SEQUENCE)]
-            join.set("method", None)
-        both = left + right
-        if (on := join.args.get("on")) is not None:
-            conditions, _ = terms_of(on)
-            joined = exp.Paren(this=exp.and_(*conditions))
-            within = self._within(joined, both)
-            found = typed_on(joined.this, self._outside(both), left, right, within)
-            join.set("on", self._shown(found.tree))
-        if names:
-            join.set(
-                "using", [exp.to_identifier(left.find(exp.column(name), "USING").name, quoted=True) for name in names]
-            )
-        if join.method.upper() == "ASOF":
-            known = {name for one in items for name, _ in (*one.columns, *one.hidden)}
-            as_duckdb(join, known, self.binder.right_of(beside[0]) if len(beside) == 1 else None)
-        if join.kind.upper() in ("SEMI", "ANTI"):
-            return left + right.spent(f"{join.side or 'LEFT'} {join.kind} JOIN".upper())
-        pairs = [[side.find(exp.column(name), "USING").internal for side in (left, right)] for name in names]
-        for name, halves in zip(names, pairs, strict=True):
-            merged = f"{halves[0]}|{halves[1]}"
-            self.binder.shown[merged] = column(name)
-            both = both.merged(name, halves[0], halves[1], merged, self.binder.dialect.merged_first)
-        return both
-
-    def _outside(self, scope: Scope) -> Scope:
-        return replace(scope, outer=self.outer)
-
-    # -- expressions --
-
-    def _within(self, expression: exp.Expr, scope: Scope) -> Within:
-        """Takes the subqueries out of an expression, in place; the call that stands for one gives it back."""
-        for node in list(expression.walk(prune=lambda node: isinstance(node, exp.Query | exp.Exists))):
-            if isinstance(node, exp.Exists):
-                self._set_apart(node, node.this, scope, pa.bool_())
-            elif isinstance(node, exp.Query):
-                self._set_apart(node, node, scope, None)
-        special = clocks()
-        special[_QUERY] = lambda translate, call: self._given_back(translate.environment.ask, call)
-        return Within(special, bounded=True)
-
-    def _set_apart(self, node: exp.Expr, query: exp.Expr, scope: Scope, kind: pa.DataType | None) -> None:
-        columns = self.binder.query(query, self.ctes, self._outside(scope))
-        stands = exp.Anonymous(this=_QUERY, expressions=[exp.Literal.number(len(self.inner))])
-        node.replace(stands)
-        self.inner.append((node, kind or columns[0][1]))
-
-    def _given_back(self, ask: Callable[[exp.Expr], pa.DataType], call: exp.Expr) -> Typed:
-        node, kind = self.inner[int(str(call.expressions[0].this))]
-        node.meta[KIND] = kind
-        return Typed(node, ask, kind)
-
-    def _typed(self, expression: exp.Expr, scope: Scope, clause: str) -> Typed:
-        alone = exp.Paren(this=expression.copy())
-        within = self._within(alone, scope)
-        return typed(alone.this, self._outside(scope), clause, within)
-
-    def _tree(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
-        return self._shown(self._typed(expression, scope, clause).tree)
-
-    def _condition(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
-        alone = exp.Paren(this=expression.copy())
-        within = self._within(alone, scope)
-        return self._shown(condition(alone.this, self._outside(scope), clause, within))
-
-    def _shown(self, tree: exp.Expr) -> exp.Expr:
-        """The tree with columns as the query says them."""
-
-        def replaced(node: exp.Expr) -> exp.Expr:
-            if isinstance(node, exp.Column) and not node.table and node.name in self.binder.shown:
-                return self.binder.shown[node.name].copy()
-            return node
-
-        return tree.copy().transform(replaced)
 
     def _group(self, group: exp.Expr, scope: Scope) -> list[exp.Expr]:
         if group.args.get("all"):
@@ -396,12 +199,12 @@ class _Select:
             for part in group.args.get(key) or ():
                 if isinstance(part, exp.Expr):
                     for column in list(part.find_all(exp.Column)):
-                        column.replace(self._tree(column, scope, "GROUP BY"))
+                        column.replace(self.expressions.tree(column, scope, "GROUP BY"))
         if not group.expressions:
             return []
         plain = self.select.copy()
         plain.set("group", exp.Group(expressions=[one.copy() for one in group.expressions]))
-        return [self._tree(key, scope, "GROUP BY") for key in group_keys(plain, scope)]
+        return [self.expressions.tree(key, scope, "GROUP BY") for key in group_keys(plain, scope)]
 
     def _ordered(self, term: exp.Expr, scope: Scope) -> exp.Expr:
         """A position, a name of the select list, or an expression."""
@@ -409,8 +212,8 @@ class _Select:
             return term
         names = {item.alias.casefold(): item.alias for item in self.select.expressions if item.alias}
         if isinstance(term, exp.Column) and not term.table and term.name.casefold() in names:
-            return column(names[term.name.casefold()])
-        return self._tree(without_aliases(term, self.select, scope), scope, "ORDER BY")
+            return column_of(names[term.name.casefold()])
+        return self.expressions.tree(without_aliases(term, self.select, scope), scope, "ORDER BY")
 
     def _projected(self, scope: Scope, texts: Sequence[str]) -> Columns:
         """Replaces the select list by one in which every column has its name."""
@@ -421,12 +224,12 @@ class _Select:
                 continue
             text = texts[position] if len(texts) == len(listed) else ""
             for name, table, expression in selected(projection, self.select, scope, text):
-                found.append((name, table, self._typed(expression, scope, "SELECT")))
+                found.append((name, table, self.expressions.typed(expression, scope, "SELECT")))
         names = output_names([(name, table) for name, table, _ in found])
         self.select.set(
             "expressions",
             [
-                exp.alias_(self._shown(value.tree), name, quoted=True)
+                exp.alias_(self.names.written(value.tree), name, quoted=True)
                 for name, (_, _, value) in zip(names, found, strict=True)
             ],
         )

@@ -15,6 +15,8 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from sql.bind.bounded.bounded_query import BoundedBinder
+from sql.bind.bounded.snapshot_names import SnapshotNames
+from sql.bind.bounded.snapshot_relations import SnapshotRelations
 from sql.bind.named_columns import named_as
 from sql.bind.scope import place_of
 from sql.expressions import engine
@@ -66,13 +68,13 @@ def snapshot_of(
             where=place_of(call, "a query over table(x)"),
             fix="join the dictionary itself: FROM table(x) LEFT JOIN d ON x.key = d.key",
         )
-    binder = BoundedBinder(catalog, view, dialect)
-    columns = binder.query(tree, {}, texts=texts)
-    names = named_as(query, [name for name, _ in columns])
+    relations = SnapshotRelations(view)
+    binder = BoundedBinder(catalog, relations, SnapshotNames(dialect))
+    columns = named_as(query, binder.query(tree, {}, texts=texts))
     sql = engine.text(tree, identify=True)
-    tables = {name: schema.empty_table() for name, schema in binder.read.items()}
+    tables = {name: schema.empty_table() for name, schema in relations.read.items()}
     _check(sql, tables)
-    return Snapshot(tuple(tables), sql, {name: _plain(kind) for name, (_, kind) in zip(names, columns, strict=True)})
+    return Snapshot(tuple(tables), sql, {name: _plain(kind) for name, kind in columns})
 
 
 def _check(sql: str, tables: Mapping[str, pa.Table]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -12,7 +12,7 @@ from changelog.errors import SqlError, Unsupported
 from changelog.schema import EVENT_TIME_TYPE, TIME
 from sql.bind.clauses import event_time
 from sql.bind.from_clause.windows import END, START, WindowCall
-from sql.bind.named_columns import chosen
+from sql.bind.named_columns import under_alias
 from sql.bind.scope import place_of
 from sql.expressions.engine import parsed
 from sql.expressions.evaluate import common_type, quoted
@@ -24,22 +24,31 @@ Columns = Sequence[tuple[str, pa.DataType]]
 
 @dataclass(frozen=True)
 class SnapshotItem:
-    """A FROM item: what ``*`` gives of it, and the columns that can be named beside."""
+    """A FROM item: what ``*`` gives of it, and the columns that can be named beside.
+
+    key  the primary key of a stream or view, () without one; None of rows that have no order of their own
+    """
 
     alias: str
     columns: Columns
     hidden: Columns = ()
+    key: Sequence[str] | None = None
+
+    def named(self, written: exp.Expr) -> SnapshotItem:
+        """The columns by the names that the alias of ``written`` gives them."""
+        columns = under_alias(written, self.columns)
+        names = {own: name for (own, _), (name, _) in zip(self.columns, columns, strict=True)}
+        return replace(self, columns=columns, key=self.key and [names[name] for name in self.key])
+
+    def under_names_of(self, other: SnapshotItem) -> list[exp.Expr]:
+        """Each of its columns by the name that it has in ``other``."""
+        pairs = zip((*self.columns, *self.hidden), (*other.columns, *other.hidden), strict=True)
+        return [exp.alias_(column_of(own, self.alias), name, quoted=True) for (own, _), (name, _) in pairs]
 
 
 def in_brackets_of_its_own(value: exp.Expr) -> bool:
     """Whether it is a value in the brackets that sqlglot puts around those of ClickHouse's VALUES."""
     return isinstance(value, exp.Tuple) and len(value.expressions) == 1
-
-
-def under(names: Sequence[str], columns: Columns, named: exp.Expr) -> Columns:
-    """The columns of a query by the names that its alias gives them."""
-    shown = chosen(names, [name for name, _ in columns], place_of(named, "FROM"))
-    return [(name, kind) for name, (_, kind) in zip(shown, columns, strict=True)]
 
 
 def hoist_order(query: exp.SetOperation) -> None:
@@ -51,11 +60,11 @@ def hoist_order(query: exp.SetOperation) -> None:
             query.set(key, clause)
 
 
-def listed(schema: pa.Schema) -> Columns:
+def columns_in(schema: pa.Schema) -> Columns:
     return [(field.name, field.type) for field in schema]
 
 
-def column(name: str, table: str | None = None) -> exp.Column:
+def column_of(name: str, table: str | None = None) -> exp.Column:
     return exp.column(
         exp.to_identifier(name, quoted=True), table=None if table is None else exp.to_identifier(table, quoted=True)
     )

@@ -106,14 +106,3 @@ def array_joined(join: exp.Join, from_item: FromItem, prefix: str) -> FromItem:
     columns = tuple((element.internal, array) for element, array in zip(elements, arrays, strict=True))
     node = ArrayJoin(from_item.node, columns, left=join.side == "LEFT")
     return replace(from_item, node=node, scope=with_elements(scope, found, elements))
-
-
-def refuse_in_brackets(joins: Sequence[exp.Join]) -> None:
-    """Brackets are around joins of two sides."""
-    found = next((join for join in joins if is_array_join(join)), None)
-    if found is not None:
-        raise Unsupported(
-            f"{CLAUSE} does not stand in brackets",
-            where=place_of(found, CLAUSE),
-            fix=f"write it without them, or as a subquery: (SELECT .. FROM s {CLAUSE} ..) AS a",
-        )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from sqlglot import exp
+
+from sql.bind.named_columns import under_alias
 from sql.bind.scope import Scope, Visible
 from sql.expressions.expression import Structure
 from sql.functions.translate import Dialect
@@ -31,6 +34,13 @@ class FromItem:
         columns = [visible(name, True) for name in names]
         columns += [visible(name, False) for name in hidden if name not in names]
         return FromItem(node, Scope(tuple(columns), dialect))
+
+    def named(self, written: exp.Expr) -> FromItem:
+        """The columns of ``*`` by the names that the alias of ``written`` gives them. In the plan nothing changes."""
+        starred = [(column.name, column.internal) for column in self.scope.columns if column.starred]
+        names = {internal: name for name, internal in under_alias(written, starred)}
+        columns = (replace(column, name=names.get(column.internal, column.name)) for column in self.scope.columns)
+        return replace(self, scope=replace(self.scope, columns=tuple(columns)))
 
     @staticmethod
     def of_table(table: LookupTable, dialect: Dialect) -> FromItem:

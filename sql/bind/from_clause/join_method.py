@@ -23,6 +23,7 @@ from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjuncts
 from sql.plan.conditions.lag import LAG_FORM
 from sql.plan.joins.as_written import LAG_BEHIND, AsWritten, Choice, Lag
+from sql.query_settings import QuerySettings
 from sql.syntax.calls import function_name
 from sql.syntax.intervals import milliseconds
 
@@ -45,6 +46,19 @@ def kind_of(join: exp.Join) -> JoinKind:
     if join.kind.upper() in ("SEMI", "ANTI"):
         return JoinKind(join.kind.lower())
     return JoinKind(join.side.lower()) if join.side else JoinKind.INNER
+
+
+def direct_joins(settings: QuerySettings) -> str:
+    """Whether joins are lookups where they can be: 'yes', 'only' where nothing else will do, or ''."""
+    words = [word.strip() for word in settings.text("join_algorithm").split(",")]
+    return "" if "direct" not in words else "only" if set(words) == {"direct"} else "yes"
+
+
+def using_names(join: exp.Join, left: Scope, right: Scope) -> list[str]:
+    """The columns that USING equates, or NATURAL."""
+    if join.method.upper() == "NATURAL":
+        return left.common(right)
+    return [identifier.name for identifier in join.args.get("using") or ()]
 
 
 def terms_of(on: exp.Expr) -> tuple[list[exp.Expr], list[exp.Expr]]:

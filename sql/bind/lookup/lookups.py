@@ -12,6 +12,7 @@ from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind
 from sql.bind.clauses import event_time, is_process_time
 from sql.bind.from_clause.from_item import FromItem
+from sql.bind.from_clause.join_method import direct_joins
 from sql.bind.lookup.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
 from sql.bind.resolve import resolved
 from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
@@ -35,12 +36,6 @@ class Lookups:
     stream: Callable[[_Definition, exp.Expr], Stream]
     named: Callable[[str], str]
 
-    @property
-    def direct(self) -> str:
-        """Whether joins are direct where they can be: 'yes', 'only' where nothing else will do, or ''."""
-        words = [word.strip() for word in self.settings.text("join_algorithm").split(",")]
-        return "" if "direct" not in words else "only" if set(words) == {"direct"} else "yes"
-
     # -- JOIN --
 
     def table(self, written: exp.Expr, ctes: Mapping[str, exp.Query]) -> LookupTable | None:
@@ -61,7 +56,7 @@ class Lookups:
             return of_dictionary(definition, self.named(written.alias or written.name))
         if event_time(written) is not None:
             return None
-        cover = Cover.INDEXED if is_process_time(written) else Cover.PREFIX if self.direct else None
+        cover = Cover.INDEXED if is_process_time(written) else Cover.PREFIX if direct_joins(self.settings) else None
         return None if cover is None else self._rows_of(written, definition, cover, place)
 
     def _rows_of(self, written: exp.Table, definition: _Definition, cover: Cover, place: str) -> LookupTable | None:
@@ -78,7 +73,7 @@ class Lookups:
             )
         stream = self.stream(definition, written)
         unfit = stream.schema.kind == Kind.APPEND or bool(stream.schema.version)
-        if unfit and cover == Cover.PREFIX and self.direct == "yes":
+        if unfit and cover == Cover.PREFIX and direct_joins(self.settings) == "yes":
             return None
         alias = self.named(written.alias or written.name)
         return of_stream(stream, self.catalog.indexes(definition.name), alias, cover, place, index)

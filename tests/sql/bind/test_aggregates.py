@@ -248,3 +248,10 @@ EXPLAINED = {
 @pytest.mark.parametrize("name", EXPLAINED)
 def test_the_plan_of(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"explain/aggregate_{name}.txt", f"{EXPLAINED[name]}\n\n{World.of(*DDL).explain(EXPLAINED[name])}\n")
+
+
+def test_aggregates_that_differ_in_letter_case_alone_are_two() -> None:
+    world = World.of("CREATE STREAM s (k int, v string)")
+    world.start("SELECT k, count_if(v = 'x') + 10 * count_if(v = 'X') AS both FROM s GROUP BY k")
+    world.insert("s", {"k": 1, "v": "x"}, {"k": 1, "v": "x"}, {"k": 1, "v": "X"})
+    assert world.drain() == [({"k": 1, "both": 12}, 1)]

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName
 from sql.expressions.engine import parsed
-from sql.expressions.expression import Expr
+from sql.expressions.expression import Expr, columns_read
 from sql.expressions.predicates import conjunction, halves, split
 from tests.sql.world import World
 
@@ -83,6 +83,7 @@ def test_columns_are_those_of_the_rows() -> None:
     each = exp.Lambda(this=body, expressions=[exp.to_identifier("x")], colon=True)
     mapped = Expr.over(exp.Anonymous(this="LIST_TRANSFORM", expressions=[exp.column("s.l", quoted=True), each]), ROWS)
     assert mapped.columns == ("s.l", "s.a")
+    assert columns_read(body) == ("x", "s.a")
     other = mapped.substituted({"x": expr("7"), "s.a": expr('"s.b"')})
     assert other.text == 'LIST_TRANSFORM("s.l", LAMBDA x : "x" + "s.b")'
 

@@ -14,7 +14,9 @@ import pytest
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from changelog.schema import ARRIVAL
-from sql.expressions.evaluate import Condition, RowMap, columns_of, common_type, plain_column, types_of
+from sql.expressions.engine import parsed
+from sql.expressions.evaluate import Condition, RowMap, columns_of, common_type, plain_column
+from sql.expressions.expression import Expr
 from sql.transforms.static_join_step import StaticJoinStep, default_of
 from tests.sql.world import World
 
@@ -100,6 +102,12 @@ def test_an_outer_static_join_pads_at_once_and_null_matches_only_if_safe() -> No
     assert (defaults["d.a"].to_pylist()[0], defaults["d.v"].to_pylist()[0]) == (0, "")
 
 
+def test_a_condition_of_a_static_join_that_fails_for_a_pair_is_null_for_that_pair() -> None:
+    step = _static(left_keys=(), right_keys=(), null_safe=(), condition='"t.s" IN (7, 9) AND "d.a" = 4')
+    out = step.bound(SNAPSHOT)(ROWS)
+    assert list(zip(out["t.s"].to_pylist(), out["d.v"].to_pylist(), strict=True)) == [("7", "r")]
+
+
 def test_a_static_join_without_its_table_is_an_internal_error() -> None:
     with pytest.raises(InternalError, match="not loaded"):
         _static()(ROWS)
@@ -111,19 +119,23 @@ def test_columns_and_plain_columns() -> None:
     assert plain_column('"a" || "b"') is None
 
 
+def _over(schema: pa.Schema, sql: str, place: str = "") -> Expr:
+    return Expr.over(parsed(sql), schema, place)
+
+
 def test_types_are_known_before_the_first_row() -> None:
     schema = pa.schema([("a", pa.int32()), ("t", pa.timestamp("ms", "UTC"))])
-    assert types_of(schema, ['"a"', '"a" / 2', '"t"', "upper('x')"]) == [
+    assert [_over(schema, sql).type for sql in ('"a"', '"a" / 2', '"t"', "upper('x')")] == [
         pa.int32(),
         pa.float64(),
         pa.timestamp("ms", "UTC"),
         pa.string(),
     ]
     with pytest.raises(UnknownName, match="uper") as unknown:
-        types_of(schema, ["uper('x')"], "in SELECT")
+        _over(schema, "uper('x')", "in SELECT")
     assert (unknown.value.where, unknown.value.fix) == ("in SELECT", "did you mean upper?")
     with pytest.raises(SqlError):
-        types_of(schema, ['"a" + "t"'])
+        _over(schema, '"a" + "t"')
 
 
 def test_keys_compare_numbers_with_numbers_only() -> None:

@@ -31,6 +31,11 @@ ROWS = pa.table({"t": ["12", "x", None, "7"], "n": pa.array([1, 2**63 - 1, 3, No
         ("coalesce(CAST(CAST(t AS INT) AS VARCHAR) LIKE '1%' ESCAPE '!', false)", [True, False, False, False], 1),
         ("CAST(t AS INT) IN (7, 8, 9, 10, 11, 13)", [False, None, None, True], 1),
         ("NULLIF(TRY_CAST(t AS INT), NULL)", [12, None, None, 7], 0),
+        ("coalesce(t IN (7, 12), false)", [True, False, False, True], 1),
+        ("t NOT IN (7, 13)", [True, None, None, False], 1),
+        ("DATE '2024-03-02' IN (t)", [None, None, None, None], 3),
+        ("CASE 12 WHEN t THEN 'a' ELSE 'b' END", ["a", None, "b", "b"], 1),
+        ("coalesce(CASE t WHEN 12 THEN CAST(t AS INT) END, 0)", [12, 0, 0, 0], 1),
     ],
 )
 def test_one_bad_value_spoils_one_call(sql: str, values: list[object], failed: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.paths import ROOT
 
-READERS = {"parse", "parse_one", "maybe_parse", "parsed", "columns_of", "plain_column", "types_of"}
+READERS = {"parse", "parse_one", "maybe_parse", "parsed", "columns_of", "plain_column"}
 """What makes a tree, or something that is said of one, from text."""
 PRINTERS = {"text", "readable", "quoted"}
 """What makes text from a tree."""

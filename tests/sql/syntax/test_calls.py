@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sql.syntax.calls import snake_case
+from sql.syntax.calls import registered_name, snake_case
+from tests.sql.world import select
 
 
 @pytest.mark.parametrize(
@@ -30,3 +31,19 @@ from sql.syntax.calls import snake_case
 )
 def test_names_of_clickhouse_are_in_snake_case(written: str, name: str) -> None:
     assert snake_case(written) == name
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("dictGet('d', 'a', k)", "dict_get"),
+        ("sumIf(a, b)", "sum_if"),
+        ("groupArray(a)", "group_array"),
+        ("quantileIf(0.5)(a, b)", "quantile_if"),
+        ("COUNT(*)", "count"),
+        ("a", ""),
+    ],
+)
+def test_a_call_has_the_name_of_the_registries(written: str, name: str) -> None:
+    (call,) = select(f"SELECT {written} FROM t").query.expressions
+    assert registered_name(call) == name

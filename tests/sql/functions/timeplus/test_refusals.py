@@ -41,6 +41,7 @@ def test_the_nearest_name_is_offered() -> None:
     "written",
     [
         "to_decimal32(i, j)",
+        "array_map(x -> x + 1)",
         "array_map(x -> x + 1, i)",
         "array_map((x, y) -> x + y, ints)",
         "format_datetime(ts, s)",

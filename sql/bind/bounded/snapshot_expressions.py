@@ -1,0 +1,77 @@
+"""The expressions of a bounded query: translated as those of streams, with the subqueries in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from sql.bind.bounded.clocks import clocks
+from sql.bind.bounded.snapshot_items import Columns
+from sql.bind.bounded.snapshot_names import SnapshotNames
+from sql.bind.from_clause.join_method import terms_of
+from sql.bind.resolve import Within, condition, typed, typed_on
+from sql.bind.scope import Scope
+from sql.functions.environment import KIND
+from sql.functions.typed import Typed
+
+_QUERY = "subquery#"
+"""The call that stands for a subquery in an expression while the rest of it is translated."""
+
+
+@dataclass
+class SnapshotExpressions:
+    """Those of one SELECT. ``query`` rewrites a subquery within a scope, and tells its columns."""
+
+    names: SnapshotNames
+    query: Callable[[exp.Expr, Scope], Columns]
+    outer: Scope | None
+    inner: list[tuple[exp.Expr, pa.DataType]] = field(default_factory=list)
+    """The subqueries, each with the type of its value."""
+
+    def typed(self, expression: exp.Expr, scope: Scope, clause: str) -> Typed:
+        alone = exp.Paren(this=expression.copy())
+        within = self._within(alone, scope)
+        return typed(alone.this, self._outside(scope), clause, within)
+
+    def tree(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
+        return self.names.written(self.typed(expression, scope, clause).tree)
+
+    def condition(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
+        alone = exp.Paren(this=expression.copy())
+        within = self._within(alone, scope)
+        return self.names.written(condition(alone.this, self._outside(scope), clause, within))
+
+    def on(self, join_on: exp.Expr, left: Scope, right: Scope) -> exp.Expr:
+        """The condition of a join, modifiers apart."""
+        conditions, _ = terms_of(join_on)
+        alone, both = exp.Paren(this=exp.and_(*conditions)), left + right
+        within = self._within(alone, both)
+        return self.names.written(typed_on(alone.this, self._outside(both), left, right, within).tree)
+
+    def _outside(self, scope: Scope) -> Scope:
+        return replace(scope, outer=self.outer)
+
+    def _within(self, expression: exp.Expr, scope: Scope) -> Within:
+        """Takes the subqueries out of an expression, in place; the call that stands for one gives it back."""
+        for node in list(expression.walk(prune=lambda node: isinstance(node, exp.Query | exp.Exists))):
+            if isinstance(node, exp.Exists):
+                self._set_apart(node, node.this, scope, pa.bool_())
+            elif isinstance(node, exp.Query):
+                self._set_apart(node, node, scope, None)
+        special = clocks()
+        special[_QUERY] = lambda translate, call: self._given_back(translate.environment.ask, call)
+        return Within(special, bounded=True)
+
+    def _set_apart(self, node: exp.Expr, query: exp.Expr, scope: Scope, kind: pa.DataType | None) -> None:
+        columns = self.query(query, self._outside(scope))
+        stands = exp.Anonymous(this=_QUERY, expressions=[exp.Literal.number(len(self.inner))])
+        node.replace(stands)
+        self.inner.append((node, kind or columns[0][1]))
+
+    def _given_back(self, ask: Callable[[exp.Expr], pa.DataType], call: exp.Expr) -> Typed:
+        node, kind = self.inner[int(str(call.expressions[0].this))]
+        node.meta[KIND] = kind
+        return Typed(node, ask, kind)

@@ -1,0 +1,111 @@
+"""FROM of a bounded query: its items, with the joins between them, as DuckDB takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sql.bind.bounded.snapshot_array_join import column_names, rows_of, unnested
+from sql.bind.bounded.snapshot_asof import Right, as_duckdb
+from sql.bind.bounded.snapshot_expressions import SnapshotExpressions
+from sql.bind.bounded.snapshot_items import SnapshotItem, column_of, refuse_join
+from sql.bind.bounded.snapshot_names import SnapshotNames
+from sql.bind.from_clause.array_join import CLAUSE, PREFIX, is_array_join, joined_arrays, with_elements
+from sql.bind.from_clause.brackets import join_in_brackets
+from sql.bind.from_clause.join_method import using_names
+from sql.bind.scope import Scope, place_of
+
+
+@dataclass(frozen=True)
+class SnapshotFrom:
+    """``item`` rewrites one item, in place."""
+
+    select: exp.Select
+    item: Callable[[exp.Expr], SnapshotItem]
+    names: SnapshotNames
+    expressions: SnapshotExpressions
+
+    def scope(self) -> Scope:
+        """The columns of FROM with its joins, which are rewritten in place."""
+        source = self.select.args.get("from_") or self.select.args.get("from")
+        if source is None:
+            return Scope((), self.names.dialect)
+        scope, items = self._source(source.this)
+        return self._joined(self.select, scope, items)
+
+    def _source(self, table: exp.Expr) -> tuple[Scope, list[SnapshotItem]]:
+        """A FROM item; in brackets a join, whose names are those of its parts."""
+        inner = join_in_brackets(table)
+        if inner is None or table.alias:
+            item = self.item(table)
+            return self.names.scope(item), [item]
+        joins = inner.args.get("joins")
+        inner.set("joins", None)
+        scope, items = self._source(inner)
+        # The item may be another one now, which stands in the place of the written one.
+        first = table.this
+        if joins:
+            first.set("joins", joins)
+        else:
+            table.replace(first)
+        return self._joined(first, scope, items), items
+
+    def _joined(self, holder: exp.Expr, scope: Scope, items: list[SnapshotItem]) -> Scope:
+        for join in tuple(holder.args.get("joins") or ()):
+            if is_array_join(join):
+                scope = self._array_joined(join, scope, items)
+                continue
+            refuse_join(join)
+            right, beside = self._source(join.this)
+            scope.refuse_aliases_of(right, place_of(join, "JOIN"))
+            scope = self._join(join, scope, right, items, beside)
+            items += beside
+        return scope
+
+    def _array_joined(self, join: exp.Join, scope: Scope, items: list[SnapshotItem]) -> Scope:
+        """As ``sql.transforms.array_join_step`` has it. What stands before it is one item from here on."""
+        found, prefix = joined_arrays(join, scope), self.names.alias(PREFIX)
+        values = [self.expressions.typed(one.expression, scope, CLAUSE) for one in found]
+        elements = [one.element(prefix, value.type) for one, value in zip(found, values, strict=True)]
+        trees = unnested([(self.names.written(value.tree), value.type) for value in values], left=join.side == "LEFT")
+        names, alias = column_names(scope), f"#{prefix}"
+        columns = [exp.alias_(self.names.shown[one].copy(), name, quoted=True) for one, name in names.items()]
+        named = [(element.internal, tree) for element, tree in zip(elements, trees, strict=True)]
+        rows_of(self.select, join, [*columns, *(exp.alias_(tree, name, quoted=True) for name, tree in named)], alias)
+        for internal, name in (*names.items(), *((name, name) for name, _ in named)):
+            self.names.shown[internal] = column_of(name, alias)
+        items[:] = [SnapshotItem(alias, [(name, scope.types[internal]) for internal, name in names.items()])]
+        return with_elements(scope, found, elements)
+
+    def _join(
+        self, join: exp.Join, left: Scope, right: Scope, items: Sequence[SnapshotItem], beside: Sequence[SnapshotItem]
+    ) -> Scope:
+        names = using_names(join, left, right)
+        if join.method.upper() == "NATURAL":
+            join.set("method", None)
+        pairs, both = left.halves(right, names), left + right
+        if (on := join.args.get("on")) is not None:
+            join.set("on", self.expressions.on(on, left, right))
+        if names:
+            join.set(
+                "using", [exp.to_identifier(left.find(exp.column(name), "USING").name, quoted=True) for name in names]
+            )
+        if join.method.upper() == "ASOF":
+            known = {name for one in items for name, _ in (*one.columns, *one.hidden)}
+            as_duckdb(join, known, _right_of(beside))
+        if join.kind.upper() in ("SEMI", "ANTI"):
+            return left + right.spent(f"{join.side or 'LEFT'} {join.kind} JOIN".upper())
+        for name, (first, second) in zip(names, pairs, strict=True):
+            merged = f"{first}|{second}"
+            self.names.shown[merged] = column_of(name)
+            both = both.merged(name, first, second, merged, self.names.dialect.merged_first)
+        return both
+
+
+def _right_of(items: Sequence[SnapshotItem]) -> Right | None:
+    """The right side of a join, if it is one item whose rows have an order."""
+    if len(items) != 1 or items[0].key is None:
+        return None
+    return Right(items[0].alias, [name for name, _ in items[0].columns], items[0].key)

@@ -1,0 +1,63 @@
+"""The relations that a bounded query reads: their content, by name, with the columns that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import UnknownName, Unsupported
+from changelog.schema import TIME
+from changelog.suggest import suggestion
+from sql.bind.bounded.snapshot_items import SnapshotItem, columns_in, content_schema, renamed_relation
+from sql.bind.scope import place_of
+from sql.relations import Stream
+from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
+from sql.system_tables import DATABASE, SYSTEM_TABLES
+
+
+@dataclass(frozen=True)
+class SnapshotRelations:
+    """``view`` tells the stream that a materialized view writes; ``read``: relation -> its columns."""
+
+    view: Callable[[CreateView], Stream]
+    read: dict[str, pa.Schema] = field(default_factory=dict)
+
+    def item(self, table: exp.Table, definition: object, name: str, alias: str, keys: Sequence[str]) -> SnapshotItem:
+        """A relation of the catalog, in the place of ``table``; ``keys`` are those of ``changelog(x, k)``."""
+        if isinstance(definition, CreateDictionary):
+            self.read[name] = pa.schema([pa.field(column.name, column.type) for column in definition.columns])
+            renamed_relation(table, name, alias, [])
+            return SnapshotItem(alias, columns_in(self.read[name]))
+        stream = self._stream(definition, table)
+        self.read[name] = content_schema(stream)
+        renamed_relation(table, name, alias, keys)
+        columns = columns_in(self.read[name])
+        declared = {column.name for column in stream.schema.columns}
+        starred = [(name, kind) for name, kind in columns if name in declared or (name == TIME and stream.timed)]
+        key = definition.schema.primary_key if isinstance(definition, CreateStream) else ()
+        return SnapshotItem(alias, starred, [column for column in columns if column not in starred], key)
+
+    def system(self, table: exp.Table, alias: str) -> SnapshotItem:
+        name = f"{DATABASE}.{table.name}"
+        schema = SYSTEM_TABLES.get(name)
+        if schema is None:
+            raise UnknownName(
+                f'there is no "{name}"', where=place_of(table, "FROM"), fix=suggestion(name, SYSTEM_TABLES)
+            )
+        self.read[name] = schema
+        renamed_relation(table, name, alias, [])
+        return SnapshotItem(alias, columns_in(schema))
+
+    def _stream(self, definition: object, table: exp.Expr) -> Stream:
+        if isinstance(definition, CreateStream):
+            return Stream.declared(definition)
+        if isinstance(definition, CreateView):
+            return self.view(definition)
+        raise Unsupported(
+            f"{table.sql()} has no rows to read here",
+            where=place_of(table, "FROM"),
+            fix="table(x) of a stream or a view",
+        )

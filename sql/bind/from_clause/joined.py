@@ -1,0 +1,128 @@
+"""A join of two items: its condition over the columns of both, its node in the plan, and the columns that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import Unsupported
+from joins.dataflow.ports import JoinKind, Pad
+from sql.bind.from_clause.from_item import FromItem
+from sql.bind.from_clause.join_method import (
+    as_written,
+    direct_joins,
+    kind_of,
+    refuse_method,
+    terms_of,
+    using_names,
+)
+from sql.bind.resolve import resolved_on
+from sql.bind.scope import place_of
+from sql.expressions.expression import Expr, coalesce, equality
+from sql.expressions.predicates import conjuncts
+from sql.plan.joins import AsWritten
+from sql.plan.maps import identity
+from sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin, column_of
+from sql.plan.properties import rules_of
+from sql.query_settings import QuerySettings
+from sql.syntax.rules import Rules
+
+
+def joined(join: exp.Join, left: FromItem, right: FromItem, settings: QuerySettings) -> FromItem:
+    """``left`` and ``right`` as ``join`` says."""
+    place = place_of(join, "JOIN")
+    left.scope.refuse_aliases_of(right.scope, place)
+    kind = kind_of(join)
+    if kind in (JoinKind.SEMI, JoinKind.ANTI) and join.side.upper() == "RIGHT":
+        left, right = right, left
+    scope = left.scope + right.scope
+    using = using_names(join, left.scope, right.scope)
+    trees = [
+        equality(column_of(left.node, first), column_of(right.node, second))
+        for first, second in left.scope.halves(right.scope, using)
+    ]
+    conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
+    for term in conditions:
+        trees += conjuncts(resolved_on(term, scope, left.scope, right.scope))
+    schema = pa.schema([*left.node.schema, *right.node.schema])
+    on_place = place_of(on, "JOIN .. ON") if on is not None else place
+    terms = tuple(Expr.over(tree, schema, on_place).held_as(pa.bool_()) for tree in trees)
+    how = as_written(join, modifiers, left.scope, scope)
+    node = _node(kind, left.node, right.node, terms, how, settings, place)
+    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
+    return _merged(FromItem(node, scope), left, right, using, kind)
+
+
+def _node(
+    kind: JoinKind,
+    left: Node,
+    right: Node,
+    on: tuple[Expr, ...],
+    how: AsWritten,
+    settings: QuerySettings,
+    place: str,
+) -> Node:
+    pad = Pad.NULL if settings["join_use_nulls"] else Pad.DEFAULT
+    if isinstance(left, Static) and isinstance(right, LookupTable):
+        raise Unsupported(
+            "table(x) on the left of a lookup would be answered once, at the start",
+            where=place,
+            fix="put a stream on the left",
+        )
+    if isinstance(left, Static) or isinstance(right, Static):
+        refuse_method(how, kind, place)
+        return _static_join(kind, left, right, on, pad, place)
+    if isinstance(right, LookupTable):
+        refuse_method(how, kind, place)
+        return LookupJoin(kind, left, right, on, pad=pad, place=place)
+    if direct_joins(settings) == "only":
+        raise Unsupported(
+            "join_algorithm = 'direct' looks up the rows of a mutable stream, a view or a dictionary, and the "
+            "right side is none",
+            where=place,
+            fix="leave the setting out, or SETTINGS join_algorithm = 'direct, hash'",
+        )
+    return Join(kind, how, left, right, on, pad=pad, place=place)
+
+
+def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], pad: Pad, place: str) -> Node:
+    if isinstance(left, Static) and isinstance(right, Static):
+        raise Unsupported(
+            "two tables are joined before a stream",
+            where=place,
+            fix="write the stream first: FROM stream JOIN table(a) JOIN table(b)",
+        )
+    if isinstance(left, Static):
+        left, right = right, left
+        kind = {JoinKind.LEFT: JoinKind.RIGHT, JoinKind.RIGHT: JoinKind.LEFT}.get(kind, kind)
+    if kind not in (JoinKind.INNER, JoinKind.LEFT) or not isinstance(right, Static):
+        raise Unsupported(
+            "a stream joined with table(x) keeps the rows of the stream: those of the table without a match never "
+            "become known",
+            where=place,
+            fix="INNER JOIN or LEFT JOIN with the stream on the left",
+        )
+    return StaticJoin(kind, left, right, on, pad=pad, place=place)
+
+
+def _merged(joined: FromItem, left: FromItem, right: FromItem, names: Sequence[str], kind: JoinKind) -> FromItem:
+    """USING columns once: the left one's, the right one's under RIGHT, whichever is there under FULL."""
+    node, scope = joined.node, joined.scope
+    computed: list[tuple[str, Expr]] = []
+    columns: list[tuple[str, str, str, str]] = []
+    for name, (first, second) in zip(names, left.scope.halves(right.scope, names), strict=True):
+        internal = second if kind == JoinKind.RIGHT else first
+        if kind == JoinKind.FULL:
+            internal = f"{first}|{second}"
+            whichever = coalesce(column_of(node, first), column_of(node, second))
+            computed.append((internal, Expr.over(whichever, node.schema)))
+        columns.append((name, first, second, internal))
+    if computed:
+        node = Map(node, (*identity(node), *computed))
+    leads = rules_of(joined.node) == Rules.RISINGWAVE
+    for name, first, second, internal in columns:
+        scope = scope.merged(name, first, second, internal, leads)
+    return FromItem(node, scope)

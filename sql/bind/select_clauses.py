@@ -1,0 +1,142 @@
+"""The clauses of a SELECT over a bound FROM: WHERE, the select list, GROUP BY with HAVING, DISTINCT."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from changelog.errors import Unsupported
+from sql.bind.aggregates import (
+    Groups,
+    distinct,
+    group_keys,
+    having_terms,
+    is_grouped,
+    refuse_lookups_of_aggregates,
+    without_aliases,
+)
+from sql.bind.from_clause.from_item import FromItem
+from sql.bind.lookup.lookups import Lookups
+from sql.bind.projection import is_delta, selected
+from sql.bind.resolve import resolved, resolved_condition
+from sql.bind.scope import place_of
+from sql.expressions.expression import Expr
+from sql.expressions.predicates import conjunction, conjuncts
+from sql.functions.translate import Dialect
+from sql.plan.column_names import output_names
+from sql.plan.maps import identity
+from sql.plan.nodes import Map, Node, Static
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A bound query: its rows, its output columns over them, and whether it asks for ``_tp_delta``."""
+
+    node: Node
+    columns: tuple[tuple[str, Expr], ...]
+    marked: bool
+
+
+@dataclass(frozen=True)
+class SelectClauses:
+    """``texts``: the select list as it is written, for the names of expressions."""
+
+    select: exp.Select
+    lookups: Lookups
+    dialect: Dialect
+    texts: Sequence[str]
+
+    def over(self, from_item: FromItem) -> Bound:
+        """The rows and columns of the SELECT, of which ``from_item`` is FROM with its joins."""
+        for clause in (self.select.args.get("prewhere"), self.select.args.get("where")):
+            if clause is not None:
+                from_item = self._where(from_item, without_aliases(clause.this, self.select, from_item.scope))
+        return self._distinct(self._grouped(from_item) if is_grouped(self.select) else self._selected(from_item))
+
+    def _where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
+        from_item, condition = self.lookups.within(from_item, condition, "WHERE")
+        trees = [resolved_condition(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
+        place, schema = place_of(condition, "WHERE"), from_item.node.schema
+        terms = [Expr.over(tree, schema, place).held_as(pa.bool_()) for tree in trees]
+        if isinstance(from_item.node, Static):
+            raise Unsupported(
+                "a filter of a view over table(x) alone is not supported",
+                where="in WHERE",
+                fix="filter the table itself, JOIN (SELECT .. FROM table(x) WHERE ..), or filter above the join",
+            )
+        return replace(from_item, node=Map(from_item.node, identity(from_item.node), conjunction(terms)))
+
+    def _selected(self, from_item: FromItem) -> Bound:
+        from_item, selected = self._projected(from_item)
+        return selected.bound(from_item.node)
+
+    def _projected(self, from_item: FromItem) -> tuple[FromItem, _Selected]:
+        """The select list, with the lookups that it asks for."""
+        select, texts = self.select, self.texts
+        found = _Selected()
+        for position, projection in enumerate(select.expressions):
+            if is_delta(projection):
+                found.marked = True
+                continue
+            text = texts[position] if len(texts) == len(select.expressions) else ""
+            for name, table, expression in selected(projection, select, from_item.scope, text):
+                from_item, over_columns = self.lookups.within(from_item, expression, "SELECT")
+                found.names.append((name, table))
+                found.trees.append(resolved(over_columns, from_item.scope, "SELECT"))
+                found.places.append(place_of(projection, "SELECT"))
+        return from_item, found
+
+    def _grouped(self, from_item: FromItem) -> Bound:
+        """A select list over groups: GROUP BY, or aggregates over all rows."""
+        select = self.select
+        refuse_lookups_of_aggregates(select)
+        keys, terms = [], []
+        for key in group_keys(select, from_item.scope):
+            from_item, over_columns = self.lookups.within(from_item, key, "GROUP BY")
+            keys.append((resolved(over_columns, from_item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
+        for term in having_terms(select, from_item.scope):
+            from_item, over_columns = self.lookups.within(from_item, term, "HAVING")
+            terms.append((resolved_condition(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
+        from_item, selected = self._projected(from_item)
+        groups = Groups(from_item.node, self.dialect.rules)
+        schema = from_item.node.schema
+        for tree, place in keys:
+            groups.add_key(Expr.over(tree, schema, place))
+        selected.trees = [groups.over(tree, place) for tree, place in zip(selected.trees, selected.places, strict=True)]
+        having = [groups.over(tree, place) for tree, place in terms]
+        node: Node = groups.node(place_of(select, "SELECT"))
+        if having:
+            place = place_of(select.args["having"], "HAVING")
+            conditions = [Expr.over(tree, node.schema, place).held_as(pa.bool_()) for tree in having]
+            node = Map(node, identity(node), conjunction(conditions))
+        return selected.bound(node)
+
+    def _distinct(self, bound: Bound) -> Bound:
+        if (clause := self.select.args.get("distinct")) is None:
+            return bound
+        if clause.args.get("on"):
+            raise Unsupported(
+                "DISTINCT ON is not supported: which of several rows stays would be left to chance",
+                where=place_of(clause, "SELECT"),
+                fix="SELECT k, max(v) .. GROUP BY k",
+            )
+        node, columns = distinct(bound.node, bound.columns, place_of(self.select, "SELECT"), self.dialect.rules)
+        return replace(bound, node=node, columns=columns)
+
+
+@dataclass
+class _Selected:
+    """A select list: names with their tables, expressions, and where they are written."""
+
+    names: list[tuple[str, str]] = field(default_factory=list)
+    trees: list[exp.Expr] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    marked: bool = False
+
+    def bound(self, node: Node) -> Bound:
+        schema = node.schema
+        exprs = [Expr.over(tree, schema, place) for tree, place in zip(self.trees, self.places, strict=True)]
+        return Bound(node, tuple(zip(output_names(self.names), exprs, strict=True)), self.marked)
