@@ -18,7 +18,8 @@ Offsets = dict[str, dict[int, int]]
 
 _CALL_S = 10.0
 _LOOK_S = 0.02
-_FRAME_BYTES = 512
+FRAME_BYTES = 512
+"""What a batch of one message has around it, at the most."""
 
 
 def partitions(client: AdminClient, topic: str) -> list[int]:
@@ -73,8 +74,7 @@ def message_bytes(client: AdminClient, topic: str) -> int:
     """The largest message that a topic takes, key, headers and value together."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     described = client.describe_configs([resource], request_timeout=_CALL_S)[resource].result(_CALL_S)
-    # A batch of one message has a frame around it.
-    return int(described["max.message.bytes"].value) - _FRAME_BYTES
+    return int(described["max.message.bytes"].value) - FRAME_BYTES
 
 
 def ids(client: AdminClient, names: Iterable[str]) -> dict[str, str]:

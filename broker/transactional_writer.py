@@ -24,6 +24,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from broker import clients
 from broker.address import BrokerAddress
 from broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
+from broker.topics import FRAME_BYTES
 from changelog.errors import CheckpointMismatch, ServiceUnavailable
 
 _CALL_S = 30.0
@@ -51,7 +52,8 @@ _HOPELESS = frozenset(
 class WriteTarget:
     """Where a query writes: ``identity`` names the query in transactional ids and as the group of its commit marks.
 
-    message_bytes  the largest message that its topics take
+    message_bytes  the largest message that the output topic takes
+    letter_bytes   and the topics of what could not be used
     """
 
     brokers: BrokerAddress
@@ -60,6 +62,7 @@ class WriteTarget:
     transaction_timeout_s: float
     broker_wait_s: float
     message_bytes: int = 1_000_000
+    letter_bytes: int = 1_000_000
 
     @property
     def call_s(self) -> float:
@@ -214,7 +217,7 @@ def transactional_producer(target: WriteTarget, partition: int) -> Producer:
         # A transaction that follows at once finds the one before still completing.
         "retry.backoff.ms": 20,
         "compression.type": "lz4",
-        "message.max.bytes": target.message_bytes,
+        "message.max.bytes": max(target.message_bytes, target.letter_bytes) + FRAME_BYTES,
         "queue.buffering.max.messages": 2 * QUEUE_BYTES // OVERHEAD_BYTES,
         "queue.buffering.max.kbytes": 2 * QUEUE_BYTES // 1024 - 1,
         **clients.QUICK_RETURN,

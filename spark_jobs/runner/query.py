@@ -128,6 +128,7 @@ class RunningQuery:
             settings.transaction_timeout_s,
             settings.broker_wait_s,
             topics.message_bytes(client, output_topic),
+            topics.message_bytes(client, topic_of(name)),
         )
         if resumed:
             mark = fence(target, origin.buckets)

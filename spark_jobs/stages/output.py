@@ -23,7 +23,7 @@ from spark_jobs.stages.late import late_messages
 from spark_jobs.stages.task import batch_id, partition
 
 _SLICE_ROWS = 50_000
-_BEGINNING_BYTES = 64_000
+_HEADER_BYTES = 4096
 
 
 @dataclass
@@ -74,7 +74,8 @@ def write_batch(job: Job, partition: int, batch_id: int, output: SinkBatch) -> C
             if letters:
                 yield Outgoing(job.dead_letter_topic, letters, with_headers=True)
         for rows in output.rejected:
-            yield Outgoing(job.dead_letter_topic, list(letter_messages(job, rows)), with_headers=True)
+            letters = [_cut(letter, job.target.letter_bytes) for letter in letter_messages(job, rows)]
+            yield Outgoing(job.dead_letter_topic, letters, with_headers=True)
         for rows in output.late:
             yield Outgoing(job.late_topic, list(late_messages(job, rows)), with_headers=True)
 
@@ -89,7 +90,7 @@ def within(messages: list[OutgoingMessage], job: Job) -> tuple[list[OutgoingMess
     if max([_size(message) for message in messages], default=0) <= largest:
         return messages, []
     fitting = [message for message in messages if _size(message) <= largest]
-    return fitting, [_cut(message, job) for message in messages if _size(message) > largest]
+    return fitting, [_too_large(message, job) for message in messages if _size(message) > largest]
 
 
 def _size(message: OutgoingMessage) -> int:
@@ -98,16 +99,26 @@ def _size(message: OutgoingMessage) -> int:
     return len(message["key"] or b"") + len(value) - (value[-3:-2] == b"-")
 
 
-def _cut(message: OutgoingMessage, job: Job) -> OutgoingMessage:
+def _too_large(message: OutgoingMessage, job: Job) -> OutgoingMessage:
     reason = (
         f"a row of {_size(message):,} bytes is more than {job.output_topic} takes: raise its max.message.bytes, or"
-        " select less; here is how it begins"
+        " select less"
     )
     headers = {"dovetail.topic": job.output_topic, "dovetail.reason": reason, "dovetail.query": job.name}
+    letter = {**message, "headers": [(name, text.encode()) for name, text in headers.items()]}
+    return _cut(letter, job.target.letter_bytes)
+
+
+def _cut(letter: OutgoingMessage, largest: int) -> OutgoingMessage:
+    """The letter, or how it begins, where even the topic of the dead letters does not take it whole."""
+    if _size(letter) + _HEADER_BYTES <= largest:
+        return letter
+    part = max(largest - _HEADER_BYTES, 0) // 2
+    whole = ("dovetail.bytes", str(_size(letter)).encode())
     return {
-        "key": (message["key"] or b"")[:_BEGINNING_BYTES],
-        "value": (message["value"] or b"")[:_BEGINNING_BYTES],
-        "headers": [(name, text.encode()) for name, text in headers.items()],
+        "key": letter["key"] and letter["key"][:part],
+        "value": letter["value"] and letter["value"][:part],
+        "headers": [*letter["headers"], whole],
     }
 
 
