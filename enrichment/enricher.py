@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from changelog.changes import DELTA
-from changelog.decode import Decoder
+from changelog.decode import REJECTED, Decoder
 from changelog.encode import Encoded, encode
 from changelog.errors import InternalError
 from changelog.formats import json_text
@@ -19,6 +20,7 @@ from changelog.lookup import Lookup
 from changelog.rows import numpy_column
 from changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME
 from enrichment.lookup_join.flow_operator import FlowOperator
+from enrichment.lookup_join.stage_operator import RowsRejected
 from enrichment.memo.memo import LeftRows, Memo
 from enrichment.memo.memo_store import Update
 from enrichment.memo.net_changes import Emitted
@@ -40,7 +42,7 @@ class AnsweredBatch:
 
     messages   records of the output topic, in order
     updates    records of the memo's topic; to be given to ``Enricher.confirm`` when the transaction is committed
-    rejected   REJECTED: records that could not be read
+    rejected   REJECTED: records that could not be read, or that a lookup rejects
     counts     ROWS_IN, ROWS_OUT, REJECTED_RECORDS, UNFOUNDED, FAILED_CALLS
     """
 
@@ -48,6 +50,10 @@ class AnsweredBatch:
     updates: list[Update]
     rejected: pa.Table
     counts: Counter[str] = field(default_factory=Counter)
+
+
+_Answer = tuple[Encoded, list[Update], int]
+"""Messages, updates of the memo, unfounded retractions."""
 
 
 class Enricher:
@@ -76,23 +82,35 @@ class Enricher:
 
     def step(self, records: pa.Table | pa.RecordBatch, now_ms: int) -> AnsweredBatch:
         """``records``: key, value, timestamp, partition, offset, in order of arrival."""
-        failed_calls.taken()  # those of a step that did not come to its end
         decoded = self._decoder.decode(records)
-        rows = self._from_start_offsets(decoded.rows)
-        if self._memo is None:
-            messages, updates, unfounded = self._appended(rows, now_ms), list[Update](), 0
-        else:
-            messages, updates, unfounded = self._updated(self._memo, rows, now_ms)
+        (messages, updates, unfounded), reasons = self._answered(self._from_start_offsets(decoded.rows), now_ms)
+        rejected = decoded.rejected
+        if reasons:
+            rejected = pa.concat_tables([rejected, _rejected(records, reasons)])
         counts = Counter(
             {
                 ROWS_IN: records.num_rows - decoded.heartbeats.num_rows,
                 ROWS_OUT: len(messages),
-                REJECTED_RECORDS: decoded.rejected.num_rows,
+                REJECTED_RECORDS: rejected.num_rows,
                 UNFOUNDED: unfounded,
                 FAILED_CALLS: failed_calls.taken(),
             }
         )
-        return AnsweredBatch(messages, updates, decoded.rejected, counts)
+        return AnsweredBatch(messages, updates, rejected, counts)
+
+    def _answered(self, rows: pa.Table, now_ms: int) -> tuple[_Answer, dict[int, str]]:
+        """The answer to all rows but those that a lookup rejects, and the reasons of these, by arrival."""
+        reasons: dict[int, str] = {}
+        while True:
+            failed_calls.taken()  # those of an attempt that did not come to its end
+            try:
+                if self._memo is None:
+                    return (self._appended(rows, now_ms), [], 0), reasons
+                return self._updated(self._memo, rows, now_ms), reasons
+            except RowsRejected as rejection:
+                reasons |= dict.fromkeys(rejection.arrivals, rejection.reason)
+                gone = pa.array(rejection.arrivals, pa.int64())
+                rows = rows.filter(pc.invert(pc.is_in(rows.column(ARRIVAL), gone)))
 
     def confirm(self, updates: Sequence[Update], offset: int | None = None) -> None:
         """The transaction of these updates is committed."""
@@ -116,7 +134,7 @@ class Enricher:
         return rows
 
     def _appended(self, rows: pa.Table, now_ms: int) -> Encoded:
-        answered = self._operator.answer(rows.drop_columns([ARRIVAL]), now_ms)
+        answered = self._operator.answer(rows, now_ms)
         return _encoded(self._flow.sink, answered, self._flow.sink.updating, self._flow.sink.format)
 
     def _updated(self, memo: Memo, decoded: pa.Table, now_ms: int) -> tuple[Encoded, list[Update], int]:
@@ -125,7 +143,11 @@ class Enricher:
         asked = np.array(question.asked, dtype=np.int64)
         # The place among those asked stands in for the arrival: it is what ties an answer to its row.
         insertions = _with_column(rows.take(pa.array(asked)), ARRIVAL, pa.array(np.arange(len(asked)), pa.int64()))
-        answered = self._operator.run_stages(insertions, now_ms)
+        try:
+            answered = self._operator.run_stages(insertions, now_ms)
+        except RowsRejected as rejection:
+            places = pa.array([question.asked[place] for place in rejection.arrivals])
+            raise RowsRejected(frozenset(rows.column(ARRIVAL).take(places).to_pylist()), rejection.reason) from None
         step = memo.settle(question, self._answers(answered, len(asked)))
         return step.changes.records(self._flow.sink.format), step.updates, step.unfounded
 
@@ -148,6 +170,15 @@ class Enricher:
 def _encoded(sink: Sink, rows: pa.Table, updating: bool, output_format: str) -> Encoded:
     key = tuple(zip(sink.key, sink.key_names, strict=True))
     return encode(rows, sink.columns, key, updating, output_format)
+
+
+def _rejected(records: pa.Table | pa.RecordBatch, reasons: Mapping[int, str]) -> pa.Table:
+    """The records of the arrivals, with their reasons, as REJECTED."""
+    arrivals = numpy_column(records, "partition").astype(np.int64) << OFFSET_BITS | numpy_column(records, "offset")
+    chosen = pa.array(np.flatnonzero(np.isin(arrivals, list(reasons))))
+    told = [reasons[arrival] for arrival in arrivals[chosen.to_numpy()].tolist()]
+    columns = [records.column(name).take(chosen) for name in REJECTED.names[:-1]]
+    return pa.table([*columns, pa.array(told, pa.string())], names=REJECTED.names).cast(REJECTED)
 
 
 def _texts(rows: pa.Table, columns: Sequence[str]) -> list[bytes]:

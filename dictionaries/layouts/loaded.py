@@ -9,10 +9,9 @@ from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
 from changelog.errors import DovetailError
-from changelog.lookup import Key, Row, Rows
+from changelog.lookup import Key, LookupRejected, Row, Rows
 from dictionaries.cache.cache_settings import OnError, read_settings
 from dictionaries.cache.filling.fetcher import even_parts
-from dictionaries.cache.filling.on_error import LookupRejected
 from dictionaries.cache.invalidation import SeenRefreshes
 from dictionaries.cache.key_text import key_text
 from dictionaries.cache.layout_statistics import Statistics, Status
@@ -67,7 +66,7 @@ class Loaded:
             try:
                 rows = self._first_load()
             except DovetailError as error:
-                rows = self._without_rows(error, len(keys))
+                rows = self._without_rows(error, keys)
         get = rows.get
         answers = [get(key, ()) for key in keys]
         self._statistics.count(hot=len(keys))
@@ -130,12 +129,12 @@ class Loaded:
             assert self._rows is not None
             return self._rows
 
-    def _without_rows(self, error: DovetailError, asked: int) -> dict[Key, Rows]:
+    def _without_rows(self, error: DovetailError, keys: Sequence[Key]) -> dict[Key, Rows]:
         if self._policy is OnError.NULL:
-            self._statistics.count(failed_keys=asked)
+            self._statistics.count(failed_keys=len(keys))
             return {}
         if self._policy is OnError.DEAD_LETTER:
-            raise LookupRejected(error.what, where=error.where, fix=error.fix) from error
+            raise LookupRejected(error.what, where=error.where, fix=error.fix, keys=keys) from error
         raise error
 
     def _refresh(self, keys: Sequence[Key] | None, prefix: str | None) -> int:

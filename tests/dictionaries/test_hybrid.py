@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from changelog.errors import RecordRejected, ServiceUnavailable, SqlError
-from changelog.lookup import Key
+from changelog.lookup import Key, LookupRejected
 from dictionaries.cache.cache_settings import FOR_EVER_MS, read_settings
-from dictionaries.cache.filling.on_error import LookupRejected
 from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.cache import Cache
 from dictionaries.layouts.hybrid import Hybrid

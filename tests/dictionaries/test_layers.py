@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from changelog.errors import DovetailError, ServiceUnavailable
-from changelog.lookup import Key, Rows
+from changelog.lookup import Key, LookupRejected, Rows
 from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cache_settings import CacheSettings, read_settings
 from dictionaries.cache.cold.cold_tier import ColdTier
@@ -21,7 +21,7 @@ from dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
 from dictionaries.cache.filling.entry_writer import EntryWriter
 from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
 from dictionaries.cache.filling.key_lock_layers import ClaimedKeys, KeyLockLayer, RenewalLayer
-from dictionaries.cache.filling.on_error import LookupRejected, OnErrorLayer
+from dictionaries.cache.filling.on_error import OnErrorLayer
 from dictionaries.cache.filling.stale_layers import KeptLayer, StaleLayer
 from dictionaries.cache.flights.flight import Flight, Unanswered
 from dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pytest
 import redis
 
-from changelog.errors import DovetailError, ServiceUnavailable
-from changelog.lookup import Key, Row, Rows
+from changelog.errors import DovetailError, RecordRejected, ServiceUnavailable
+from changelog.lookup import Key, LookupRejected, Row, Rows
 from changelog.schema import Column
-from dictionaries.cache.filling.on_error import LookupRejected
 from dictionaries.contracts import Layout
 from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dictionaries.definition.kinds import LOADED_LAYOUTS
 from dictionaries.layouts.cache import Cache
 from dictionaries.layouts.direct import Direct
 from dictionaries.layouts.hybrid import Hybrid
@@ -179,6 +179,27 @@ def test_a_source_that_is_down_counts_as_absence_under_null_and_is_not_remembere
     assert layout.statistics()["failed_keys"] == 2
     world.source.is_down = False
     settle(lambda: names(layout.lookup(["a"], NOW_MS)) == ["pen"])
+
+
+@pytest.mark.parametrize("policy", ["null", "dead_letter", "stop"])
+def test_a_row_that_cannot_be_used_takes_its_own_key_with_it(world: World, policy: str) -> None:
+    layout = world.open(on_error=policy)
+    if layout.statistics()["type"] in LOADED_LAYOUTS:
+        pytest.skip("a whole load has no statement of some keys")
+    keys = [f"k{number}" for number in range(50)]
+    world.source.rows |= {key: ((key, key),) for key in keys}
+
+    def unusable(asked: Sequence[Key]) -> None:
+        if "k7" in asked:
+            raise RecordRejected("k7 cannot be used")
+
+    world.source.before = unusable
+    if policy == "null":
+        assert names(layout.lookup(keys, NOW_MS)) == [None if key == "k7" else key for key in keys]
+        return
+    with pytest.raises(LookupRejected, match="k7 cannot be used") as rejected:
+        layout.lookup(keys, NOW_MS)
+    assert list(rejected.value.keys) == ["k7"]
 
 
 def test_the_figures_count_keys_and_those_that_have_rows(world: World) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pytest
 
 from changelog.changes import DELTA
 from changelog.errors import InternalError
+from changelog.lookup import Key, LookupRejected, Rows
 from changelog.schema import Kind
 from enrichment.enricher import Enricher
 from enrichment.memo.memo import Memo, MemoStore
@@ -35,6 +36,39 @@ def test_bad_records_are_set_aside_and_counted() -> None:
     assert step.messages.values == [b'{"l.k":1,"l.id":"x","l.v":5,"r0.k":1,"r0.id":"a","r0.v":10}'] * 2
     assert step.rejected.column("offset").to_pylist() == [1]
     assert step.counts == {"rows_in": 3, "rows_out": 2, "rejected": 1, "unfounded": 0, "failed": 0}
+
+
+@dataclass
+class Refusing:
+    """Rejects the keys ``bad``, one at a time; the others have rows."""
+
+    bad: set[Key]
+
+    def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
+        for key in keys:
+            if key in self.bad:
+                raise LookupRejected(f"no answer for {key}", keys=[key])
+        return [ROWS.get(key, ()) for key in keys]
+
+
+@pytest.mark.parametrize("ingest", [Ingest.APPEND, Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG])
+@pytest.mark.parametrize("bad", [set[Key](), {7}, {7, 8}, {1, 2, 7, 8}])
+def test_records_of_keys_that_a_lookup_rejects_are_set_aside(ingest: Ingest, bad: set[Key]) -> None:
+    made = flow(ingest, [stage(0, ("k",), JoinKind.INNER)])
+    memo = None if ingest is Ingest.APPEND else Memo(MemoStore(":memory:"), ingest)
+    host = Enricher(made, dict.fromkeys(made.accesses, Refusing(bad)), memo)
+    keys = [7, 1, 8, 2, 7]
+    batch = records([((key, str(place), 0), 1) for place, key in enumerate(keys)], 10, KINDS[ingest], partition=3)
+    step = host.step(batch, 0)
+    gone = [place for place, key in enumerate(keys) if key in bad]
+    assert step.rejected.column("offset").to_pylist() == [10 + place for place in gone]
+    assert step.rejected.column("reason").to_pylist() == [f"no answer for {keys[place]}" for place in gone]
+    assert (
+        step.rejected.column("value").to_pylist() == batch.column("value").take(pa.array(gone, pa.int64())).to_pylist()
+    )
+    standing = sorted(str(place) for place, key in enumerate(keys) if key in ROWS and key not in bad)
+    assert sorted(str(row[1]) for row in net(step.messages, made.sink.columns)) == standing
+    assert (step.counts["rejected"], step.counts["rows_in"]) == (len(gone), 5)
 
 
 def test_records_before_the_start_do_not_count() -> None:

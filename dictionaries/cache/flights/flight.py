@@ -68,10 +68,11 @@ class Unanswered:
 
 
 def all_unanswered(failures: Sequence[Unanswered]) -> Unanswered | None:
-    """Several failures as one, with the error of the first; None: there are none."""
+    """Several failures as one; None: there are none. Its error is the first, or the first that may mend itself."""
     if not failures:
         return None
-    return Unanswered([key for failure in failures for key in failure.keys], failures[0].error)
+    error = next((failure.error for failure in failures if failure.error.retry), failures[0].error)
+    return Unanswered([key for failure in failures for key in failure.keys], error)
 
 
 class Layer(Protocol):

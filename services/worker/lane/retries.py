@@ -111,8 +111,9 @@ class Retries:
             try:
                 return _checked(self._answerer.step(batch, time.time_ns() // 1_000_000)), None
             except Exception as failure:
-                external = isinstance(failure, DovetailError) and (failure.retry or failure.domain is Domain.EXTERNAL)
-                left = 0 if isinstance(failure, RecordRejected) else left - (not external)
+                rejected = isinstance(failure, RecordRejected)
+                external = not rejected and _is_external(failure)
+                left = 0 if rejected else left - (not external)
                 if not external and not left:
                     return None, failure
                 if external and time.monotonic() - started_s > self._wait_s:
@@ -134,6 +135,11 @@ class Retries:
                 where=self._name,
                 fix="this is a defect of Dovetail: dovetail logs worker has its trace; nothing is lost",
             ) from failure
+
+
+def _is_external(failure: Exception) -> bool:
+    """Whether trying again helps, once somebody has mended what is at fault."""
+    return isinstance(failure, DovetailError) and (failure.retry or failure.domain is Domain.EXTERNAL)
 
 
 def _checked(step: AnsweredBatch) -> AnsweredBatch:

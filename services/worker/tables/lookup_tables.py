@@ -10,7 +10,7 @@ from typing import Any
 
 from broker.address import BrokerAddress
 from changelog.errors import InternalError
-from changelog.lookup import Key, Lookup, Rows
+from changelog.lookup import Key, Lookup, LookupRejected, Rows
 from changelog.schema import Column
 from dictionaries.contracts import Layout, Source
 from dictionaries.definition.definition import Definition
@@ -138,7 +138,13 @@ class Reshaped:
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
         asked = [self.key(key) if isinstance(key, tuple) else key for key in keys]
         row = self.row
-        return [tuple(row(found) for found in rows) for rows in self.layout.lookup(asked, now_ms)]
+        try:
+            answers = self.layout.lookup(asked, now_ms)
+        except LookupRejected as rejection:
+            gone = set(rejection.keys)
+            rejection.keys = [key for key, wanted in zip(keys, asked, strict=True) if wanted in gone]
+            raise
+        return [tuple(row(found) for found in rows) for rows in answers]
 
 
 def _picked(places: Sequence[int]) -> Any:

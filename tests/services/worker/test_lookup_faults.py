@@ -108,6 +108,49 @@ def test_a_source_that_is_gone_is_waited_for(world: World, shop: Shop, how: str)
     assert sum(world.topics.ends(f"{goods.view}.dead_letter").values()) == 0
 
 
+def test_records_whose_source_does_not_answer_are_dead_letters_and_the_others_are_answered(
+    world: World, shop: Shop
+) -> None:
+    """What the tiers hold is answered without the source; nobody waits, and the query runs on."""
+    goods = shop.goods(world, timeout_s=0.5, on_error="dead_letter")
+    send_to(world, goods.orders, 0, [(n, n) for n in range(10)])
+    child = world.start(goods.view)
+    world.drained(goods.view, goods.orders)
+    shop.between.close()
+    send_to(world, goods.orders, 0, [(n, n % 20) for n in range(10, 40)])
+    world.drained(goods.view, goods.orders)
+    shop.between.open()
+    assert found(world, goods.view) == [(n, name_of(n % 20)) for n in range(40) if n % 20 < 10]
+    letters = [letter["n"] for letter in world.values(f"{goods.view}.dead_letter")]
+    assert sorted(letters) == [n for n in range(40) if n % 20 >= 10]
+    assert (child.ended(), world.catalog.query(goods.view).progress["counts"]["rejected"]) == (None, 20)
+
+
+@pytest.mark.parametrize("policy", ["stop", "null"])
+def test_a_row_that_cannot_be_used_takes_its_own_key_with_it(world: World, policy: str) -> None:
+    """One of a hundred keys that are asked for in a statement."""
+    number = world.number
+    world.fill(f"bad{number}", [(n, "much" if n == 42 else n * n) for n in range(100)], "id PRIMARY KEY, square")
+    world.execute(f"CREATE STREAM asked{number} (n int, k int)")
+    world.execute(
+        f"CREATE DICTIONARY squares{number} (id int, square int) PRIMARY KEY id "
+        f"SOURCE(SQLITE(PATH '{world.database}' TABLE 'bad{number}')) "
+        f"LAYOUT(HYBRID_HASH_CACHE(TTL 60 PATH 'bad')) SETTINGS(on_error = '{policy}')"
+    )
+    world.view(
+        f"CREATE MATERIALIZED VIEW squared{number} AS SELECT o.n, s.square FROM asked{number} AS o LEFT JOIN "
+        f"squares{number} AS s ON o.k = s.id SETTINGS join_algorithm = 'direct', seek_to = 'earliest'"
+    )
+    world.send(f"asked{number}", [{"n": n, "k": n} for n in range(100)])
+    world.start(f"squared{number}")
+    world.drained(f"squared{number}", f"asked{number}")
+    squares = [(row["n"], row["square"]) for row in world.values(f"squared{number}")]
+    answered = [(n, n * n if n != 42 else None) for n in range(100) if policy == "null" or n != 42]
+    assert sorted(squares) == answered
+    letters = [letter["n"] for letter in world.values(f"squared{number}.dead_letter")]
+    assert letters == ([] if policy == "null" else [42])
+
+
 def break_source(shop: Shop, how: str) -> None:
     match how:
         case "cut":
