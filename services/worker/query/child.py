@@ -235,7 +235,9 @@ class LookupQuery:
             asked = command_of(await request.read())
             if asked is None:
                 return web.Response(status=400)
-            outcome = await asyncio.to_thread(DictionaryCommands(self.tables.layouts).execute, asked)
+            outcome = await asyncio.to_thread(
+                DictionaryCommands(self.tables.layouts, self.tables.key_readers).execute, asked
+            )
             return web.Response(body=outcome_bytes(outcome), content_type="application/json")
 
         app = web.Application()

@@ -16,6 +16,7 @@ from dictionaries.contracts import Layout, Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.feed_definition import feed_of
 from dictionaries.feed.source_changes import Fed
+from dictionaries.key_reader import KeyReader
 from dictionaries.open import open_layout, open_source
 from dictionaries.resources import Resources
 from enrichment.dictionary_definitions import definition_of
@@ -39,6 +40,7 @@ class Tables:
     data_dir: Path
     folder: Path
     layouts: dict[str, Layout] = field(default_factory=dict)
+    key_readers: dict[str, KeyReader] = field(default_factory=dict)
     _sources: list[Source] = field(default_factory=list)
     _feeds: list[FeedReader] = field(default_factory=list)
 
@@ -75,6 +77,7 @@ class Tables:
     def _dictionary(self, access: Access) -> Lookup:
         definition = definition_of(self._statement(access.table))
         if access.table not in self.layouts:
+            self.key_readers[access.table] = KeyReader(definition)
             self.layouts[access.table] = self._opened(definition)
         layout = self.layouts[access.table]
         return _as_asked(layout, definition.key, definition.names, access)
