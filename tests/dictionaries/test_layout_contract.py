@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from changelog.errors import DovetailError, RecordRejected, ServiceUnavailable
-from changelog.lookup import Key, LookupRejected, Row, Rows
+from changelog.lookup import Key, LookupRejected
 from changelog.schema import Column
 from dictionaries.contracts import Layout
 from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
@@ -22,27 +22,10 @@ from dictionaries.layouts.direct import Direct
 from dictionaries.layouts.hybrid import Hybrid
 from dictionaries.layouts.loaded import Loaded
 from dictionaries.layouts.mutable_cache import MutableCache
-from tests.dictionaries.cache_world import NOW_MS, FakeSource, names, settle
+from tests.dictionaries.cache_world import NOW_MS, FakeSource, FakeStream, names, settle
 
 COLUMNS = tuple(Column(name, pa.string()) for name in ("id", "name"))
 PAIRS = tuple(Column(name, pa.string()) for name in ("a", "b", "name"))
-
-
-@dataclass
-class StreamInMemory:
-    """The rows of a keyed stream, in a dict."""
-
-    width: int
-    rows: dict[Key, Row] = field(default_factory=dict)
-
-    def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
-        return {key: (self.rows[key],) for key in keys if key in self.rows}
-
-    def load(self) -> Iterator[list[Row]]:
-        yield list(self.rows.values())
-
-    def store(self, rows: Sequence[Row]) -> None:
-        self.rows |= {row[0] if self.width == 1 else row[: self.width]: row for row in rows}
 
 
 def _hybrid(made: Definition, source: FakeSource, redis_url: str | None) -> Layout:
@@ -62,7 +45,7 @@ LAYOUTS: Mapping[str, tuple[str, Mapping[str, Any], Open]] = {
     "mutable cache": (
         "mutable_cache",
         {"stream": "s", "update_from_source": True},
-        lambda made, source, _: MutableCache(made, source, StreamInMemory(len(made.key))),
+        lambda made, source, _: MutableCache(made, source, FakeStream(len(made.key))),
     ),
 }
 

@@ -27,7 +27,7 @@ KEYS: dict[str, tuple[list[pa.DataType], Any]] = {
     "date": ([pa.date32()], date(2026, 1, 31)),
     "decimal": ([pa.decimal128(10, 2)], Decimal("1.50")),
     "instant": ([pa.timestamp("ms", "UTC")], datetime(2026, 1, 31, 12, 30, 0, 250000, UTC)),
-    "timestamp": ([pa.timestamp("us")], datetime(2026, 1, 31, 12, 30, 0, 1)),
+    "timestamp": ([pa.timestamp("us")], datetime(2026, 1, 31, 12, 30, 0, 1)),  # noqa: DTZ001 - its type has no zone
     "bytes": ([pa.binary()], b"raw"),
     "several": ([pa.string(), pa.date32(), pa.decimal128(4, 1)], ("eu", date(2026, 1, 31), Decimal("2.5"))),
 }
