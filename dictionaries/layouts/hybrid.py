@@ -111,20 +111,25 @@ class Hybrid:
     def invalidate(self, keys: Sequence[Key] | None = None, prefix: str | None = None, token: str = "") -> int:
         """Forgets entries here, in Redis, and in every other worker that can be reached; how many were held.
 
-        If Redis does not answer, this process forgets its own, and does the rest before it uses Redis again.
+        If Redis does not answer, this process forgets its own, does the rest before it uses Redis again, and raises
+        ServiceUnavailable: the other processes go on with what they hold, and it may be for ever that this one is gone.
         """
         if not self._refreshes.is_new(token):
             return 0
         invalidation = Invalidation(None if keys is None else tuple(keys), prefix, token)
         self._statistics.count(invalidations=1)
         gone = 0
-        if self._cold is not None:
-            try:
+        try:
+            if self._cold is not None:
                 gone = self._cold.invalidations.execute(invalidation)
-            except ServiceUnavailable as error:
-                self._statistics.failed(error)
-        # After Redis, so that nothing old can come from there once the hot tier is clean.
-        return max(gone, self._guarded.drop(invalidation))
+        except ServiceUnavailable as error:
+            self._statistics.failed(error)
+            self._refreshes.forget(token)
+            raise
+        finally:
+            # After Redis, so that nothing old can come from there once the hot tier is clean.
+            held = self._guarded.drop(invalidation)
+        return max(gone, held)
 
     def feed_positions(self, feed: str) -> Mapping[int, int]:
         return self._feed.positions(feed)

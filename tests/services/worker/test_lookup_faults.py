@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,10 @@ import pytest
 from pydantic import SecretStr
 
 from changelog.errors import ServiceUnavailable
+from dictionaries.open import open_layout
+from enrichment.dictionary_definitions import definition_of
+from services.session.dictionaries.dictionary_statements import dictionary
+from services.session.dictionaries.sources import resources
 from services.worker.supervisor.child_process import Child
 from sql.catalog import Actual, Worker
 from tests.services.worker.conftest import World
@@ -149,6 +154,35 @@ def test_a_row_that_cannot_be_used_takes_its_own_key_with_it(world: World, polic
     assert sorted(squares) == answered
     letters = [letter["n"] for letter in world.values(f"squared{number}.dead_letter")]
     assert letters == ([] if policy == "null" else [42])
+
+
+@pytest.mark.parametrize("layout", ["HYBRID_HASH_CACHE(TTL 3600 PATH 'alone')", "CACHE()"])
+@pytest.mark.parametrize("how", ["SYSTEM RELOAD DICTIONARY {name}", "{ddl}"])
+def test_what_redis_holds_goes_without_a_worker(world: World, shop: Shop, layout: str, how: str) -> None:
+    """And where Redis does not answer, the refresh is not said to be done."""
+    name, table = f"alone{world.number}", f"alone{world.number}"
+    world.fill(table, [(1, "pen")], "id PRIMARY KEY, name")
+    ddl = (
+        f"CREATE OR REPLACE DICTIONARY {name} (id int, name string) PRIMARY KEY id "
+        f"SOURCE(SQLITE(PATH '{world.database}' TABLE '{table}')) LAYOUT({layout}) LIFETIME(3600)"
+    )
+    world.execute(ddl)
+
+    def looked_up() -> object:
+        definition = definition_of(dictionary(world.session.context, name))
+        with closing(open_layout(definition, resources(world.session.context))) as opened:
+            [[row]] = opened.lookup([1], world.session.context.now_ms)
+            return row[1]
+
+    assert looked_up() == "pen"
+    world.fill(table, [(1, "quill")], "id PRIMARY KEY, name")
+    assert looked_up() == "pen"
+    shop.redis.pause()
+    with pytest.raises(ServiceUnavailable):
+        world.execute(how.format(name=name, ddl=ddl))
+    shop.redis.resume()
+    world.execute(how.format(name=name, ddl=ddl))
+    assert looked_up() == "quill"
 
 
 def break_source(shop: Shop, how: str) -> None:
