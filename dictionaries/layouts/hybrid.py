@@ -5,7 +5,7 @@ lookup ─▶ hot tier ─▶ cold tier ─▶ (one thread per key) ─▶ (one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from changelog.errors import ServiceUnavailable
@@ -36,6 +36,7 @@ from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.source_changes import SourceChanges
 from dictionaries.layouts.wall_clock import wall_clock_ms
+from dictionaries.supervised_thread import SupervisedThread
 
 _FIRST_SUBSCRIPTION_S = 0.5
 
@@ -82,12 +83,14 @@ class Hybrid:
             clock,
             SingleFlightLayer(self._flights, SecondLookLayer(self._hot, RenewalLayer(claimed, statistics))),
         )
-        self._renewal = BackgroundRenewal(definition.name, renewal.renew)
+        self._renewal = BackgroundRenewal(definition.name, renewal.renew, statistics.thread_failed)
         self._layers = self._layers_over(claimed, cold, settings)
         self._feed = FeedIntake(self._guarded, self._cold, writer, statistics)
         if redis_url is not None and self._cold is not None:
             client = open_redis(redis_url, settings.redis_timeout_ms)
-            self._listener = Listener(client, self._cold.space.channel, self._heard, self._distrust)
+            self._listener = Listener(
+                client, self._cold.space.channel, self._heard, self._distrust, statistics.thread_failed
+            )
             self._listener.wait(_FIRST_SUBSCRIPTION_S)
 
     def _layers_over(self, claimed: ClaimedKeys, cold: TolerantColdTier, settings: CacheSettings) -> Lookup:
@@ -149,7 +152,15 @@ class Hybrid:
             load_factor=len(hot) / hot.max_keys,
             evictions=hot.evictions,
             is_listening=self._listener is not None and self._listener.is_listening,
+            threads_failing=sum(not thread.is_healthy for thread in self._threads()),
         )
+
+    def _threads(self) -> Iterator[SupervisedThread]:
+        yield self._renewal.thread
+        if self._listener is not None:
+            yield self._listener.thread
+        if self._cold is not None:
+            yield self._cold.locks.keeper.thread
 
     def close(self) -> None:
         self._renewal.close()

@@ -57,7 +57,7 @@ class Loaded:
         self._refreshes = SeenRefreshes()
         self._loaded_since_ms = 0
         self._bytes = 0
-        self._reloader = Reloader(definition, self._reload)
+        self._reloader = Reloader(definition, self._reload, self._statistics.thread_failed)
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
         """Raises ServiceUnavailable while nothing could be loaded yet, or does what ``on_error`` says."""
@@ -114,7 +114,10 @@ class Loaded:
     def statistics(self) -> Mapping[str, Any]:
         held = len(self._rows or ())
         return self._statistics.report(
-            element_count=held, bytes_allocated=self._bytes, load_factor=1.0 if held else 0.0
+            element_count=held,
+            bytes_allocated=self._bytes,
+            load_factor=1.0 if held else 0.0,
+            threads_failing=int(not self._reloader.thread.is_healthy),
         )
 
     def close(self) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from typing import Any
@@ -22,6 +23,7 @@ from dictionaries.layouts.hybrid import Hybrid
 from services.stack.redis_server import RedisServer
 from services.stack.temporary import temporary_settings
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle
+from tests.servers import redis_server
 from tests.servers.proxy import proxy
 
 pytestmark = pytest.mark.services
@@ -156,6 +158,28 @@ def test_a_listener_whose_connection_was_cut_trusts_nothing(
     one.invalidate(["a"])
     settle(lambda: names(other.lookup(["a"], NOW_MS)) == ["quill"])
     assert other.statistics()["dropped_untrusted"] >= 1
+
+
+@pytest.mark.parametrize("who", ["the process", "redis"])
+def test_a_stall_is_no_reason_to_forget(tmp_path: Path, source: FakeSource, who: str) -> None:
+    with redis_server(tmp_path) as server:
+        url = f"redis://{server.host}:{server.port}/0"
+        with closing(Hybrid(definition(), source, url)) as one, closing(Hybrid(definition(), source, url)) as other:
+            settle(lambda: bool(one.statistics()["is_listening"]))
+            assert names(one.lookup(["a"], NOW_MS)) == ["pen"]
+            before = one.statistics()["dropped_untrusted"]
+            if who == "redis":
+                server.pause()
+                time.sleep(1.5)
+                server.resume()
+            else:
+                # Called so, it keeps the interpreter to itself: no thread of this process runs meanwhile.
+                ctypes.PyDLL(None).usleep(1_500_000)
+            time.sleep(0.5)
+            assert (one.statistics()["is_listening"], one.statistics()["dropped_untrusted"]) == (True, before)
+            source.put(a="quill")
+            other.invalidate(["a"])
+            settle(lambda: names(one.lookup(["a"], NOW_MS)) == ["quill"])
 
 
 def test_without_a_listener_the_hot_tier_holds_for_a_second_only(worker: Worker, source: FakeSource) -> None:

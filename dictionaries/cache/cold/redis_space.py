@@ -129,6 +129,9 @@ class RedisSpace:
             self._outdated()
         raise ServiceUnavailable("the version of the dictionary does not stand still in Redis", where=self._where)
 
+    def thread_failed(self, error: BaseException) -> None:
+        self._statistics.thread_failed(error)
+
     # -- commands
 
     def guarded(self, command: Callable[[], T]) -> T:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from threading import Condition, Thread
+from threading import Condition
 
 import structlog
 
@@ -11,8 +11,9 @@ from changelog.errors import DovetailError
 from changelog.lookup import Key
 from dictionaries.cache.flights.flight import Layer
 from dictionaries.cache.flights.flights import Flights
+from dictionaries.supervised_thread import SupervisedThread
 
-_MOST_WAITING = 100_000
+MOST_WAITING = 100_000
 
 _log = structlog.get_logger(__name__)
 
@@ -43,43 +44,47 @@ class Renewal:
 class BackgroundRenewal:
     """One thread that renews keys; those asked for while it works are renewed together afterwards.
 
-    At most 100,000 keys wait: further ones are not renewed ahead, and are asked for when they have expired.
+    At most ``most_waiting`` keys wait: further ones are not renewed ahead, and are asked for when they have expired.
     """
 
-    def __init__(self, name: str, renew: Callable[[Sequence[Key]], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        renew: Callable[[Sequence[Key]], None],
+        failed: Callable[[BaseException], None],
+        most_waiting: int = MOST_WAITING,
+    ) -> None:
         self._name = name
         self._renew = renew
+        self._most_waiting = most_waiting
         self._waiting: dict[Key, None] = {}
         self._changed = Condition()
-        self._closing = False
-        self._thread: Thread | None = None
+        self.thread = SupervisedThread(f"renew {name}", self._run, failed)
 
     def ask(self, keys: Iterable[Key]) -> None:
         with self._changed:
-            if len(self._waiting) < _MOST_WAITING:
+            if len(self._waiting) < self._most_waiting:
                 self._waiting.update(dict.fromkeys(keys))
-            if self._thread is None:
-                self._thread = Thread(target=self._run, name=f"renew {self._name}", daemon=True)
-                self._thread.start()
+            self.thread.start()
             self._changed.notify()
 
     def close(self) -> None:
         with self._changed:
-            self._closing = True
+            self.thread.closing.set()
             self._changed.notify()
-        if self._thread is not None:
-            self._thread.join(timeout=10)
+        self.thread.close(10)
 
     def _run(self) -> None:
         while keys := self._take():
             try:
                 self._renew(keys)
+                self.thread.well()
             except DovetailError as error:
                 _log.warning("dictionary.renewal_failed", dictionary=self._name, error=str(error))
 
     def _take(self) -> list[Key]:
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closing)
-            keys = [] if self._closing else list(self._waiting)
+            self._changed.wait_for(lambda: self._waiting or self.thread.closing.is_set())
+            keys = [] if self.thread.closing.is_set() else list(self._waiting)
             self._waiting.clear()
             return keys

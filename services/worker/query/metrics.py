@@ -18,7 +18,18 @@ _COUNTS = {
     "failed": "calls in expressions that had no value for a row, and gave NULL",
     "unfounded": "retractions of rows that were never inserted",
 }
-_GAUGES = frozenset({"element_count", "bytes_allocated", "hit_rate", "found_rate", "load_factor", "loading_duration"})
+_GAUGES = frozenset(
+    {
+        "element_count",
+        "bytes_allocated",
+        "hit_rate",
+        "found_rate",
+        "load_factor",
+        "loading_duration",
+        "threads_failing",
+        "is_listening",
+    }
+)
 
 
 class QueryFigures(Collector):
