@@ -92,10 +92,6 @@ class CacheSettings:
         """How long an entry is kept after its expiry."""
         return max(self.revalidate_ms, self.max_stale_ms if self.on_error is OnError.STALE else 0)
 
-    @property
-    def ahead_ms(self) -> int:
-        return int(self.ttl_ms * self.refresh_ahead)
-
 
 def read_settings(definition: Definition) -> CacheSettings:
     """The settings with their defaults. Raises SqlError for a share that is none, and a policy that there is not."""

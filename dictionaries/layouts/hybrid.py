@@ -35,8 +35,8 @@ from dictionaries.cache.layout_statistics import MeteredLookup, Statistics
 from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.source_changes import SourceChanges
-from dictionaries.layouts.wall_clock import wall_clock_ms
 from dictionaries.supervised_thread import SupervisedThread
+from dictionaries.wall_clock import wall_clock_ms
 
 _FIRST_SUBSCRIPTION_S = 0.5
 
@@ -51,7 +51,10 @@ class Hybrid:
     the process by ``cache/hot/guarded_hot.py``. An invalidation reaches the other processes by a channel of Redis; one
     that may have missed some, because its connection was lost, drops its whole hot tier.
 
-    ``clock`` is for what happens behind the lookups: renewing entries near their expiry.
+    Entries expire by the clock of Redis: workers whose clocks differ serve none longer than its TTL.
+
+    clock       for what happens behind the lookups: renewing entries near their expiry
+    machine_ms  what the clock of Redis is compared with
     """
 
     def __init__(
@@ -60,26 +63,30 @@ class Hybrid:
         source: Source,
         redis_url: str | None,
         clock: Callable[[], int] = wall_clock_ms,
+        machine_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         settings = read_settings(definition)
         statistics = Statistics(definition)
-        codec = EntryCodec([column.type for column in definition.columns])
         self._statistics = statistics
         self._flights = Flights()
-        self._hot = HotTier(settings.hot_keys, settings.hot_bytes, settings.keep_ms, settings.ahead_ms)
+        self._hot = HotTier(settings.hot_keys, settings.hot_bytes, settings.keep_ms, settings.refresh_ahead)
         self._guarded = GuardedHot(self._hot, self._flights, self._hears)
         self._fetcher = Fetcher(definition, source, settings, statistics)
         self._refreshes = SeenRefreshes()
         self._listener: Listener | None = None
         self._cold: ColdTier | None = None
+        types = [column.type for column in definition.columns]
+        codec = EntryCodec(types)
         if redis_url is not None:
-            self._cold = ColdTier(RedisSpace(redis_url, definition, settings, statistics, self._distrust), codec)
+            space = RedisSpace(redis_url, definition, settings, statistics, self._distrust, machine_ms=machine_ms)
+            codec = EntryCodec(types, lambda: space.clock.offset_ms)
+            self._cold = ColdTier(space, codec)
         writer = EntryWriter(codec, settings, statistics)
         cold = TolerantColdTier(self._cold, statistics)
         claimed = ClaimedKeys(cold, self._guarded, writer, SourceLayer(self._fetcher))
         renewal = Renewal(
             self._flights,
-            settings.ahead_ms,
+            settings.refresh_ahead,
             clock,
             SingleFlightLayer(self._flights, SecondLookLayer(self._hot, RenewalLayer(claimed, statistics))),
         )

@@ -19,7 +19,7 @@ from dictionaries.contracts import KEYS_PER_STATEMENT, Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.source_changes import SourceChanges
 from dictionaries.layouts.reloader import Reloader
-from dictionaries.layouts.wall_clock import wall_clock_ms
+from dictionaries.wall_clock import wall_clock_ms
 
 _SAMPLED_ROWS = 1_000
 

@@ -305,3 +305,12 @@ def test_settings_that_do_not_fit_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SqlError) as refused:
         read_settings(definition(**wrong))
     assert refused.value.fix
+
+
+def test_absence_is_cached_beside_a_long_refresh_ahead(opened: Open, source: FakeSource) -> None:
+    """A tenth of the TTL is longer than absence lives at all: it has a tenth of its own life."""
+    hybrid = opened(refresh_ahead=0.5, negative_ttl=10.0)
+    for now_ms in range(NOW_MS, NOW_MS + 5_000, 100):
+        assert hybrid.lookup(["x"], now_ms) == [()]
+    time.sleep(0.05)
+    assert (len(source.asked), hybrid.statistics()["refreshed"]) == (1, 0)

@@ -20,6 +20,7 @@ from changelog.lookup import Key
 from dictionaries.cache.cold.key_locks import LOCK_MS
 from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
+from dictionaries.wall_clock import wall_clock_ms
 from services.stack.redis_server import RedisServer
 from services.stack.temporary import temporary_settings
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle
@@ -158,6 +159,43 @@ def test_a_listener_whose_connection_was_cut_trusts_nothing(
     one.invalidate(["a"])
     settle(lambda: names(other.lookup(["a"], NOW_MS)) == ["quill"])
     assert other.statistics()["dropped_untrusted"] >= 1
+
+
+def test_absence_is_not_renewed_by_whoever_reads_it_in_redis(worker: Worker, source: FakeSource) -> None:
+    given: dict[str, Any] = {"refresh_ahead": 0.5, "negative_ttl": 10.0}
+    for _ in range(3):
+        opened = worker(**given)
+        assert opened.lookup(["x"], NOW_MS) == [()]
+        opened._renewal._renew(["x"])  # noqa: SLF001
+    assert source.asked == [["x"]]
+
+
+@pytest.mark.parametrize("skew_ms", [-120_000, 120_000, -TTL_MS // 2, 300_000])
+def test_workers_whose_clocks_differ_agree_on_when_an_entry_ends(
+    redis_url: str, client: redis.Redis, source: FakeSource, skew_ms: int
+) -> None:
+    """The fetcher's clock is wrong, the reader's right; then the other way round."""
+    source.before = lambda keys: None
+    for fetching_ms, reading_ms in ((skew_ms, 0), (0, skew_ms)):
+        client.flushall()
+        source.asked.clear()
+        started_ms = wall_clock_ms()
+        with (
+            closing(skewed(redis_url, source, fetching_ms)) as fetcher,
+            closing(skewed(redis_url, source, reading_ms)) as reader,
+        ):
+            fetcher.lookup(["a"], started_ms + fetching_ms)
+            assert names(reader.lookup(["a"], started_ms + reading_ms + TTL_MS - 2000)) == ["pen"]
+            assert len(source.asked) == 1
+            reader.lookup(["a"], started_ms + reading_ms + TTL_MS + 2000)
+            assert len(source.asked) == 2
+
+
+def skewed(redis_url: str, source: FakeSource, by_ms: int) -> Hybrid:
+    def clock() -> int:
+        return wall_clock_ms() + by_ms
+
+    return Hybrid(definition(timeout_ms=2000.0, redis_timeout_ms=1000.0), source, redis_url, clock, clock)
 
 
 @pytest.mark.parametrize("who", ["the process", "redis"])

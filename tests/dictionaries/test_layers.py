@@ -43,8 +43,8 @@ def entry(key: Key, expires_ms: int = NOW_MS + TTL_MS, name: str = "pen") -> Cac
     return CacheEntry(rows(key, name), expires_ms - TTL_MS, expires_ms, 20)
 
 
-def flown(*keys: Key, fresh_after_ms: int = NOW_MS) -> Flight:
-    return Flight(keys, NOW_MS, fresh_after_ms)
+def flown(*keys: Key, ahead: float = 0.0) -> Flight:
+    return Flight(keys, NOW_MS, ahead)
 
 
 def statistics() -> Statistics:
@@ -83,7 +83,7 @@ class Renewed:
 # -- metered, hot
 
 
-def hot_over(below: Below, renewed: Renewed, figures: Statistics, **bounds: int) -> tuple[HotTier, HotLayer]:
+def hot_over(below: Below, renewed: Renewed, figures: Statistics, **bounds: Any) -> tuple[HotTier, HotLayer]:
     hot, flights = HotTier(10, 10**6, **bounds), Flights()
     return hot, HotLayer(hot, figures, renewed, FlightLayer(flights, figures, below))
 
@@ -101,7 +101,7 @@ def test_hot_answers_what_it_holds_and_asks_for_the_rest_at_once() -> None:
 
 def test_hot_has_keys_renewed_that_are_near_their_expiry() -> None:
     renewed = Renewed()
-    hot, layer = hot_over(Below(), renewed, statistics(), ahead_ms=100)
+    hot, layer = hot_over(Below(), renewed, statistics(), ahead=100 / TTL_MS)
     hot.store({"a": entry("a", NOW_MS + 100), "b": entry("b", NOW_MS + 101)})
     layer.lookup(["a", "b"], NOW_MS)
     assert renewed.keys == ["a"]
@@ -152,7 +152,7 @@ def test_a_second_look_finds_what_came_since_the_first() -> None:
     flight = flown("a", "b")
     SecondLookLayer(hot, below).answer(flight, ["a", "b"])
     assert flight.answers == {"a": rows("a", "held"), "b": rows("b")}
-    renewal = flown("a", fresh_after_ms=NOW_MS + 5)
+    renewal = flown("a", ahead=5 / TTL_MS)
     SecondLookLayer(hot, below).answer(renewal, ["a"])
     assert renewal.answers == {"a": rows("a")}
     assert below.asked == [["b"], ["a"]]
@@ -200,7 +200,7 @@ class Shared:
             def read(self, keys: Sequence[Key]) -> dict[Key, CacheEntry]:
                 return {key: shared.entries[key] for key in keys if key in shared.entries}
 
-            def claim(self, keys: Sequence[Key], fresh_after_ms: int) -> Claim:
+            def claim(self, keys: Sequence[Key], now_ms: int, ahead: float = 0.0) -> Claim:
                 shared.claimed.append(list(keys))
                 return shared.claims.pop(0)
 

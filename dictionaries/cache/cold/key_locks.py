@@ -54,11 +54,13 @@ class KeyLocks:
         self._codec = codec
         self.keeper = LeaseKeeper(self._extend, space.thread_failed)
 
-    def claim(self, keys: Sequence[Key], fresh_after_ms: int) -> Claim:
-        """Locks the keys whose entry does not live past ``fresh_after_ms``, unless another worker has locked them."""
+    def claim(self, keys: Sequence[Key], now_ms: int, ahead: float = 0.0) -> Claim:
+        """Locks the keys whose entry has expired, or is in the last share ``ahead`` of its life, unless another worker
+        has locked them.
+        """
         token = secrets.token_hex(8)
         return self._invalidations.before(
-            lambda: self._space.with_version(lambda version: self._claim(version, token, keys, fresh_after_ms))
+            lambda: self._space.with_version(lambda version: self._claim(version, token, keys, now_ms, ahead))
         )
 
     def kept(self, lease: Lease, keys: Sequence[Key]) -> AbstractContextManager[None]:
@@ -76,9 +78,9 @@ class KeyLocks:
     def close(self) -> None:
         self.keeper.close()
 
-    def _claim(self, version: str, token: str, keys: Sequence[Key], fresh_after_ms: int) -> Claim | None:
+    def _claim(self, version: str, token: str, keys: Sequence[Key], now_ms: int, ahead: float) -> Claim | None:
         names = self._space.entry_names(version, keys)
-        arguments = [version, token, LOCK_MS, fresh_after_ms]
+        arguments = [version, token, LOCK_MS, now_ms + self._space.clock.offset_ms, ahead]
         answers = self._space.run_in_parts(CLAIM, names, [arguments] * count_of_parts(names))
         if None in answers:
             return None

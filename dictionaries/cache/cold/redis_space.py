@@ -28,8 +28,10 @@ from changelog.lookup import Key
 from dictionaries.cache.breaker import Breaker
 from dictionaries.cache.cache_settings import CacheSettings
 from dictionaries.cache.cold.entry_names import entry_names, fingerprint
+from dictionaries.cache.cold.redis_clock import RedisClock
 from dictionaries.cache.layout_statistics import Statistics
 from dictionaries.definition.definition import Definition
+from dictionaries.wall_clock import wall_clock_ms
 
 T = TypeVar("T")
 KEYS_PER_SCRIPT = 1000
@@ -58,6 +60,7 @@ class RedisSpace:
     """The commands of one dictionary, under its names. Thread-safe.
 
     outdated  called when a command finds that the version has changed behind the listener's back
+    clock     that of Redis
     origin    tells the messages of this process from those of others
     """
 
@@ -69,8 +72,10 @@ class RedisSpace:
         statistics: Statistics,
         outdated: Callable[[], None],
         elapsed_s: Callable[[], float] = time.monotonic,
+        machine_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
         self.client = open_redis(url, settings.redis_timeout_ms)
+        self.clock = RedisClock(self.client, machine_ms)
         self.origin = secrets.token_hex(8)
         self._where = f'dictionary "{definition.name}", cold tier'
         self._statistics = statistics
@@ -139,6 +144,7 @@ class RedisSpace:
         if not self._breaker.allows():
             raise ServiceUnavailable("Redis is left alone after failures", where=self._where)
         try:
+            self.clock.measure()
             answer = command()
         except redis.RedisError as error:
             self._breaker.failed()

@@ -33,8 +33,8 @@ class TolerantColdTier:
         nothing: dict[Key, CacheEntry] = {}
         return self._tolerant(lambda cold: cold.entries.read(keys), nothing)
 
-    def claim(self, keys: Sequence[Key], fresh_after_ms: int) -> Claim:
-        return self._tolerant(lambda cold: cold.locks.claim(keys, fresh_after_ms), Claim(None, mine=list(keys)))
+    def claim(self, keys: Sequence[Key], now_ms: int, ahead: float = 0.0) -> Claim:
+        return self._tolerant(lambda cold: cold.locks.claim(keys, now_ms, ahead), Claim(None, mine=list(keys)))
 
     def kept(self, lease: Lease | None, keys: Sequence[Key]) -> AbstractContextManager[None]:
         return nullcontext() if self._cold is None or lease is None else self._cold.locks.kept(lease, keys)
@@ -68,7 +68,7 @@ class ColdLayer:
 
     def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
         fresh = self._cold.read(keys)
-        flight.expired = {key: entry for key, entry in fresh.items() if entry.expires_ms <= flight.fresh_after_ms}
+        flight.expired = {key: entry for key, entry in fresh.items() if not flight.is_fresh(entry)}
         if flight.expired:
             fresh = {key: entry for key, entry in fresh.items() if key not in flight.expired}
         self._guarded.take(flight, fresh)

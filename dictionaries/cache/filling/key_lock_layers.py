@@ -30,7 +30,7 @@ class ClaimedKeys:
 
     def claim(self, flight: Flight, keys: Sequence[Key]) -> Claim:
         """What others have stored meanwhile is taken."""
-        claim = self._cold.claim(keys, flight.fresh_after_ms)
+        claim = self._cold.claim(keys, flight.now_ms, flight.ahead)
         self._guarded.take(flight, claim.entries)
         return claim
 

@@ -21,20 +21,19 @@ _log = structlog.get_logger(__name__)
 class Renewal:
     """Asks for keys whose entries expire soon, or have expired, unless somebody else does already.
 
-    ahead_ms  so long an entry must still live to be left alone
-    layers    from the single flight down
+    ahead   the last share of an entry's life, in which it is not left alone
+    layers  from the single flight down
     """
 
-    def __init__(self, flights: Flights, ahead_ms: int, clock: Callable[[], int], layers: Layer) -> None:
+    def __init__(self, flights: Flights, ahead: float, clock: Callable[[], int], layers: Layer) -> None:
         self._flights = flights
-        self._ahead_ms = ahead_ms
+        self._ahead = ahead
         self._clock = clock
         self._layers = layers
 
     def renew(self, keys: Sequence[Key]) -> None:
         """Raises the error of the source."""
-        now_ms = self._clock()
-        flight = self._flights.open(keys, now_ms, fresh_after_ms=now_ms + self._ahead_ms)
+        flight = self._flights.open(keys, self._clock(), self._ahead)
         with self._flights.flying(flight):
             unanswered = self._layers.answer(flight, keys)
         if unanswered is not None:

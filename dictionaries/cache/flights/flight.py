@@ -23,7 +23,7 @@ class Flight:
 
     keys            those that it asks for, and whose entries it may store
     now_ms          the moment that it answers for
-    fresh_after_ms  an entry answers if it expires after that moment: for a lookup now, for a renewal later
+    ahead           an entry answers until this last share of its life: for a renewal; 0 for a lookup: until its end
     answers         the rows found
     expired         entries past their time, which may be served where nothing newer comes
     led, joined     the keys that it alone asks for, and the flights that lead the others; set by ``Flights.lead``
@@ -32,16 +32,20 @@ class Flight:
     are given to those who already wait, and are not stored.
     """
 
-    def __init__(self, keys: Sequence[Key], now_ms: int, fresh_after_ms: int) -> None:
+    def __init__(self, keys: Sequence[Key], now_ms: int, ahead: float = 0.0) -> None:
         self.keys = keys
         self.now_ms = now_ms
-        self.fresh_after_ms = fresh_after_ms
+        self.ahead = ahead
         self.answers: dict[Key, Rows] = {}
         self.expired: dict[Key, CacheEntry] = {}
         self.led: Sequence[Key] = ()
         self.joined: Mapping[Flight, Sequence[Key]] = {}
         self.spoiled: set[Key] = set()
         self.landed = Event()
+
+    def is_fresh(self, entry: CacheEntry) -> bool:
+        """Whether the entry answers."""
+        return entry.soon_ms(self.ahead) > self.now_ms
 
     def unanswered(self, keys: Sequence[Key]) -> list[Key]:
         return [key for key in keys if key not in self.answers]
