@@ -47,6 +47,7 @@ from services.worker.lane.lane_settings import LaneTopics
 from services.worker.lane.lanes import Lanes
 from services.worker.lane.partition_answerer import QueryAnswers
 from services.worker.lane.transactions import Place
+from services.worker.query import worker_lease
 from services.worker.query.app import lookup_app
 from services.worker.query.claimed_origin import claimed_origin
 from services.worker.query.dictionary_commands import DictionaryCommands
@@ -74,6 +75,7 @@ class LookupQuery:
         self._files = files
         self._failure: BaseException | None = None
         self._ended = threading.Event()
+        self._orphaned = False
         self.catalog = Catalog.open(settings.catalog_url)
         self.query = self.catalog.query(name)
         self.lanes = Lanes(self._lane)
@@ -165,6 +167,10 @@ class LookupQuery:
         await app.start()
         parent = os.getppid()
         while not (stopped.is_set() or self._ended.is_set() or app.should_stop or os.getppid() != parent):
+            if worker_lease.is_over(self._files):
+                _LOG.warning('query "%s": its worker stands still, and would not hear of commands', self.query.name)
+                self._orphaned = True
+                break
             await asyncio.to_thread(self._report)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), _LOOK_S)
@@ -203,7 +209,7 @@ class LookupQuery:
 
     def _end_code(self, failure: BaseException | None) -> int:
         if failure is None:
-            return 0
+            return WAITS if self._orphaned else 0
         if not isinstance(failure, DovetailError):
             _LOG.error('query "%s": a defect, or a lost broker', self.query.name, exc_info=failure)
             return 1

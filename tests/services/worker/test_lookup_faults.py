@@ -283,6 +283,24 @@ def test_a_refresh_while_a_worker_is_down(world: World, shop: Shop) -> None:
     assert found(world, goods.view) == old + [(n, name and name.replace("name", "new")) for n, name in new]
 
 
+def test_the_children_of_a_worker_that_stands_still_end_before_nobody_waits_for_it(world: World, shop: Shop) -> None:
+    """Else a refresh would be reported as done while they serve what was cached before."""
+    goods, keys = shop.goods(world), 50
+    with working(world, killed=True) as worker:
+        sell(world, goods, range(500), keys)
+        child = child_of(worker)
+        os.kill(worker.pid, signal.SIGSTOP)
+        world.until(lambda: worker.id not in world.session.context.live_workers())
+        assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+        shop.database.execute(f"UPDATE shop.{goods.table} SET name = CONCAT('new', id)")
+        world.execute(f"SYSTEM RELOAD DICTIONARY {goods.dictionary}")
+        os.kill(worker.pid, signal.SIGCONT)
+        sell(world, goods, range(500, 1000), keys)
+        kill_with_children(worker)
+    old, new = expected(range(500), keys), expected(range(500, 1000), keys)
+    assert found(world, goods.view) == old + [(n, name and name.replace("name", "new")) for n, name in new]
+
+
 def share(world: World, goods: Goods, *workers: Worker) -> None:
     """Wait until each has one partition."""
     world.until(
