@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from changelog.changes import DELTA
 from changelog.decode import REJECTED, Decoder
 from changelog.encode import Encoded, encode
-from changelog.errors import InternalError
+from changelog.errors import InternalError, RecordRejected
 from changelog.formats import json_text
 from changelog.hashing import row_hashes
 from changelog.lookup import Lookup
@@ -29,6 +29,8 @@ from joins.dataflow.graph import Sink
 from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import Ingest
 
+LARGEST_MESSAGE = 950_000
+"""In bytes, of the value: below the client's limit of a message with all that belongs to it."""
 ROWS_IN = "rows_in"
 ROWS_OUT = "rows_out"
 REJECTED_RECORDS = "rejected"
@@ -60,6 +62,7 @@ class Enricher:
     """The flow with its lookups and, where the left side is updating, the memo of one input partition.
 
     start_offsets  the first offset of each partition that counts; 0 where none is given
+    memo_ttl_ms    so long after its last change, in the time of the records, a row is remembered; 0: until it is gone
 
     One thread at a time. A step that raises has changed nothing. After a step either ``confirm`` or ``discard``.
     """
@@ -71,7 +74,10 @@ class Enricher:
         memo: Memo | None = None,
         snapshots: Mapping[str, pa.Table] | None = None,
         start_offsets: Mapping[int, int] | None = None,
+        memo_ttl_ms: int = 0,
     ) -> None:
+        self._memo_ttl_ms = memo_ttl_ms
+        self._time_ms = 0
         self._flow = flow
         self._operator = FlowOperator(flow, lookups, snapshots)
         self._decoder = Decoder(flow.scan.stream, flow.scan.columns)
@@ -83,6 +89,7 @@ class Enricher:
     def step(self, records: pa.Table | pa.RecordBatch, now_ms: int) -> AnsweredBatch:
         """``records``: key, value, timestamp, partition, offset, in order of arrival."""
         decoded = self._decoder.decode(records)
+        self._time_ms = max(self._time_ms, _greatest_ms(records))
         (messages, updates, unfounded), reasons = self._answered(self._from_start_offsets(decoded.rows), now_ms)
         rejected = decoded.rejected
         if reasons:
@@ -115,7 +122,7 @@ class Enricher:
     def confirm(self, updates: Sequence[Update], offset: int | None = None) -> None:
         """The transaction of these updates is committed."""
         if self._memo is not None:
-            self._memo.confirm(updates, offset)
+            self._memo.confirm(updates, offset, self._time_ms)
 
     def discard(self) -> None:
         """The transaction of all steps since the last ``confirm`` is aborted: they will be made again."""
@@ -135,7 +142,9 @@ class Enricher:
 
     def _appended(self, rows: pa.Table, now_ms: int) -> Encoded:
         answered = self._operator.answer(rows, now_ms)
-        return _encoded(self._flow.sink, answered, self._flow.sink.updating, self._flow.sink.format)
+        messages = _encoded(self._flow.sink, answered, self._flow.sink.updating, self._flow.sink.format)
+        _check_sizes(messages.values)
+        return messages
 
     def _updated(self, memo: Memo, decoded: pa.Table, now_ms: int) -> tuple[Encoded, list[Update], int]:
         rows = self._operator.scan(decoded)
@@ -149,7 +158,13 @@ class Enricher:
             places = pa.array([question.asked[place] for place in rejection.arrivals])
             raise RowsRejected(frozenset(rows.column(ARRIVAL).take(places).to_pylist()), rejection.reason) from None
         step = memo.settle(question, self._answers(answered, len(asked)))
-        return step.changes.records(self._flow.sink.format), step.updates, step.unfounded
+        messages = step.changes.records(self._flow.sink.format)
+        _check_sizes(messages.values)
+        _check_sizes([run for _, run in step.updates])
+        if self._memo_ttl_ms:
+            step.updates.extend(memo.expired(self._time_ms - self._memo_ttl_ms))
+        memo.keep(step)
+        return messages, step.updates, step.unfounded
 
     def _left_rows(self, decoded: pa.Table, rows: pa.Table) -> LeftRows:
         identities = _texts(rows, self._flow.identity)
@@ -170,6 +185,17 @@ class Enricher:
 def _encoded(sink: Sink, rows: pa.Table, updating: bool, output_format: str) -> Encoded:
     key = tuple(zip(sink.key, sink.key_names, strict=True))
     return encode(rows, sink.columns, key, updating, output_format)
+
+
+def _greatest_ms(records: pa.Table | pa.RecordBatch) -> int:
+    greatest = pc.max(records.column("timestamp")).cast(pa.int64()).as_py() if records.num_rows else None
+    return greatest or 0
+
+
+def _check_sizes(values: Sequence[bytes | None]) -> None:
+    largest = max(map(len, filter(None, values)), default=0)
+    if largest > LARGEST_MESSAGE:
+        raise RecordRejected(f"an answer to it takes {largest} bytes, and a message has at most {LARGEST_MESSAGE}")
 
 
 def _rejected(records: pa.Table | pa.RecordBatch, reasons: Mapping[int, str]) -> pa.Table:

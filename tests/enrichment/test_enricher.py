@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from changelog.changes import DELTA
-from changelog.errors import InternalError
+from changelog.errors import InternalError, RecordRejected
 from changelog.lookup import Key, LookupRejected, Rows
 from changelog.schema import Kind
-from enrichment.enricher import Enricher
+from enrichment.enricher import AnsweredBatch, Enricher
 from enrichment.memo.memo import Memo, MemoStore
 from joins.dataflow.lookup import LookupFlow
 from joins.dataflow.ports import Ingest, JoinKind
@@ -130,3 +130,37 @@ def test_rows_of_a_batch_keep_their_order() -> None:
     step = host.step(records(batch, 0, Kind.CHANGELOG), 0)
     assert [row[1] for row in net(step.messages, made.sink.columns)] == ["x", "y", "z", "w"]
     assert DELTA not in made.sink.columns
+
+
+@pytest.mark.parametrize("ingest", [Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG])
+def test_an_answer_that_no_message_holds_changes_nothing(ingest: Ingest) -> None:
+    """The batch is answered again without its record, and what is remembered must not say that it was answered."""
+    made = flow(ingest, [stage(0, ("k",), JoinKind.INNER)])
+    wide = {1: ROWS[1], 2: tuple((2, "x" * 1000, n) for n in range(1000))}
+    host = Enricher(made, dict.fromkeys(made.accesses, DictLookup(wide)), Memo(MemoStore(":memory:"), ingest))
+    batch = records([((1, "a", 0), 1), ((2, "b", 0), 1)], 0, KINDS[ingest])
+    with pytest.raises(RecordRejected, match="a message has at most"):
+        host.step(batch, 0)
+    again = host.step(batch.slice(0, 1), 0)
+    assert [row[1] for row in net(again.messages, made.sink.columns)] == ["a"]
+    assert len(again.updates) == 1
+
+
+def test_a_row_is_forgotten_after_its_time(tmp_path: Path) -> None:
+    made = flow(Ingest.UPSERT, [stage(0, ("k",), JoinKind.INNER)])
+    memo = Memo(MemoStore(":memory:"), Ingest.UPSERT)
+    host = Enricher(made, dict.fromkeys(made.accesses, DictLookup(ROWS)), memo, memo_ttl_ms=1000)
+
+    def step(row: tuple[object, ...], delta: int, at_ms: int, offset: int) -> AnsweredBatch:
+        batch = records([(row, delta)], offset, Kind.UPSERT)
+        times = pa.array([at_ms], pa.timestamp("ms", "UTC"))
+        done = host.step(batch.set_column(2, batch.schema.field("timestamp"), times), 0)
+        host.confirm(done.updates)
+        return done
+
+    step((1, "x", 5), 1, 5_000, 0)
+    assert [run for _, run in step((2, "y", 5), 1, 6_000, 1).updates if run is None] == []
+    assert [key for key, run in step((2, "z", 5), 1, 6_001, 2).updates if run is None] == [b'{"l.k":1,"l.id":"x"}']
+    assert step((1, "x", 6), 1, 6_002, 3).messages.values == [
+        b'{"l.k":1,"l.id":"x","l.v":6,"r0.k":1,"r0.id":"a","r0.v":10,"_tp_delta":1}'
+    ]

@@ -27,8 +27,6 @@ _ATTEMPTS = 3
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _DEFECT = 20
-LARGEST_MESSAGE = 950_000
-"""In bytes, below the client's limit of a message with all that belongs to it."""
 
 
 class BatchAnswerer(Protocol):
@@ -109,7 +107,7 @@ class Retries:
         pause_s, started_s, left = _FIRST_PAUSE_S, time.monotonic(), _ATTEMPTS if whole else 1
         while True:
             try:
-                return _checked(self._answerer.step(batch, time.time_ns() // 1_000_000)), None
+                return self._answerer.step(batch, time.time_ns() // 1_000_000), None
             except Exception as failure:
                 rejected = isinstance(failure, RecordRejected)
                 external = not rejected and _is_external(failure)
@@ -140,13 +138,6 @@ class Retries:
 def _is_external(failure: Exception) -> bool:
     """Whether trying again helps, once somebody has mended what is at fault."""
     return isinstance(failure, DovetailError) and (failure.retry or failure.domain is Domain.EXTERNAL)
-
-
-def _checked(step: AnsweredBatch) -> AnsweredBatch:
-    largest = max(map(len, filter(None, step.messages.values)), default=0)
-    if largest > LARGEST_MESSAGE:
-        raise RecordRejected(f"an answer to it takes {largest} bytes, and a message has at most {LARGEST_MESSAGE}")
-    return step
 
 
 def _gave_up(failure: Exception, wait_s: float) -> ServiceUnavailable:

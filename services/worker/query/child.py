@@ -105,6 +105,7 @@ class LookupQuery:
             query=name,
             identity=self.origin.identity,
             folder=folder,
+            memo_ttl_s=settings.memo_ttl_s,
         )
         self._topics = LaneTopics(self.query.topic, topic_of(name), memo_topic(name) if self._remembers else "")
         self._target = WriteTarget(
@@ -225,7 +226,7 @@ class LookupQuery:
 
     async def _serve(self, listener: socket.socket) -> web.AppRunner:
         registry = CollectorRegistry()
-        registry.register(QueryFigures(self.query.name, self.lanes, self.tables))
+        registry.register(QueryFigures(self.query.name, self.lanes, self.tables, self._files / self.origin.identity))
 
         async def metrics(_request: web.Request) -> web.Response:
             body = await asyncio.to_thread(generate_latest, registry)
