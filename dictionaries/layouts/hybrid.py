@@ -90,7 +90,7 @@ class Hybrid:
             clock,
             SingleFlightLayer(self._flights, SecondLookLayer(self._hot, RenewalLayer(claimed, statistics))),
         )
-        self._renewal = BackgroundRenewal(definition.name, renewal.renew, statistics.thread_failed)
+        self._renewal = BackgroundRenewal(definition.name, renewal.renew, statistics.thread_failed, settings.waiting)
         self._layers = self._layers_over(claimed, cold, settings)
         self._feed = FeedIntake(self._guarded, self._cold, writer, statistics)
         if redis_url is not None and self._cold is not None:

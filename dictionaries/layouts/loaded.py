@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
-from changelog.errors import DovetailError
+from changelog.errors import DovetailError, SourceRefused
 from changelog.lookup import Key, LookupRejected, Row, Rows
 from dictionaries.cache.cache_settings import OnError, read_settings
 from dictionaries.cache.filling.fetcher import even_parts
@@ -51,6 +51,7 @@ class Loaded:
         self._policy = read_settings(definition).on_error
         self._statistics = Statistics(definition)
         self._places = [definition.names.index(name) for name in definition.key]
+        self._most_key = definition.layout.parameters.get("max_array_size")
         self._has_increments = "update_field" in definition.source.parameters
         self._rows: dict[Key, Rows] | None = None
         self._loading = Lock()
@@ -142,7 +143,7 @@ class Loaded:
 
     def _refresh(self, keys: Sequence[Key] | None, prefix: str | None) -> int:
         with self._loading:  # a load that is under way may hold older rows: wait for it, and replace them
-            held = self._rows or {}
+            held = {} if self._rows is None else self._rows
             if keys is None or prefix is not None or self._rows is None:
                 count = len([key for key in held if prefix is None or key_text(key).startswith(prefix)])
                 self._load(whole=True)
@@ -152,9 +153,12 @@ class Loaded:
             for chunk in even_parts(keys, KEYS_PER_STATEMENT):
                 self._statistics.count(source_statements=1, source_keys=len(chunk))
                 fresh |= self._source.fetch(self._definition.key, chunk)
-            # A copy, so that a lookup under way sees either all of the refresh or nothing.
-            gone = frozenset(keys)
-            self._rows = {key: rows for key, rows in held.items() if key not in gone} | fresh
+            # In place, one key after the other: a copy would take as long as the dictionary is large, for each batch of
+            # a feed, and what changed together at the source does not come together in a batch anyway.
+            held.update(fresh)
+            for key in keys:
+                if key not in fresh:
+                    held.pop(key, None)
             return count
 
     def _load(self, whole: bool) -> None:
@@ -182,7 +186,7 @@ class Loaded:
         return self._by_key(row for piece in source.load() for row in piece)
 
     def _by_key(self, rows: Iterable[Row]) -> dict[Key, Rows]:
-        """Rows without a NULL in their key, which nothing equals."""
+        """Rows without a NULL in their key, which nothing equals. Raises SourceRefused for a key beyond the array."""
         by_key: dict[Key, Rows] = {}
         if len(self._places) == 1:
             [place] = self._places
@@ -190,12 +194,23 @@ class Loaded:
                 key = row[place]
                 if key is not None:
                     by_key[key] = (*by_key.get(key, ()), row)
+            if self._most_key is not None:
+                self._check_bound(by_key)
             return by_key
         for row in rows:
             key = tuple([row[place] for place in self._places])
             if None not in key:
                 by_key[key] = (*by_key.get(key, ()), row)
         return by_key
+
+    def _check_bound(self, keys: Iterable[Key]) -> None:
+        beyond = next((key for key in keys if not 0 <= key < int(self._most_key or 0)), None)
+        if beyond is not None:
+            raise SourceRefused(
+                f"the source has the key {beyond}, and MAX_ARRAY_SIZE is {self._most_key}",
+                where=f'dictionary "{self._definition.name}", LAYOUT(FLAT(..))',
+                fix="raise MAX_ARRAY_SIZE, or take LAYOUT(HASHED())",
+            )
 
     def _reload(self) -> None:
         with self._loading:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from threading import Condition
 
 import structlog
 
 from changelog.errors import DovetailError
 from changelog.lookup import Key
+from dictionaries.cache.cache_settings import DEFAULT_WAITING
 from dictionaries.cache.flights.flight import Layer
 from dictionaries.cache.flights.flights import Flights
 from dictionaries.supervised_thread import SupervisedThread
-
-MOST_WAITING = 100_000
 
 _log = structlog.get_logger(__name__)
 
@@ -51,7 +51,7 @@ class BackgroundRenewal:
         name: str,
         renew: Callable[[Sequence[Key]], None],
         failed: Callable[[BaseException], None],
-        most_waiting: int = MOST_WAITING,
+        most_waiting: int = DEFAULT_WAITING,
     ) -> None:
         self._name = name
         self._renew = renew
@@ -62,8 +62,8 @@ class BackgroundRenewal:
 
     def ask(self, keys: Iterable[Key]) -> None:
         with self._changed:
-            if len(self._waiting) < self._most_waiting:
-                self._waiting.update(dict.fromkeys(keys))
+            room = self._most_waiting - len(self._waiting)
+            self._waiting.update(dict.fromkeys(islice(keys, max(0, room))))
             self.thread.start()
             self._changed.notify()
 
