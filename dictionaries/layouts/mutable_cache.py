@@ -85,7 +85,7 @@ class MutableCache:
         wanted = list(keys or ())
         if keys is None or prefix is not None:
             wanted += [key for key in self._stream_keys() if prefix is None or key_text(key).startswith(prefix)]
-        unanswered = self._fill.fill(wanted, {}, self._last_lookup_ms)
+        unanswered = self._fill.fill(wanted, lambda _: None, self._last_lookup_ms)
         if unanswered is not None:
             self._refreshes.forget(token)
             raise unanswered.error

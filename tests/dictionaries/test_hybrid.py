@@ -314,3 +314,27 @@ def test_absence_is_cached_beside_a_long_refresh_ahead(opened: Open, source: Fak
         assert hybrid.lookup(["x"], now_ms) == [()]
     time.sleep(0.05)
     assert (len(source.asked), hybrid.statistics()["refreshed"]) == (1, 0)
+
+
+def test_who_waits_for_a_key_does_not_wait_for_all_that_another_asks_for(opened: Open, source: FakeSource) -> None:
+    """Two statements: the first is answered, the second hangs."""
+    hybrid = opened(hot_keys=5000, max_threads_for_updates=1, timeout_ms=60_000.0)
+    keys = [f"k{number}" for number in range(1500)]
+    source.put(**{key: key for key in keys})
+    is_held, first_in = threading.Event(), threading.Event()
+
+    def hang(asked: Sequence[Key]) -> None:
+        if keys[-1] in asked:
+            first_in.set()
+            assert is_held.wait(10)
+
+    source.before = hang
+    with ThreadPoolExecutor(2) as pool:
+        whole = pool.submit(hybrid.lookup, keys, NOW_MS)
+        assert first_in.wait(10)
+        hybrid._hot.drop()  # noqa: SLF001 - so that the flight alone has the answer
+        assert names(pool.submit(hybrid.lookup, [keys[0]], NOW_MS).result(5)) == [keys[0]]
+        assert not whole.done()
+        is_held.set()
+        assert names(whole.result(10)) == keys
+    assert sorted(source.asked_keys) == sorted(keys)

@@ -124,18 +124,31 @@ def test_a_flight_raises_what_nobody_below_could_answer() -> None:
     assert FlightLayer(flights, statistics(), Below()).answers(["a"], NOW_MS) == {"a": rows("a")}
 
 
-def test_of_two_flights_one_asks_and_the_other_waits() -> None:
-    flights, below, figures = Flights(), Below(left=["c"]), statistics()
+def test_of_two_flights_one_asks_and_the_other_waits_for_its_keys_alone() -> None:
+    flights, below, figures = Flights(), Below(), statistics()
     first = flights.open(["a", "c"], NOW_MS)
+    with ThreadPoolExecutor(1) as pool, flights.flying(first):
+        flights.lead(first, ["a", "c"])
+        layer = FlightLayer(flights, figures, SingleFlightLayer(flights, below))
+        second = pool.submit(layer.answers, ["a", "b"], NOW_MS)
+        settle(lambda: figures["coalesced"] == 1)
+        assert not second.done()
+        first.answer({"a": rows("a", "theirs")})
+        assert second.result(5) == {"a": rows("a", "theirs"), "b": rows("b")}
+    assert below.asked == [["b"]]
+
+
+def test_what_a_flight_ends_without_is_asked_for_again() -> None:
+    flights, below, figures = Flights(), Below(), statistics()
+    first = flights.open(["a"], NOW_MS)
     with ThreadPoolExecutor(1) as pool:
         with flights.flying(first):
-            SingleFlightLayer(flights, below).answer(first, ["a", "c"])
+            flights.lead(first, ["a"])
             layer = FlightLayer(flights, figures, SingleFlightLayer(flights, below))
-            second = pool.submit(layer.answers, ["a", "b"], NOW_MS)
+            second = pool.submit(layer.answers, ["a"], NOW_MS)
             settle(lambda: figures["coalesced"] == 1)
-            assert not second.done()
-        assert second.result(5) == {"a": rows("a"), "b": rows("b")}
-    assert below.asked == [["a", "c"], ["b"]]
+        assert second.result(5) == {"a": rows("a")}
+    assert below.asked == [["a"]]
 
 
 def test_a_single_flight_that_leads_nothing_asks_nothing() -> None:

@@ -132,7 +132,7 @@ class SourceLayer:
 
         def arrived(chunk: Sequence[Key], found: dict[Key, Rows]) -> None:
             keep(chunk, found)
-            flight.answers.update(dict.fromkeys(chunk, ()) | found)
+            flight.answer(dict.fromkeys(chunk, ()) | found)
 
         return self._fetcher.fetch(keys, arrived, flight.now_ms)
 

@@ -27,7 +27,7 @@ class OnErrorLayer:
     def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
         unanswered = self._below.answer(flight, keys)
         if unanswered is not None:
-            flight.answers.update(self._substitutes(flight, unanswered))
+            flight.answer(self._substitutes(flight, unanswered))
         return None
 
     def _substitutes(self, flight: Flight, unanswered: Unanswered) -> dict[Key, Rows]:

@@ -10,7 +10,7 @@ change is in the source before its record is in the stream, so this answer is no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import structlog
@@ -36,8 +36,10 @@ class StreamFill:
         self._names = definition.names
         self._fetcher = fetcher
 
-    def fill(self, keys: Sequence[Key], answers: dict[Key, Rows], now_ms: int) -> Unanswered | None:
-        """Puts what the source says of the distinct ``keys`` into ``answers`` and, where it differs, the stream.
+    def fill(
+        self, keys: Sequence[Key], answered: Callable[[Mapping[Key, Rows]], None], now_ms: int
+    ) -> Unanswered | None:
+        """Tells ``answered`` what the source says of the distinct ``keys``, and the stream where that differs.
 
         The keys that the source does not answer. Raises ServiceUnavailable if the stream cannot be written.
         """
@@ -48,13 +50,15 @@ class StreamFill:
                 failures.append(self._fetcher.fetch(keys, partial(_take, found), now_ms))
                 changed = self._changed({key: rows for key, rows in found.items() if key not in watch.count})
                 self._write(changed)
-                answers |= found
                 # Our own record is one of those that were counted.
                 keys = [key for key in found if watch.count.get(key, 0) > (key in changed)]
+            again = frozenset(keys)
+            answered({key: rows for key, rows in found.items() if key not in again})
             if not keys:
                 break
         else:
             _log.warning("dictionary.stream_contended", dictionary=self._name, keys=len(keys))
+            answered({key: found[key] for key in keys})
         return all_unanswered([failure for failure in failures if failure is not None])
 
     def _changed(self, found: Mapping[Key, Rows]) -> dict[Key, Rows]:
@@ -81,4 +85,4 @@ class StreamFillLayer:
         self._fill = fill
 
     def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
-        return self._fill.fill(keys, flight.answers, flight.now_ms)
+        return self._fill.fill(keys, flight.answer, flight.now_ms)

@@ -8,9 +8,9 @@ rest it asks the layer below. ``layouts/`` compose them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from threading import Event
+from threading import Condition
 from typing import Protocol
 
 from changelog.errors import DovetailError
@@ -41,7 +41,8 @@ class Flight:
         self.led: Sequence[Key] = ()
         self.joined: Mapping[Flight, Sequence[Key]] = {}
         self.spoiled: set[Key] = set()
-        self.landed = Event()
+        self._landed = False
+        self._changed = Condition()
 
     def is_fresh(self, entry: CacheEntry) -> bool:
         """Whether the entry answers."""
@@ -50,10 +51,25 @@ class Flight:
     def unanswered(self, keys: Sequence[Key]) -> list[Key]:
         return [key for key in keys if key not in self.answers]
 
-    def wait(self, keys: Iterable[Key]) -> dict[Key, Rows]:
-        """The answers that it found to some of those that it leads; what it did not find has to be asked for again."""
-        self.landed.wait()
-        return {key: self.answers[key] for key in keys if key in self.answers}
+    def answer(self, rows: Mapping[Key, Rows]) -> None:
+        """Some keys are answered: whoever waits for them, and for no others, goes on."""
+        if rows:
+            with self._changed:
+                self.answers.update(rows)
+                self._changed.notify_all()
+
+    def land(self) -> None:
+        with self._changed:
+            self._landed = True
+            self._changed.notify_all()
+
+    def wait(self, keys: Collection[Key]) -> dict[Key, Rows]:
+        """The answers to some of the keys that it leads, once they are there; what it has not found by its end has to
+        be asked for again.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._landed or all(key in self.answers for key in keys))
+            return {key: self.answers[key] for key in keys if key in self.answers}
 
     def answers_with_joined(self) -> dict[Key, Rows]:
         """Its answers and those of the flights that lead the rest of its keys; to be asked for once it has landed."""
@@ -83,7 +99,7 @@ class Layer(Protocol):
     """A part of the way from a miss to its answer. Thread-safe."""
 
     def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
-        """Puts the rows under some of the flight's keys, distinct and not answered yet, into ``flight.answers``.
+        """Gives the rows under some of the flight's keys, distinct and not answered yet, to ``flight.answer``.
 
         What comes back are keys that the source did not answer; a key that is neither there nor answered is left to
         another flight or worker. Not called without keys.

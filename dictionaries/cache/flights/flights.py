@@ -57,7 +57,7 @@ class Flights:
             still = flight.led if not flight.spoiled else [key for key in flight.led if self._is_of(key, flight)]
             for key in still:
                 del self._by_key[key]
-        flight.landed.set()
+        flight.land()
 
     def spoil(self, concerns: Callable[[Iterable[Key]], Iterable[Key]]) -> None:
         """An invalidation came: nobody joins a flight anymore for those of its keys that ``concerns`` gives."""

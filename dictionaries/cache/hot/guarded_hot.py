@@ -38,7 +38,7 @@ class GuardedHot:
     def take(self, flight: Flight, entries: Mapping[Key, CacheEntry]) -> None:
         """Answers with the entries, and stores them."""
         if entries:
-            flight.answers.update({key: entry.rows for key, entry in entries.items()})
+            flight.answer({key: entry.rows for key, entry in entries.items()})
             self.store(flight, entries)
 
     def store(self, flight: Flight, entries: Mapping[Key, CacheEntry]) -> None:

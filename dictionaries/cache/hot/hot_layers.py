@@ -57,7 +57,7 @@ class SecondLookLayer:
 
     def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
         held = self._hot.kept(keys)
-        flight.answers.update({key: entry.rows for key, entry in held.items() if flight.is_fresh(entry)})
+        flight.answer({key: entry.rows for key, entry in held.items() if flight.is_fresh(entry)})
         left = flight.unanswered(keys)
         return self._below.answer(flight, left) if left else None
 
