@@ -17,18 +17,17 @@ class RedisClock:
     A difference that the time on the way may account for is none.
     """
 
-    def __init__(self, client: redis.Redis, machine_ms: Callable[[], int] = wall_clock_ms) -> None:
-        self._client = client
+    def __init__(self, machine_ms: Callable[[], int] = wall_clock_ms) -> None:
         self._machine_ms = machine_ms
         self._measured_ms: int | None = None
         self.offset_ms = 0
 
-    def measure(self) -> None:
+    def measure(self, client: redis.Redis) -> None:
         """Asks Redis, if that was not done within 10 s. Raises redis.RedisError."""
         before_ms = self._machine_ms()
         if self._measured_ms is not None and 0 <= before_ms - self._measured_ms < _MEASURED_EVERY_MS:
             return
-        seconds, microseconds = self._client.time()
+        seconds, microseconds = client.time()
         after_ms = self._machine_ms()
         difference_ms = seconds * 1000 + microseconds // 1000 - (before_ms + after_ms) // 2
         self.offset_ms = difference_ms if abs(difference_ms) > after_ms - before_ms + 1 else 0
