@@ -102,7 +102,7 @@ def open_layout(definition: Definition, resources: Resources) -> Layout:
     if kind == "cache":
         return Cache(definition, source, resources.redis_url)
     if kind == "hybrid_hash_cache":
-        return Hybrid(definition, source, resources.redis_url)
+        return Hybrid(definition, source, resources.redis_url, local_dir=resources.local_dir)
     if kind == "mutable_cache" and resources.writable is not None:
         stream = str(definition.layout.parameters["stream"])
         return MutableCache(definition, source, resources.writable(stream))

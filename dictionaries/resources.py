@@ -53,10 +53,12 @@ class Resources:
     redis_url    the cold tier of caches; None: the process has none
     data_dir     where relative paths of files begin
     stream_rows  the current rows of the keyed stream of a name; None: the process follows no stream
+    local_dir    where a cache without Redis keeps its keys; None: in memory alone
     writable     the same, where the process keeps caches in streams
     """
 
     redis_url: str | None
     data_dir: Path
     stream_rows: Callable[[str], StreamRows] | None = None
+    local_dir: Path | None = None
     writable: Callable[[str], WritableRows] | None = None

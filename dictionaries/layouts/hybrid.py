@@ -6,6 +6,7 @@ lookup ─▶ hot tier ─▶ cold tier ─▶ (one thread per key) ─▶ (one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from changelog.errors import ServiceUnavailable
@@ -15,6 +16,7 @@ from dictionaries.cache.cold.cold_tier import ColdTier
 from dictionaries.cache.cold.entry_codec import EntryCodec
 from dictionaries.cache.cold.invalidation_listener import Listener
 from dictionaries.cache.cold.invalidation_messages import InvalidationMessage
+from dictionaries.cache.cold.local_entries import LocalEntries
 from dictionaries.cache.cold.redis_space import RedisSpace, open_redis
 from dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
 from dictionaries.cache.filling.entry_writer import EntryWriter
@@ -42,7 +44,7 @@ _FIRST_SUBSCRIPTION_S = 0.5
 
 
 class Hybrid:
-    """A hot tier over a cold tier over a source; ``redis_url`` None: no cold tier, each process has its own cache.
+    """A hot tier over a cold tier over a source; ``redis_url`` None: each process its own, in a file in ``local_dir``.
 
     An answer may be served until its TTL, counted from the moment it was fetched, by both tiers. Within that time a key
     is asked for once by all workers together, unless Redis evicts it, is gone, or does not take it for its size.
@@ -64,13 +66,13 @@ class Hybrid:
         redis_url: str | None,
         clock: Callable[[], int] = wall_clock_ms,
         machine_ms: Callable[[], int] = wall_clock_ms,
+        local_dir: Path | None = None,
     ) -> None:
         settings = read_settings(definition)
         statistics = Statistics(definition)
         self._statistics = statistics
         self._flights = Flights()
         self._hot = HotTier(settings.hot_keys, settings.hot_bytes, settings.keep_ms, settings.refresh_ahead)
-        self._guarded = GuardedHot(self._hot, self._flights, self._hears)
         self._fetcher = Fetcher(definition, source, settings, statistics)
         self._refreshes = SeenRefreshes()
         self._listener: Listener | None = None
@@ -81,8 +83,12 @@ class Hybrid:
             space = RedisSpace(redis_url, definition, settings, statistics, self._distrust, machine_ms=machine_ms)
             codec = EntryCodec(types, lambda: space.clock.offset_ms)
             self._cold = ColdTier(space, codec)
+        self._local: LocalEntries | None = None
+        if redis_url is None and local_dir is not None:
+            self._local = LocalEntries(local_dir / f"cold-{definition.name}.db", codec)
+        self._guarded = GuardedHot(self._hot, self._flights, self._hears, self._local)
         writer = EntryWriter(codec, settings, statistics)
-        cold = TolerantColdTier(self._cold, statistics)
+        cold = TolerantColdTier(self._cold, statistics, self._local)
         claimed = ClaimedKeys(cold, self._guarded, writer, SourceLayer(self._fetcher))
         renewal = Renewal(
             self._flights,
@@ -175,6 +181,8 @@ class Hybrid:
             self._listener.close()
         if self._cold is not None:
             self._cold.close()
+        if self._local is not None:
+            self._local.close()
         self._fetcher.close()
 
     def _hears(self) -> bool:

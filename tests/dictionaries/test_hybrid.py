@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,12 +29,14 @@ def source() -> FakeSource:
     return source
 
 
-@pytest.fixture
-def opened(source: FakeSource) -> Iterator[Open]:
+@pytest.fixture(params=["memory", "file"])
+def opened(source: FakeSource, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """In memory alone, and with a cold tier in a file."""
     layouts: list[Hybrid] = []
+    local_dir = tmp_path if request.param == "file" else None
 
     def open_hybrid(clock: Callable[[], int] = lambda: NOW_MS, **given: Any) -> Hybrid:
-        layouts.append(Hybrid(definition(**given), source, None, clock))
+        layouts.append(Hybrid(definition(**given), source, None, clock, local_dir=local_dir))
         return layouts[-1]
 
     yield open_hybrid

@@ -12,6 +12,7 @@ from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cold.cold_entries import EncodedEntry
 from dictionaries.cache.cold.cold_tier import ColdTier
 from dictionaries.cache.cold.key_locks import Claim, Lease
+from dictionaries.cache.cold.local_entries import LocalEntries
 from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
 from dictionaries.cache.hot.guarded_hot import GuardedHot
 from dictionaries.cache.layout_statistics import Statistics
@@ -22,14 +23,18 @@ T = TypeVar("T")
 class TolerantColdTier:
     """Redis being gone is a miss, not an error; so is having none (``cold`` None).
 
-    Without Redis there is nobody to share with: all keys that are claimed are ours, under no lease.
+    Without Redis there is nobody to share with: all keys that are claimed are ours, under no lease. ``local`` is read
+    in its place; it is written where the hot tier is, by ``GuardedHot``.
     """
 
-    def __init__(self, cold: ColdTier | None, statistics: Statistics) -> None:
+    def __init__(self, cold: ColdTier | None, statistics: Statistics, local: LocalEntries | None = None) -> None:
         self._cold = cold
+        self._local = local
         self._statistics = statistics
 
     def read(self, keys: Sequence[Key]) -> dict[Key, CacheEntry]:
+        if self._local is not None:
+            return self._local.read(keys)
         nothing: dict[Key, CacheEntry] = {}
         return self._tolerant(lambda cold: cold.entries.read(keys), nothing)
 

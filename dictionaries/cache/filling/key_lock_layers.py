@@ -41,7 +41,7 @@ class ClaimedKeys:
         def keep(chunk: Sequence[Key], found: dict[Key, Rows]) -> None:
             written = self._writer.write(chunk, found, flight.now_ms)
             self._cold.store(claim.lease, written.values)
-            self._guarded.store(flight, written.entries)
+            self._guarded.store(flight, written.entries, written.values)
 
         with self._cold.kept(claim.lease, claim.mine):
             unanswered = self._source.ask(flight, claim.mine, keep)

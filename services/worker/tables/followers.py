@@ -22,7 +22,7 @@ from broker.reader import as_records
 from broker.topic_writer import TopicWriter
 from changelog.changes import Changes
 from changelog.decode import Decoder
-from changelog.encode import records_of
+from changelog.encode import Encoded, records_of
 from changelog.errors import ServiceUnavailable
 from changelog.lookup import Key, Row, Rows
 from changelog.schema import StreamSchema
@@ -122,10 +122,13 @@ class Follower:
         if decoded.rejected.num_rows:
             first = decoded.rejected.slice(0, 1).to_pylist()[0]
             _LOG.warning("%s: %d records left out: %s", self._topic, decoded.rejected.num_rows, first["reason"])
-        self.store.apply(decoded.rows, reached)
+        self._taken(decoded.rows, reached)
+
+    def _taken(self, rows: pa.Table, reached: Mapping[int, int]) -> None:
+        self.store.apply(rows, reached)
         with self._watching:
             for watch in self._watches:
-                watch.see(decoded.rows)
+                watch.see(rows)
 
     def after_poll(self) -> bool:
         return False
@@ -161,15 +164,18 @@ class FollowedRows:
         """Into the topic alone: from there the store has them in the order in which everybody else does."""
         if not rows and not deleted:
             return
-        schema: StreamSchema = self._stream.schema
-        arrays = [
-            pa.array([row[place] for row in (*rows, *deleted)], column.type)
-            for place, column in enumerate(schema.columns)
-        ]
-        table = pa.Table.from_arrays(arrays, names=[column.name for column in schema.columns])
-        deltas = np.array([1] * len(rows) + [-1] * len(deleted))
-        self._writer.write(self._stream.topic, records_of(schema, Changes.with_deltas(table, deltas).table))
+        self._writer.write(self._stream.topic, written_rows(self._stream.schema, rows, deleted))
         self._follower.await_caught_up()
+
+
+def written_rows(schema: StreamSchema, rows: Sequence[Row], deleted: Sequence[Row]) -> Encoded:
+    """The records that put rows, and delete others, of which the key counts."""
+    arrays = [
+        pa.array([row[place] for row in (*rows, *deleted)], column.type) for place, column in enumerate(schema.columns)
+    ]
+    table = pa.Table.from_arrays(arrays, names=[column.name for column in schema.columns])
+    deltas = np.array([1] * len(rows) + [-1] * len(deleted))
+    return records_of(schema, Changes.with_deltas(table, deltas).table)
 
 
 class Followers:

@@ -46,7 +46,9 @@ class Tables:
 
     def __post_init__(self) -> None:
         self.followers = Followers(self._stream, self.folder, self.brokers)
-        self._resources = Resources(self.redis_url, self.data_dir, self.followers.rows, self.followers.rows)
+        self._resources = Resources(
+            self.redis_url, self.data_dir, self.followers.rows, self.folder, self.followers.rows
+        )
 
     def open(self, accesses: Sequence[Access]) -> dict[Access, Lookup]:
         """Raises what is wrong with a source, and UnknownName for a table that is gone."""
