@@ -143,7 +143,7 @@ class Enricher:
     def _appended(self, rows: pa.Table, now_ms: int) -> Encoded:
         answered = self._operator.answer(rows, now_ms)
         messages = _encoded(self._flow.sink, answered, self._flow.sink.updating, self._flow.sink.format)
-        _check_sizes(messages.values)
+        check_sizes(messages.values)
         return messages
 
     def _updated(self, memo: Memo, decoded: pa.Table, now_ms: int) -> tuple[Encoded, list[Update], int]:
@@ -159,8 +159,8 @@ class Enricher:
             raise RowsRejected(frozenset(rows.column(ARRIVAL).take(places).to_pylist()), rejection.reason) from None
         step = memo.settle(question, self._answers(answered, len(asked)))
         messages = step.changes.records(self._flow.sink.format)
-        _check_sizes(messages.values)
-        _check_sizes([run for _, run in step.updates])
+        check_sizes(messages.values)
+        check_sizes([run for _, run in step.updates])
         if self._memo_ttl_ms:
             step.updates.extend(memo.expired(self._time_ms - self._memo_ttl_ms))
         memo.keep(step)
@@ -192,7 +192,8 @@ def _greatest_ms(records: pa.Table | pa.RecordBatch) -> int:
     return greatest or 0
 
 
-def _check_sizes(values: Sequence[bytes | None]) -> None:
+def check_sizes(values: Sequence[bytes | None]) -> None:
+    """Raises RecordRejected for what no message holds."""
     largest = max(map(len, filter(None, values)), default=0)
     if largest > LARGEST_MESSAGE:
         raise RecordRejected(f"an answer to it takes {largest} bytes, and a message has at most {LARGEST_MESSAGE}")

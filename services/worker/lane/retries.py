@@ -36,7 +36,9 @@ class BatchAnswerer(Protocol):
         """Bring what is remembered up to what was committed, by whomever. Blocking."""
         ...
 
-    def step(self, records: pa.RecordBatch, now_ms: int) -> AnsweredBatch: ...
+    def step(self, records: pa.RecordBatch, now_ms: int) -> AnsweredBatch:
+        """Raises RecordRejected for an answer that no message holds."""
+        ...
 
     def confirm(self, updates: Sequence[Update], memo_end: int | None) -> None:
         """All steps since the last call of this or ``discard`` are durable; the memo's topic holds theirs before
