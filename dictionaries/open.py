@@ -102,8 +102,8 @@ def open_layout(definition: Definition, resources: Resources) -> Layout:
     if kind == "cache":
         return Cache(definition, source, resources.redis_url)
     if kind == "hybrid_hash_cache":
-        return Hybrid(definition, source, resources.redis_url)
-    if kind == "mutable_cache" and resources.stream_rows is not None:
+        return Hybrid(definition, source, resources.redis_url, local_dir=resources.local_dir)
+    if kind == "mutable_cache" and resources.writable is not None:
         stream = str(definition.layout.parameters["stream"])
-        return MutableCache(definition, source, resources.stream_rows(stream))
+        return MutableCache(definition, source, resources.writable(stream))
     raise InternalError(f"the layout {kind} cannot be opened", where=f'dictionary "{definition.name}"')

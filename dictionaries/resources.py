@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,7 +12,7 @@ from changelog.lookup import Key, Row, Rows
 
 
 class StreamRows(Protocol):
-    """The current rows of a keyed stream. Thread-safe."""
+    """The current rows of a keyed stream, to be read. Thread-safe."""
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
         """The rows whose columns ``by`` equal one of the distinct ``keys``; a key without rows is left out."""
@@ -21,8 +22,28 @@ class StreamRows(Protocol):
         """All rows, in pieces."""
         ...
 
-    def store(self, rows: Sequence[Row]) -> None:
-        """Write rows into the stream, each in the place of the one of its key."""
+
+class Watch(Protocol):
+    """What is written into a stream under some keys from a moment on."""
+
+    @property
+    def count(self) -> Mapping[Key, int]:
+        """How many records of each key, deletions among them, were read since; a key without any is left out."""
+        ...
+
+
+class WritableRows(StreamRows, Protocol):
+    """Rows that can be written as well, beside others who write."""
+
+    def watched(self, by: Sequence[str], keys: Sequence[Key]) -> AbstractContextManager[Watch]:
+        """Counts, within the block, the records whose columns ``by`` equal one of ``keys``."""
+        ...
+
+    def write(self, rows: Sequence[Row], deleted: Sequence[Row] = ()) -> None:
+        """Put rows in the places of those of their keys, and delete others, of which the key counts.
+
+        Returns once all that was in the stream by then is read here. Raises ServiceUnavailable.
+        """
         ...
 
 
@@ -32,8 +53,12 @@ class Resources:
     redis_url    the cold tier of caches; None: the process has none
     data_dir     where relative paths of files begin
     stream_rows  the current rows of the keyed stream of a name; None: the process follows no stream
+    local_dir    where a cache without Redis keeps its keys; None: in memory alone
+    writable     the same, where the process keeps caches in streams
     """
 
     redis_url: str | None
     data_dir: Path
     stream_rows: Callable[[str], StreamRows] | None = None
+    local_dir: Path | None = None
+    writable: Callable[[str], WritableRows] | None = None

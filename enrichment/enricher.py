@@ -8,17 +8,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from changelog.changes import DELTA
-from changelog.decode import Decoder
+from changelog.decode import REJECTED, Decoder
 from changelog.encode import Encoded, encode
-from changelog.errors import InternalError
+from changelog.errors import InternalError, RecordRejected
 from changelog.formats import json_text
 from changelog.hashing import row_hashes
 from changelog.lookup import Lookup
 from changelog.rows import numpy_column
 from changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME
 from enrichment.lookup_join.flow_operator import FlowOperator
+from enrichment.lookup_join.stage_operator import RowsRejected
 from enrichment.memo.memo import LeftRows, Memo
 from enrichment.memo.memo_store import Update
 from enrichment.memo.net_changes import Emitted
@@ -27,6 +29,8 @@ from joins.dataflow.graph import Sink
 from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import Ingest
 
+LARGEST_MESSAGE = 950_000
+"""In bytes, of the value: below the client's limit of a message with all that belongs to it."""
 ROWS_IN = "rows_in"
 ROWS_OUT = "rows_out"
 REJECTED_RECORDS = "rejected"
@@ -40,7 +44,7 @@ class AnsweredBatch:
 
     messages   records of the output topic, in order
     updates    records of the memo's topic; to be given to ``Enricher.confirm`` when the transaction is committed
-    rejected   REJECTED: records that could not be read
+    rejected   REJECTED: records that could not be read, or that a lookup rejects
     counts     ROWS_IN, ROWS_OUT, REJECTED_RECORDS, UNFOUNDED, FAILED_CALLS
     """
 
@@ -50,10 +54,15 @@ class AnsweredBatch:
     counts: Counter[str] = field(default_factory=Counter)
 
 
+_Answer = tuple[Encoded, list[Update], int]
+"""Messages, updates of the memo, unfounded retractions."""
+
+
 class Enricher:
     """The flow with its lookups and, where the left side is updating, the memo of one input partition.
 
     start_offsets  the first offset of each partition that counts; 0 where none is given
+    memo_ttl_ms    so long after its last change, in the time of the records, a row is remembered; 0: until it is gone
 
     One thread at a time. A step that raises has changed nothing. After a step either ``confirm`` or ``discard``.
     """
@@ -65,7 +74,10 @@ class Enricher:
         memo: Memo | None = None,
         snapshots: Mapping[str, pa.Table] | None = None,
         start_offsets: Mapping[int, int] | None = None,
+        memo_ttl_ms: int = 0,
     ) -> None:
+        self._memo_ttl_ms = memo_ttl_ms
+        self._time_ms = 0
         self._flow = flow
         self._operator = FlowOperator(flow, lookups, snapshots)
         self._decoder = Decoder(flow.scan.stream, flow.scan.columns)
@@ -76,28 +88,41 @@ class Enricher:
 
     def step(self, records: pa.Table | pa.RecordBatch, now_ms: int) -> AnsweredBatch:
         """``records``: key, value, timestamp, partition, offset, in order of arrival."""
-        failed_calls.taken()  # those of a step that did not come to its end
         decoded = self._decoder.decode(records)
-        rows = self._from_start_offsets(decoded.rows)
-        if self._memo is None:
-            messages, updates, unfounded = self._appended(rows, now_ms), list[Update](), 0
-        else:
-            messages, updates, unfounded = self._updated(self._memo, rows, now_ms)
+        self._time_ms = max(self._time_ms, _greatest_ms(records))
+        (messages, updates, unfounded), reasons = self._answered(self._from_start_offsets(decoded.rows), now_ms)
+        rejected = decoded.rejected
+        if reasons:
+            rejected = pa.concat_tables([rejected, _rejected(records, reasons)])
         counts = Counter(
             {
                 ROWS_IN: records.num_rows - decoded.heartbeats.num_rows,
                 ROWS_OUT: len(messages),
-                REJECTED_RECORDS: decoded.rejected.num_rows,
+                REJECTED_RECORDS: rejected.num_rows,
                 UNFOUNDED: unfounded,
                 FAILED_CALLS: failed_calls.taken(),
             }
         )
-        return AnsweredBatch(messages, updates, decoded.rejected, counts)
+        return AnsweredBatch(messages, updates, rejected, counts)
+
+    def _answered(self, rows: pa.Table, now_ms: int) -> tuple[_Answer, dict[int, str]]:
+        """The answer to all rows but those that a lookup rejects, and the reasons of these, by arrival."""
+        reasons: dict[int, str] = {}
+        while True:
+            failed_calls.taken()  # those of an attempt that did not come to its end
+            try:
+                if self._memo is None:
+                    return (self._appended(rows, now_ms), [], 0), reasons
+                return self._updated(self._memo, rows, now_ms), reasons
+            except RowsRejected as rejection:
+                reasons |= dict.fromkeys(rejection.arrivals, rejection.reason)
+                gone = pa.array(rejection.arrivals, pa.int64())
+                rows = rows.filter(pc.invert(pc.is_in(rows.column(ARRIVAL), gone)))
 
     def confirm(self, updates: Sequence[Update], offset: int | None = None) -> None:
         """The transaction of these updates is committed."""
         if self._memo is not None:
-            self._memo.confirm(updates, offset)
+            self._memo.confirm(updates, offset, self._time_ms)
 
     def discard(self) -> None:
         """The transaction of all steps since the last ``confirm`` is aborted: they will be made again."""
@@ -116,8 +141,10 @@ class Enricher:
         return rows
 
     def _appended(self, rows: pa.Table, now_ms: int) -> Encoded:
-        answered = self._operator.answer(rows.drop_columns([ARRIVAL]), now_ms)
-        return _encoded(self._flow.sink, answered, self._flow.sink.updating, self._flow.sink.format)
+        answered = self._operator.answer(rows, now_ms)
+        messages = _encoded(self._flow.sink, answered, self._flow.sink.updating, self._flow.sink.format)
+        check_sizes(messages.values)
+        return messages
 
     def _updated(self, memo: Memo, decoded: pa.Table, now_ms: int) -> tuple[Encoded, list[Update], int]:
         rows = self._operator.scan(decoded)
@@ -125,9 +152,19 @@ class Enricher:
         asked = np.array(question.asked, dtype=np.int64)
         # The place among those asked stands in for the arrival: it is what ties an answer to its row.
         insertions = _with_column(rows.take(pa.array(asked)), ARRIVAL, pa.array(np.arange(len(asked)), pa.int64()))
-        answered = self._operator.run_stages(insertions, now_ms)
+        try:
+            answered = self._operator.run_stages(insertions, now_ms)
+        except RowsRejected as rejection:
+            places = pa.array([question.asked[place] for place in rejection.arrivals])
+            raise RowsRejected(frozenset(rows.column(ARRIVAL).take(places).to_pylist()), rejection.reason) from None
         step = memo.settle(question, self._answers(answered, len(asked)))
-        return step.changes.records(self._flow.sink.format), step.updates, step.unfounded
+        messages = step.changes.records(self._flow.sink.format)
+        check_sizes(messages.values)
+        check_sizes([run for _, run in step.updates])
+        if self._memo_ttl_ms:
+            step.updates.extend(memo.expired(self._time_ms - self._memo_ttl_ms))
+        memo.keep(step)
+        return messages, step.updates, step.unfounded
 
     def _left_rows(self, decoded: pa.Table, rows: pa.Table) -> LeftRows:
         identities = _texts(rows, self._flow.identity)
@@ -148,6 +185,27 @@ class Enricher:
 def _encoded(sink: Sink, rows: pa.Table, updating: bool, output_format: str) -> Encoded:
     key = tuple(zip(sink.key, sink.key_names, strict=True))
     return encode(rows, sink.columns, key, updating, output_format)
+
+
+def _greatest_ms(records: pa.Table | pa.RecordBatch) -> int:
+    greatest = pc.max(records.column("timestamp")).cast(pa.int64()).as_py() if records.num_rows else None
+    return greatest or 0
+
+
+def check_sizes(values: Sequence[bytes | None]) -> None:
+    """Raises RecordRejected for what no message holds."""
+    largest = max(map(len, filter(None, values)), default=0)
+    if largest > LARGEST_MESSAGE:
+        raise RecordRejected(f"an answer to it takes {largest} bytes, and a message has at most {LARGEST_MESSAGE}")
+
+
+def _rejected(records: pa.Table | pa.RecordBatch, reasons: Mapping[int, str]) -> pa.Table:
+    """The records of the arrivals, with their reasons, as REJECTED."""
+    arrivals = numpy_column(records, "partition").astype(np.int64) << OFFSET_BITS | numpy_column(records, "offset")
+    chosen = pa.array(np.flatnonzero(np.isin(arrivals, list(reasons))))
+    told = [reasons[arrival] for arrival in arrivals[chosen.to_numpy()].tolist()]
+    columns = [records.column(name).take(chosen) for name in REJECTED.names[:-1]]
+    return pa.table([*columns, pa.array(told, pa.string())], names=REJECTED.names).cast(REJECTED)
 
 
 def _texts(rows: pa.Table, columns: Sequence[str]) -> list[bytes]:

@@ -17,6 +17,9 @@ _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _LIBRARIES = ("faust", "mode", "aiokafka", "asyncio", "aiohttp", "services.worker.query.transport")
 """They say much that is of no use to whoever runs a query; DEBUG shows it."""
 
+_TELLING_SECRETS = ("httpx", "httpcore")
+"""They write whole addresses and headers, with the keys and passwords in them, whatever the level."""
+
 
 class JsonLines(logging.Formatter):
     """The lines of ``logging`` in the form in which structlog writes its own."""
@@ -39,6 +42,8 @@ def configure_logs(level: str, form: str) -> None:
     lines.setFormatter(JsonLines() if form == "json" else logging.Formatter(_TEXT))
     logging.basicConfig(level=level, handlers=[lines])
     logging.getLogger("py4j").setLevel(logging.ERROR)
+    for name in _TELLING_SECRETS:
+        logging.getLogger(name).setLevel(logging.WARNING)
     if level != "DEBUG":
         for name in _LIBRARIES:
             logging.getLogger(name).setLevel(logging.WARNING)

@@ -109,6 +109,10 @@ class Settings(BaseSettings):
         default=120, description="longest wait for a source that is away before a lookup query fails"
     )
 
+    memo_ttl_s: Annotated[float, Field(ge=0)] = Field(
+        default=0, description="how long a lookup query remembers an updating row after its last change; 0: for ever"
+    )
+
     @property
     def broker_address(self) -> BrokerAddress | None:
         """Of the brokers that are named, or run in the local stack."""

@@ -50,6 +50,7 @@ CACHE_SETTINGS: tuple[Declared, ...] = (
     Declared("feed_values", bool, "", False, "rows that its records carry are stored, not asked for at the source"),
 )
 DEFAULT_HOT_KEYS = 100_000
+DEFAULT_WAITING = 100_000
 LONGEST_DEFAULT_NEGATIVE_MS = 10_000
 FOR_EVER_MS = 10 * 365 * 86_400_000
 """The TTL where none is given: LIFETIME(0)."""
@@ -68,6 +69,7 @@ class CacheSettings:
     max_stale_ms     so long after its expiry an entry is served if the source does not answer (``OnError.STALE``)
     timeout_ms       for asking the source in one lookup, attempts and pauses together
     max_value_bytes  a longer entry is served and counted, not cached
+    waiting          keys that wait to be renewed behind the lookups, at most
     threads          statements under way at once, in one process
     prefix           begins the names of all entries in Redis
     """
@@ -84,6 +86,7 @@ class CacheSettings:
     max_value_bytes: int
     hot_keys: int
     hot_bytes: int
+    waiting: int
     threads: int
     prefix: str
 
@@ -91,10 +94,6 @@ class CacheSettings:
     def keep_ms(self) -> int:
         """How long an entry is kept after its expiry."""
         return max(self.revalidate_ms, self.max_stale_ms if self.on_error is OnError.STALE else 0)
-
-    @property
-    def ahead_ms(self) -> int:
-        return int(self.ttl_ms * self.refresh_ahead)
 
 
 def read_settings(definition: Definition) -> CacheSettings:
@@ -116,11 +115,12 @@ def read_settings(definition: Definition) -> CacheSettings:
         revalidate_ms=revalidate_ms,
         max_stale_ms=given.ms("max_stale"),
         on_error=given.on_error(),
-        timeout_ms=int(given.number("timeout_ms")),
+        timeout_ms=int(given.number("timeout_ms", layout.get("query_wait_timeout_milliseconds"))),
         redis_timeout_ms=int(given.number("redis_timeout_ms")),
         max_value_bytes=int(given.number("max_value_bytes")),
         hot_keys=int(layout.get("max_hot_key_count", layout.get("size_in_cells", DEFAULT_HOT_KEYS))),
         hot_bytes=int(given.number("max_hot_bytes")),
+        waiting=int(layout.get("max_update_queue_size", DEFAULT_WAITING)),
         threads=int(layout.get("max_threads_for_updates", given.number("max_threads_for_updates"))),
         prefix=str(layout.get("path", "")),
     )
@@ -143,8 +143,8 @@ class _Given:
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
 
-    def number(self, name: str) -> float:
-        value = self._definition.settings.get(name, _DEFAULTS[name])
+    def number(self, name: str, else_given: Parameter | None = None) -> float:
+        value = self._definition.settings.get(name, _DEFAULTS[name] if else_given is None else else_given)
         assert value is not None
         return float(value)
 

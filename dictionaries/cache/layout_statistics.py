@@ -44,6 +44,7 @@ class Statistics:
         "feed_invalidated",  # keys that they made it forget
         "feed_stored",  # keys of which they carried the row
         "feed_rejected",  # records of which no key can be known
+        "thread_failures",  # errors that ended the work of a thread behind the lookups, which then began again
         "dropped_untrusted",  # times that the whole hot tier went because invalidations may have been missed
     )
 
@@ -94,6 +95,12 @@ class Statistics:
             self.last_exception = str(error)
             if self.last_success_ms is None:
                 self.status = Status.FAILED
+
+    def thread_failed(self, error: BaseException) -> None:
+        """A thread behind the lookups has failed, and will go on."""
+        self.count(thread_failures=1)
+        with self._lock:
+            self.last_exception = f"{type(error).__name__}: {error}"
 
     def report(self, element_count: int, bytes_allocated: int, load_factor: float, **more: Any) -> dict[str, Any]:
         """A row of system.dictionaries, and what ClickHouse has no name for. Times are ms since 1970, UTC."""

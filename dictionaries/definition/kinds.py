@@ -35,7 +35,7 @@ SOURCES: Mapping[str, tuple[Option, ...]] = {
     "postgresql": (*_SERVER, Option("port", int, 5432, least=1), Option("schema"), *_ROWS, *_POOL),
     "clickhouse": (*_SERVER, Option("port", int, 9000, least=1), *_ROWS, *_POOL),
     "sqlite": (Option("path", required=True), *_ROWS, *_POOL),
-    "timeplus": (Option("stream"), Option("table"), Option("db", default="default")),
+    "timeplus": (Option("stream"), Option("table"), Option("db", default="default", choices=("default",))),
     "table": (Option("name"), Option("stream"), Option("table")),
     "file": (Option("path", required=True), Option("format")),
     "http": (
@@ -60,25 +60,26 @@ REFUSED_SOURCES: Mapping[str, str] = {
 }
 SPELLINGS: Mapping[str, str] = {"postgres": "postgresql", "mariadb": "mysql", "stream": "table"}
 
-_LOADED = (
-    Option("shards", int, 1, least=1),
-    Option("shard_load_queue_backlog", int, 10000, least=1),
-    Option("max_load_factor", float, 0.5),
-    Option("initial_array_size", int, 1024, least=1),
-    Option("max_array_size", int, 500000, least=1),
+_LEAVE_OUT = "leave it out: a dict of the process holds the rows, and grows by itself"
+_LOADED = tuple(
+    Option(name, refused=_LEAVE_OUT)
+    for name in ("shards", "shard_load_queue_backlog", "max_load_factor", "initial_array_size")
 )
+_DATABASE = Option("db", default="default", choices=("default",))
+"""There is one."""
 _CACHE = (
     Option("size_in_cells", int, 100_000, least=1),
     Option("allow_read_expired_keys", bool, False),
     Option("max_update_queue_size", int, 100_000, least=1),
-    Option("update_queue_push_timeout_milliseconds", int, 10, least=0),
-    Option("query_wait_timeout_milliseconds", int, 60_000, least=1),
+    Option("update_queue_push_timeout_milliseconds", refused="leave it out: a lookup never waits for the queue"),
+    Option("query_wait_timeout_milliseconds", int, least=1),
     Option("max_threads_for_updates", int, 4, least=1),
 )
 LOADED_LAYOUTS = ("flat", "hashed", "sparse_hashed", "hashed_array")
 LAYOUTS: Mapping[str, tuple[Option, ...]] = {
     "direct": (),
-    **dict.fromkeys(LOADED_LAYOUTS, _LOADED),
+    **dict.fromkeys(LOADED_LAYOUTS, (*_LOADED, Option("max_array_size", refused=_LEAVE_OUT))),
+    "flat": (*_LOADED, Option("max_array_size", int, least=1)),
     "cache": _CACHE,
     "hybrid_hash_cache": (
         Option("ttl", float, required=True, least=0.001),
@@ -86,8 +87,8 @@ LAYOUTS: Mapping[str, tuple[Option, ...]] = {
         Option("max_hot_key_count", int, 100_000, least=1),
     ),
     "mutable_cache": (
-        Option("db", default="default"),
-        Option("database"),
+        _DATABASE,
+        Option("database", choices=("default",)),
         Option("stream", required=True),
         Option("update_from_source", bool, False),
     ),

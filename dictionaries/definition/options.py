@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from changelog.errors import SqlError, UnknownName
+from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.suggest import suggestion
 
 Parameter = str | int | float | bool
@@ -21,6 +21,7 @@ class Option:
     default   what holds where it is not given
     least     the least number allowed
     choices   the only values allowed, in lower case
+    refused   why it is known and not taken, as a fix: what there is in its place
     """
 
     name: str
@@ -29,18 +30,22 @@ class Option:
     required: bool = False
     least: float | None = None
     choices: tuple[str, ...] = ()
+    refused: str = ""
 
 
 def read_options(options: Sequence[Option], given: Parameters, where: str) -> dict[str, Parameter]:
     """``given`` with its values in the declared types; defaults are not added.
 
-    Raises UnknownName for a name that is not declared, SqlError for a value that does not fit or is missing.
+    Raises UnknownName for a name that is not declared, Unsupported for one that is refused, SqlError for a value that
+    does not fit or is missing.
     """
     known = {option.name: option for option in options}
     read = {}
     for name, value in given.items():
         if name not in known:
             raise UnknownName(f'there is no option "{name}"', where=where, fix=suggestion(name, known))
+        if known[name].refused:
+            raise Unsupported(f"{name.upper()} has nothing to set here", where=where, fix=known[name].refused)
         read[name] = _value(known[name], value, where)
     for option in options:
         if option.required and option.name not in read:

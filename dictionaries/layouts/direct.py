@@ -25,7 +25,7 @@ class Direct:
         self._layers = OnErrorLayer(settings, self._statistics, SourceLayer(self._fetcher))
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
-        flight = Flight(keys, now_ms, now_ms)
+        flight = Flight(keys, now_ms)
         if keys:
             self._layers.answer(flight, keys)
         rows = [flight.answers[key] for key in keys]

@@ -5,7 +5,8 @@ lookup ─▶ hot tier ─▶ cold tier ─▶ (one thread per key) ─▶ (one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from changelog.errors import ServiceUnavailable
@@ -15,6 +16,7 @@ from dictionaries.cache.cold.cold_tier import ColdTier
 from dictionaries.cache.cold.entry_codec import EntryCodec
 from dictionaries.cache.cold.invalidation_listener import Listener
 from dictionaries.cache.cold.invalidation_messages import InvalidationMessage
+from dictionaries.cache.cold.local_entries import LocalEntries
 from dictionaries.cache.cold.redis_space import RedisSpace, open_redis
 from dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
 from dictionaries.cache.filling.entry_writer import EntryWriter
@@ -35,13 +37,14 @@ from dictionaries.cache.layout_statistics import MeteredLookup, Statistics
 from dictionaries.contracts import Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.source_changes import SourceChanges
-from dictionaries.layouts.wall_clock import wall_clock_ms
+from dictionaries.supervised_thread import SupervisedThread
+from dictionaries.wall_clock import wall_clock_ms
 
 _FIRST_SUBSCRIPTION_S = 0.5
 
 
 class Hybrid:
-    """A hot tier over a cold tier over a source; ``redis_url`` None: no cold tier, each process has its own cache.
+    """A hot tier over a cold tier over a source; ``redis_url`` None: each process its own, in a file in ``local_dir``.
 
     An answer may be served until its TTL, counted from the moment it was fetched, by both tiers. Within that time a key
     is asked for once by all workers together, unless Redis evicts it, is gone, or does not take it for its size.
@@ -50,7 +53,10 @@ class Hybrid:
     the process by ``cache/hot/guarded_hot.py``. An invalidation reaches the other processes by a channel of Redis; one
     that may have missed some, because its connection was lost, drops its whole hot tier.
 
-    ``clock`` is for what happens behind the lookups: renewing entries near their expiry.
+    Entries expire by the clock of Redis: workers whose clocks differ serve none longer than its TTL.
+
+    clock       for what happens behind the lookups: renewing entries near their expiry
+    machine_ms  what the clock of Redis is compared with
     """
 
     def __init__(
@@ -59,35 +65,45 @@ class Hybrid:
         source: Source,
         redis_url: str | None,
         clock: Callable[[], int] = wall_clock_ms,
+        machine_ms: Callable[[], int] = wall_clock_ms,
+        local_dir: Path | None = None,
     ) -> None:
         settings = read_settings(definition)
         statistics = Statistics(definition)
-        codec = EntryCodec([column.type for column in definition.columns])
         self._statistics = statistics
         self._flights = Flights()
-        self._hot = HotTier(settings.hot_keys, settings.hot_bytes, settings.keep_ms, settings.ahead_ms)
-        self._guarded = GuardedHot(self._hot, self._flights, self._hears)
+        self._hot = HotTier(settings.hot_keys, settings.hot_bytes, settings.keep_ms, settings.refresh_ahead)
         self._fetcher = Fetcher(definition, source, settings, statistics)
         self._refreshes = SeenRefreshes()
         self._listener: Listener | None = None
         self._cold: ColdTier | None = None
+        types = [column.type for column in definition.columns]
+        codec = EntryCodec(types)
         if redis_url is not None:
-            self._cold = ColdTier(RedisSpace(redis_url, definition, settings, statistics, self._distrust), codec)
+            space = RedisSpace(redis_url, definition, settings, statistics, self._distrust, machine_ms=machine_ms)
+            codec = EntryCodec(types, lambda: space.clock.offset_ms)
+            self._cold = ColdTier(space, codec)
+        self._local: LocalEntries | None = None
+        if redis_url is None and local_dir is not None:
+            self._local = LocalEntries(local_dir / f"cold-{definition.name}.db", codec)
+        self._guarded = GuardedHot(self._hot, self._flights, self._hears, self._local)
         writer = EntryWriter(codec, settings, statistics)
-        cold = TolerantColdTier(self._cold, statistics)
+        cold = TolerantColdTier(self._cold, statistics, self._local)
         claimed = ClaimedKeys(cold, self._guarded, writer, SourceLayer(self._fetcher))
         renewal = Renewal(
             self._flights,
-            settings.ahead_ms,
+            settings.refresh_ahead,
             clock,
             SingleFlightLayer(self._flights, SecondLookLayer(self._hot, RenewalLayer(claimed, statistics))),
         )
-        self._renewal = BackgroundRenewal(definition.name, renewal.renew)
+        self._renewal = BackgroundRenewal(definition.name, renewal.renew, statistics.thread_failed, settings.waiting)
         self._layers = self._layers_over(claimed, cold, settings)
         self._feed = FeedIntake(self._guarded, self._cold, writer, statistics)
         if redis_url is not None and self._cold is not None:
             client = open_redis(redis_url, settings.redis_timeout_ms)
-            self._listener = Listener(client, self._cold.space.channel, self._heard, self._distrust)
+            self._listener = Listener(
+                client, self._cold.space.channel, self._heard, self._distrust, statistics.thread_failed
+            )
             self._listener.wait(_FIRST_SUBSCRIPTION_S)
 
     def _layers_over(self, claimed: ClaimedKeys, cold: TolerantColdTier, settings: CacheSettings) -> Lookup:
@@ -111,20 +127,25 @@ class Hybrid:
     def invalidate(self, keys: Sequence[Key] | None = None, prefix: str | None = None, token: str = "") -> int:
         """Forgets entries here, in Redis, and in every other worker that can be reached; how many were held.
 
-        If Redis does not answer, this process forgets its own, and does the rest before it uses Redis again.
+        If Redis does not answer, this process forgets its own, does the rest before it uses Redis again, and raises
+        ServiceUnavailable: the other processes go on with what they hold, and it may be for ever that this one is gone.
         """
         if not self._refreshes.is_new(token):
             return 0
         invalidation = Invalidation(None if keys is None else tuple(keys), prefix, token)
         self._statistics.count(invalidations=1)
         gone = 0
-        if self._cold is not None:
-            try:
+        try:
+            if self._cold is not None:
                 gone = self._cold.invalidations.execute(invalidation)
-            except ServiceUnavailable as error:
-                self._statistics.failed(error)
-        # After Redis, so that nothing old can come from there once the hot tier is clean.
-        return max(gone, self._guarded.drop(invalidation))
+        except ServiceUnavailable as error:
+            self._statistics.failed(error)
+            self._refreshes.forget(token)
+            raise
+        finally:
+            # After Redis, so that nothing old can come from there once the hot tier is clean.
+            held = self._guarded.drop(invalidation)
+        return max(gone, held)
 
     def feed_positions(self, feed: str) -> Mapping[int, int]:
         return self._feed.positions(feed)
@@ -144,7 +165,15 @@ class Hybrid:
             load_factor=len(hot) / hot.max_keys,
             evictions=hot.evictions,
             is_listening=self._listener is not None and self._listener.is_listening,
+            threads_failing=sum(not thread.is_healthy for thread in self._threads()),
         )
+
+    def _threads(self) -> Iterator[SupervisedThread]:
+        yield self._renewal.thread
+        if self._listener is not None:
+            yield self._listener.thread
+        if self._cold is not None:
+            yield self._cold.locks.keeper.thread
 
     def close(self) -> None:
         self._renewal.close()
@@ -152,6 +181,8 @@ class Hybrid:
             self._listener.close()
         if self._cold is not None:
             self._cold.close()
+        if self._local is not None:
+            self._local.close()
         self._fetcher.close()
 
     def _hears(self) -> bool:

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, Protocol, runtime_checkable
 
-from changelog.errors import DovetailError
-from changelog.lookup import Key, Row, Rows
+from changelog.errors import DovetailError, SourceRefused
+from changelog.lookup import Key, LookupRejected, Row, Rows
 from dictionaries.cache.cache_settings import OnError, read_settings
 from dictionaries.cache.filling.fetcher import even_parts
-from dictionaries.cache.filling.on_error import LookupRejected
 from dictionaries.cache.invalidation import SeenRefreshes
 from dictionaries.cache.key_text import key_text
 from dictionaries.cache.layout_statistics import Statistics, Status
@@ -20,7 +19,7 @@ from dictionaries.contracts import KEYS_PER_STATEMENT, Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.source_changes import SourceChanges
 from dictionaries.layouts.reloader import Reloader
-from dictionaries.layouts.wall_clock import wall_clock_ms
+from dictionaries.wall_clock import wall_clock_ms
 
 _SAMPLED_ROWS = 1_000
 
@@ -52,13 +51,14 @@ class Loaded:
         self._policy = read_settings(definition).on_error
         self._statistics = Statistics(definition)
         self._places = [definition.names.index(name) for name in definition.key]
+        self._most_key = definition.layout.parameters.get("max_array_size")
         self._has_increments = "update_field" in definition.source.parameters
         self._rows: dict[Key, Rows] | None = None
         self._loading = Lock()
         self._refreshes = SeenRefreshes()
         self._loaded_since_ms = 0
         self._bytes = 0
-        self._reloader = Reloader(definition, self._reload)
+        self._reloader = Reloader(definition, self._reload, self._statistics.thread_failed)
 
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
         """Raises ServiceUnavailable while nothing could be loaded yet, or does what ``on_error`` says."""
@@ -67,7 +67,7 @@ class Loaded:
             try:
                 rows = self._first_load()
             except DovetailError as error:
-                rows = self._without_rows(error, len(keys))
+                rows = self._without_rows(error, keys)
         get = rows.get
         answers = [get(key, ()) for key in keys]
         self._statistics.count(hot=len(keys))
@@ -115,7 +115,10 @@ class Loaded:
     def statistics(self) -> Mapping[str, Any]:
         held = len(self._rows or ())
         return self._statistics.report(
-            element_count=held, bytes_allocated=self._bytes, load_factor=1.0 if held else 0.0
+            element_count=held,
+            bytes_allocated=self._bytes,
+            load_factor=1.0 if held else 0.0,
+            threads_failing=int(not self._reloader.thread.is_healthy),
         )
 
     def close(self) -> None:
@@ -130,17 +133,17 @@ class Loaded:
             assert self._rows is not None
             return self._rows
 
-    def _without_rows(self, error: DovetailError, asked: int) -> dict[Key, Rows]:
+    def _without_rows(self, error: DovetailError, keys: Sequence[Key]) -> dict[Key, Rows]:
         if self._policy is OnError.NULL:
-            self._statistics.count(failed_keys=asked)
+            self._statistics.count(failed_keys=len(keys))
             return {}
         if self._policy is OnError.DEAD_LETTER:
-            raise LookupRejected(error.what, where=error.where, fix=error.fix) from error
+            raise LookupRejected(error.what, where=error.where, fix=error.fix, keys=keys) from error
         raise error
 
     def _refresh(self, keys: Sequence[Key] | None, prefix: str | None) -> int:
         with self._loading:  # a load that is under way may hold older rows: wait for it, and replace them
-            held = self._rows or {}
+            held = {} if self._rows is None else self._rows
             if keys is None or prefix is not None or self._rows is None:
                 count = len([key for key in held if prefix is None or key_text(key).startswith(prefix)])
                 self._load(whole=True)
@@ -150,9 +153,12 @@ class Loaded:
             for chunk in even_parts(keys, KEYS_PER_STATEMENT):
                 self._statistics.count(source_statements=1, source_keys=len(chunk))
                 fresh |= self._source.fetch(self._definition.key, chunk)
-            # A copy, so that a lookup under way sees either all of the refresh or nothing.
-            gone = frozenset(keys)
-            self._rows = {key: rows for key, rows in held.items() if key not in gone} | fresh
+            # In place, one key after the other: a copy would take as long as the dictionary is large, for each batch of
+            # a feed, and what changed together at the source does not come together in a batch anyway.
+            held.update(fresh)
+            for key in keys:
+                if key not in fresh:
+                    held.pop(key, None)
             return count
 
     def _load(self, whole: bool) -> None:
@@ -180,7 +186,7 @@ class Loaded:
         return self._by_key(row for piece in source.load() for row in piece)
 
     def _by_key(self, rows: Iterable[Row]) -> dict[Key, Rows]:
-        """Rows without a NULL in their key, which nothing equals."""
+        """Rows without a NULL in their key, which nothing equals. Raises SourceRefused for a key beyond the array."""
         by_key: dict[Key, Rows] = {}
         if len(self._places) == 1:
             [place] = self._places
@@ -188,12 +194,23 @@ class Loaded:
                 key = row[place]
                 if key is not None:
                     by_key[key] = (*by_key.get(key, ()), row)
+            if self._most_key is not None:
+                self._check_bound(by_key)
             return by_key
         for row in rows:
             key = tuple([row[place] for place in self._places])
             if None not in key:
                 by_key[key] = (*by_key.get(key, ()), row)
         return by_key
+
+    def _check_bound(self, keys: Iterable[Key]) -> None:
+        beyond = next((key for key in keys if not 0 <= key < int(self._most_key or 0)), None)
+        if beyond is not None:
+            raise SourceRefused(
+                f"the source has the key {beyond}, and MAX_ARRAY_SIZE is {self._most_key}",
+                where=f'dictionary "{self._definition.name}", LAYOUT(FLAT(..))',
+                fix="raise MAX_ARRAY_SIZE, or take LAYOUT(HASHED())",
+            )
 
     def _reload(self) -> None:
         with self._loading:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from threading import Event, Thread
 
 import structlog
 
 from changelog.errors import DovetailError
 from dictionaries.definition.definition import Definition
+from dictionaries.supervised_thread import SupervisedThread
 
 _FIRST_RETRY_S = 1.0
 
@@ -22,30 +22,28 @@ class Reloader:
     What fails is tried again after a second, or earlier where the lifetime is shorter.
     """
 
-    def __init__(self, definition: Definition, reload: Callable[[], None]) -> None:
+    def __init__(
+        self, definition: Definition, reload: Callable[[], None], failed: Callable[[BaseException], None]
+    ) -> None:
         self._name = definition.name
         self._lifetime_s = definition.lifetime_s
         self._reload = reload
-        self._closing = Event()
-        self._thread: Thread | None = None
+        self._pause_s = random.uniform(*definition.lifetime_s)
+        self.thread = SupervisedThread(f"load {definition.name}", self._run, failed)
 
     def start(self) -> None:
-        if self._lifetime_s[1] > 0 and self._thread is None:
-            self._thread = Thread(target=self._run, name=f"load {self._name}", daemon=True)
-            self._thread.start()
+        if self._lifetime_s[1] > 0:
+            self.thread.start()
 
     def close(self) -> None:
-        self._closing.set()
-        if self._thread is not None:
-            self._thread.join(timeout=10)
+        self.thread.close(10)
 
     def _run(self) -> None:
-        least_s, greatest_s = self._lifetime_s
-        pause_s = random.uniform(least_s, greatest_s)
-        while not self._closing.wait(pause_s):
+        while not self.thread.closing.wait(self._pause_s):
+            self._pause_s = min(_FIRST_RETRY_S, self._lifetime_s[1])
             try:
                 self._reload()
-                pause_s = random.uniform(least_s, greatest_s)
+                self._pause_s = random.uniform(*self._lifetime_s)
+                self.thread.well()
             except DovetailError as error:
                 _log.warning("dictionary.reload_failed", dictionary=self._name, error=str(error))
-                pause_s = min(_FIRST_RETRY_S, greatest_s)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from changelog.schema import Column
 from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
+from dictionaries.idle_pool import IdlePool
 from dictionaries.sources.column_types import INSTANT, fits
 from dictionaries.sources.source_parameters import source_parameters
 from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
@@ -49,7 +49,7 @@ class ClickHouseSource:
     """SOURCE(CLICKHOUSE(HOST PORT USER PASSWORD DB TABLE|QUERY SECURE ..)).
 
     The keys of a lookup travel beside the statement as a typed table, so there is nothing to quote and no limit on the
-    statement's length, and the table's primary key is used. One client for each thread, as the driver demands.
+    statement's length, and the table's primary key is used. One thread at a time has a client, as the driver demands.
     """
 
     def __init__(self, definition: Definition) -> None:
@@ -60,8 +60,7 @@ class ClickHouseSource:
         place = f"ClickHouse at {host}:{port}" + (f', database "{database}"' if database else "")
         self.where = f'dictionary "{definition.name}", {place}'
         self._reader = SourceRowReader(definition, self.where)
-        self._own = threading.local()
-        self._clients: list[Client] = []
+        self._clients = IdlePool(lambda: self._client(self.timeout_s), Client.disconnect)
         self._types: dict[str, str] = {}
         self._limited = True
 
@@ -101,9 +100,7 @@ class ClickHouseSource:
         ]
 
     def close(self) -> None:
-        for client in self._clients:
-            client.disconnect()
-        self._clients.clear()
+        self._clients.close()
 
     # -- statements --
 
@@ -175,10 +172,10 @@ class ClickHouseSource:
     # -- clients --
 
     def _run(self, statement: str, **options: Any) -> Any:
-        client = self._own.__dict__.get("client")
-        if client is None:
-            client = self._own.client = self._client(self.timeout_s)
-            self._clients.append(client)
+        with self._clients.lent() as client:
+            return self._executed(client, statement, **options)
+
+    def _executed(self, client: Client, statement: str, **options: Any) -> Any:
         settings = {"max_execution_time": math.ceil(self.timeout_s)} if self._limited else {}
         try:
             return client.execute(statement, settings=settings, **options)

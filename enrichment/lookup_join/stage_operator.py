@@ -15,13 +15,22 @@ import pyarrow as pa
 
 from changelog.changes import DELTA
 from changelog.errors import InternalError
-from changelog.lookup import Lookup, Rows
+from changelog.lookup import Lookup, LookupRejected, Rows
 from changelog.rows import Positions, expand
 from changelog.schema import ARRIVAL
-from enrichment.lookup_join.distinct_keys import distinct_keys
+from enrichment.lookup_join.distinct_keys import DistinctKeys, distinct_keys
 from enrichment.lookup_join.looked_up_columns import LookedUpColumns
 from joins.dataflow.lookup import LookupStage
 from joins.dataflow.ports import JoinKind, Predicate, transformed
+
+
+class RowsRejected(Exception):
+    """Rows of a batch whose keys the lookup rejects; ``arrivals`` names them."""
+
+    def __init__(self, arrivals: frozenset[int], reason: str) -> None:
+        super().__init__(reason)
+        self.arrivals = arrivals
+        self.reason = reason
 
 
 class StageOperator:
@@ -38,10 +47,24 @@ class StageOperator:
 
     def __call__(self, rows: pa.Table, now_ms: int) -> pa.Table:
         keys = distinct_keys(rows, self._join.keys, self._key_types)
-        answers = self._lookup.lookup(keys.keys, now_ms) if keys.keys else []
+        answers = self._answers(rows, keys, now_ms) if keys.keys else []
         if len(answers) != len(keys.keys):
             raise InternalError(f"{len(keys.keys)} keys of {self._join.access.table}, {len(answers)} answers")
         return transformed(self._joined(rows, keys.codes, answers), self._transforms)
+
+    def _answers(self, rows: pa.Table, keys: DistinctKeys, now_ms: int) -> list[Rows]:
+        """Raises RowsRejected where the rows have arrivals, which say what records they are of."""
+        try:
+            return self._lookup.lookup(keys.keys, now_ms)
+        except LookupRejected as rejection:
+            if ARRIVAL not in rows.column_names:
+                raise
+            gone = set(rejection.keys)
+            of_gone = np.array([*(key in gone for key in keys.keys), False])[keys.codes]
+            arrivals = rows.column(ARRIVAL).filter(pa.array(of_gone)).to_pylist()
+            if not arrivals:
+                raise
+            raise RowsRejected(frozenset(arrivals), rejection.what) from rejection
 
     def _joined(self, rows: pa.Table, codes: Positions, answers: Sequence[Rows]) -> pa.Table:
         found = list(chain.from_iterable(answers))

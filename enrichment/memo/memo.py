@@ -11,21 +11,22 @@ they were written, whatever the looked-up side holds by then.
 A batch gives net changes: a row that comes and goes within it is not looked up, and what is answered as before leaves
 no trace. Unfounded retractions are counted and left out.
 
-What is held of an identity is a JSON array of copies, each ``[print, key, value, key, value, ..]``: the hash of the row
-where retractions are compared with it (else 0), and the emitted records, as texts. It is written to the memo's topic as
-it stands: the key of the record is the identity, a JSON object; a tombstone forgets it.
+What is held of an identity is a queue of runs of equal copies, each a record of the memo's topic: so a copy that comes
+or goes writes the last or the first of them, however many there are. ``[print, count, key, value, key, value, ..]``:
+the hash of the row where retractions are compared with it (else 0), how many copies, what each gave, as texts.
+The key of the record is ``memo_store.record_key``; a tombstone forgets it. A keyed row has one run of one copy.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
 
 from changelog.errors import InternalError
-from enrichment.memo.memo_store import MemoStore, Update
+from enrichment.memo.memo_store import MemoStore, Update, identity_and_number, record_key
 from enrichment.memo.net_changes import Emitted, NetChanges
 from joins.dataflow.ports import Ingest
 
@@ -52,8 +53,16 @@ class Copy:
     records: tuple[Emitted, ...]
 
 
-Standing = Copy | int
-"""A row that stands after the batch: held before, or at this position of the batch, yet to be answered."""
+Runs = dict[int, tuple[Copy, int]]
+"""The queue of an identity: by number, ascending, a copy and how often it stands there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """What a batch does to the queue of an identity: so many copies leave it, and these join it."""
+
+    taken: int
+    joined: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +71,8 @@ class Question:
 
     asked: list[int]
     prints: dict[int, int]
-    before: dict[bytes, list[Copy]]
-    standing: dict[bytes, list[Standing]]
+    before: dict[bytes, Runs]
+    followed: dict[bytes, Followed]
     unfounded: int
 
 
@@ -78,7 +87,7 @@ class MemoStep:
 
 @dataclass
 class Memo:
-    """``ask``, answer, ``settle``; then ``confirm`` once the output is committed, or ``discard`` if it is not.
+    """``ask``, answer, ``settle``, ``keep``; then ``confirm`` once the output is committed, or ``discard``.
 
     The store holds committed output only. What is settled and not confirmed is held in memory, and seen by the next
     batch: several batches may share a transaction, and one may begin before the last one's commit is known.
@@ -86,7 +95,7 @@ class Memo:
 
     store: MemoStore
     ingest: Ingest
-    _pending: dict[bytes, Update] = field(default_factory=dict)
+    _pending: dict[bytes, dict[int, Update]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.ingest is Ingest.APPEND:
@@ -94,42 +103,51 @@ class Memo:
 
     def ask(self, rows: LeftRows) -> Question:
         """Which rows of the batch have to be looked up. Changes nothing."""
-        before = self._copies(list(dict.fromkeys(rows.identities)))
+        before = self._runs(list(dict.fromkeys(rows.identities)))
         follow = _follow_keyed if self._keyed else _follow_counted
-        standing, unfounded = follow(rows, before)
-        asked = sorted(state for states in standing.values() for state in states if isinstance(state, int))
-        return Question(asked, {place: rows.prints[place] or 0 for place in asked}, before, standing, unfounded)
+        followed, unfounded = follow(rows, before)
+        asked = sorted(place for one in followed.values() for place in one.joined)
+        return Question(asked, {place: rows.prints[place] or 0 for place in asked}, before, followed, unfounded)
 
     def settle(self, question: Question, answers: Sequence[tuple[Emitted, ...]]) -> MemoStep:
-        """``answers[i]``: the records that the row ``question.asked[i]`` gives."""
+        """``answers[i]``: the records that the row ``question.asked[i]`` gives. Changes nothing before ``keep``."""
         fresh = {
             place: Copy(question.prints[place], records) for place, records in zip(question.asked, answers, strict=True)
         }
         changes, updates = NetChanges(), []
-        for identity, standing in question.standing.items():
-            before = question.before.get(identity, [])
-            copies = [fresh[state] if isinstance(state, int) else state for state in standing]
-            if copies == before:
-                continue
-            for copy in before:
-                changes.add(identity, copy.records, -1)
-            for copy in copies:
+        for identity, followed in question.followed.items():
+            before = question.before.get(identity, {})
+            joined = [fresh[place] for place in followed.joined]
+            for copy, count in _first(before, followed.taken):
+                changes.add(identity, copy.records, -count)
+            for copy in joined:
                 changes.add(identity, copy.records, 1)
             if self.ingest is Ingest.UPSERT:
                 # Nothing compares with a row that gave nothing: it need not be remembered.
-                copies = [copy for copy in copies if copy.records]
-            if copies or before:
-                updates.append((identity, _packed(copies)))
-        self._pending.update((update[0], update) for update in updates)
+                joined = [copy for copy in joined if copy.records]
+            updates += _updates(identity, before, _queued(before, followed.taken, joined))
         return MemoStep(changes, updates, question.unfounded)
 
-    def confirm(self, updates: Sequence[Update], offset: int | None = None) -> None:
-        """The output of these ``MemoStep.updates`` is committed; ``offset``: the memo's topic holds them below it."""
-        self.store.apply(updates, offset)
+    def keep(self, step: MemoStep) -> None:
+        """What the next batch sees: the step will be written, and confirmed or discarded."""
+        for update in step.updates:
+            identity, number = identity_and_number(update[0])
+            self._pending.setdefault(identity, {})[number] = update
+
+    def confirm(self, updates: Sequence[Update], offset: int | None = None, written_ms: int = 0) -> None:
+        """The output of these ``MemoStep.updates`` is committed; ``offset``: the memo's topic holds them below it.
+
+        ``written_ms``: how far the time of the input had come by then.
+        """
+        self.store.apply(updates, offset, written_ms)
         for update in updates:
+            identity, number = identity_and_number(update[0])
+            pending = self._pending.get(identity, {})
             # A later batch may have settled the identity anew: its update is the one to be seen.
-            if self._pending.get(update[0]) is update:
-                del self._pending[update[0]]
+            if pending.get(number) is update:
+                del pending[number]
+                if not pending:
+                    del self._pending[identity]
 
     def discard(self) -> None:
         """What is not confirmed was not committed: forget it."""
@@ -139,63 +157,103 @@ class Memo:
     def _keyed(self) -> bool:
         return self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV)
 
-    def _copies(self, identities: list[bytes]) -> dict[bytes, list[Copy]]:
-        packed: dict[bytes, bytes | None] = {}
-        packed |= self.store.get([identity for identity in identities if identity not in self._pending])
-        packed |= {identity: self._pending[identity][1] for identity in identities if identity in self._pending}
-        return {identity: _unpacked(copies) for identity, copies in packed.items() if copies is not None}
+    def expired(self, before_ms: int) -> list[Update]:
+        """Tombstones for some of what was last written before a moment of the input, to be written and confirmed."""
+        keys = self.store.older(before_ms)
+        return [(key, None) for key in keys if identity_and_number(key)[0] not in self._pending]
+
+    def _runs(self, identities: list[bytes]) -> dict[bytes, Runs]:
+        packed = self.store.runs(identities)
+        for identity in self._pending.keys() & set(identities):
+            stored = dict(packed.get(identity, {}))
+            for number, (_, run) in self._pending[identity].items():
+                if run is None:
+                    stored.pop(number, None)
+                else:
+                    stored[number] = run
+            packed[identity] = stored
+        return {
+            identity: {number: _unpacked(runs[number]) for number in sorted(runs)} for identity, runs in packed.items()
+        }
 
 
-def _follow_keyed(rows: LeftRows, before: dict[bytes, list[Copy]]) -> tuple[dict[bytes, list[Standing]], int]:
+def _follow_keyed(rows: LeftRows, before: Mapping[bytes, Runs]) -> tuple[dict[bytes, Followed], int]:
     """The one row of each primary key after the batch, if there is one."""
-    standing: dict[bytes, list[Standing]] = {}
+    followed: dict[bytes, Followed] = {}
     unfounded = 0
     for place, (identity, delta, print_) in enumerate(zip(rows.identities, rows.deltas, rows.prints, strict=True)):
-        states = standing.setdefault(identity, list(before.get(identity, ())))
+        now = followed.get(identity, Followed(0, ()))
+        held = [copy for copy, _ in before.get(identity, {}).values()] if not now.taken else []
+        standing = [*(copy.print for copy in held), *(rows.prints[joined] for joined in now.joined)]
         if delta > 0:
-            states[:] = [place]
-        elif print_ is None or (states and _print(states[0], rows) == print_):
-            states.clear()
+            now = Followed(now.taken + len(held), (place,))
+        elif print_ is None or (standing and standing[0] == print_):
+            now = Followed(now.taken + len(held), ())
         else:
             unfounded += 1
-    return standing, unfounded
+        followed[identity] = now
+    return followed, unfounded
 
 
-def _print(state: Standing, rows: LeftRows) -> int | None:
-    return rows.prints[state] if isinstance(state, int) else state.print
-
-
-def _follow_counted(rows: LeftRows, before: dict[bytes, list[Copy]]) -> tuple[dict[bytes, list[Standing]], int]:
-    """The queue of each row after the batch."""
-    queues: dict[bytes, deque[Standing]] = {}
+def _follow_counted(rows: LeftRows, before: Mapping[bytes, Runs]) -> tuple[dict[bytes, Followed], int]:
+    """How many of the copies held leave each queue, and which rows join it: first in, first out."""
+    held = {identity: sum(count for _, count in runs.values()) for identity, runs in before.items()}
+    taken: Counter[bytes] = Counter()
+    joined: dict[bytes, deque[int]] = {}
     unfounded = 0
     for place, (identity, delta) in enumerate(zip(rows.identities, rows.deltas, strict=True)):
-        queue = queues.setdefault(identity, deque(before.get(identity, ())))
+        queue = joined.setdefault(identity, deque())
         if delta > 0:
             queue.extend([place] * delta)
-        else:
-            taken = min(-delta, len(queue))
-            unfounded += -delta - taken
-            for _ in range(taken):
-                queue.popleft()
-    return {identity: list(queue) for identity, queue in queues.items()}, unfounded
+            continue
+        from_held = min(-delta, held.get(identity, 0) - taken[identity])
+        from_queue = min(-delta - from_held, len(queue))
+        taken[identity] += from_held
+        for _ in range(from_queue):
+            queue.popleft()
+        unfounded += -delta - from_held - from_queue
+    return {identity: Followed(taken[identity], list(queue)) for identity, queue in joined.items()}, unfounded
 
 
-def _packed(copies: Sequence[Copy]) -> bytes | None:
-    if not copies:
-        return None
-    return orjson.dumps(
-        [
-            [copy.print, *(None if part is None else part.decode() for record in copy.records for part in record)]
-            for copy in copies
-        ]
-    )
+def _first(runs: Runs, count: int) -> Iterator[tuple[Copy, int]]:
+    """The first ``count`` copies of a queue."""
+    for copy, held in runs.values():
+        if count <= 0:
+            return
+        yield copy, min(held, count)
+        count -= held
 
 
-def _unpacked(packed: bytes) -> list[Copy]:
-    copies = []
-    for print_, *texts in orjson.loads(packed):
-        keys = [None if key is None else key.encode() for key in texts[::2]]
-        values = [value.encode() for value in texts[1::2]]
-        copies.append(Copy(print_, tuple(zip(keys, values, strict=True))))
-    return copies
+def _queued(runs: Runs, taken: int, joined: Iterable[Copy]) -> Runs:
+    """The queue without its first ``taken`` copies and with others at its end; an emptied one begins at 0."""
+    queue: Runs = {}
+    for number, (copy, held) in runs.items():
+        if held > taken:
+            queue[number] = copy, held - taken
+        taken = max(0, taken - held)
+    last = max(queue, default=-1)
+    for copy in joined:
+        if last < 0 or queue[last][0] != copy:
+            last += 1
+            queue[last] = copy, 0
+        queue[last] = copy, queue[last][1] + 1
+    return queue
+
+
+def _updates(identity: bytes, before: Runs, after: Runs) -> list[Update]:
+    """The records of the runs that have changed."""
+    gone = [(record_key(identity, number), None) for number in before if number not in after]
+    changed = [number for number, run in after.items() if before.get(number) != run]
+    return [*gone, *((record_key(identity, number), _packed(*after[number])) for number in changed)]
+
+
+def _packed(copy: Copy, count: int) -> bytes:
+    texts = [None if part is None else part.decode() for record in copy.records for part in record]
+    return orjson.dumps([copy.print, count, *texts])
+
+
+def _unpacked(packed: bytes) -> tuple[Copy, int]:
+    print_, count, *texts = orjson.loads(packed)
+    keys = [None if key is None else key.encode() for key in texts[::2]]
+    values = [value.encode() for value in texts[1::2]]
+    return Copy(print_, tuple(zip(keys, values, strict=True))), count

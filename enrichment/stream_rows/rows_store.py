@@ -21,6 +21,7 @@ from changelog.changes import DELTA, DELTA_TYPE
 from changelog.lookup import Key, Row, Rows
 from changelog.rows import numpy_column
 from changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
+from dictionaries.idle_pool import IdlePool
 from enrichment.sqlite_file import connect, open_or_replace, write_transaction
 from enrichment.stream_rows.rows_tables import RESERVED, RowsTables
 from joins.dataflow.lookup import Access
@@ -43,9 +44,7 @@ class RowsStore:
         self._path = Path(path)
         self._layout = RowsTables(schema, indexes)
         self._writing = threading.Lock()
-        self._local = threading.local()
-        self._readers: list[sqlite3.Connection] = []
-        self._opening = threading.Lock()
+        self._readers = IdlePool(lambda: connect(self._path), sqlite3.Connection.close)
         self._writer = self._opened()
         self._offsets = dict(self._writer.execute("SELECT partition, next FROM offsets"))
 
@@ -93,13 +92,13 @@ class RowsStore:
         """
         query = self._layout.query(by, columns)
         found: dict[Key, list[Row]] = {}
-        reader = self._reader()
-        reader.execute("BEGIN")
-        try:
-            for key, row in query.run(reader, keys):
-                found.setdefault(key, []).append(row)
-        finally:
-            reader.execute("COMMIT")
+        with self._readers.lent() as reader:
+            reader.execute("BEGIN")
+            try:
+                for key, row in query.run(reader, keys):
+                    found.setdefault(key, []).append(row)
+            finally:
+                reader.execute("COMMIT")
         return {key: tuple(rows) for key, rows in found.items()}
 
     def load(self) -> Iterator[list[Row]]:
@@ -115,7 +114,8 @@ class RowsStore:
 
     def count(self) -> int:
         """The number of rows."""
-        (count,) = self._reader().execute(self._layout.count).fetchone()
+        with self._readers.lent() as reader:
+            (count,) = reader.execute(self._layout.count).fetchone()
         return int(count)
 
     def clear(self) -> None:
@@ -125,24 +125,15 @@ class RowsStore:
             self._offsets.clear()
 
     def close(self) -> None:
-        with self._writing, self._opening:
-            for connection in (*self._readers, self._writer):
-                connection.close()
+        with self._writing:
+            self._readers.close()
+            self._writer.close()
 
     def _opened(self) -> sqlite3.Connection:
         connection = open_or_replace(self._path)
         if _fingerprint(connection) != self._layout.fingerprint:
             self._layout.create(connection)
         return connection
-
-    def _reader(self) -> sqlite3.Connection:
-        """This thread's connection."""
-        found: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if found is None:
-            found = self._local.connection = connect(self._path)
-            with self._opening:
-                self._readers.append(found)
-        return found
 
 
 class StoreLookup:

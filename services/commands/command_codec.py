@@ -92,7 +92,12 @@ class CommandHandler(Protocol):
 
 
 def command_bytes(command: Command) -> bytes:
-    return json.dumps(_command_members(command), ensure_ascii=False, default=str).encode()
+    return json.dumps(_command_members(command), ensure_ascii=False, default=_text).encode()
+
+
+def _text(value: Any) -> str:
+    """A value that JSON has not, as the worker reads it by the type of its column."""
+    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _command_members(command: Command) -> JsonObject:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 
 from confluent_kafka import TopicPartition
 
 from broker import clients
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
+from dictionaries.supervised_thread import SupervisedThread
 from services.commands.command_codec import Answer, Command, CommandHandler, Outcome, answer_bytes, command_of
 from services.commands.command_topics import COMMANDS, GROUP, RESULTS, make_command_topics
 
@@ -30,12 +30,12 @@ class CommandReader:
         ends = topics.ends(COMMANDS)
         self._consumer.assign([TopicPartition(COMMANDS, partition, offset) for partition, offset in ends.items()])
         self._producer = clients.producer(brokers, {"linger.ms": 1})
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._read, name="commands", daemon=True)
+        self._thread = SupervisedThread("commands", self._read, lambda failure: None)
         self._thread.start()
 
     def _read(self) -> None:
-        while not self._stopped.is_set():
+        while not self._thread.closing.is_set():
+            self._thread.well()
             message = self._consumer.poll(_POLL_S)
             if message is not None and message.error() is None:
                 command = command_of(message.value() or b"")
@@ -55,6 +55,5 @@ class CommandReader:
             return Outcome.failed(str(failure))
 
     def close(self) -> None:
-        self._stopped.set()
-        self._thread.join()
+        self._thread.close(None)
         self._consumer.close()

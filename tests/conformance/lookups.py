@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from broker.address import BrokerAddress
-from changelog.changes import Changes
 from changelog.decode import Decoder
-from changelog.encode import records_of
 from changelog.errors import InternalError
 from changelog.lookup import Row
 from changelog.schema import StreamSchema
@@ -21,7 +18,7 @@ from enrichment.enricher import Enricher
 from enrichment.memo.memo import Memo, MemoStore
 from enrichment.stream_rows.rows_store import RowsStore
 from joins.dataflow.ports import Ingest
-from services.worker.tables.followers import FollowedRows, Follower, Followers
+from services.worker.tables.followers import FollowedRows, Follower, Followers, written_rows
 from services.worker.tables.lookup_tables import Tables
 from sql.catalog import Catalog
 from sql.relations import Stream
@@ -83,7 +80,7 @@ class Lookups(Tables):
 
     def __post_init__(self) -> None:
         self.followers = TopicFollowers(self._stream, self.folder, self._topics)
-        self._resources = Resources(None, self.data_dir, self.followers.rows)
+        self._resources = Resources(None, self.data_dir, self.followers.rows, self.folder, self.followers.rows)
 
     def reload(self, name: str | None) -> None:
         for held, layout in self.layouts.items():
@@ -97,13 +94,15 @@ class TopicFollower(Follower):
     def __init__(self, stream: Stream, indexes: Sequence[Index], path: Path, topic: Topic) -> None:
         self.store = RowsStore(path, stream.schema, indexes)
         self._decoder = Decoder(stream.schema, self.store.columns)
+        self._watches = []
+        self._watching = threading.Lock()
         self._records = topic
 
     def await_caught_up(self) -> None:
         start = self.store.offsets.get(0, 0)
         if start < self._records.end:
             records = as_batch(self._records.records, start)
-            self.store.apply(self._decoder.decode(records).rows, {0: self._records.end})
+            self._taken(self._decoder.decode(records).rows, {0: self._records.end})
 
     def close(self) -> None:
         self.store.close()
@@ -117,14 +116,10 @@ class TopicRows(FollowedRows):
         self._schema = schema
         self._records = topic
 
-    def store(self, rows: Sequence[Row]) -> None:
-        if not rows:
+    def write(self, rows: Sequence[Row], deleted: Sequence[Row] = ()) -> None:
+        if not rows and not deleted:
             return
-        columns = self._schema.columns
-        values = zip(zip(*rows, strict=True), columns, strict=True)
-        arrays = [pa.array(each, column.type) for each, column in values]
-        table = pa.table(arrays, names=[column.name for column in columns])
-        written = records_of(self._schema, Changes.of(table).table)
+        written = written_rows(self._schema, rows, deleted)
         now_ms = time.time_ns() // 1_000_000
         self._records.append(
             Record(key, value, now_ms) for key, value in zip(written.keys, written.values, strict=True)

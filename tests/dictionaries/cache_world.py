@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from changelog.errors import ServiceUnavailable
 from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
 from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
+from services.worker.tables.followers import KeyWatch
 
 NOW_MS = 1_700_000_000_000
 TTL_MS = 60_000
@@ -57,6 +59,35 @@ class FakeSource:
     @property
     def asked_keys(self) -> list[Key]:
         return [key for keys in self.asked for key in keys]
+
+
+@dataclass
+class FakeStream:
+    """The rows of a keyed stream, whose first ``width`` columns are the key; ``watch`` is the last one."""
+
+    width: int
+    rows: dict[Key, Row] = field(default_factory=dict)
+    watch: KeyWatch = field(default_factory=lambda: KeyWatch((), frozenset()))
+
+    def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
+        return {key: (self.rows[key],) for key in keys if key in self.rows}
+
+    def load(self) -> Iterator[list[Row]]:
+        yield list(self.rows.values())
+
+    @contextmanager
+    def watched(self, by: Sequence[str], keys: Sequence[Key]) -> Iterator[KeyWatch]:
+        self.watch = KeyWatch(tuple(by), frozenset(keys))
+        yield self.watch
+
+    def write(self, rows: Sequence[Row], deleted: Sequence[Row] = ()) -> None:
+        self.rows |= {self.key(row): row for row in rows}
+        for row in deleted:
+            self.rows.pop(self.key(row), None)
+        self.watch.count.update(map(self.key, (*rows, *deleted)))
+
+    def key(self, row: Row) -> Key:
+        return row[0] if self.width == 1 else row[: self.width]
 
 
 def definition(

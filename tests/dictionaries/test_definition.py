@@ -10,8 +10,11 @@ import pytest
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.schema import Column
+from dictionaries.cache.cache_settings import read_settings
 from dictionaries.check import define
 from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
+from dictionaries.definition.kinds import LAYOUTS, SOURCES
+from tests.paths import ROOT
 
 COLUMNS = (Column("id", pa.string()), Column("name", pa.string()))
 MYSQL: dict[str, Parameter] = {
@@ -22,6 +25,8 @@ MYSQL: dict[str, Parameter] = {
     "db": "shop",
     "table": "goods",
 }
+_FIXED = ("database",)
+"""They may be given, and have one value: default."""
 HYBRID: dict[str, Parameter] = {"ttl": 3600, "path": "cache", "max_hot_key_count": 1000}
 
 
@@ -75,6 +80,10 @@ def test_a_password_does_not_show() -> None:
         ({"columns": [Column("id", pa.list_(pa.int8()))]}, SqlError, "no key", "scalars"),
         ({"columns": [Column("id", pa.int8(), default="x")]}, SqlError, "DEFAULT 'x'", "literal"),
         ({"lifetime_s": (5, 2)}, SqlError, "LIFETIME", "MIN below MAX"),
+        ({"layout": LayoutSpec("hashed", {"shards": 4})}, Unsupported, "SHARDS", "leave it out"),
+        ({"layout": LayoutSpec("hashed", {"max_array_size": 4})}, Unsupported, "MAX_ARRAY_SIZE", "leave it out"),
+        ({"layout": LayoutSpec("mutable_cache", {"stream": "s", "db": "b"})}, SqlError, 'DB knows no "b"', "default"),
+        ({"source": SourceSpec("timeplus", {"stream": "s", "db": "b"})}, SqlError, 'DB knows no "b"', "default"),
         ({"settings": {"negative_tll": 5}}, UnknownName, '"negative_tll"', 'did you mean "negative_ttl"?'),
         ({"settings": {"on_error": "panic"}}, SqlError, "panic", "stale"),
     ],
@@ -86,3 +95,19 @@ def test_what_does_not_fit_is_refused(changed: dict[str, Any], error: type[SqlEr
     assert any(part in caught.value.fix for part in fix.split("|"))
     assert 'dictionary "d"' in caught.value.where
     assert "pass-word" not in str(caught.value)
+
+
+def test_every_option_that_is_taken_is_looked_at() -> None:
+    """An option that is accepted and does nothing says of a dictionary what is not so."""
+    declared = {option for options in (*SOURCES.values(), *LAYOUTS.values()) for option in options}
+    taken = {option.name for option in declared if not option.refused and option.name not in _FIXED}
+    code = "".join(path.read_text() for path in (ROOT / "dictionaries").rglob("*.py") if path.name != "kinds.py")
+    assert [name for name in sorted(taken) if f'"{name}"' not in code] == []
+
+
+def test_the_options_of_clickhouse_s_cache() -> None:
+    layout = LayoutSpec("cache", {"query_wait_timeout_milliseconds": 700, "max_update_queue_size": 9})
+    settings = read_settings(made(layout=layout))
+    assert (settings.timeout_ms, settings.waiting) == (700, 9)
+    assert read_settings(made(layout=layout, settings={"timeout_ms": 90})).timeout_ms == 90
+    assert read_settings(made(layout=LayoutSpec("cache"))).timeout_ms == 5000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from changelog.errors import ServiceUnavailable
-from dictionaries.cache.filling.on_error import LookupRejected
+from changelog.lookup import LookupRejected
 from dictionaries.layouts.direct import Direct
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
 

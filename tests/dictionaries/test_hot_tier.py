@@ -27,12 +27,12 @@ def entry(key: object, fetched_ms: int = 0, expires_ms: int = 1000, size: int = 
     return CacheEntry(((key, fetched_ms),), fetched_ms, expires_ms, size)
 
 
-@given(STEPS, st.integers(1, 20), st.sampled_from([0, 5]), st.sampled_from([0, 3]))
+@given(STEPS, st.integers(1, 20), st.sampled_from([0, 5]), st.sampled_from([0.0, 0.3]))
 @settings(max_examples=300)
 def test_it_answers_like_a_dict_that_may_forget(
-    steps: list[tuple[str, list[int], int]], room: int, keep_ms: int, ahead_ms: int
+    steps: list[tuple[str, list[int], int]], room: int, keep_ms: int, ahead: float
 ) -> None:
-    hot = HotTier(room, 10**9, keep_ms, ahead_ms)
+    hot = HotTier(room, 10**9, keep_ms, ahead)
     model: dict[int, CacheEntry] = {}
     now_ms = 0
     for action, keys, number in steps:
@@ -99,7 +99,7 @@ def test_an_expired_entry_is_kept_beside_for_a_while() -> None:
 
 
 def test_what_is_asked_for_near_its_expiry_is_told_once() -> None:
-    hot = HotTier(10, 10**9, ahead_ms=20)
+    hot = HotTier(10, 10**9, ahead=0.2)
     hot.store({"a": entry("a", 0, 100), "b": entry("b", 0, 100)})
     hot.lookup(["a"], 79)
     assert hot.soon(["a"]) == []

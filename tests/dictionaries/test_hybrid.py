@@ -6,14 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from changelog.errors import RecordRejected, ServiceUnavailable, SqlError
-from changelog.lookup import Key
+from changelog.lookup import Key, LookupRejected
 from dictionaries.cache.cache_settings import FOR_EVER_MS, read_settings
-from dictionaries.cache.filling.on_error import LookupRejected
 from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.cache import Cache
 from dictionaries.layouts.hybrid import Hybrid
@@ -29,12 +29,14 @@ def source() -> FakeSource:
     return source
 
 
-@pytest.fixture
-def opened(source: FakeSource) -> Iterator[Open]:
+@pytest.fixture(params=["memory", "file"])
+def opened(source: FakeSource, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    """In memory alone, and with a cold tier in a file."""
     layouts: list[Hybrid] = []
+    local_dir = tmp_path if request.param == "file" else None
 
     def open_hybrid(clock: Callable[[], int] = lambda: NOW_MS, **given: Any) -> Hybrid:
-        layouts.append(Hybrid(definition(**given), source, None, clock))
+        layouts.append(Hybrid(definition(**given), source, None, clock, local_dir=local_dir))
         return layouts[-1]
 
     yield open_hybrid
@@ -306,3 +308,36 @@ def test_settings_that_do_not_fit_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(SqlError) as refused:
         read_settings(definition(**wrong))
     assert refused.value.fix
+
+
+def test_absence_is_cached_beside_a_long_refresh_ahead(opened: Open, source: FakeSource) -> None:
+    """A tenth of the TTL is longer than absence lives at all: it has a tenth of its own life."""
+    hybrid = opened(refresh_ahead=0.5, negative_ttl=10.0)
+    for now_ms in range(NOW_MS, NOW_MS + 5_000, 100):
+        assert hybrid.lookup(["x"], now_ms) == [()]
+    time.sleep(0.05)
+    assert (len(source.asked), hybrid.statistics()["refreshed"]) == (1, 0)
+
+
+def test_who_waits_for_a_key_does_not_wait_for_all_that_another_asks_for(opened: Open, source: FakeSource) -> None:
+    """Two statements: the first is answered, the second hangs."""
+    hybrid = opened(hot_keys=5000, max_threads_for_updates=1, timeout_ms=60_000.0)
+    keys = [f"k{number}" for number in range(1500)]
+    source.put(**{key: key for key in keys})
+    is_held, first_in = threading.Event(), threading.Event()
+
+    def hang(asked: Sequence[Key]) -> None:
+        if keys[-1] in asked:
+            first_in.set()
+            assert is_held.wait(10)
+
+    source.before = hang
+    with ThreadPoolExecutor(2) as pool:
+        whole = pool.submit(hybrid.lookup, keys, NOW_MS)
+        assert first_in.wait(10)
+        hybrid._hot.drop()  # noqa: SLF001 - so that the flight alone has the answer
+        assert names(pool.submit(hybrid.lookup, [keys[0]], NOW_MS).result(5)) == [keys[0]]
+        assert not whole.done()
+        is_held.set()
+        assert names(whole.result(10)) == keys
+    assert sorted(source.asked_keys) == sorted(keys)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 from typing import Any
@@ -14,13 +15,16 @@ from typing import Any
 import pytest
 import redis
 
+from changelog.errors import ServiceUnavailable
 from changelog.lookup import Key
 from dictionaries.cache.cold.key_locks import LOCK_MS
 from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
+from dictionaries.wall_clock import wall_clock_ms
 from services.stack.redis_server import RedisServer
 from services.stack.temporary import temporary_settings
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle
+from tests.servers import redis_server
 from tests.servers.proxy import proxy
 
 pytestmark = pytest.mark.services
@@ -157,6 +161,65 @@ def test_a_listener_whose_connection_was_cut_trusts_nothing(
     assert other.statistics()["dropped_untrusted"] >= 1
 
 
+def test_absence_is_not_renewed_by_whoever_reads_it_in_redis(worker: Worker, source: FakeSource) -> None:
+    given: dict[str, Any] = {"refresh_ahead": 0.5, "negative_ttl": 10.0}
+    for _ in range(3):
+        opened = worker(**given)
+        assert opened.lookup(["x"], NOW_MS) == [()]
+        opened._renewal._renew(["x"])  # noqa: SLF001
+    assert source.asked == [["x"]]
+
+
+@pytest.mark.parametrize("skew_ms", [-120_000, 120_000, -TTL_MS // 2, 300_000])
+def test_workers_whose_clocks_differ_agree_on_when_an_entry_ends(
+    redis_url: str, client: redis.Redis, source: FakeSource, skew_ms: int
+) -> None:
+    """The fetcher's clock is wrong, the reader's right; then the other way round."""
+    source.before = lambda keys: None
+    for fetching_ms, reading_ms in ((skew_ms, 0), (0, skew_ms)):
+        client.flushall()
+        source.asked.clear()
+        started_ms = wall_clock_ms()
+        with (
+            closing(skewed(redis_url, source, fetching_ms)) as fetcher,
+            closing(skewed(redis_url, source, reading_ms)) as reader,
+        ):
+            fetcher.lookup(["a"], started_ms + fetching_ms)
+            assert names(reader.lookup(["a"], started_ms + reading_ms + TTL_MS - 2000)) == ["pen"]
+            assert len(source.asked) == 1
+            reader.lookup(["a"], started_ms + reading_ms + TTL_MS + 2000)
+            assert len(source.asked) == 2
+
+
+def skewed(redis_url: str, source: FakeSource, by_ms: int) -> Hybrid:
+    def clock() -> int:
+        return wall_clock_ms() + by_ms
+
+    return Hybrid(definition(timeout_ms=2000.0, redis_timeout_ms=1000.0), source, redis_url, clock, clock)
+
+
+@pytest.mark.parametrize("who", ["the process", "redis"])
+def test_a_stall_is_no_reason_to_forget(tmp_path: Path, source: FakeSource, who: str) -> None:
+    with redis_server(tmp_path) as server:
+        url = f"redis://{server.host}:{server.port}/0"
+        with closing(Hybrid(definition(), source, url)) as one, closing(Hybrid(definition(), source, url)) as other:
+            settle(lambda: bool(one.statistics()["is_listening"]))
+            assert names(one.lookup(["a"], NOW_MS)) == ["pen"]
+            before = one.statistics()["dropped_untrusted"]
+            if who == "redis":
+                server.pause()
+                time.sleep(1.5)
+                server.resume()
+            else:
+                # Called so, it keeps the interpreter to itself: no thread of this process runs meanwhile.
+                ctypes.PyDLL(None).usleep(1_500_000)
+            time.sleep(0.5)
+            assert (one.statistics()["is_listening"], one.statistics()["dropped_untrusted"]) == (True, before)
+            source.put(a="quill")
+            other.invalidate(["a"])
+            settle(lambda: names(one.lookup(["a"], NOW_MS)) == ["quill"])
+
+
 def test_without_a_listener_the_hot_tier_holds_for_a_second_only(worker: Worker, source: FakeSource) -> None:
     alone = worker(url="redis://127.0.0.1:1/0")
     assert names(alone.lookup(["a"], NOW_MS)) == ["pen"]
@@ -287,12 +350,14 @@ def test_redis_is_killed_and_comes_back(tmp_path: Path, source: FakeSource) -> N
     for at in range(50):
         assert hybrid.lookup([f"k{at}"], NOW_MS) == [()]
     assert time.monotonic() - started_s < 3
-    assert hybrid.invalidate(["a"]) == 1
+    with pytest.raises(ServiceUnavailable):
+        hybrid.invalidate(["a"])
     with ended(Popen(launch.argv, stdout=DEVNULL)), redis.Redis.from_url(launch.endpoint) as client:
         settle(lambda: bool(hybrid.statistics()["is_listening"]))
 
         def is_stored() -> bool:
-            hybrid.invalidate(["c"])
+            with suppress(ServiceUnavailable):
+                hybrid.invalidate(["c"])
             assert names(hybrid.lookup(["c"], NOW_MS)) == ["cap"]
             return len(entries(client)) == 1
 
@@ -309,11 +374,23 @@ def test_an_invalidation_that_redis_missed_is_done_before_redis_is_used_again(
         assert names(cut_off.lookup(["a"], NOW_MS)) == ["pen"]
         between.close()
         source.put(a="quill")
-        assert cut_off.invalidate(["a"]) >= 0
+        with pytest.raises(ServiceUnavailable):
+            cut_off.invalidate(["a"], token="r1")
         between.open()
         settle(lambda: bool(cut_off.statistics()["is_listening"]))
         assert names(cut_off.lookup(["a"], NOW_MS)) == ["quill"]
+        # It was not done, so it may be repeated under its name.
+        source.put(a="nib")
+        settle(lambda: is_done(cut_off))
+        assert names(cut_off.lookup(["a"], NOW_MS)) == ["nib"]
         cut_off.close()
+
+
+def is_done(hybrid: Hybrid) -> bool:
+    try:
+        return hybrid.invalidate(["a"], token="r2") > 0
+    except ServiceUnavailable:
+        return False
 
 
 def test_a_redis_that_hangs_does_not_eat_the_budget_of_every_batch(

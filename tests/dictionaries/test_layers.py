@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from changelog.errors import DovetailError, ServiceUnavailable
-from changelog.lookup import Key, Rows
+from changelog.lookup import Key, LookupRejected, Rows
 from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cache_settings import CacheSettings, read_settings
 from dictionaries.cache.cold.cold_tier import ColdTier
@@ -21,7 +21,7 @@ from dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
 from dictionaries.cache.filling.entry_writer import EntryWriter
 from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
 from dictionaries.cache.filling.key_lock_layers import ClaimedKeys, KeyLockLayer, RenewalLayer
-from dictionaries.cache.filling.on_error import LookupRejected, OnErrorLayer
+from dictionaries.cache.filling.on_error import OnErrorLayer
 from dictionaries.cache.filling.stale_layers import KeptLayer, StaleLayer
 from dictionaries.cache.flights.flight import Flight, Unanswered
 from dictionaries.cache.flights.flight_layers import FlightLayer, SingleFlightLayer
@@ -43,8 +43,8 @@ def entry(key: Key, expires_ms: int = NOW_MS + TTL_MS, name: str = "pen") -> Cac
     return CacheEntry(rows(key, name), expires_ms - TTL_MS, expires_ms, 20)
 
 
-def flown(*keys: Key, fresh_after_ms: int = NOW_MS) -> Flight:
-    return Flight(keys, NOW_MS, fresh_after_ms)
+def flown(*keys: Key, ahead: float = 0.0) -> Flight:
+    return Flight(keys, NOW_MS, ahead)
 
 
 def statistics() -> Statistics:
@@ -83,7 +83,7 @@ class Renewed:
 # -- metered, hot
 
 
-def hot_over(below: Below, renewed: Renewed, figures: Statistics, **bounds: int) -> tuple[HotTier, HotLayer]:
+def hot_over(below: Below, renewed: Renewed, figures: Statistics, **bounds: Any) -> tuple[HotTier, HotLayer]:
     hot, flights = HotTier(10, 10**6, **bounds), Flights()
     return hot, HotLayer(hot, figures, renewed, FlightLayer(flights, figures, below))
 
@@ -101,7 +101,7 @@ def test_hot_answers_what_it_holds_and_asks_for_the_rest_at_once() -> None:
 
 def test_hot_has_keys_renewed_that_are_near_their_expiry() -> None:
     renewed = Renewed()
-    hot, layer = hot_over(Below(), renewed, statistics(), ahead_ms=100)
+    hot, layer = hot_over(Below(), renewed, statistics(), ahead=100 / TTL_MS)
     hot.store({"a": entry("a", NOW_MS + 100), "b": entry("b", NOW_MS + 101)})
     layer.lookup(["a", "b"], NOW_MS)
     assert renewed.keys == ["a"]
@@ -124,18 +124,31 @@ def test_a_flight_raises_what_nobody_below_could_answer() -> None:
     assert FlightLayer(flights, statistics(), Below()).answers(["a"], NOW_MS) == {"a": rows("a")}
 
 
-def test_of_two_flights_one_asks_and_the_other_waits() -> None:
-    flights, below, figures = Flights(), Below(left=["c"]), statistics()
+def test_of_two_flights_one_asks_and_the_other_waits_for_its_keys_alone() -> None:
+    flights, below, figures = Flights(), Below(), statistics()
     first = flights.open(["a", "c"], NOW_MS)
+    with ThreadPoolExecutor(1) as pool, flights.flying(first):
+        flights.lead(first, ["a", "c"])
+        layer = FlightLayer(flights, figures, SingleFlightLayer(flights, below))
+        second = pool.submit(layer.answers, ["a", "b"], NOW_MS)
+        settle(lambda: figures["coalesced"] == 1)
+        assert not second.done()
+        first.answer({"a": rows("a", "theirs")})
+        assert second.result(5) == {"a": rows("a", "theirs"), "b": rows("b")}
+    assert below.asked == [["b"]]
+
+
+def test_what_a_flight_ends_without_is_asked_for_again() -> None:
+    flights, below, figures = Flights(), Below(), statistics()
+    first = flights.open(["a"], NOW_MS)
     with ThreadPoolExecutor(1) as pool:
         with flights.flying(first):
-            SingleFlightLayer(flights, below).answer(first, ["a", "c"])
+            flights.lead(first, ["a"])
             layer = FlightLayer(flights, figures, SingleFlightLayer(flights, below))
-            second = pool.submit(layer.answers, ["a", "b"], NOW_MS)
+            second = pool.submit(layer.answers, ["a"], NOW_MS)
             settle(lambda: figures["coalesced"] == 1)
-            assert not second.done()
-        assert second.result(5) == {"a": rows("a"), "b": rows("b")}
-    assert below.asked == [["a", "c"], ["b"]]
+        assert second.result(5) == {"a": rows("a")}
+    assert below.asked == [["a"]]
 
 
 def test_a_single_flight_that_leads_nothing_asks_nothing() -> None:
@@ -152,7 +165,7 @@ def test_a_second_look_finds_what_came_since_the_first() -> None:
     flight = flown("a", "b")
     SecondLookLayer(hot, below).answer(flight, ["a", "b"])
     assert flight.answers == {"a": rows("a", "held"), "b": rows("b")}
-    renewal = flown("a", fresh_after_ms=NOW_MS + 5)
+    renewal = flown("a", ahead=5 / TTL_MS)
     SecondLookLayer(hot, below).answer(renewal, ["a"])
     assert renewal.answers == {"a": rows("a")}
     assert below.asked == [["b"], ["a"]]
@@ -200,7 +213,7 @@ class Shared:
             def read(self, keys: Sequence[Key]) -> dict[Key, CacheEntry]:
                 return {key: shared.entries[key] for key in keys if key in shared.entries}
 
-            def claim(self, keys: Sequence[Key], fresh_after_ms: int) -> Claim:
+            def claim(self, keys: Sequence[Key], now_ms: int, ahead: float = 0.0) -> Claim:
                 shared.claimed.append(list(keys))
                 return shared.claims.pop(0)
 

@@ -11,38 +11,21 @@ import pyarrow as pa
 import pytest
 import redis
 
-from changelog.errors import DovetailError, ServiceUnavailable
-from changelog.lookup import Key, Row, Rows
+from changelog.errors import DovetailError, RecordRejected, ServiceUnavailable
+from changelog.lookup import Key, LookupRejected
 from changelog.schema import Column
-from dictionaries.cache.filling.on_error import LookupRejected
 from dictionaries.contracts import Layout
 from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dictionaries.definition.kinds import LOADED_LAYOUTS
 from dictionaries.layouts.cache import Cache
 from dictionaries.layouts.direct import Direct
 from dictionaries.layouts.hybrid import Hybrid
 from dictionaries.layouts.loaded import Loaded
 from dictionaries.layouts.mutable_cache import MutableCache
-from tests.dictionaries.cache_world import NOW_MS, FakeSource, names, settle
+from tests.dictionaries.cache_world import NOW_MS, FakeSource, FakeStream, names, settle
 
 COLUMNS = tuple(Column(name, pa.string()) for name in ("id", "name"))
 PAIRS = tuple(Column(name, pa.string()) for name in ("a", "b", "name"))
-
-
-@dataclass
-class StreamInMemory:
-    """The rows of a keyed stream, in a dict."""
-
-    width: int
-    rows: dict[Key, Row] = field(default_factory=dict)
-
-    def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
-        return {key: (self.rows[key],) for key in keys if key in self.rows}
-
-    def load(self) -> Iterator[list[Row]]:
-        yield list(self.rows.values())
-
-    def store(self, rows: Sequence[Row]) -> None:
-        self.rows |= {row[0] if self.width == 1 else row[: self.width]: row for row in rows}
 
 
 def _hybrid(made: Definition, source: FakeSource, redis_url: str | None) -> Layout:
@@ -62,7 +45,7 @@ LAYOUTS: Mapping[str, tuple[str, Mapping[str, Any], Open]] = {
     "mutable cache": (
         "mutable_cache",
         {"stream": "s", "update_from_source": True},
-        lambda made, source, _: MutableCache(made, source, StreamInMemory(len(made.key))),
+        lambda made, source, _: MutableCache(made, source, FakeStream(len(made.key))),
     ),
 }
 
@@ -179,6 +162,27 @@ def test_a_source_that_is_down_counts_as_absence_under_null_and_is_not_remembere
     assert layout.statistics()["failed_keys"] == 2
     world.source.is_down = False
     settle(lambda: names(layout.lookup(["a"], NOW_MS)) == ["pen"])
+
+
+@pytest.mark.parametrize("policy", ["null", "dead_letter", "stop"])
+def test_a_row_that_cannot_be_used_takes_its_own_key_with_it(world: World, policy: str) -> None:
+    layout = world.open(on_error=policy)
+    if layout.statistics()["type"] in LOADED_LAYOUTS:
+        pytest.skip("a whole load has no statement of some keys")
+    keys = [f"k{number}" for number in range(50)]
+    world.source.rows |= {key: ((key, key),) for key in keys}
+
+    def unusable(asked: Sequence[Key]) -> None:
+        if "k7" in asked:
+            raise RecordRejected("k7 cannot be used")
+
+    world.source.before = unusable
+    if policy == "null":
+        assert names(layout.lookup(keys, NOW_MS)) == [None if key == "k7" else key for key in keys]
+        return
+    with pytest.raises(LookupRejected, match="k7 cannot be used") as rejected:
+        layout.lookup(keys, NOW_MS)
+    assert list(rejected.value.keys) == ["k7"]
 
 
 def test_the_figures_count_keys_and_those_that_have_rows(world: World) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from changelog.errors import ServiceUnavailable
+from changelog.errors import ServiceUnavailable, SourceRefused
 from changelog.schema import Column
 from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.loaded import Loaded
 from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names, settle
 
@@ -118,3 +119,29 @@ def test_composite_keys_several_rows_and_nulls() -> None:
     assert loaded.lookup([("a", "b"), ("b", "a")], NOW_MS) == [rows[:2], ()]
     assert loaded.invalidate(prefix="a,b") == 1
     loaded.close()
+
+
+def test_a_feed_changes_the_rows_in_place() -> None:
+    """However many there are: a batch takes as long as it is large."""
+    source = FakeSource({f"k{number}": ((f"k{number}", "pen"),) for number in range(1000)})
+    loaded = Loaded(definition("hashed"), source)
+    loaded.lookup(["k0"], NOW_MS)
+    held = loaded._rows  # noqa: SLF001
+    source.put(k1="quill", new="ink")
+    del source.rows["k2"]
+    keys = ["k1", "k2", "new"]
+    changed = {key: Change(number, None) for number, key in enumerate(keys)}
+    loaded.apply_feed("t", 0, SourceChanges(0, 3, 3, changed), NOW_MS)
+    assert names(loaded.lookup([*keys, "k3"], NOW_MS)) == ["quill", None, "ink", "pen"]
+    assert loaded._rows is held  # noqa: SLF001
+    assert source.loads == 1
+
+
+@pytest.mark.parametrize("key", [-1, 10])
+def test_flat_refuses_a_key_beyond_its_array(key: int) -> None:
+    made = definition("flat", parameters={"max_array_size": 10})
+    loaded = Loaded(made, FakeSource({9: ((9, "pen"),)}))
+    assert names(loaded.lookup([9], NOW_MS)) == ["pen"]
+    beyond = Loaded(made, FakeSource({key: ((key, "pen"),)}))
+    with pytest.raises(SourceRefused, match=f"the key {key}, and MAX_ARRAY_SIZE is 10"):
+        beyond.lookup([9], NOW_MS)

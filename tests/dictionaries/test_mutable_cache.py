@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from changelog.errors import ServiceUnavailable
-from changelog.lookup import Key, Row, Rows
+from changelog.lookup import Row
 from dictionaries.layouts.mutable_cache import MutableCache
-from tests.dictionaries.cache_world import NOW_MS, FakeSource, definition, names
-
-
-@dataclass
-class FakeStream:
-    rows: dict[Key, Row] = field(default_factory=dict)
-
-    def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
-        return {key: (self.rows[key],) for key in keys if key in self.rows}
-
-    def load(self) -> Iterator[list[Row]]:
-        yield list(self.rows.values())
-
-    def store(self, rows: Sequence[Row]) -> None:
-        self.rows |= {row[0]: row for row in rows}
+from tests.dictionaries.cache_world import NOW_MS, FakeSource, FakeStream, definition, names
 
 
 @pytest.fixture
@@ -39,11 +25,11 @@ def source() -> FakeSource:
 
 @pytest.fixture
 def stream() -> FakeStream:
-    return FakeStream({"b": ("b", "cached ink")})
+    return FakeStream(1, {"b": ("b", "cached ink")})
 
 
-def opened(source: FakeSource, stream: FakeStream, stores: bool = True, on_error: str = "stop") -> MutableCache:
-    made = definition("mutable_cache", parameters={"stream": "s", "update_from_source": stores}, on_error=on_error)
+def opened(source: FakeSource, stream: FakeStream, stores: bool = True, **settings: Any) -> MutableCache:
+    made = definition("mutable_cache", parameters={"stream": "s", "update_from_source": stores}, **settings)
     return MutableCache(made, source, stream)
 
 
@@ -102,3 +88,59 @@ def test_threads_that_miss_the_same_key_ask_once(source: FakeSource, stream: Fak
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(ask, range(4))) == [["pen"]] * 4
     assert source.asked == [["a"]]
+
+
+@pytest.mark.parametrize("stores", [True, False])
+def test_absence_is_held_until_its_time_a_refresh_or_a_row_of_the_stream(
+    source: FakeSource, stream: FakeStream, stores: bool
+) -> None:
+    cache = opened(source, stream, stores, negative_ttl=5.0)
+    for now_ms in (NOW_MS, NOW_MS + 4_999):
+        assert names(cache.lookup(["x", "y"], now_ms)) == [None, None]
+    assert source.asked == [["x", "y"]]
+    stream.rows["x"] = ("x", "fed")
+    assert names(cache.lookup(["x", "y"], NOW_MS + 1)) == ["fed", None]
+    assert source.asked == [["x", "y"]]
+    cache.invalidate(["y"])
+    source.asked.clear()
+    cache.lookup(["y"], NOW_MS + 1)
+    cache.lookup(["y"], NOW_MS + 5_001)
+    assert source.asked == [["y"], ["y"]]
+    assert cache.statistics()["negative_stored"] == 4
+
+
+def test_a_refresh_takes_away_what_the_source_no_longer_has(source: FakeSource, stream: FakeStream) -> None:
+    cache = opened(source, stream)
+    del source.rows["b"]
+    assert cache.invalidate(["b"]) == 1
+    assert stream.rows == {}
+    assert names(cache.lookup(["b"], NOW_MS)) == [None]
+
+
+@pytest.mark.parametrize("new", [("a", "fed"), None])
+@pytest.mark.parametrize("moment", ["while it is fetched", "while it is written"])
+def test_what_a_feed_writes_meanwhile_is_not_undone(
+    source: FakeSource, stream: FakeStream, new: Row | None, moment: str
+) -> None:
+    """The change is in the source first, then in the stream; the row that was fetched before is older than both."""
+    put = stream.write
+
+    def feed() -> None:
+        source.before, stream.write = lambda keys: None, put  # type: ignore[method-assign]
+        source.rows |= {"a": (new,)} if new else {}
+        stream.rows |= {"a": new} if new else {}
+        if new is None:
+            source.rows.pop("a")
+            stream.rows.pop("a", None)
+        stream.watch.count["a"] += 1
+
+    def overtaken(rows: Sequence[Row], deleted: Sequence[Row] = ()) -> None:
+        feed()
+        put(rows, deleted)
+
+    if moment == "while it is fetched":
+        source.before = lambda keys: feed()
+    else:
+        stream.write = overtaken  # type: ignore[method-assign]
+    assert names(opened(source, stream).lookup(["a"], NOW_MS)) == [new[1] if new else None]
+    assert stream.rows.get("a") == new

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 import pytest
 
@@ -118,6 +120,20 @@ def test_a_frozen_server_is_given_up_in_time(served: Served) -> None:
         assert slow.fetch(["id"], [1]) == {1: (ROWS[0],)}
         slow.close()
     source.close()
+
+
+def test_threads_that_come_and_go_leave_no_connections_behind(served: Served) -> None:
+    """As the lanes of a worker do, at each rebalance."""
+    source = opened(served)
+    descriptors = []
+    for _ in range(3):
+        for _ in range(10):
+            thread = threading.Thread(target=source.fetch, args=(["id"], [1]))
+            thread.start()
+            thread.join()
+        descriptors.append(psutil.Process().num_fds())
+    source.close()
+    assert len(set(descriptors)) == 1
 
 
 def test_a_query_in_the_place_of_a_table(served: Served) -> None:

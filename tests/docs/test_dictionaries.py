@@ -25,7 +25,7 @@ LAYOUT_ROWS = {
     for kind in re.findall(r"`(\w+)\(\)`", row[0])
 }
 OF_A_TABLE = " ".join(row[0] for row in PAGE.rows("option", "meaning"))
-[WITHOUT_EFFECT] = re.findall(r"^Accepted, and without effect: (.*?)\n\n", PAGE.text, re.MULTILINE | re.DOTALL)
+[REFUSED] = re.findall(r"^Refused, since there is nothing to set: (.*?)\n\n", PAGE.text, re.MULTILINE | re.DOTALL)
 _FORMS_OF_A_PASSWORD = ("password_env", "password_file")
 _NAMED_WITH_LAYOUTS = ("lifetime(min a max b)", "lifetime")
 
@@ -43,13 +43,8 @@ def declared(options: Iterable[Option]) -> dict[str, str]:
     return {
         option.name: "required" if option.required else shown(option.default)
         for option in options
-        if option.name not in _FORMS_OF_A_PASSWORD and f"`{option.name.upper()}`" not in without_effect_of(option)
+        if option.name not in _FORMS_OF_A_PASSWORD and not option.refused
     }
-
-
-def without_effect_of(option: Option) -> str:
-    """Where the page says that the option has no effect; DB of a database is another one than DB of a stream."""
-    return "" if option.name == "db" and option.default is None else WITHOUT_EFFECT
 
 
 def shown(default: Parameter | None) -> str:
@@ -89,6 +84,11 @@ def test_the_page_has_all_layouts_and_no_other() -> None:
 @pytest.mark.parametrize("kind", LAYOUTS)
 def test_a_layout_has_these_parameters_and_defaults(kind: str) -> None:
     assert told(LAYOUT_ROWS[kind]) == declared(LAYOUTS[kind])
+
+
+def test_the_options_that_are_refused_are_named() -> None:
+    refused = {option.name.upper() for options in LAYOUTS.values() for option in options if option.refused}
+    assert set(code_of(REFUSED)) == {*refused, "FLAT"}
 
 
 @pytest.mark.parametrize(

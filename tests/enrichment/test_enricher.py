@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from changelog.changes import DELTA
-from changelog.errors import InternalError
+from changelog.errors import InternalError, RecordRejected
+from changelog.lookup import Key, LookupRejected, Rows
 from changelog.schema import Kind
-from enrichment.enricher import Enricher
+from enrichment.enricher import AnsweredBatch, Enricher
 from enrichment.memo.memo import Memo, MemoStore
 from joins.dataflow.lookup import LookupFlow
 from joins.dataflow.ports import Ingest, JoinKind
@@ -35,6 +36,39 @@ def test_bad_records_are_set_aside_and_counted() -> None:
     assert step.messages.values == [b'{"l.k":1,"l.id":"x","l.v":5,"r0.k":1,"r0.id":"a","r0.v":10}'] * 2
     assert step.rejected.column("offset").to_pylist() == [1]
     assert step.counts == {"rows_in": 3, "rows_out": 2, "rejected": 1, "unfounded": 0, "failed": 0}
+
+
+@dataclass
+class Refusing:
+    """Rejects the keys ``bad``, one at a time; the others have rows."""
+
+    bad: set[Key]
+
+    def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
+        for key in keys:
+            if key in self.bad:
+                raise LookupRejected(f"no answer for {key}", keys=[key])
+        return [ROWS.get(key, ()) for key in keys]
+
+
+@pytest.mark.parametrize("ingest", [Ingest.APPEND, Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG])
+@pytest.mark.parametrize("bad", [set[Key](), {7}, {7, 8}, {1, 2, 7, 8}])
+def test_records_of_keys_that_a_lookup_rejects_are_set_aside(ingest: Ingest, bad: set[Key]) -> None:
+    made = flow(ingest, [stage(0, ("k",), JoinKind.INNER)])
+    memo = None if ingest is Ingest.APPEND else Memo(MemoStore(":memory:"), ingest)
+    host = Enricher(made, dict.fromkeys(made.accesses, Refusing(bad)), memo)
+    keys = [7, 1, 8, 2, 7]
+    batch = records([((key, str(place), 0), 1) for place, key in enumerate(keys)], 10, KINDS[ingest], partition=3)
+    step = host.step(batch, 0)
+    gone = [place for place, key in enumerate(keys) if key in bad]
+    assert step.rejected.column("offset").to_pylist() == [10 + place for place in gone]
+    assert step.rejected.column("reason").to_pylist() == [f"no answer for {keys[place]}" for place in gone]
+    assert (
+        step.rejected.column("value").to_pylist() == batch.column("value").take(pa.array(gone, pa.int64())).to_pylist()
+    )
+    standing = sorted(str(place) for place, key in enumerate(keys) if key in ROWS and key not in bad)
+    assert sorted(str(row[1]) for row in net(step.messages, made.sink.columns)) == standing
+    assert (step.counts["rejected"], step.counts["rows_in"]) == (len(gone), 5)
 
 
 def test_records_before_the_start_do_not_count() -> None:
@@ -96,3 +130,37 @@ def test_rows_of_a_batch_keep_their_order() -> None:
     step = host.step(records(batch, 0, Kind.CHANGELOG), 0)
     assert [row[1] for row in net(step.messages, made.sink.columns)] == ["x", "y", "z", "w"]
     assert DELTA not in made.sink.columns
+
+
+@pytest.mark.parametrize("ingest", [Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG])
+def test_an_answer_that_no_message_holds_changes_nothing(ingest: Ingest) -> None:
+    """The batch is answered again without its record, and what is remembered must not say that it was answered."""
+    made = flow(ingest, [stage(0, ("k",), JoinKind.INNER)])
+    wide = {1: ROWS[1], 2: tuple((2, "x" * 1000, n) for n in range(1000))}
+    host = Enricher(made, dict.fromkeys(made.accesses, DictLookup(wide)), Memo(MemoStore(":memory:"), ingest))
+    batch = records([((1, "a", 0), 1), ((2, "b", 0), 1)], 0, KINDS[ingest])
+    with pytest.raises(RecordRejected, match="a message has at most"):
+        host.step(batch, 0)
+    again = host.step(batch.slice(0, 1), 0)
+    assert [row[1] for row in net(again.messages, made.sink.columns)] == ["a"]
+    assert len(again.updates) == 1
+
+
+def test_a_row_is_forgotten_after_its_time(tmp_path: Path) -> None:
+    made = flow(Ingest.UPSERT, [stage(0, ("k",), JoinKind.INNER)])
+    memo = Memo(MemoStore(":memory:"), Ingest.UPSERT)
+    host = Enricher(made, dict.fromkeys(made.accesses, DictLookup(ROWS)), memo, memo_ttl_ms=1000)
+
+    def step(row: tuple[object, ...], delta: int, at_ms: int, offset: int) -> AnsweredBatch:
+        batch = records([(row, delta)], offset, Kind.UPSERT)
+        times = pa.array([at_ms], pa.timestamp("ms", "UTC"))
+        done = host.step(batch.set_column(2, batch.schema.field("timestamp"), times), 0)
+        host.confirm(done.updates)
+        return done
+
+    step((1, "x", 5), 1, 5_000, 0)
+    assert [run for _, run in step((2, "y", 5), 1, 6_000, 1).updates if run is None] == []
+    assert [key for key, run in step((2, "z", 5), 1, 6_001, 2).updates if run is None] == [b'{"l.k":1,"l.id":"x"}']
+    assert step((1, "x", 6), 1, 6_002, 3).messages.values == [
+        b'{"l.k":1,"l.id":"x","l.v":6,"r0.k":1,"r0.id":"a","r0.v":10,"_tp_delta":1}'
+    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changelog.changes import DELTA
@@ -30,7 +30,9 @@ def stepped(memo: Memo, answer: str, *events: Event, prints: list[int | None] | 
     """Every row that is asked gives one record, ``answer``; none if that is empty."""
     question = memo.ask(left_rows(*events, prints=prints))
     records: tuple[Emitted, ...] = ((b"k", answer.encode()),) if answer else ()
-    return memo.settle(question, [records] * len(question.asked))
+    step = memo.settle(question, [records] * len(question.asked))
+    memo.keep(step)
+    return step
 
 
 def written(step: MemoStep) -> list[tuple[int, int]]:
@@ -103,9 +105,9 @@ def test_changes_across_identities_cancel(upserts: Memo) -> None:
 def test_only_confirmed_updates_are_stored(upserts: Memo) -> None:
     first = stepped(upserts, '{"p":1}', ("a", 1))
     second = stepped(upserts, '{"p":2}', ("a", 1))
-    assert upserts.store.get([b"a"]) == {}
+    assert upserts.store.runs([b"a"]) == {}
     upserts.confirm(first.updates, 1)
-    assert upserts.store.get([b"a"]) == dict(first.updates)
+    assert upserts.store.runs([b"a"]) == {key: {0: run} for key, run in first.updates}
     assert written(stepped(upserts, "", ("a", -1))) == [(2, -1)]
     upserts.discard()
     assert written(stepped(upserts, '{"p":2}', ("a", 1))) == [(1, -1), (2, 1)]
@@ -123,7 +125,7 @@ def test_the_topic_restores_the_store(tmp_path: Path) -> None:
     restored = MemoStore(tmp_path / "other.db")
     restored.apply(topic, len(topic))
     assert restored.offset == 5
-    assert restored.get([b"a", b"b", b"c"]).keys() == {b"a", b"c"}
+    assert restored.runs([b"a", b"b", b"c"]).keys() == {b"a", b"c"}
     assert written(stepped(Memo(restored, Ingest.CHANGELOG), "", ("a", -1), ("a", -1))) == [(0, -1), (2, -1)]
 
 
@@ -133,10 +135,10 @@ def test_the_file_outlives_the_process_and_not_another_query(tmp_path: Path) -> 
     store.close()
     again = MemoStore(tmp_path / "new" / "memo.db", "plan 1")
     assert again.offset == 4
-    assert again.get([b"a", b"b"]) == {b"a": b"2"}
+    assert again.runs([b"a", b"b"]) == {b"a": {0: b"2"}}
     again.close()
     other = MemoStore(tmp_path / "new" / "memo.db", "plan 2")
-    assert (other.offset, other.get([b"a"])) == (0, {})
+    assert (other.offset, other.runs([b"a"])) == (0, {})
     other.close()
     (tmp_path / "new" / "memo.db").write_bytes(b"something else, longer than a header of a database" * 40)
     assert MemoStore(tmp_path / "new" / "memo.db", "plan 2").offset == 0
@@ -146,7 +148,7 @@ def test_many_identities_are_read_in_pieces() -> None:
     store = MemoStore(":memory:")
     names = [str(number).encode() for number in range(1000)]
     store.apply([(name, name) for name in names])
-    assert store.get([*names, b"x"]) == {name: name for name in names}
+    assert store.runs([*names, b"x"]) == {name: {0: name} for name in names}
 
 
 def test_an_append_only_side_has_no_memo() -> None:
@@ -154,9 +156,68 @@ def test_an_append_only_side_has_no_memo() -> None:
         Memo(MemoStore(":memory:"), Ingest.APPEND)
 
 
+def test_a_copy_of_many_writes_one_short_record(counted: Memo) -> None:
+    """However many there are, and however often the answer has changed meanwhile."""
+    for answer in (1, 2, 1):
+        step = stepped(counted, f'{{"p":{answer}}}', ("a", 10_000))
+        counted.confirm(step.updates)
+    for event in (("a", 1), ("a", -1)):
+        step = stepped(counted, '{"p":1}', event)
+        counted.confirm(step.updates)
+        [(_, run)] = step.updates
+        assert run is not None
+        assert len(run) < 60
+    assert written(stepped(counted, "", ("a", -20_000)))[:1] == [(1, -1)]
+    assert written(stepped(counted, "", ("a", -10_000)))[0] == (1, -1)
+    assert stepped(counted, "", ("a", -1)).unfounded == 1
+
+
+events = st.lists(
+    st.tuples(st.sampled_from("ab"), st.sampled_from([1, 1, 2, -1, -1, -3]), st.sampled_from("123"), st.booleans()),
+    max_size=40,
+)
+
+
+@given(events, st.sampled_from([Ingest.CHANGELOG, Ingest.CHANGES]))
+def test_runs_are_a_queue_of_copies(changes: list[tuple[str, int, str, bool]], ingest: Ingest) -> None:
+    """Held in a store, beside what is not confirmed, and restored from the topic: first in, first out."""
+    topic: list[Update] = []
+    memo = Memo(MemoStore(":memory:"), ingest)
+    queues: dict[str, list[str]] = {"a": [], "b": []}
+    waiting: list[Update] = []
+    for name, delta, answer, is_committed in changes:
+        queue = queues[name]
+        step = stepped(memo, f'{{"p":{answer}}}', (name, delta))
+        gone, queue[:] = queue[: max(0, -delta)], queue[max(0, -delta) :] + [answer] * max(0, delta)
+        assert sorted(written(step)) == sorted([(int(p), -1) for p in gone] + [(int(answer), 1)] * max(0, delta))
+        assert step.unfounded == max(0, -delta) - len(gone)
+        waiting += step.updates
+        if is_committed:
+            memo.confirm(waiting)
+            topic, waiting = topic + waiting, []
+    memo.confirm(waiting)
+    restored = MemoStore(":memory:")
+    restored.apply([*topic, *waiting])
+    names = [b"a", b"b"]
+    assert restored.runs(names) == memo.store.runs(names)
+    again = Memo(restored, ingest)
+    for name, queue in queues.items():
+        assert sorted(written(stepped(again, "", (name, -100)))) == sorted((int(p), -1) for p in queue)
+
+
+def test_what_was_written_long_ago_expires_unless_it_is_changing(upserts: Memo) -> None:
+    for written_ms, name in ((100, "a"), (200, "b"), (300, "c")):
+        upserts.confirm(stepped(upserts, '{"p":1}', (name, 1)).updates, None, written_ms)
+    assert upserts.expired(100) == []
+    assert upserts.expired(300) == [(b"a", None), (b"b", None)]
+    stepped(upserts, '{"p":2}', ("a", 1))
+    assert upserts.expired(300) == [(b"b", None)]
+
+
 rows = st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from([None, 'a "b"', "é"])), max_size=6, unique=True)
 
 
+@settings(deadline=None)  # the first call loads what encodes
 @given(rows, rows, st.sampled_from(["changelog", "upsert"]), st.booleans())
 def test_messages_are_those_of_the_encoder(
     gone: list[tuple[str, str | None]], come: list[tuple[str, str | None]], output_format: str, keyed: bool

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 from pathlib import Path
 
+import psutil
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -73,8 +74,20 @@ def test_an_index_serves_and_stored_columns_need_no_second_read(
     query = facts._layout.query(by, columns)  # noqa: SLF001
     for statement in query._statements.values():  # noqa: SLF001
         marks = [None] * statement.count("?")
-        plan = facts._reader().execute(f"EXPLAIN QUERY PLAN {statement}", marks)  # noqa: SLF001
+        with facts._readers.lent() as reader:  # noqa: SLF001
+            plan = reader.execute(f"EXPLAIN QUERY PLAN {statement}", marks).fetchall()
         assert serves in " | ".join(str(row[3]) for row in plan)
+
+
+def test_threads_that_come_and_go_leave_no_connections_behind(facts: RowsStore) -> None:
+    descriptors = []
+    for _ in range(3):
+        for _ in range(10):
+            thread = threading.Thread(target=facts.fetch, args=(("k1",), [1]))
+            thread.start()
+            thread.join()
+        descriptors.append(psutil.Process().num_fds())
+    assert len(set(descriptors)) == 1
 
 
 def test_any_number_of_keys_is_asked_in_pieces(facts: RowsStore) -> None:

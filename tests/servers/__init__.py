@@ -5,6 +5,6 @@ from tests.servers.mariadb import mariadb
 from tests.servers.postgresql import postgresql
 from tests.servers.process import Server
 from tests.servers.proxy import Proxy, proxy
-from tests.servers.redis_server import redis_server
+from tests.servers.redis_server import redis_cluster, redis_server
 
-__all__ = ["Proxy", "Server", "clickhouse", "mariadb", "postgresql", "proxy", "redis_server"]
+__all__ = ["Proxy", "Server", "clickhouse", "mariadb", "postgresql", "proxy", "redis_cluster", "redis_server"]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import redis
 
+from services.stack.free_ports import choose_ports
 from services.stack.redis_server import RedisServer
 from services.stack.temporary import temporary_settings
-from tests.servers.process import Server
+from tests.servers.process import Server, ServerFailed
+
+_MEET_S = 20.0
 
 
 @contextmanager
@@ -25,6 +29,42 @@ def redis_server(folder: Path) -> Iterator[Server]:
         yield server
     finally:
         server.kill()
+
+
+@contextmanager
+def redis_cluster(folder: Path) -> Iterator[tuple[Server, Server]]:
+    """Two nodes of a Redis Cluster, each with half of the slots."""
+    with ExitStack() as stack:
+        nodes = [stack.enter_context(_node(folder / str(number))) for number in range(2)]
+        for node, slots in zip(nodes, (range(8192), range(8192, 16384)), strict=True):
+            node.execute("CLUSTER ADDSLOTS " + " ".join(map(str, slots)))
+        nodes[0].execute(f"CLUSTER MEET 127.0.0.1 {nodes[1].port}")
+        deadline = time.monotonic() + _MEET_S
+        while not all(_is_ready(node) for node in nodes):
+            if time.monotonic() > deadline:
+                raise ServerFailed("the nodes of the cluster did not meet")
+            time.sleep(0.05)
+        yield nodes[0], nodes[1]
+
+
+@contextmanager
+def _node(folder: Path) -> Iterator[Server]:
+    folder.mkdir(parents=True)
+    launch = RedisServer().prepare(temporary_settings(folder))
+    # The nodes talk on a port that is 10,000 higher.
+    port = next(port for port in choose_ports(*[0] * 100) if port < 50_000)
+    argv = [part if part != launch.endpoint.rsplit(":", 1)[1].split("/")[0] else str(port) for part in launch.argv]
+    server = Server("redis", [*argv, "--cluster-enabled", "yes"], folder, port, "", answers=_answers, ask=_ask)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+
+
+def _is_ready(node: Server) -> bool:
+    [(told,)] = node.rows("CLUSTER INFO")
+    return "cluster_state:ok" in str(told) and "cluster_known_nodes:2" in str(told)
 
 
 def _answers(server: Server) -> bool:

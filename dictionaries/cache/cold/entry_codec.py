@@ -5,7 +5,7 @@ The expiry stands first, in digits, so that the scripts inside Redis can read it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -20,9 +20,13 @@ _BREAK = orjson.Fragment(b"\n")
 
 
 class EntryCodec:
-    """Reads and writes the entries of one dictionary; ``types`` are those of its columns."""
+    """Reads and writes the entries of one dictionary; ``types`` are those of its columns.
 
-    def __init__(self, types: Sequence[pa.DataType]) -> None:
+    ahead_ms  how far the clock by which entries are kept is ahead of the one by which they are asked for
+    """
+
+    def __init__(self, types: Sequence[pa.DataType], ahead_ms: Callable[[], int] = lambda: 0) -> None:
+        self._ahead_ms = ahead_ms
         self._width = len(types)
         self._tagged = [at for at, kind in enumerate(types) if not is_plain(kind)]
 
@@ -30,6 +34,8 @@ class EntryCodec:
         """The bytes of each answer, or None if a value of it has no form in JSON (text that is not Unicode)."""
         if not answers:
             return []
+        ahead_ms = self._ahead_ms()
+        fetched_ms, expires_ms = fetched_ms + ahead_ms, expires_ms + ahead_ms
         try:
             return self._encode(answers, fetched_ms, expires_ms)
         except TypeError:
@@ -57,9 +63,11 @@ class EntryCodec:
     def decode(self, values: Sequence[bytes | None]) -> list[CacheEntry | None]:
         """The entries; None for None, and for bytes that ``encode`` did not write."""
         try:
-            return self._decode(values)
+            decoded = self._decode(values)
         except (ValueError, TypeError, LookupError):
-            return [self._decode_alone(value) for value in values]
+            decoded = [self._decode_alone(value) for value in values]
+        ahead_ms = self._ahead_ms()
+        return [_earlier(entry, ahead_ms) for entry in decoded] if ahead_ms else decoded
 
     def _decode(self, values: Sequence[bytes | None]) -> list[CacheEntry | None]:
         # One document for the whole batch: a call of the parser costs more than a short entry.
@@ -105,6 +113,12 @@ class EntryCodec:
         for at in self._tagged:
             values[at] = untagged(values[at])
         return tuple(values)
+
+
+def _earlier(entry: CacheEntry | None, by_ms: int) -> CacheEntry | None:
+    if entry is None:
+        return None
+    return entry._replace(fetched_ms=entry.fetched_ms - by_ms, expires_ms=entry.expires_ms - by_ms)
 
 
 def _several(value: list[Any]) -> Rows:

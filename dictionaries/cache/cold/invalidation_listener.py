@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from threading import Event, Thread
+from threading import Event
 
 import redis
 import structlog
 
 from dictionaries.cache.cold.invalidation_messages import InvalidationMessage, decode_message
+from dictionaries.supervised_thread import SupervisedThread
 
 _WAIT_S = 0.2
-_SILENCE_S = 0.8
+_SILENT_WAITS = 15
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 
@@ -25,7 +25,9 @@ class Listener:
     on_message  a message came
     on_gap      from now on, or up to now, messages may have been missed: nothing held can be trusted
 
-    A connection that is silent for 0.8 s although it is pinged counts as lost: a server that hangs tells nobody.
+    A connection that gives nothing for 3 s although it is pinged counts as lost: a server that hangs tells nobody. What
+    comes earlier is late, and was not missed. Waits are counted, and no clock is asked: a process that stood still
+    finds its answers there.
     """
 
     def __init__(
@@ -34,57 +36,59 @@ class Listener:
         channel: str,
         on_message: Callable[[InvalidationMessage], None],
         on_gap: Callable[[], None],
+        failed: Callable[[BaseException], None],
     ) -> None:
         self._client = client
         self._channel = channel
         self._on_message = on_message
         self._on_gap = on_gap
-        self._closing = Event()
         self._tried = Event()
         self.is_listening = False
-        self._thread = Thread(target=self._run, name=f"listen {channel}", daemon=True)
-        self._thread.start()
+        self.thread = SupervisedThread(f"listen {channel}", self._run, failed)
+        self.thread.start()
 
     def wait(self, timeout_s: float) -> None:
         """Until the first attempt to subscribe has ended, one way or the other."""
         self._tried.wait(timeout_s)
 
     def close(self) -> None:
-        self._closing.set()
-        self._thread.join(timeout=5)
+        self.thread.close()
         self._client.close()
 
     def _run(self) -> None:
         pause_s = _FIRST_PAUSE_S
-        while not self._closing.is_set():
+        while not self.thread.closing.is_set():
+            listened = False
             try:
                 self._listen()
             except (redis.RedisError, OSError) as error:
                 _log.info("dictionary.listener_lost", channel=self._channel, error=type(error).__name__)
-            pause_s = _FIRST_PAUSE_S if self.is_listening else min(2 * pause_s, _LONGEST_PAUSE_S)
-            if self.is_listening:
-                self.is_listening = False
-                self._on_gap()
+            finally:
+                listened, self.is_listening = self.is_listening, False
+                if listened:
+                    self._on_gap()
+            pause_s = _FIRST_PAUSE_S if listened else min(2 * pause_s, _LONGEST_PAUSE_S)
             self._tried.set()
-            self._closing.wait(pause_s)
+            self.thread.closing.wait(pause_s)
 
     def _listen(self) -> None:
         with self._client.pubsub() as subscription:  # type: ignore[no-untyped-call]
             subscription.subscribe(self._channel)
-            last_s = time.monotonic()
-            while not self._closing.is_set():
+            silent = 0
+            while not self.thread.closing.is_set():
                 message = subscription.get_message(timeout=_WAIT_S)
-                now_s = time.monotonic()
                 if message is None:
-                    if now_s - last_s > _SILENCE_S:
+                    silent += 1
+                    if silent > _SILENT_WAITS:
                         raise redis.TimeoutError("no answer to pings")
                     subscription.ping()
                     continue
-                last_s = now_s
+                silent = 0
                 if message["type"] == "subscribe":
                     # What was published before this moment was missed; what comes after it is heard.
                     self._on_gap()
                     self.is_listening = True
+                    self.thread.well()
                     self._tried.set()
                 elif message["type"] == "message":
                     self._tell(message["data"])

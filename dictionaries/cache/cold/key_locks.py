@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from threading import Event, Lock, Thread
+from threading import Lock
 from typing import Any
 
 from changelog.errors import ServiceUnavailable
@@ -17,6 +17,7 @@ from dictionaries.cache.cold.cold_invalidations import ColdInvalidations
 from dictionaries.cache.cold.entry_codec import EntryCodec
 from dictionaries.cache.cold.redis_scripts import CLAIM, EXTEND, STORE
 from dictionaries.cache.cold.redis_space import KEYS_PER_SCRIPT, RedisSpace, count_of_parts
+from dictionaries.supervised_thread import SupervisedThread
 
 LOCK_MS = 3_000
 """A worker that dies while it asks holds the others up for so long."""
@@ -51,18 +52,20 @@ class KeyLocks:
         self._space = space
         self._invalidations = invalidations
         self._codec = codec
-        self._keeper = LeaseKeeper(self._extend)
+        self.keeper = LeaseKeeper(self._extend, space.thread_failed)
 
-    def claim(self, keys: Sequence[Key], fresh_after_ms: int) -> Claim:
-        """Locks the keys whose entry does not live past ``fresh_after_ms``, unless another worker has locked them."""
+    def claim(self, keys: Sequence[Key], now_ms: int, ahead: float = 0.0) -> Claim:
+        """Locks the keys whose entry has expired, or is in the last share ``ahead`` of its life, unless another worker
+        has locked them.
+        """
         token = secrets.token_hex(8)
         return self._invalidations.before(
-            lambda: self._space.with_version(lambda version: self._claim(version, token, keys, fresh_after_ms))
+            lambda: self._space.with_version(lambda version: self._claim(version, token, keys, now_ms, ahead))
         )
 
     def kept(self, lease: Lease, keys: Sequence[Key]) -> AbstractContextManager[None]:
         """Within the block the keys stay locked, however long it takes."""
-        return self._keeper.keeping(lease, keys)
+        return self.keeper.keeping(lease, keys)
 
     def store(self, lease: Lease, values: Mapping[Key, EncodedEntry]) -> None:
         """Stores encoded entries under their keys where the lease still holds. The keys are unlocked."""
@@ -73,11 +76,11 @@ class KeyLocks:
         self.store(lease, dict.fromkeys(keys, (b"", 0)))
 
     def close(self) -> None:
-        self._keeper.close()
+        self.keeper.close()
 
-    def _claim(self, version: str, token: str, keys: Sequence[Key], fresh_after_ms: int) -> Claim | None:
+    def _claim(self, version: str, token: str, keys: Sequence[Key], now_ms: int, ahead: float) -> Claim | None:
         names = self._space.entry_names(version, keys)
-        arguments = [version, token, LOCK_MS, fresh_after_ms]
+        arguments = [version, token, LOCK_MS, now_ms + self._space.clock.offset_ms, ahead]
         answers = self._space.run_in_parts(CLAIM, names, [arguments] * count_of_parts(names))
         if None in answers:
             return None
@@ -121,20 +124,17 @@ class LeaseKeeper:
     kept would be over before a slow statement is, and others would ask a source that is slow already once more.
     """
 
-    def __init__(self, extend: Callable[[Lease, Sequence[Key]], None]) -> None:
+    def __init__(self, extend: Callable[[Lease, Sequence[Key]], None], failed: Callable[[BaseException], None]) -> None:
         self._extend = extend
         self._in_use: dict[Lease, Sequence[Key]] = {}
         self._lock = Lock()
-        self._closing = Event()
-        self._thread: Thread | None = None
+        self.thread = SupervisedThread("keep leases", self._run, failed)
 
     @contextmanager
     def keeping(self, lease: Lease, keys: Sequence[Key]) -> Iterator[None]:
         with self._lock:
             self._in_use[lease] = keys
-            if self._thread is None:
-                self._thread = Thread(target=self._run, name="keep leases", daemon=True)
-                self._thread.start()
+            self.thread.start()
         try:
             yield
         finally:
@@ -142,12 +142,10 @@ class LeaseKeeper:
                 del self._in_use[lease]
 
     def close(self) -> None:
-        self._closing.set()
-        if self._thread is not None:
-            self._thread.join(timeout=5)
+        self.thread.close()
 
     def _run(self) -> None:
-        while not self._closing.wait(_EXTEND_EVERY_S):
+        while not self.thread.closing.wait(_EXTEND_EVERY_S):
             with self._lock:
                 in_use = list(self._in_use.items())
             for lease, keys in in_use:
@@ -155,3 +153,4 @@ class LeaseKeeper:
                     self._extend(lease, keys)
                 except ServiceUnavailable:
                     break  # without Redis nobody sees a lock
+            self.thread.well()

@@ -7,12 +7,13 @@ A lock holds the token of its owner, and expires.
 
 CLAIM = """
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return false end
-local token, lock_ms, fresh_after = ARGV[2], ARGV[3], tonumber(ARGV[4])
+local token, lock_ms, now, ahead = ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local out = {redis.call('GET', KEYS[2]) or ''}
 for i = 3, #KEYS do
   local value = redis.call('GET', KEYS[i])
-  local expires = value and tonumber(string.match(value, '^%[(%-?%d+)'))
-  if expires and expires > fresh_after then
+  local expires, fetched
+  if value then expires, fetched = string.match(value, '^%[(%-?%d+),(%-?%d+)') end
+  if expires and expires - ahead * (expires - fetched) > now then
     out[i - 1] = value
   elseif redis.call('SET', KEYS[i] .. '!', token, 'NX', 'PX', lock_ms) then
     out[i - 1] = 1
@@ -22,7 +23,8 @@ for i = 3, #KEYS do
 end
 return out
 """
-"""ARGV: version, token, lock_ms, fresh_after_ms. For each entry: its value if it expires after that, else 1 (now locked
+"""ARGV: version, token, lock_ms, now, share. For each entry: its value if it is not yet in this last
+share of its life, else 1 (now locked
 by the token) or 0 (locked by another); before them the sweep. Nil: the version is another one."""
 
 EXTEND = """

@@ -1,15 +1,16 @@
 """What one dictionary has in Redis: its names, its version, and the way that commands take.
 
-    <path>:<n>:<dictionary><fingerprint>:v                    the version: a whole refresh gives a new one
-                                        :s                    the sweep: a refresh by prefix gives a new one
-                                        :t<token>             this refresh was executed
-                                        :f<topic>             up to where the feed is in the entries
-                                        :e<n>:<version><n>:<part of the key>..       an entry
-                                        :e..!                 its lock: somebody is asking the source for it
+    <path>:<n>:<dictionary>{<fingerprint>}:v                    the version: a whole refresh gives a new one
+                                          :s                    the sweep: a refresh by prefix gives a new one
+                                          :t<token>             this refresh was executed
+                                          :f<topic>             up to where the feed is in the entries
+                                          :e<n>:<version><n>:<part of the key>..       an entry
+                                          :e..!                 its lock: somebody is asking the source for it
 
 The version is part of each entry's name, so a whole refresh makes all of them unreachable at once; they go when their
-time is over. Were the version lost (Redis restarted, or evicted it), a new one would be drawn: entries from before,
-whose invalidations may be lost as well, are not found again.
+time is over. The braces are a hash tag: in a Redis Cluster all of a dictionary stands on one node, so that scripts see
+version, locks and entries together; the dictionaries spread. Were the version lost (Redis restarted, or evicted it), a
+new one would be drawn: entries from before, whose invalidations may be lost as well, are not found again.
 """
 
 from __future__ import annotations
@@ -28,18 +29,24 @@ from changelog.lookup import Key
 from dictionaries.cache.breaker import Breaker
 from dictionaries.cache.cache_settings import CacheSettings
 from dictionaries.cache.cold.entry_names import entry_names, fingerprint
+from dictionaries.cache.cold.redis_clock import RedisClock
 from dictionaries.cache.layout_statistics import Statistics
 from dictionaries.definition.definition import Definition
+from dictionaries.wall_clock import wall_clock_ms
 
 T = TypeVar("T")
 KEYS_PER_SCRIPT = 1000
 _VERSION_CHANGES = 5
+_NODES = 3
 _CONNECTIONS = 32
 _READ_BYTES = 1 << 20
 
 
-def open_redis(url: str, timeout_ms: int) -> redis.Redis:
-    """A client that connects at its first command, and never retries: redis-py would hold a batch for a minute."""
+def open_redis(url: str, timeout_ms: int, node: tuple[str, int] | None = None) -> redis.Redis:
+    """A client that connects at its first command, and never retries: redis-py would hold a batch for a minute.
+
+    node  host and port in the place of those of ``url``
+    """
     timeout_s = timeout_ms / 1000
     pool = redis.BlockingConnectionPool.from_url(
         url,
@@ -51,6 +58,9 @@ def open_redis(url: str, timeout_ms: int) -> redis.Redis:
         socket_read_size=_READ_BYTES,
         protocol=2,
     )
+    if node is not None:
+        host, port = node
+        pool.connection_kwargs |= {"host": host or pool.connection_kwargs.get("host", "localhost"), "port": port}
     return redis.Redis(connection_pool=pool)
 
 
@@ -58,6 +68,8 @@ class RedisSpace:
     """The commands of one dictionary, under its names. Thread-safe.
 
     outdated  called when a command finds that the version has changed behind the listener's back
+    client    of the node that has the dictionary
+    clock     that of Redis
     origin    tells the messages of this process from those of others
     """
 
@@ -69,14 +81,19 @@ class RedisSpace:
         statistics: Statistics,
         outdated: Callable[[], None],
         elapsed_s: Callable[[], float] = time.monotonic,
+        machine_ms: Callable[[], int] = wall_clock_ms,
     ) -> None:
-        self.client = open_redis(url, settings.redis_timeout_ms)
+        self._url = url
+        self._timeout_ms = settings.redis_timeout_ms
+        self._given = self.client = open_redis(url, settings.redis_timeout_ms)
+        self.clock = RedisClock(machine_ms)
         self.origin = secrets.token_hex(8)
         self._where = f'dictionary "{definition.name}", cold tier'
         self._statistics = statistics
         self._outdated = outdated
         self._breaker = Breaker(elapsed_s)
-        self._space = f"{settings.prefix}:{len(definition.name)}:{definition.name}{fingerprint(definition)}"
+        path, name = _without_tag(settings.prefix), _without_tag(definition.name)
+        self._space = f"{path}:{len(name)}:{name}{{{fingerprint(definition)}}}"
         self.version_name = f"{self._space}:v"
         self.sweep_name = f"{self._space}:s"
         self.channel = f"{self._space}:c"
@@ -129,6 +146,9 @@ class RedisSpace:
             self._outdated()
         raise ServiceUnavailable("the version of the dictionary does not stand still in Redis", where=self._where)
 
+    def thread_failed(self, error: BaseException) -> None:
+        self._statistics.thread_failed(error)
+
     # -- commands
 
     def guarded(self, command: Callable[[], T]) -> T:
@@ -136,14 +156,32 @@ class RedisSpace:
         if not self._breaker.allows():
             raise ServiceUnavailable("Redis is left alone after failures", where=self._where)
         try:
-            answer = command()
+            answer = self._at_home(command)
         except redis.RedisError as error:
+            self._leave_home()
             self._breaker.failed()
             self._statistics.count(redis_errors=1)
             # Never the error's own text: it may quote the address with its password.
             raise ServiceUnavailable(f"Redis: {type(error).__name__}", where=self._where) from error
         self._breaker.succeeded()
         return answer
+
+    def _at_home(self, command: Callable[[], T]) -> T:
+        """``command``, at the node that has the dictionary; the first one of a cluster says which that is."""
+        for _ in range(_NODES):
+            try:
+                self.clock.measure(self.client)
+                return command()
+            except redis.exceptions.MovedError as moved:
+                self._leave_home()
+                self.client = open_redis(self._url, self._timeout_ms, (moved.host, moved.port))
+        return command()
+
+    def _leave_home(self) -> None:
+        """Back to the node that was given: the other one may have lost the dictionary, or be gone."""
+        home, self.client = self.client, self._given
+        if home is not self._given:
+            home.close()
 
     def command(self, *parts: Any) -> Any:
         return self.client.execute_command(*parts)  # type: ignore[no-untyped-call]
@@ -174,7 +212,13 @@ class RedisSpace:
             return pipeline.execute()
 
     def close(self) -> None:
-        self.client.close()
+        self._leave_home()
+        self._given.close()
+
+
+def _without_tag(text: str) -> str:
+    """What begins no hash tag; texts that differ still do."""
+    return text.replace("%", "%25").replace("{", "%7B")
 
 
 def count_of_parts(names: Sequence[str]) -> int:

@@ -12,6 +12,7 @@ from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cold.cold_entries import EncodedEntry
 from dictionaries.cache.cold.cold_tier import ColdTier
 from dictionaries.cache.cold.key_locks import Claim, Lease
+from dictionaries.cache.cold.local_entries import LocalEntries
 from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
 from dictionaries.cache.hot.guarded_hot import GuardedHot
 from dictionaries.cache.layout_statistics import Statistics
@@ -22,19 +23,23 @@ T = TypeVar("T")
 class TolerantColdTier:
     """Redis being gone is a miss, not an error; so is having none (``cold`` None).
 
-    Without Redis there is nobody to share with: all keys that are claimed are ours, under no lease.
+    Without Redis there is nobody to share with: all keys that are claimed are ours, under no lease. ``local`` is read
+    in its place; it is written where the hot tier is, by ``GuardedHot``.
     """
 
-    def __init__(self, cold: ColdTier | None, statistics: Statistics) -> None:
+    def __init__(self, cold: ColdTier | None, statistics: Statistics, local: LocalEntries | None = None) -> None:
         self._cold = cold
+        self._local = local
         self._statistics = statistics
 
     def read(self, keys: Sequence[Key]) -> dict[Key, CacheEntry]:
+        if self._local is not None:
+            return self._local.read(keys)
         nothing: dict[Key, CacheEntry] = {}
         return self._tolerant(lambda cold: cold.entries.read(keys), nothing)
 
-    def claim(self, keys: Sequence[Key], fresh_after_ms: int) -> Claim:
-        return self._tolerant(lambda cold: cold.locks.claim(keys, fresh_after_ms), Claim(None, mine=list(keys)))
+    def claim(self, keys: Sequence[Key], now_ms: int, ahead: float = 0.0) -> Claim:
+        return self._tolerant(lambda cold: cold.locks.claim(keys, now_ms, ahead), Claim(None, mine=list(keys)))
 
     def kept(self, lease: Lease | None, keys: Sequence[Key]) -> AbstractContextManager[None]:
         return nullcontext() if self._cold is None or lease is None else self._cold.locks.kept(lease, keys)
@@ -68,7 +73,7 @@ class ColdLayer:
 
     def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
         fresh = self._cold.read(keys)
-        flight.expired = {key: entry for key, entry in fresh.items() if entry.expires_ms <= flight.fresh_after_ms}
+        flight.expired = {key: entry for key, entry in fresh.items() if not flight.is_fresh(entry)}
         if flight.expired:
             fresh = {key: entry for key, entry in fresh.items() if key not in flight.expired}
         self._guarded.take(flight, fresh)

@@ -76,7 +76,7 @@ class FeedIntake:
         # After Redis, so that nothing old can come from there once the hot tier is clean.
         self._guarded.drop(Invalidation(tuple(changes.by_key)))
         if self._cold is None:
-            self._guarded.replace(written.entries)
+            self._guarded.replace(written.entries, written.values, now_ms)
 
     def _into_redis(
         self, cold: ColdTier, feed: str, partition: int, changes: SourceChanges, values: Mapping[Key, EncodedEntry]

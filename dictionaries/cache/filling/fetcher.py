@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
-from changelog.errors import DovetailError
+from changelog.errors import DovetailError, RecordRejected
 from changelog.lookup import Key, Rows
 from dictionaries.cache.breaker import Breaker
 from dictionaries.cache.cache_settings import CacheSettings
@@ -59,6 +59,13 @@ class Fetcher:
         def ask(chunk: Sequence[Key]) -> Unanswered | None:
             try:
                 rows = self._ask(chunk, deadline_s, now_ms)
+            except RecordRejected as error:
+                # A row that cannot be used takes its own key with it, and not those asked for beside it.
+                if len(chunk) == 1:
+                    return Unanswered(chunk, error)
+                middle = len(chunk) // 2
+                halves = ask(chunk[:middle]), ask(chunk[middle:])
+                return all_unanswered([half for half in halves if half is not None])
             except DovetailError as error:
                 return Unanswered(chunk, error)
             arrived(chunk, rows)
@@ -125,7 +132,7 @@ class SourceLayer:
 
         def arrived(chunk: Sequence[Key], found: dict[Key, Rows]) -> None:
             keep(chunk, found)
-            flight.answers.update(dict.fromkeys(chunk, ()) | found)
+            flight.answer(dict.fromkeys(chunk, ()) | found)
 
         return self._fetcher.fetch(keys, arrived, flight.now_ms)
 

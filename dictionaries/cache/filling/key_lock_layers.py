@@ -30,7 +30,7 @@ class ClaimedKeys:
 
     def claim(self, flight: Flight, keys: Sequence[Key]) -> Claim:
         """What others have stored meanwhile is taken."""
-        claim = self._cold.claim(keys, flight.fresh_after_ms)
+        claim = self._cold.claim(keys, flight.now_ms, flight.ahead)
         self._guarded.take(flight, claim.entries)
         return claim
 
@@ -41,7 +41,7 @@ class ClaimedKeys:
         def keep(chunk: Sequence[Key], found: dict[Key, Rows]) -> None:
             written = self._writer.write(chunk, found, flight.now_ms)
             self._cold.store(claim.lease, written.values)
-            self._guarded.store(flight, written.entries)
+            self._guarded.store(flight, written.entries, written.values)
 
         with self._cold.kept(claim.lease, claim.mine):
             unanswered = self._source.ask(flight, claim.mine, keep)

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from changelog.errors import Domain, RecordRejected
-from changelog.lookup import Key, Rows
+from changelog.errors import RecordRejected
+from changelog.lookup import Key, LookupRejected, Rows
 from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.cache_settings import CacheSettings, OnError
 from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
 from dictionaries.cache.layout_statistics import Statistics
 
 
-class LookupRejected(RecordRejected):
-    """A record whose dictionary does not answer, under ``on_error = 'dead_letter'``."""
-
-    domain = Domain.EXTERNAL
-
-
 class OnErrorLayer:
     """Does what ``on_error`` says with the keys that the layer below could not answer; all others pass.
 
-    Raises the error of the source (STOP, and STALE for a key without an entry young enough), or LookupRejected.
+    Raises the error of the source (STOP, and STALE for a key without an entry young enough), or LookupRejected: for
+    DEAD_LETTER, and for rows that answer and cannot be used, which no waiting mends.
     """
 
     def __init__(self, settings: CacheSettings, statistics: Statistics, below: Layer) -> None:
@@ -32,14 +27,11 @@ class OnErrorLayer:
     def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
         unanswered = self._below.answer(flight, keys)
         if unanswered is not None:
-            flight.answers.update(self._substitutes(flight, unanswered))
+            flight.answer(self._substitutes(flight, unanswered))
         return None
 
     def _substitutes(self, flight: Flight, unanswered: Unanswered) -> dict[Key, Rows]:
-        policy, expired = self._settings.on_error, flight.expired
-        if policy is OnError.DEAD_LETTER:
-            error = unanswered.error
-            raise LookupRejected(error.what, where=error.where, fix=error.fix) from error
+        policy, expired, error = self._settings.on_error, flight.expired, unanswered.error
         if policy is OnError.NULL:
             self._statistics.count(failed_keys=len(unanswered.keys))
             return dict.fromkeys(unanswered.keys, ())
@@ -48,7 +40,9 @@ class OnErrorLayer:
             if len(young) == len(unanswered.keys):
                 self._statistics.count(stale_served=len(young))
                 return young
-        raise unanswered.error
+        if policy is OnError.DEAD_LETTER or isinstance(error, RecordRejected):
+            raise LookupRejected(error.what, where=error.where, fix=error.fix, keys=unanswered.keys) from error
+        raise error
 
     def _is_young(self, entry: CacheEntry | None, flight: Flight) -> bool:
         return entry is not None and flight.now_ms < entry.expires_ms + self._settings.max_stale_ms

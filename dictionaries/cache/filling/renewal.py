@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from threading import Condition, Thread
+from itertools import islice
+from threading import Condition
 
 import structlog
 
 from changelog.errors import DovetailError
 from changelog.lookup import Key
+from dictionaries.cache.cache_settings import DEFAULT_WAITING
 from dictionaries.cache.flights.flight import Layer
 from dictionaries.cache.flights.flights import Flights
-
-_MOST_WAITING = 100_000
+from dictionaries.supervised_thread import SupervisedThread
 
 _log = structlog.get_logger(__name__)
 
@@ -20,20 +21,19 @@ _log = structlog.get_logger(__name__)
 class Renewal:
     """Asks for keys whose entries expire soon, or have expired, unless somebody else does already.
 
-    ahead_ms  so long an entry must still live to be left alone
-    layers    from the single flight down
+    ahead   the last share of an entry's life, in which it is not left alone
+    layers  from the single flight down
     """
 
-    def __init__(self, flights: Flights, ahead_ms: int, clock: Callable[[], int], layers: Layer) -> None:
+    def __init__(self, flights: Flights, ahead: float, clock: Callable[[], int], layers: Layer) -> None:
         self._flights = flights
-        self._ahead_ms = ahead_ms
+        self._ahead = ahead
         self._clock = clock
         self._layers = layers
 
     def renew(self, keys: Sequence[Key]) -> None:
         """Raises the error of the source."""
-        now_ms = self._clock()
-        flight = self._flights.open(keys, now_ms, fresh_after_ms=now_ms + self._ahead_ms)
+        flight = self._flights.open(keys, self._clock(), self._ahead)
         with self._flights.flying(flight):
             unanswered = self._layers.answer(flight, keys)
         if unanswered is not None:
@@ -43,43 +43,47 @@ class Renewal:
 class BackgroundRenewal:
     """One thread that renews keys; those asked for while it works are renewed together afterwards.
 
-    At most 100,000 keys wait: further ones are not renewed ahead, and are asked for when they have expired.
+    At most ``most_waiting`` keys wait: further ones are not renewed ahead, and are asked for when they have expired.
     """
 
-    def __init__(self, name: str, renew: Callable[[Sequence[Key]], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        renew: Callable[[Sequence[Key]], None],
+        failed: Callable[[BaseException], None],
+        most_waiting: int = DEFAULT_WAITING,
+    ) -> None:
         self._name = name
         self._renew = renew
+        self._most_waiting = most_waiting
         self._waiting: dict[Key, None] = {}
         self._changed = Condition()
-        self._closing = False
-        self._thread: Thread | None = None
+        self.thread = SupervisedThread(f"renew {name}", self._run, failed)
 
     def ask(self, keys: Iterable[Key]) -> None:
         with self._changed:
-            if len(self._waiting) < _MOST_WAITING:
-                self._waiting.update(dict.fromkeys(keys))
-            if self._thread is None:
-                self._thread = Thread(target=self._run, name=f"renew {self._name}", daemon=True)
-                self._thread.start()
+            room = self._most_waiting - len(self._waiting)
+            self._waiting.update(dict.fromkeys(islice(keys, max(0, room))))
+            self.thread.start()
             self._changed.notify()
 
     def close(self) -> None:
         with self._changed:
-            self._closing = True
+            self.thread.closing.set()
             self._changed.notify()
-        if self._thread is not None:
-            self._thread.join(timeout=10)
+        self.thread.close(10)
 
     def _run(self) -> None:
         while keys := self._take():
             try:
                 self._renew(keys)
+                self.thread.well()
             except DovetailError as error:
                 _log.warning("dictionary.renewal_failed", dictionary=self._name, error=str(error))
 
     def _take(self) -> list[Key]:
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closing)
-            keys = [] if self._closing else list(self._waiting)
+            self._changed.wait_for(lambda: self._waiting or self.thread.closing.is_set())
+            keys = [] if self.thread.closing.is_set() else list(self._waiting)
             self._waiting.clear()
             return keys

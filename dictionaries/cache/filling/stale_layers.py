@@ -49,7 +49,7 @@ class StaleLayer:
         oldest_ms, expired = flight.now_ms - self._revalidate_ms, flight.expired
         served = {key: expired[key].rows for key in keys if key in expired and expired[key].expires_ms > oldest_ms}
         if served:
-            flight.answers.update(served)
+            flight.answer(served)
             self._statistics.count(stale_served=len(served))
             self._renew(served)
         return [key for key in keys if key not in served]

@@ -21,9 +21,9 @@ class Flights:
         self._by_key: dict[Key, Flight] = {}
         self._open: set[Flight] = set()
 
-    def open(self, keys: Sequence[Key], now_ms: int, fresh_after_ms: int | None = None) -> Flight:
-        """A flight that leads no key yet; ``fresh_after_ms``: now, if nothing is said."""
-        flight = Flight(keys, now_ms, now_ms if fresh_after_ms is None else fresh_after_ms)
+    def open(self, keys: Sequence[Key], now_ms: int, ahead: float = 0.0) -> Flight:
+        """A flight that leads no key yet."""
+        flight = Flight(keys, now_ms, ahead)
         with self._lock:
             self._open.add(flight)
         return flight
@@ -57,7 +57,7 @@ class Flights:
             still = flight.led if not flight.spoiled else [key for key in flight.led if self._is_of(key, flight)]
             for key in still:
                 del self._by_key[key]
-        flight.landed.set()
+        flight.land()
 
     def spoil(self, concerns: Callable[[Iterable[Key]], Iterable[Key]]) -> None:
         """An invalidation came: nobody joins a flight anymore for those of its keys that ``concerns`` gives."""

@@ -8,6 +8,8 @@ from threading import Lock
 
 from changelog.lookup import Key
 from dictionaries.cache.cache_entry import CacheEntry
+from dictionaries.cache.cold.cold_entries import EncodedEntry
+from dictionaries.cache.cold.local_entries import LocalEntries
 from dictionaries.cache.flights.flight import Flight
 from dictionaries.cache.flights.flights import Flights
 from dictionaries.cache.hot.hot_tier import HotTier
@@ -27,9 +29,17 @@ class GuardedHot:
     after the store, and then finds the entry to drop.
 
     is_heard  whether invalidations of other workers reach this process now
+    local     the cold tier of a process without Redis: it changes with the hot one
     """
 
-    def __init__(self, hot: HotTier, flights: Flights, is_heard: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self,
+        hot: HotTier,
+        flights: Flights,
+        is_heard: Callable[[], bool] = lambda: True,
+        local: LocalEntries | None = None,
+    ) -> None:
+        self._local = local
         self._hot = hot
         self._flights = flights
         self._is_heard = is_heard
@@ -38,24 +48,33 @@ class GuardedHot:
     def take(self, flight: Flight, entries: Mapping[Key, CacheEntry]) -> None:
         """Answers with the entries, and stores them."""
         if entries:
-            flight.answers.update({key: entry.rows for key, entry in entries.items()})
+            flight.answer({key: entry.rows for key, entry in entries.items()})
             self.store(flight, entries)
 
-    def store(self, flight: Flight, entries: Mapping[Key, CacheEntry]) -> None:
+    def store(
+        self, flight: Flight, entries: Mapping[Key, CacheEntry], values: Mapping[Key, EncodedEntry] | None = None
+    ) -> None:
+        """``values``: the same for the local tier, if they do not come from there."""
         until_ms = math.inf if self._is_heard() else flight.now_ms + UNHEARD_MS
         with self._lock:
             if flight.spoiled:
                 entries = {key: entry for key, entry in entries.items() if key not in flight.spoiled}
             self._hot.store(entries, until_ms)
+            if self._local is not None and values:
+                kept = {key: value for key, value in values.items() if key not in flight.spoiled}
+                self._local.store(kept, flight.now_ms)
 
     def drop(self, invalidation: Invalidation) -> int:
         """How many entries were held."""
         with self._lock:
             self._flights.spoil(invalidation.concerned)
-            return self._hot.drop(invalidation.keys, invalidation.prefix)
+            local = self._local.drop(invalidation) if self._local is not None else 0
+            return max(local, self._hot.drop(invalidation.keys, invalidation.prefix))
 
-    def replace(self, entries: Mapping[Key, CacheEntry]) -> None:
+    def replace(self, entries: Mapping[Key, CacheEntry], values: Mapping[Key, EncodedEntry], now_ms: int) -> None:
         """Stores entries that are newer than anything a flight brings."""
         with self._lock:
             self._flights.spoil(Invalidation(tuple(entries)).concerned)
             self._hot.store(entries)
+            if self._local is not None:
+                self._local.store(values, now_ms)

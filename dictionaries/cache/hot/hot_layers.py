@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from changelog.lookup import Key, Rows
+from dictionaries.cache.cache_entry import CacheEntry
 from dictionaries.cache.flights.flight import Flight, Layer, Unanswered
 from dictionaries.cache.flights.flight_layers import FlightLayer
+from dictionaries.cache.hot.guarded_hot import GuardedHot
 from dictionaries.cache.hot.hot_tier import HotTier
 from dictionaries.cache.layout_statistics import Statistics
 
@@ -55,8 +57,25 @@ class SecondLookLayer:
 
     def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
         held = self._hot.kept(keys)
-        flight.answers.update(
-            {key: entry.rows for key, entry in held.items() if entry.expires_ms > flight.fresh_after_ms}
-        )
+        flight.answer({key: entry.rows for key, entry in held.items() if flight.is_fresh(entry)})
         left = flight.unanswered(keys)
         return self._below.answer(flight, left) if left else None
+
+
+class AbsenceLayer:
+    """Holds the keys that the layer below finds to be absent, and nothing else."""
+
+    def __init__(self, guarded: GuardedHot, ttl_ms: int, statistics: Statistics, below: Layer) -> None:
+        self._guarded = guarded
+        self._ttl_ms = ttl_ms
+        self._statistics = statistics
+        self._below = below
+
+    def answer(self, flight: Flight, keys: Sequence[Key]) -> Unanswered | None:
+        unanswered = self._below.answer(flight, keys)
+        now_ms, expires_ms = flight.now_ms, flight.now_ms + self._ttl_ms
+        absent = [key for key in keys if flight.answers.get(key) == ()]
+        if absent and self._ttl_ms:
+            self._guarded.store(flight, dict.fromkeys(absent, CacheEntry((), now_ms, expires_ms, 0)))
+            self._statistics.count(negative_stored=len(absent))
+        return unanswered

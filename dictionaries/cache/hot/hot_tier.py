@@ -27,14 +27,14 @@ class HotTier:
     comprehension, with no look at any clock. What expires is taken out when its moment comes, once for all keys.
 
     keep_ms   how long an expired entry is kept beside, for when the source does not answer
-    ahead_ms  so long before its expiry an entry is ``soon``: if asked for, it is worth a refresh; 0: never
+    ahead     in this last share of its life an entry is ``soon``: if asked for, it is worth a refresh; 0: never
     """
 
-    def __init__(self, max_keys: int, max_bytes: int, keep_ms: int = 0, ahead_ms: int = 0) -> None:
+    def __init__(self, max_keys: int, max_bytes: int, keep_ms: int = 0, ahead: float = 0.0) -> None:
         self.max_keys = max_keys
         self._max_bytes = max_bytes
         self._keep_ms = keep_ms
-        self._ahead_ms = ahead_ms
+        self._ahead = ahead
         self._fresh: dict[Key, Rows] = {}
         self._entries: dict[Key, CacheEntry] = {}
         self._soon: set[Key] = set()
@@ -112,9 +112,9 @@ class HotTier:
     def _arm(self, entries: Mapping[Key, CacheEntry]) -> None:
         by_moment: defaultdict[int, list[Key]] = defaultdict(list)
         for key, entry in entries.items():
-            by_moment[entry.expires_ms].append(key)
-        for expires_ms, keys in by_moment.items():
-            self._timers.add(expires_ms - self._ahead_ms, keys)
+            by_moment[entry.soon_ms(self._ahead)].append(key)
+        for moment_ms, keys in by_moment.items():
+            self._timers.add(moment_ms, keys)
 
     def _turn(self, now_ms: int) -> None:
         """Takes the keys whose moment has come to their next state: fresh, soon, expired, forgotten."""
@@ -125,8 +125,8 @@ class HotTier:
                 entry = self._entries.get(key)
                 if entry is None:
                     continue
-                if now_ms < entry.expires_ms - self._ahead_ms:
-                    again[entry.expires_ms - self._ahead_ms].append(key)  # replaced meanwhile
+                if now_ms < entry.soon_ms(self._ahead):
+                    again[entry.soon_ms(self._ahead)].append(key)  # replaced meanwhile
                 elif now_ms < entry.expires_ms:
                     self._soon.add(key)
                     again[entry.expires_ms].append(key)

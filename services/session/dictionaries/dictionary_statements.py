@@ -29,7 +29,7 @@ from sql.syntax.types import display
 _EXTERNAL_NAME = re.compile(
     r"""\bEXTERNAL\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:`[^`]+`|"[^"]+"|[\w.]+)""", re.IGNORECASE
 )
-_SHARED_LAYOUTS = ("hybrid_hash_cache",)
+_SHARED_LAYOUTS = ("hybrid_hash_cache", "cache")
 """Layouts whose rows live on where no worker runs."""
 
 

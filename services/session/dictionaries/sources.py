@@ -10,7 +10,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from broker.reader import read_topic
-from changelog.errors import InternalError, Unsupported
+from changelog.errors import Unsupported
 from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
 from dictionaries.definition.definition import Definition
@@ -71,10 +71,6 @@ class StreamContent:
             self.context.brokers, self._stream.schema, topic, self.context.topics.ends(topic), columns=self._names
         ).rows.select(self._names)
         yield [tuple(row.values()) for row in content.to_pylist()]
-
-    def store(self, rows: Sequence[Row]) -> None:
-        """Refused: the session only looks."""
-        raise InternalError(f"rows of {self.name} are written by the lookup workers")
 
     @cached_property
     def _stream(self) -> Stream:

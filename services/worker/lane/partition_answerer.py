@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from broker import clients, topics
 from broker.address import BrokerAddress
@@ -32,6 +33,7 @@ class QueryAnswers:
     query: str
     identity: str
     folder: Path
+    memo_ttl_s: float = 0.0
 
     def for_partition(self, partition: int) -> PartitionAnswerer:
         return PartitionAnswerer(self, partition)
@@ -49,7 +51,9 @@ class PartitionAnswerer:
             path = answers.folder / f"memo-{partition}.db"
             self._store = MemoStore(path, answers.identity)
             memo = Memo(self._store, answers.flow.ingest)
-        self._enricher = Enricher(answers.flow, answers.lookups, memo, answers.snapshots)
+        self._enricher = Enricher(
+            answers.flow, answers.lookups, memo, answers.snapshots, memo_ttl_ms=round(answers.memo_ttl_s * 1000)
+        )
 
     def restore(self) -> None:
         """Read what others have committed to the memo's topic since this process last had the partition."""
@@ -64,7 +68,8 @@ class PartitionAnswerer:
             start = 0
         for records in TopicReader(self._answers.brokers, topic, {partition: start}).until({partition: end}):
             updates = zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True)
-            self._store.apply([(key, value) for key, value in updates if key is not None])
+            written_ms = pc.max(records["timestamp"]).cast(pa.int64()).as_py()
+            self._store.apply([(key, value) for key, value in updates if key is not None], written_ms=written_ms or 0)
         self._store.apply((), max(start, end))
 
     def step(self, records: pa.RecordBatch, now_ms: int) -> AnsweredBatch:

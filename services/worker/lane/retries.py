@@ -27,8 +27,6 @@ _ATTEMPTS = 3
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _DEFECT = 20
-LARGEST_MESSAGE = 950_000
-"""In bytes, below the client's limit of a message with all that belongs to it."""
 
 
 class BatchAnswerer(Protocol):
@@ -38,7 +36,9 @@ class BatchAnswerer(Protocol):
         """Bring what is remembered up to what was committed, by whomever. Blocking."""
         ...
 
-    def step(self, records: pa.RecordBatch, now_ms: int) -> AnsweredBatch: ...
+    def step(self, records: pa.RecordBatch, now_ms: int) -> AnsweredBatch:
+        """Raises RecordRejected for an answer that no message holds."""
+        ...
 
     def confirm(self, updates: Sequence[Update], memo_end: int | None) -> None:
         """All steps since the last call of this or ``discard`` are durable; the memo's topic holds theirs before
@@ -109,10 +109,11 @@ class Retries:
         pause_s, started_s, left = _FIRST_PAUSE_S, time.monotonic(), _ATTEMPTS if whole else 1
         while True:
             try:
-                return _checked(self._answerer.step(batch, time.time_ns() // 1_000_000)), None
+                return self._answerer.step(batch, time.time_ns() // 1_000_000), None
             except Exception as failure:
-                external = isinstance(failure, DovetailError) and (failure.retry or failure.domain is Domain.EXTERNAL)
-                left = 0 if isinstance(failure, RecordRejected) else left - (not external)
+                rejected = isinstance(failure, RecordRejected)
+                external = not rejected and _is_external(failure)
+                left = 0 if rejected else left - (not external)
                 if not external and not left:
                     return None, failure
                 if external and time.monotonic() - started_s > self._wait_s:
@@ -136,11 +137,9 @@ class Retries:
             ) from failure
 
 
-def _checked(step: AnsweredBatch) -> AnsweredBatch:
-    largest = max(map(len, filter(None, step.messages.values)), default=0)
-    if largest > LARGEST_MESSAGE:
-        raise RecordRejected(f"an answer to it takes {largest} bytes, and a message has at most {LARGEST_MESSAGE}")
-    return step
+def _is_external(failure: Exception) -> bool:
+    """Whether trying again helps, once somebody has mended what is at fault."""
+    return isinstance(failure, DovetailError) and (failure.retry or failure.domain is Domain.EXTERNAL)
 
 
 def _gave_up(failure: Exception, wait_s: float) -> ServiceUnavailable:

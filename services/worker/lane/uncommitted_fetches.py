@@ -21,11 +21,11 @@ from confluent_kafka import KafkaException
 from broker.transactional_writer import Backoff, is_fenced
 from changelog.dead_letter import dead_letters
 from changelog.decode import REJECTED
-from enrichment.enricher import REJECTED_RECORDS, ROWS_IN, AnsweredBatch
+from enrichment.enricher import LARGEST_MESSAGE, REJECTED_RECORDS, ROWS_IN, AnsweredBatch
 from enrichment.memo.memo_store import Update
 from services.worker.lane.fetches import Fetch, Record
 from services.worker.lane.lane_settings import LaneClosed, LaneSettings, LaneTopics
-from services.worker.lane.retries import LARGEST_MESSAGE, BatchAnswerer, FailedRecord
+from services.worker.lane.retries import BatchAnswerer, FailedRecord
 from services.worker.lane.transactions import Place, Transactions, opened
 
 _LOG = logging.getLogger("dovetail.worker")

@@ -50,6 +50,7 @@ from services.worker.lane.lane_settings import LaneTopics
 from services.worker.lane.lanes import Lanes
 from services.worker.lane.partition_answerer import QueryAnswers
 from services.worker.lane.transactions import Place
+from services.worker.query import worker_lease
 from services.worker.query.app import lookup_app
 from services.worker.query.claimed_origin import claimed_origin
 from services.worker.query.dictionary_commands import DictionaryCommands
@@ -77,6 +78,7 @@ class LookupQuery:
         self._files = files
         self._failure: BaseException | None = None
         self._ended = threading.Event()
+        self._orphaned = False
         self.catalog = Catalog.open(settings.catalog_url)
         self.query = self.catalog.query(name)
         self.lanes = Lanes(self._lane)
@@ -107,6 +109,7 @@ class LookupQuery:
             query=name,
             identity=self.origin.identity,
             folder=folder,
+            memo_ttl_s=settings.memo_ttl_s,
         )
         self._topics = LaneTopics(self.query.topic, topic_of(name), memo_topic(name) if self._remembers else "")
         self._target = WriteTarget(
@@ -170,6 +173,10 @@ class LookupQuery:
         self._broker.start()
         parent = os.getppid()
         while not (stopped.is_set() or self._ended.is_set() or app.should_stop or os.getppid() != parent):
+            if worker_lease.is_over(self._files):
+                _LOG.warning('query "%s": its worker stands still, and would not hear of commands', self.query.name)
+                self._orphaned = True
+                break
             await asyncio.to_thread(self._report)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), _LOOK_S)
@@ -216,7 +223,7 @@ class LookupQuery:
 
     def _end_code(self, failure: BaseException | None) -> int:
         if failure is None:
-            return 0
+            return WAITS if self._orphaned else 0
         error = error_of(failure, f'query "{self.query.name}"')
         if isinstance(error, InternalError):
             _LOG.error('query "%s": a defect', self.query.name, exc_info=failure)
@@ -239,7 +246,7 @@ class LookupQuery:
 
     async def _serve(self, listener: socket.socket) -> web.AppRunner:
         registry = CollectorRegistry()
-        registry.register(QueryFigures(self.query.name, self.lanes, self.tables))
+        registry.register(QueryFigures(self.query.name, self.lanes, self.tables, self._files / self.origin.identity))
 
         async def metrics(_request: web.Request) -> web.Response:
             body = await asyncio.to_thread(generate_latest, registry)
@@ -255,7 +262,9 @@ class LookupQuery:
             asked = command_of(await request.read())
             if asked is None:
                 return web.Response(status=400)
-            outcome = await asyncio.to_thread(DictionaryCommands(self.tables.layouts).execute, asked)
+            outcome = await asyncio.to_thread(
+                DictionaryCommands(self.tables.layouts, self.tables.key_readers).execute, asked
+            )
             return web.Response(body=outcome_bytes(outcome), content_type="application/json")
 
         app = web.Application()

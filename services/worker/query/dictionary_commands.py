@@ -7,14 +7,16 @@ from dataclasses import dataclass
 
 from changelog.errors import DovetailError
 from dictionaries.contracts import Layout
+from dictionaries.key_reader import KeyReader
 from services.commands.command_codec import Command, JsonObject, Outcome, Refresh, Stats, UnknownCommand
 
 
 @dataclass(frozen=True)
 class DictionaryCommands:
-    """``layouts``: by dictionary. One that is not open here holds nothing to forget."""
+    """``layouts`` and ``key_readers``: by dictionary. One that is not open here holds nothing to forget."""
 
     layouts: Mapping[str, Layout]
+    key_readers: Mapping[str, KeyReader]
 
     def execute(self, command: Command) -> Outcome:
         try:
@@ -32,7 +34,9 @@ class DictionaryCommands:
         layout = self.layouts.get(command.dictionary)
         if layout is None:
             return {"invalidated": 0}
-        return {"invalidated": layout.invalidate(command.keys, command.prefix, command.id)}
+        read = self.key_readers[command.dictionary].read
+        keys = None if command.keys is None else [read(key) for key in command.keys]
+        return {"invalidated": layout.invalidate(keys, command.prefix, command.id)}
 
     def _stats(self, command: Stats) -> JsonObject:
         wanted = command.dictionary

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -18,13 +19,25 @@ _COUNTS = {
     "failed": "calls in expressions that had no value for a row, and gave NULL",
     "unfounded": "retractions of rows that were never inserted",
 }
-_GAUGES = frozenset({"element_count", "bytes_allocated", "hit_rate", "found_rate", "load_factor", "loading_duration"})
+_GAUGES = frozenset(
+    {
+        "element_count",
+        "bytes_allocated",
+        "hit_rate",
+        "found_rate",
+        "load_factor",
+        "loading_duration",
+        "threads_failing",
+        "is_listening",
+    }
+)
 
 
 class QueryFigures(Collector):
-    """What one process knows of its query and of the dictionaries that it has open."""
+    """What one process knows of its query and of the dictionaries that it has open; ``folder`` holds its memos."""
 
-    def __init__(self, query: str, lanes: Lanes, tables: Tables) -> None:
+    def __init__(self, query: str, lanes: Lanes, tables: Tables, folder: Path) -> None:
+        self._folder = folder
         self._query = query
         self._lanes = lanes
         self._tables = tables
@@ -51,6 +64,8 @@ class QueryFigures(Collector):
         for stream, offsets in self._tables.followers.lags().items():
             lag.add_metric([self._query, stream], offsets)
         yield lag
+        memos = sum(path.stat().st_size for path in self._folder.glob("memo-*.db"))
+        yield _one(GaugeMetricFamily, "dovetail_worker_memo_bytes", "memos on disk", self._query, memos)
         yield from self._dictionaries()
 
     def _dictionaries(self) -> Iterator[Metric]:

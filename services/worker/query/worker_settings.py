@@ -23,6 +23,7 @@ class WorkerSettings:
     transaction_timeout_s: float
     broker_wait_s: float
     broker_timeout_s: float
+    memo_ttl_s: float
     app: AppSettings
     lane: LaneSettings
 
@@ -38,6 +39,7 @@ class WorkerSettings:
             transaction_timeout_s=settings.transaction_timeout_s,
             broker_wait_s=settings.broker_wait_s,
             broker_timeout_s=settings.broker_timeout_s,
+            memo_ttl_s=settings.memo_ttl_s,
             app=AppSettings(
                 max_fetch_records=settings.worker_run_records, session_timeout_s=settings.worker_session_timeout_s
             ),

@@ -29,6 +29,7 @@ from runtime.troubles import Patience, Setback
 from services.commands.command_codec import Command, Outcome
 from services.live_workers import live_workers
 from services.worker.query.child import FAILED, WAITS
+from services.worker.query.worker_lease import WorkerLease
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.supervisor.child_process import Child, fork_server
 from sql.catalog import Actual, Catalog, Query, Worker
@@ -61,6 +62,7 @@ class WorkerSupervisor:
         self._seen_s = 0.0
         self._reconciler = Reconciler(catalog, Engine.FAUST, self, Patience(_FIRST_PAUSE_S), _LOG)
         self.files, self._slot = claimed_folder(settings.data_dir / "worker")
+        self._lease = WorkerLease(self.files)
 
     # -- the queries
 
@@ -143,6 +145,7 @@ class WorkerSupervisor:
             if query.id in ended and query.actual is Actual.RUNNING and not self._elsewhere(query):
                 self._catalog.report(query.id, now_ms=now_ms(), actual=Actual.STOPPED)
         self._fork_server.close()
+        self._lease.close()
         self._slot.close()
 
     # -- the worker itself

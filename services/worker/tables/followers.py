@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaException, Message
 from confluent_kafka.admin import AdminClient
@@ -19,10 +22,11 @@ from broker.reader import as_records
 from broker.topic_writer import TopicWriter
 from changelog.changes import Changes
 from changelog.decode import Decoder
-from changelog.encode import records_of
+from changelog.encode import Encoded, records_of
 from changelog.errors import ServiceUnavailable
 from changelog.lookup import Key, Row, Rows
 from changelog.schema import StreamSchema
+from dictionaries.resources import Watch
 from enrichment.stream_rows.rows_store import RowsStore
 from sql.relations import Stream
 from sql.syntax.statements import Index
@@ -32,11 +36,27 @@ _BATCH = 20_000
 _WRITE_S = 30.0
 
 
+@dataclass(eq=False)
+class KeyWatch:
+    """How many records of ``keys``, over the columns ``by``, were taken in: a ``Watch``."""
+
+    by: tuple[str, ...]
+    keys: frozenset[Key]
+    count: Counter[Key] = field(default_factory=Counter)
+
+    def see(self, rows: pa.Table) -> None:
+        columns = [rows.column(name).to_pylist() for name in self.by]
+        found = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+        self.count.update(filter(self.keys.__contains__, found))
+
+
 class Follower:
     """Reads committed records of a stream's topic into a store, on a thread; goes on from where the store ends."""
 
     def __init__(self, stream: Stream, indexes: Sequence[Index], path: Path, brokers: BrokerAddress) -> None:
         self.store = RowsStore(path, stream.schema, indexes)
+        self._watches: list[KeyWatch] = []
+        self._watching = threading.Lock()
         self._topic = stream.topic
         self._brokers = brokers
         self._admin: AdminClient = clients.admin(brokers)
@@ -74,6 +94,18 @@ class Follower:
         except (KafkaException, TimeoutError) as failure:
             raise self.unavailable("the broker does not answer") from failure
 
+    @contextmanager
+    def watched(self, by: Sequence[str], keys: Sequence[Key]) -> Iterator[KeyWatch]:
+        """Counts the records of some keys that are taken in within the block."""
+        watch = KeyWatch(tuple(by), frozenset(keys))
+        with self._watching:
+            self._watches.append(watch)
+        try:
+            yield watch
+        finally:
+            with self._watching:
+                self._watches.remove(watch)
+
     # -- on the thread
 
     def take(self, records: list[Message], ended: Mapping[int, int]) -> None:
@@ -90,7 +122,13 @@ class Follower:
         if decoded.rejected.num_rows:
             first = decoded.rejected.slice(0, 1).to_pylist()[0]
             _LOG.warning("%s: %d records left out: %s", self._topic, decoded.rejected.num_rows, first["reason"])
-        self.store.apply(decoded.rows, reached)
+        self._taken(decoded.rows, reached)
+
+    def _taken(self, rows: pa.Table, reached: Mapping[int, int]) -> None:
+        self.store.apply(rows, reached)
+        with self._watching:
+            for watch in self._watches:
+                watch.see(rows)
 
     def after_poll(self) -> bool:
         return False
@@ -119,15 +157,25 @@ class FollowedRows:
         self._follower.await_caught_up()
         return self._follower.store.load()
 
-    def store(self, rows: Sequence[Row]) -> None:
-        """Into the topic, from where every follower has it; into the store at once, so that the next batch does."""
-        if not rows:
+    def watched(self, by: Sequence[str], keys: Sequence[Key]) -> AbstractContextManager[Watch]:
+        return self._follower.watched(by, keys)
+
+    def write(self, rows: Sequence[Row], deleted: Sequence[Row] = ()) -> None:
+        """Into the topic alone: from there the store has them in the order in which everybody else does."""
+        if not rows and not deleted:
             return
-        schema: StreamSchema = self._stream.schema
-        arrays = [pa.array([row[place] for row in rows], column.type) for place, column in enumerate(schema.columns)]
-        table = pa.Table.from_arrays(arrays, names=[column.name for column in schema.columns])
-        self._writer.write(self._stream.topic, records_of(schema, Changes.of(table).table))
-        self._follower.store.store(rows)
+        self._writer.write(self._stream.topic, written_rows(self._stream.schema, rows, deleted))
+        self._follower.await_caught_up()
+
+
+def written_rows(schema: StreamSchema, rows: Sequence[Row], deleted: Sequence[Row]) -> Encoded:
+    """The records that put rows, and delete others, of which the key counts."""
+    arrays = [
+        pa.array([row[place] for row in (*rows, *deleted)], column.type) for place, column in enumerate(schema.columns)
+    ]
+    table = pa.Table.from_arrays(arrays, names=[column.name for column in schema.columns])
+    deltas = np.array([1] * len(rows) + [-1] * len(deleted))
+    return records_of(schema, Changes.with_deltas(table, deltas).table)
 
 
 class Followers:

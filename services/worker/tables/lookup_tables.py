@@ -10,12 +10,13 @@ from typing import Any
 
 from broker.address import BrokerAddress
 from changelog.errors import InternalError
-from changelog.lookup import Key, Lookup, Rows
+from changelog.lookup import Key, Lookup, LookupRejected, Rows
 from changelog.schema import Column
 from dictionaries.contracts import Layout, Source
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.feed_definition import feed_of
 from dictionaries.feed.source_changes import Fed
+from dictionaries.key_reader import KeyReader
 from dictionaries.open import open_layout, open_source
 from dictionaries.resources import Resources
 from enrichment.dictionary_definitions import definition_of
@@ -39,12 +40,15 @@ class Tables:
     data_dir: Path
     folder: Path
     layouts: dict[str, Layout] = field(default_factory=dict)
+    key_readers: dict[str, KeyReader] = field(default_factory=dict)
     _sources: list[Source] = field(default_factory=list)
     _feeds: list[FeedReader] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.followers = Followers(self._stream, self.folder, self.brokers)
-        self._resources = Resources(self.redis_url, self.data_dir, self.followers.rows)
+        self._resources = Resources(
+            self.redis_url, self.data_dir, self.followers.rows, self.folder, self.followers.rows
+        )
 
     def open(self, accesses: Sequence[Access]) -> dict[Access, Lookup]:
         """Raises what is wrong with a source, and UnknownName for a table that is gone."""
@@ -75,6 +79,7 @@ class Tables:
     def _dictionary(self, access: Access) -> Lookup:
         definition = definition_of(self._statement(access.table))
         if access.table not in self.layouts:
+            self.key_readers[access.table] = KeyReader(definition)
             self.layouts[access.table] = self._opened(definition)
         layout = self.layouts[access.table]
         return _as_asked(layout, definition.key, definition.names, access)
@@ -138,7 +143,13 @@ class Reshaped:
     def lookup(self, keys: Sequence[Key], now_ms: int) -> list[Rows]:
         asked = [self.key(key) if isinstance(key, tuple) else key for key in keys]
         row = self.row
-        return [tuple(row(found) for found in rows) for rows in self.layout.lookup(asked, now_ms)]
+        try:
+            answers = self.layout.lookup(asked, now_ms)
+        except LookupRejected as rejection:
+            gone = set(rejection.keys)
+            rejection.keys = [key for key, wanted in zip(keys, asked, strict=True) if wanted in gone]
+            raise
+        return [tuple(row(found) for found in rows) for rows in answers]
 
 
 def _picked(places: Sequence[int]) -> Any:

@@ -46,8 +46,8 @@ def test_a_command_has_the_members_that_any_producer_may_write() -> None:
 
 
 def test_values_that_json_has_not_travel_as_texts() -> None:
-    given = Refresh("products", [date(2026, 1, 31), Decimal("1.50")])
-    assert orjson.loads(command_bytes(given))["keys"] == ["2026-01-31", "1.50"]
+    given = Refresh("products", [date(2026, 1, 31), Decimal("1.50"), b"raw"])
+    assert orjson.loads(command_bytes(given))["keys"] == ["2026-01-31", "1.50", "raw"]
 
 
 @pytest.mark.parametrize("value", [b"", b"no json", b"[]", b'"stats"', b'{"command":"stats"}', b'{"id":7}'])

@@ -15,7 +15,7 @@ from broker.group_member import NOBODY, GroupMember
 from broker.transactional_writer import WriteTarget
 from changelog.decode import REJECTED
 from changelog.encode import Encoded
-from enrichment.enricher import AnsweredBatch
+from enrichment.enricher import AnsweredBatch, check_sizes
 from enrichment.memo.memo_store import Update
 from services.worker.lane.fetches import Fetch
 from services.worker.lane.lane import Lane
@@ -53,6 +53,7 @@ class Echo:
         values = records.column("value").to_pylist()
         numbers = [orjson.loads(value)["n"] for value in values]
         self.before(numbers)
+        check_sizes(values)
         self.steps.append(numbers)
         counts = Counter({"rows_in": len(values), "rows_out": len(values)})
         return AnsweredBatch(Encoded([None] * len(values), values), [], REJECTED.empty_table(), counts)

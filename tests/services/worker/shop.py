@@ -74,7 +74,7 @@ class Shop:
             "SET GLOBAL general_log = ON",
         )
 
-    def goods(self, world: World, *, partitions: int = 2, timeout_s: float = 30.0) -> Goods:
+    def goods(self, world: World, *, partitions: int = 2, timeout_s: float = 30.0, **settings: float | str) -> Goods:
         """Absence is kept as long as a row: a key that is asked twice was forgotten, or never shared."""
         number = world.number
         made = Goods(f"goods{number}", f"catalogue{number}", f"sold{number}", f"named{number}")
@@ -83,9 +83,9 @@ class Shop:
             f"INSERT INTO shop.{made.table} SELECT seq, CONCAT('name', seq) "
             f"FROM shop.seq_0_to_{_GOODS - 1} WHERE seq % 4 <> 3",
         )
-        kept = {"negative_ttl": 3600, "timeout_ms": 1000 * timeout_s, "redis_timeout_ms": 5000}
+        kept = {"negative_ttl": 3600, "timeout_ms": 1000 * timeout_s, "redis_timeout_ms": 5000, **settings}
         cache = f"HYBRID_HASH_CACHE(TTL 3600 PATH 'shop' max_hot_key_count {_HOT_KEYS})"
-        listed = ", ".join(f"{name} = {value}" for name, value in kept.items())
+        listed = ", ".join(f"{name} = {value!r}" for name, value in kept.items())
         world.execute(f"CREATE STREAM {made.orders} (n int, k int) SETTINGS shards = {partitions}")
         world.execute(
             f"CREATE DICTIONARY {made.dictionary} (id int, name string) PRIMARY KEY id SOURCE(MYSQL("

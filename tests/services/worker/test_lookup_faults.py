@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -16,6 +17,10 @@ import pytest
 from pydantic import SecretStr
 
 from changelog.errors import ServiceUnavailable
+from dictionaries.open import open_layout
+from enrichment.dictionary_definitions import definition_of
+from services.session.dictionaries.dictionary_statements import dictionary
+from services.session.dictionaries.sources import resources
 from services.worker.supervisor.child_process import Child
 from sql.catalog import Actual, Worker
 from tests.services.worker.conftest import World
@@ -106,6 +111,78 @@ def test_a_source_that_is_gone_is_waited_for(world: World, shop: Shop, how: str)
     world.drained(goods.view, goods.orders)
     assert found(world, goods.view) == expected(range(written()), _MANY_KEYS)
     assert sum(world.topics.ends(f"{goods.view}.dead_letter").values()) == 0
+
+
+def test_records_whose_source_does_not_answer_are_dead_letters_and_the_others_are_answered(
+    world: World, shop: Shop
+) -> None:
+    """What the tiers hold is answered without the source; nobody waits, and the query runs on."""
+    goods = shop.goods(world, timeout_s=0.5, on_error="dead_letter")
+    send_to(world, goods.orders, 0, [(n, n) for n in range(10)])
+    child = world.start(goods.view)
+    world.drained(goods.view, goods.orders)
+    shop.between.close()
+    send_to(world, goods.orders, 0, [(n, n % 20) for n in range(10, 40)])
+    world.drained(goods.view, goods.orders)
+    shop.between.open()
+    assert found(world, goods.view) == [(n, name_of(n % 20)) for n in range(40) if n % 20 < 10]
+    letters = [letter["n"] for letter in world.values(f"{goods.view}.dead_letter")]
+    assert sorted(letters) == [n for n in range(40) if n % 20 >= 10]
+    assert (child.ended(), world.catalog.query(goods.view).progress["counts"]["rejected"]) == (None, 20)
+
+
+@pytest.mark.parametrize("policy", ["stop", "null"])
+def test_a_row_that_cannot_be_used_takes_its_own_key_with_it(world: World, policy: str) -> None:
+    """One of a hundred keys that are asked for in a statement."""
+    number = world.number
+    world.fill(f"bad{number}", [(n, "much" if n == 42 else n * n) for n in range(100)], "id PRIMARY KEY, square")
+    world.execute(f"CREATE STREAM asked{number} (n int, k int)")
+    world.execute(
+        f"CREATE DICTIONARY squares{number} (id int, square int) PRIMARY KEY id "
+        f"SOURCE(SQLITE(PATH '{world.database}' TABLE 'bad{number}')) "
+        f"LAYOUT(HYBRID_HASH_CACHE(TTL 60 PATH 'bad')) SETTINGS(on_error = '{policy}')"
+    )
+    world.view(
+        f"CREATE MATERIALIZED VIEW squared{number} AS SELECT o.n, s.square FROM asked{number} AS o LEFT JOIN "
+        f"squares{number} AS s ON o.k = s.id SETTINGS join_algorithm = 'direct', seek_to = 'earliest'"
+    )
+    world.send(f"asked{number}", [{"n": n, "k": n} for n in range(100)])
+    world.start(f"squared{number}")
+    world.drained(f"squared{number}", f"asked{number}")
+    squares = [(row["n"], row["square"]) for row in world.values(f"squared{number}")]
+    answered = [(n, n * n if n != 42 else None) for n in range(100) if policy == "null" or n != 42]
+    assert sorted(squares) == answered
+    letters = [letter["n"] for letter in world.values(f"squared{number}.dead_letter")]
+    assert letters == ([] if policy == "null" else [42])
+
+
+@pytest.mark.parametrize("layout", ["HYBRID_HASH_CACHE(TTL 3600 PATH 'alone')", "CACHE()"])
+@pytest.mark.parametrize("how", ["SYSTEM RELOAD DICTIONARY {name}", "{ddl}"])
+def test_what_redis_holds_goes_without_a_worker(world: World, shop: Shop, layout: str, how: str) -> None:
+    """And where Redis does not answer, the refresh is not said to be done."""
+    name, table = f"alone{world.number}", f"alone{world.number}"
+    world.fill(table, [(1, "pen")], "id PRIMARY KEY, name")
+    ddl = (
+        f"CREATE OR REPLACE DICTIONARY {name} (id int, name string) PRIMARY KEY id "
+        f"SOURCE(SQLITE(PATH '{world.database}' TABLE '{table}')) LAYOUT({layout}) LIFETIME(3600)"
+    )
+    world.execute(ddl)
+
+    def looked_up() -> object:
+        definition = definition_of(dictionary(world.session.context, name))
+        with closing(open_layout(definition, resources(world.session.context))) as opened:
+            [[row]] = opened.lookup([1], world.session.context.now_ms)
+            return row[1]
+
+    assert looked_up() == "pen"
+    world.fill(table, [(1, "quill")], "id PRIMARY KEY, name")
+    assert looked_up() == "pen"
+    shop.redis.pause()
+    with pytest.raises(ServiceUnavailable):
+        world.execute(how.format(name=name, ddl=ddl))
+    shop.redis.resume()
+    world.execute(how.format(name=name, ddl=ddl))
+    assert looked_up() == "quill"
 
 
 def break_source(shop: Shop, how: str) -> None:
@@ -202,6 +279,24 @@ def test_a_refresh_while_a_worker_is_down(world: World, shop: Shop) -> None:
             assert world.catalog.query(goods.view).progress["by_worker"][back.id]["rows_in"] > 0
             world.until(lambda: leaving.id not in world.session.context.live_workers())
             world.execute(reload)
+    old, new = expected(range(500), keys), expected(range(500, 1000), keys)
+    assert found(world, goods.view) == old + [(n, name and name.replace("name", "new")) for n, name in new]
+
+
+def test_the_children_of_a_worker_that_stands_still_end_before_nobody_waits_for_it(world: World, shop: Shop) -> None:
+    """Else a refresh would be reported as done while they serve what was cached before."""
+    goods, keys = shop.goods(world), 50
+    with working(world, killed=True) as worker:
+        sell(world, goods, range(500), keys)
+        child = child_of(worker)
+        os.kill(worker.pid, signal.SIGSTOP)
+        world.until(lambda: worker.id not in world.session.context.live_workers())
+        assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+        shop.database.execute(f"UPDATE shop.{goods.table} SET name = CONCAT('new', id)")
+        world.execute(f"SYSTEM RELOAD DICTIONARY {goods.dictionary}")
+        os.kill(worker.pid, signal.SIGCONT)
+        sell(world, goods, range(500, 1000), keys)
+        kill_with_children(worker)
     old, new = expected(range(500), keys), expected(range(500, 1000), keys)
     assert found(world, goods.view) == old + [(n, name and name.replace("name", "new")) for n, name in new]
 

@@ -1,0 +1,63 @@
+"""Commands as they arrive, on the dictionaries of a process: keys of every type that a key may have."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from changelog.schema import Column
+from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
+from dictionaries.key_reader import KeyReader
+from dictionaries.layouts.hybrid import Hybrid
+from services.commands.command_codec import Outcome, Refresh, command_bytes, command_of
+from services.worker.query.dictionary_commands import DictionaryCommands
+from tests.dictionaries.cache_world import NOW_MS, FakeSource
+
+KEYS: dict[str, tuple[list[pa.DataType], Any]] = {
+    "text": ([pa.string()], "p1"),
+    "number as text": ([pa.string()], "7"),
+    "integer": ([pa.int64()], 7),
+    "unsigned": ([pa.uint64()], 2**64 - 1),
+    "boolean": ([pa.bool_()], True),
+    "date": ([pa.date32()], date(2026, 1, 31)),
+    "decimal": ([pa.decimal128(10, 2)], Decimal("1.50")),
+    "instant": ([pa.timestamp("ms", "UTC")], datetime(2026, 1, 31, 12, 30, 0, 250000, UTC)),
+    "timestamp": ([pa.timestamp("us")], datetime(2026, 1, 31, 12, 30, 0, 1)),  # noqa: DTZ001 - its type has no zone
+    "bytes": ([pa.binary()], b"raw"),
+    "several": ([pa.string(), pa.date32(), pa.decimal128(4, 1)], ("eu", date(2026, 1, 31), Decimal("2.5"))),
+}
+
+
+def executed(types: list[pa.DataType], held: Any, given: Any) -> tuple[Outcome, int]:
+    """What came of a refresh of ``given`` where ``held`` is cached; how often the source was asked for it."""
+    names = tuple(f"k{place}" for place in range(len(types)))
+    columns = tuple(Column(name, kind) for name, kind in zip(names, types, strict=True))
+    spec = LayoutSpec("hybrid_hash_cache", {"ttl": 60.0, "path": "test"})
+    definition = Definition("d", columns, names, SourceSpec("fake"), spec)
+    source = FakeSource({held: (held if isinstance(held, tuple) else (held,),)})
+    with closing(Hybrid(definition, source, None)) as layout:
+        layout.lookup([held], NOW_MS)
+        command = command_of(command_bytes(Refresh("d", [given])))
+        assert command is not None
+        outcome = DictionaryCommands({"d": layout}, {"d": KeyReader(definition)}).execute(command)
+        layout.lookup([held], NOW_MS)
+        return outcome, len(source.asked)
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_key_of_any_type_is_forgotten(kind: str) -> None:
+    types, key = KEYS[kind]
+    assert executed(types, key, key) == (Outcome(True, {"invalidated": 1}), 2)
+
+
+@pytest.mark.parametrize(("kind", "given"), [("date", "soon"), ("integer", "p1"), ("several", ["eu"]), ("text", None)])
+def test_what_is_no_key_is_refused(kind: str, given: Any) -> None:
+    types, key = KEYS[kind]
+    outcome, asked = executed(types, key, given)
+    assert (outcome.ok, asked) == (False, 1)
+    assert "is no key of d" in outcome.error
