@@ -35,7 +35,8 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   CREATE DICTIONARY d (..) PRIMARY KEY k SOURCE(..) LAYOUT(..), then JOIN d ON .. SETTINGS join_algorithm = 'direct'
   SYSTEM RELOAD DICTIONARY d | DICTIONARIES           all workers ask the source again
   INSERT INTO s VALUES (..) | UPDATE s SET .. | DELETE FROM s WHERE ..
-  SHOW STREAMS | VIEWS | DICTIONARIES | QUERIES | SETTINGS      DESCRIBE s, SHOW CREATE s, DROP STREAM s
+  SHOW STREAMS | VIEWS | DICTIONARIES | QUERIES | SETTINGS      DESCRIBE s, SHOW CREATE s
+  DROP STREAM s [CASCADE] [WITH DATA]                 without WITH DATA the records stay in their topic
   EXPLAIN SELECT ..                                   the plan, nothing is run
   PAUSE v | RESUME v | TERMINATE v
   \\q or Ctrl-D leaves"""

@@ -18,10 +18,11 @@ from changelog.row_reader import WIRE_DELTA
 from changelog.schema import ARRIVAL, Kind
 from services.session.contents import answer
 from services.session.context import Context
+from services.session.drop import await_gone, topics_of_select
 from services.session.input_progress import CatchUp, await_upstream, expect_alive
-from services.session.queries import await_gone, await_running, engines_of, expect_runner, output_shape
+from services.session.queries import await_running, engines_of, expect_runner
 from services.session.result import Changelog, Live, Rows
-from services.session.streams import topics_of
+from services.session.views import output_shape
 from sql.catalog import Desired
 from sql.catalog.entries import queries_of
 from sql.planner import Plan, plan_query
@@ -44,7 +45,7 @@ def select(context: Context, statement: Select) -> Rows | Live:
 def _running(context: Context, plan: Plan, text: str) -> Iterator[Changelog]:
     """The query with topics of its own, all gone at the end. One partition, so that rows are shown in their order."""
     *upstream, last = queries_of(plan, text)
-    topics = topics_of([*upstream, last], with_output=True)
+    topics = topics_of_select([*upstream, last])
     for query in upstream:
         context.topics.create(query.topic, output_shape(plan, query.topic, context.settings.output_partitions))
     context.topics.create(last.topic, output_shape(plan, last.topic, partitions=1))

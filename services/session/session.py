@@ -6,12 +6,14 @@ from broker.address import BrokerAddress
 from changelog.errors import StackError
 from runtime.settings import Settings
 from services.session import listing, queries, rows
-from services.session.context import Context, RunnerFault, Say, no_fault, silent
+from services.session.context import Confirm, Context, RunnerFault, Say, no_fault, silent, unasked
 from services.session.dictionaries import dictionary_statements as dictionaries
+from services.session.drop import drop, terminate
 from services.session.result import Done, Result
 from services.session.select import select
 from services.session.streams import create_index, create_stream
 from services.session.verify import Verification, verify
+from services.session.views import create_view
 from services.stack import Stack
 from services.stack.state import Phase
 from sql.catalog import Catalog
@@ -50,14 +52,18 @@ class Session:
         *,
         runner_fault: RunnerFault = no_fault,
         say: Say = silent,
+        confirm: Confirm = unasked,
     ) -> None:
-        self.context = Context(settings, catalog, brokers, runner_fault, say)
+        self.context = Context(settings, catalog, brokers, runner_fault, say, confirm)
 
     @staticmethod
-    def open(settings: Settings, say: Say = silent) -> Session:
-        """A session of the local stack, or of what the settings name. Raises StackError where there is neither."""
+    def open(settings: Settings, say: Say = silent, confirm: Confirm = unasked) -> Session:
+        """A session of the local stack, or of what the settings name. Raises StackError where there is neither.
+
+        ``confirm`` is asked where DROP .. CASCADE takes more than was named; without it such a DROP is refused.
+        """
         stack = Stack(settings)
-        connected = stack.connected_settings()
+        connected = connected_settings(stack)
         address = connected.broker_address
         if address is None:
             raise StackError(
@@ -66,7 +72,14 @@ class Session:
                 fix="dovetail up; or name brokers in DOVETAIL_BROKERS",
             )
         catalog = Catalog.open(connected.catalog_address)
-        return Session(connected, catalog, address, runner_fault=lambda engine: _runner_fault(stack, engine), say=say)
+        return Session(
+            connected,
+            catalog,
+            address,
+            runner_fault=lambda engine: _runner_fault(stack, engine),
+            say=say,
+            confirm=confirm,
+        )
 
     def close(self) -> None:
         self.context.catalog.close()
@@ -91,7 +104,7 @@ class Session:
             case CreateStream():
                 return create_stream(context, statement)
             case CreateView():
-                return queries.create_view(context, statement)
+                return create_view(context, statement)
             case CreateIndex():
                 return create_index(context, statement)
             case CreateDictionary():
@@ -105,7 +118,7 @@ class Session:
             case Select():
                 return select(context, statement)
             case Drop():
-                return queries.drop_relation(context, statement)
+                return drop(context, statement)
             case _:
                 return self._command(statement)
 
@@ -125,10 +138,17 @@ class Session:
             case Resume():
                 return queries.resume(context, statement)
             case Terminate():
-                return queries.terminate(context, statement)
+                return terminate(context, statement)
             case System():
                 return dictionaries.reload(context, statement)
         return Done("")
+
+
+def connected_settings(stack: Stack) -> Settings:
+    """The settings with the addresses of what runs in the stack; an address that the settings name stands."""
+    own = stack.settings
+    named = {name: address for name, address in own if name in ("brokers", "redis_url") and address is not None}
+    return stack.connected_settings().model_copy(update=named)
 
 
 def _runner_fault(stack: Stack, engine: str) -> str:
@@ -136,6 +156,12 @@ def _runner_fault(stack: Stack, engine: str) -> str:
     lines = {line.name: line for line in stack.status()}
     if all(line.phase is Phase.STOPPED for line in lines.values()):
         return ""
+    kafka, named = lines["kafka"], stack.settings.broker_address
+    if named is not None and kafka.phase is Phase.READY and not named.meets(BrokerAddress(kafka.endpoint)):
+        return (
+            f"this session works with Kafka at {named}, as DOVETAIL_BROKERS says, and the local stack with its own at "
+            f"{kafka.endpoint}; dovetail down, then up, lets it work with the other"
+        )
     component, noun = ("worker", "lookup worker") if engine == Engine.FAUST else ("spark", "Spark runner")
     runner = lines[component]
     if runner.phase is Phase.READY:

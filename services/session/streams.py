@@ -1,84 +1,83 @@
-"""CREATE STREAM, TABLE and SOURCE; DROP. A stream is an entry of the catalog and a topic."""
+"""CREATE STREAM, TABLE and SOURCE. A stream is an entry of the catalog and a topic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
-from broker.names import memo_topic
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicShape, config_for
-from changelog.dead_letter import topic_of as dead_letter_topic
-from changelog.errors import DovetailError, SqlError
+from changelog.errors import DovetailError, SqlError, Unsupported
+from services.session import topics
 from services.session.context import Context
+from services.session.drop import expect_disposable
 from services.session.result import Done
-from sql.catalog import Query, Relation
-from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Drop
+from sql.catalog import Relation
+from sql.catalog.records import RelationDefinition
+from sql.catalog.stored_topics import topic_of
+from sql.syntax.statements import CreateIndex, CreateStream, Drop
 
 
 def create_stream(context: Context, statement: CreateStream) -> Done:
-    """An own stream gets a topic of its name; an external one finds its topic there."""
+    """An own stream gets a topic of its name; an external one finds its topic there. Records that are there stay."""
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
         return Done(f"{existing.what} {statement.name} exists already")
+    context.catalog.expect_free(statement)
     topic = statement.topic or statement.name
     if statement.external:
         _refuse_other_brokers(context, statement)
+        _refuse_to_empty(statement)
         context.topics.expect(topic)
         context.catalog.create(statement, now_ms=context.now_ms)
         return Done(f"created {_noun(statement)} {statement.name} over topic {topic}")
-    if existing is not None and statement.or_replace:
-        drop(context, Drop(existing.what, existing.name), lambda names: None)
     shape = _shape(statement)
+    there = topic in context.topics.partitions()
+    if there and statement.with_data:
+        expect_disposable(context, topic, order="WITH DATA", but=statement.name)
+    elif existing is not None:
+        _expect_same_policy(statement, existing.definition)
     context.catalog.create(statement, now_ms=context.now_ms)
     try:
-        made = context.topics.create(topic, shape)
+        if there and statement.with_data:
+            topics.delete(context, [topic])
+        made = topics.make(context, topic, shape)
     except DovetailError:
         context.catalog.drop(Drop("stream", statement.name), now_ms=context.now_ms)
         raise
-    return Done(
-        f"created {_noun(statement)} {statement.name}" + ("" if made else f", over the topic {topic} that was there")
-    )
+    return Done(f"{_created(statement, existing)}{'' if made else _over_records(statement, topic, existing)}")
+
+
+def _created(statement: CreateStream, existing: Relation | None) -> str:
+    return f"{'created' if existing is None else 'replaced'} {_noun(statement)} {statement.name}"
+
+
+def _over_records(statement: CreateStream, topic: str, existing: Relation | None) -> str:
+    if existing is None:
+        return f", over the topic {topic} that was there"
+    return f"; the records stay in the topic {topic}, WITH DATA at the end of the statement would delete them"
+
+
+def _refuse_to_empty(statement: CreateStream) -> None:
+    if statement.with_data:
+        raise Unsupported(
+            f'the topic of "{statement.name}" is not one that Dovetail has made', where="WITH DATA", fix="leave it out"
+        )
+
+
+def _expect_same_policy(statement: CreateStream, before: RelationDefinition) -> None:
+    """Raises Unsupported where the topic was made for records of another kind: compaction would take rows away."""
+    if not isinstance(before, CreateStream) or topic_of(before) != topic_of(statement):
+        return
+    if _shape(statement).config != _shape(before).config:
+        raise Unsupported(
+            f'the topic of "{statement.name}" was made for records of kind {before.kind.value}, and keeps others '
+            f"than those of kind {statement.kind.value}",
+            where="CREATE OR REPLACE",
+            fix="WITH DATA at the end of the statement begins with an empty topic; or use another name",
+        )
 
 
 def create_index(context: Context, statement: CreateIndex) -> Done:
     context.catalog.create(statement, now_ms=context.now_ms)
     return Done(f"created index {statement.name}")
-
-
-def drop(context: Context, statement: Drop, await_end: Callable[[Iterable[str]], None]) -> Done:
-    """What goes with a name: its query and checkpoint (the runner sees to these), its topic if Dovetail made it.
-
-    ``await_end`` returns when the queries of the given names have ended, so that nothing writes to a deleted topic.
-    """
-    running = context.catalog.queries()
-    dropped = context.catalog.drop(statement, now_ms=context.now_ms)
-    if not dropped:
-        return Done(f"there is no {statement.what} {statement.name}")
-    names = [relation.name for relation in dropped]
-    await_end(names)
-    between = topics_of([query for query in running if query.view in names], with_output=False)
-    context.topics.delete([*between, *(topic for relation in dropped for topic in _own_topics(relation))])
-    return Done(f"dropped {', '.join(f'{relation.what} {relation.name}' for relation in dropped)}")
-
-
-def topics_of(fragments: Iterable[Query], *, with_output: bool) -> list[str]:
-    """The topics of some queries' own: dead letters, memos, those between fragments, and if wanted the output."""
-    found: list[str] = []
-    for query in fragments:
-        found += [dead_letter_topic(query.name), memo_topic(query.name)]
-        if with_output or query.name != query.view:
-            found.append(query.topic)
-    return found
-
-
-def _own_topics(relation: Relation) -> Iterable[str]:
-    definition = relation.definition
-    match definition:
-        case CreateStream() if not definition.external:
-            yield definition.topic or definition.name
-        case CreateView() if definition.materialized:
-            yield dead_letter_topic(definition.name)
-            if definition.into is None:
-                yield definition.name
 
 
 def _shape(statement: CreateStream) -> TopicShape:
@@ -99,7 +98,7 @@ def _count(statement: CreateStream, setting: str) -> int:
 
 def _refuse_other_brokers(context: Context, statement: CreateStream) -> None:
     """All topics of a query are read from one cluster."""
-    if statement.brokers is not None and set(statement.brokers.split(",")).isdisjoint(context.brokers.each):
+    if statement.brokers is not None and not context.brokers.meets(BrokerAddress(statement.brokers)):
         raise SqlError(
             f'"{statement.name}" names the brokers {statement.brokers}, and this session works with {context.brokers}',
             where="SETTINGS brokers",

@@ -14,6 +14,7 @@ BUSY_TIMEOUT_MS = 15_000
 METADATA = sa.MetaData()
 # MySQL compares text without regard to case unless told otherwise; names here are case-sensitive.
 _NAME = sa.String(255).with_variant(sa.String(255, collation="utf8mb4_bin"), "mysql")
+_ID = sa.String(64).with_variant(sa.String(64, collation="utf8mb4_bin"), "mysql")
 _LONG = sa.Text().with_variant(sa.Text(2**24 - 1), "mysql")
 
 RELATIONS = sa.Table(
@@ -54,6 +55,15 @@ QUERIES = sa.Table(
     sa.Column("updated_ms", sa.BigInteger, nullable=False),
     sqlite_autoincrement=True,
 )
+
+MADE_TOPICS = sa.Table(
+    "made_topics",
+    METADATA,
+    sa.Column("id", _ID, primary_key=True),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("made_ms", sa.BigInteger, nullable=False),
+)
+"""``id`` is the broker's: a topic of the same name in another cluster, or made again by somebody else, is another."""
 
 WORKERS = sa.Table(
     "workers",

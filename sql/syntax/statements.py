@@ -67,6 +67,7 @@ class CreateStream:
     brokers      the brokers of that topic, if the statement names them
     event_time   the column that gives ``_tp_time``: the setting ``event_time_column``, or the WATERMARK column
     settings     SETTINGS and WITH (..) together, by name in lower case
+    with_data    WITH DATA: its topic is emptied, if Dovetail has made it
     """
 
     name: str
@@ -86,6 +87,7 @@ class CreateStream:
     settings: Settings = field(default_factory=dict)
     if_not_exists: bool = False
     or_replace: bool = False
+    with_data: bool = False
     text: str = ""
 
     @property
@@ -151,6 +153,7 @@ class CreateView:
     materialized: bool = True
     if_not_exists: bool = False
     or_replace: bool = False
+    with_data: bool = False
     text: str = ""
     readings: Readings | None = None
     columns: tuple[str, ...] = ()
@@ -255,12 +258,16 @@ class ShowCreate:
 
 @dataclass(frozen=True)
 class Drop:
-    """DROP stream | view | dictionary | index name. ``what`` is one of these; TABLE and SOURCE are streams."""
+    """DROP stream | view | dictionary | index | topic name. ``what`` is one of these; TABLE and SOURCE are streams.
+
+    ``with_data``: the records go too, which stay in their topic otherwise.
+    """
 
     what: str
     name: str
     if_exists: bool = False
     cascade: bool = False
+    with_data: bool = False
     text: str = ""
 
 

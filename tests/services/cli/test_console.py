@@ -84,7 +84,7 @@ def test_statements_over_several_lines_errors_and_leaving(environment: dict[str,
         terminal.type("SELECT id FROM table(typed);\r")
         terminal.read_until("┌")
         terminal.read_until("1 row")
-        terminal.type("DROP STREAM typed;\r")
+        terminal.type("DROP STREAM typed WITH DATA;\r")
         terminal.read_until("dropped stream typed")
         terminal.read_until("dovetail>")
         terminal.type("\x04")
@@ -114,4 +114,4 @@ def test_ctrl_c_ends_what_follows_a_topic(environment: dict[str, str]) -> None:
         assert process.wait(_PATIENCE_S) == 130
         # A line that is being written when the signal comes may be written again.
         assert process.stderr.read().endswith("interrupted\n")
-    subprocess.run([*argv, "sql", "-c", "DROP STREAM followed"], env=environment, check=True)
+    subprocess.run([*argv, "sql", "-c", "DROP STREAM followed WITH DATA"], env=environment, check=True)

@@ -96,23 +96,10 @@ def test_dropping_an_external_stream_leaves_its_topic(session: Session, topics: 
     assert topic in session.context.topics.partitions()
 
 
-def test_drop_deletes_the_topic(session: Session) -> None:
-    session.run("CREATE STREAM gone (id int64)")
-    assert session.run("DROP STREAM gone") == [Done("dropped stream gone")]
-    assert "gone" not in session.context.topics.partitions()
-    assert session.run("DROP STREAM IF EXISTS gone") == [Done("there is no stream gone")]
-
-
 def test_names_are_unique(session: Session) -> None:
     session.run("CREATE STREAM s (id int64)")
     assert "there is a stream" in failure(session, "CREATE STREAM s (id int64)").what
     assert session.run("CREATE STREAM IF NOT EXISTS s (id int64)") == [Done("stream s exists already")]
-
-
-def test_or_replace_empties_the_stream(session: Session, ask: Ask) -> None:
-    session.run("CREATE STREAM s (id int64); INSERT INTO s VALUES (1)")
-    session.run("CREATE OR REPLACE STREAM s (name string)")
-    assert ask("SELECT * FROM table(s)") == []
 
 
 def test_impossible_topics_are_refused(session: Session) -> None:
