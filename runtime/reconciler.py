@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from runtime.leases import Leases
 from runtime.troubles import Patience, Setback, Troubles
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
@@ -63,6 +64,7 @@ class Reconciler:
         patience: Patience,
         log: logging.Logger,
         clock: Callable[[], float] = time.monotonic,
+        leases: Leases | None = None,
     ) -> None:
         self._catalog = catalog
         self._engine = engine
@@ -70,12 +72,13 @@ class Reconciler:
         self._troubles = Troubles(patience)
         self._log = log
         self._clock = clock
+        self._leases = leases
 
     def look(self) -> list[Query]:
         """One look at the catalog; the queries that it holds of this engine, the dropped ones among them."""
         queries = [query for query in self._catalog.queries(dropped=True) if query.engine == self._engine]
         for query in queries:
-            match query.desired:
+            match self._leases.desired(query) if self._leases is not None else query.desired:
                 case Desired.RUNNING:
                     self._run(query)
                 case Desired.PAUSED:
@@ -121,6 +124,8 @@ class Reconciler:
     def _drop(self, query: Query) -> None:
         self._troubles.end(query.id)
         if self._driver.end(query) and self._driver.discard(query):
+            if self._leases is not None and not self._leases.cleared(query):
+                return
             self._catalog.forget_query(query.id)
             self._log.info('query "%s": dropped', query.name)
 

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from broker.presence import await_broker
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
+from runtime.leases import Leases
 from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
@@ -53,7 +54,8 @@ class Runner:
         self._running: dict[int, RunningQuery] = {}
         self._reported: dict[int, Mapping[str, Any]] = {}
         patience = Patience(_FIRST_PAUSE_S, settings.job.broker_wait_s, _CRASHES)
-        self._reconciler = Reconciler(catalog, Engine.SPARK, self, patience, _LOG)
+        leases = Leases(catalog, settings.brokers)
+        self._reconciler = Reconciler(catalog, Engine.SPARK, self, patience, _LOG, leases=leases)
 
     def look(self) -> None:
         """One look at the catalog: bring every query nearer to what is wanted of it."""

@@ -177,6 +177,13 @@ class Catalog:
                 stored_queries.update(connection, query.id, desired=desired.value, updated_ms=now_ms)
             return replace(found[-1], desired=desired, updated_ms=now_ms)
 
+    def renew(self, name: str, lease_ms: int) -> None:
+        """Somebody answers for the living query of this name until ``lease_ms``; nothing where there is none."""
+        with self._write() as connection:
+            found = stored_queries.find(connection, name)
+            for query in stored_queries.fragments(connection, found.view) if found is not None else ():
+                stored_queries.update(connection, query.id, lease_ms=lease_ms)
+
     def report(
         self,
         query_id: int,

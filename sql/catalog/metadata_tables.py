@@ -53,6 +53,7 @@ QUERIES = sa.Table(
     sa.Column("progress", sa.JSON, nullable=False),
     sa.Column("created_ms", sa.BigInteger, nullable=False),
     sa.Column("updated_ms", sa.BigInteger, nullable=False),
+    sa.Column("lease_ms", sa.BigInteger, nullable=False, server_default="0"),
     sqlite_autoincrement=True,
 )
 
@@ -82,7 +83,7 @@ def make(connection: Connection) -> None:
     """Makes the tables, and the columns that a catalog of an earlier release does not have."""
     METADATA.create_all(connection)
     have = {column["name"] for column in sa.inspect(connection).get_columns(QUERIES.name)}
-    for column in (QUERIES.c.engine, QUERIES.c.view):
+    for column in (QUERIES.c.engine, QUERIES.c.view, QUERIES.c.lease_ms):
         if column.name not in have:
             definition = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
             connection.exec_driver_sql(f"ALTER TABLE {QUERIES.name} ADD COLUMN {definition}")

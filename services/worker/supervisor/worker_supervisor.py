@@ -23,6 +23,7 @@ from broker import clients, topics
 from broker.names import memo_topic
 from broker.query_origin import QueryOrigin
 from changelog.errors import ServiceUnavailable
+from runtime.leases import Leases
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from services.commands.command_codec import Command, Outcome
@@ -61,7 +62,8 @@ class WorkerSupervisor:
         self._children: dict[int, Child] = {}
         self._seen_s = 0.0
         patience = Patience(_FIRST_PAUSE_S, settings.broker_wait_s, _CRASHES)
-        self._reconciler = Reconciler(catalog, Engine.FAUST, self, patience, _LOG)
+        leases = Leases(catalog, settings.brokers)
+        self._reconciler = Reconciler(catalog, Engine.FAUST, self, patience, _LOG, leases=leases)
         self.files, self._slot = claimed_folder(settings.data_dir / "worker")
 
     # -- the queries

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -19,6 +20,7 @@ from confluent_kafka import Producer
 from typer.testing import CliRunner
 
 from changelog.errors import SqlError, Unsupported
+from runtime.leases import LEASE_S
 from services.cli.main import app
 from services.session import Done, Live, Rows, Session
 from services.session.input_progress import await_caught_up, await_reading, input_ends
@@ -306,6 +308,24 @@ def test_a_select_whose_console_was_killed_can_be_terminated(session: Session, r
     [query] = session.context.catalog.queries()
     assert session.run(f"TERMINATE {query.name}") == [Done(f"terminated {query.name}")]
     assert query.topic not in session.context.topics.partitions()
+
+
+def test_a_select_whose_console_was_killed_ends_by_itself(session: Session, running: Stack) -> None:
+    session.run(ORDERS)
+    before = set(session.context.topics.partitions())
+    argv = [sys.executable, "-m", "services.cli.main", "sql", "-c", QUERY]
+    environment = os.environ | running.settings.as_environment()
+    with subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any("Ctrl-C ends it" in line for line in process.stderr)
+        process.kill()
+    [query] = session.context.catalog.queries()
+    assert query.topic in session.context.topics.partitions()
+    end = time.monotonic() + 2 * LEASE_S
+    while session.context.catalog.queries(dropped=True) and time.monotonic() < end:
+        time.sleep(0.5)
+    assert session.context.catalog.queries(dropped=True) == []
+    assert not [topic for topic in set(session.context.topics.partitions()) - before if topic.startswith("select_")]
 
 
 def test_ctrl_c_ends_a_streaming_select_and_cleans_up(session: Session, running: Stack) -> None:
