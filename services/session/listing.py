@@ -21,7 +21,7 @@ from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, C
 from sql.syntax.types import display
 
 INSTANT = pa.timestamp("ms", tz="UTC")
-_WIDEST = 60
+_WIDE = ("columns", "definition", "error")
 
 
 def show(context: Context, statement: Show) -> Rows:
@@ -54,7 +54,7 @@ def _streams(context: Context, like: str | None) -> Rows:
                 "primary key": ", ".join(statement.primary_key),
                 "topic": topic,
                 "partitions": partitions.get(topic),
-                "columns": _shortened(", ".join(column.name for column in statement.columns)),
+                "columns": ", ".join(column.name for column in statement.columns),
             }
         )
     return _rows(
@@ -79,7 +79,7 @@ def _views(context: Context, like: str | None) -> Rows:
                 "name": statement.name,
                 "topic": query.topic if query is not None else "",
                 "state": state_of(query) if query is not None else "not materialized",
-                "definition": _shortened(relation.shown),
+                "definition": relation.shown,
             }
         )
     return _rows(lines, name=pa.string(), topic=pa.string(), state=pa.string(), definition=pa.string())
@@ -98,7 +98,7 @@ def _queries(context: Context, like: str | None) -> Rows:
             "late": _late(query),
             "topic": query.topic,
             "since": datetime.fromtimestamp(query.created_ms / 1000, UTC),
-            "error": _shortened(query.error.split("\n")[0]),
+            "error": query.error,
         }
         for query in context.catalog.queries()
         if like is None or matches(query.name, like)
@@ -152,8 +152,7 @@ def _settings(like: str | None) -> Rows:
 
 def _named(context: Context, what: What, like: str | None) -> Rows:
     lines = [
-        {"name": relation.name, "definition": _shortened(relation.shown)}
-        for relation in context.catalog.relations(what, like)
+        {"name": relation.name, "definition": relation.shown} for relation in context.catalog.relations(what, like)
     ]
     return _rows(lines, name=pa.string(), definition=pa.string())
 
@@ -202,9 +201,4 @@ def show_create(context: Context, statement: ShowCreate) -> Text:
 
 def _rows(lines: Sequence[Mapping[str, Any]], **columns: pa.DataType) -> Rows:
     arrays = [pa.array([line[name] for line in lines], kind) for name, kind in columns.items()]
-    return Rows(pa.table(arrays, names=list(columns)))
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _WIDEST else line[: _WIDEST - 2] + ".."
+    return Rows(pa.table(arrays, names=list(columns)), wide=tuple(name for name in columns if name in _WIDE))

@@ -25,7 +25,7 @@ from services.session.drop import await_gone, topics_of_select
 from services.session.input_progress import CatchUp, await_upstream, expect_alive
 from services.session.queries import await_running, engines_of, expect_runner
 from services.session.result import Changelog, Live, Rows
-from services.session.views import output_shape
+from services.session.views import from_now_on, output_shape
 from sql.catalog import Desired
 from sql.catalog.entries import queries_of
 from sql.planner import Plan, plan_query
@@ -41,7 +41,7 @@ def select(context: Context, statement: Select) -> Rows | Live:
     if plan.snapshot is not None:
         return Rows(answer(context, plan.snapshot))
     expect_runner(context, engines_of(plan))
-    return Live(_running(context, plan, statement.text))
+    return Live(_running(context, plan, statement.text), tuple(filter(None, [from_now_on(plan)])))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from services.session.result import Done
 from sql.catalog import Relation
 from sql.catalog.records import RelationDefinition
 from sql.catalog.stored_topics import topic_of
+from sql.stream_settings import expect_settings
 from sql.syntax.statements import CreateIndex, CreateStream, Drop
 
 
@@ -21,6 +22,7 @@ def create_stream(context: Context, statement: CreateStream) -> Done:
     if existing is not None and statement.if_not_exists:
         return Done(f"{existing.what} {statement.name} exists already")
     context.catalog.expect_free(statement)
+    expect_settings(statement)
     topic = statement.topic or statement.name
     if statement.external:
         _refuse_other_brokers(context, statement)

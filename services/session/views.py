@@ -159,7 +159,20 @@ def _materialized(
         topics.delete(context, made)
         raise
     verb = "created" if existing is None else "replaced"
-    return Done(f"{verb} materialized view {statement.name}, running, topic {query.topic}")
+    return Done(f"{verb} materialized view {statement.name}, running, topic {query.topic}{_beginning(plan)}")
+
+
+def _beginning(plan: Plan) -> str:
+    told = from_now_on(plan)
+    return f"; {told}" if told else ""
+
+
+def from_now_on(plan: Plan) -> str:
+    """Which inputs the query reads from their ends on, and how to have it read the rest; '' for none."""
+    names = dict.fromkeys(scan.stream.name for scan in _inputs(plan) if scan.latest)
+    if not names:
+        return ""
+    return f"it reads {', '.join(names)} from now on, with SETTINGS seek_to = 'earliest' from the beginning"
 
 
 def _make_topics(context: Context, plan: Plan, fragments: Iterable[Query], made: list[str]) -> None:

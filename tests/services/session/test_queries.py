@@ -250,7 +250,12 @@ def test_a_view_is_replaced_where_its_rows_cannot_mix(session: Session) -> None:
 
 def test_a_view_of_new_rows_goes_on_in_its_topic(session: Session) -> None:
     session.run("CREATE STREAM clicks (id int64)")
-    session.run("CREATE MATERIALIZED VIEW even AS SELECT id FROM clicks WHERE id % 2 = 0")
+    [done] = session.run("CREATE MATERIALIZED VIEW even AS SELECT id FROM clicks WHERE id % 2 = 0")
+    assert isinstance(done, Done)
+    assert "it reads clicks from now on, with SETTINGS seek_to = 'earliest' from the beginning" in done.text
+    live = session.execute(parse_one("SELECT id FROM clicks"))
+    assert isinstance(live, Live)
+    assert "it reads clicks from now on" in live.notes[0]
     session.run("INSERT INTO clicks VALUES (1), (2)")
     settle(session, "even")
     session.run("CREATE OR REPLACE MATERIALIZED VIEW even AS SELECT id FROM clicks WHERE id % 4 = 0")
