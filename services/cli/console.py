@@ -29,6 +29,7 @@ _HELP_WORDS = ("help", "\\h", "\\?")
 _HELP = """\
 A statement ends with ; and may have several lines. Tab completes, the up key goes back, Ctrl-R searches.
   CREATE STREAM s(..) | MUTABLE STREAM s(..) PRIMARY KEY (..) | TABLE t(..) | SOURCE s(..)
+  ALTER STREAM s ADD COLUMN c int64 DEFAULT 0 | DROP COLUMN c
   CREATE MATERIALIZED VIEW v [INTO s] AS SELECT ..    a query that runs until it is dropped
   SELECT .. FROM a JOIN b ON ..                       its changelog as it comes; Ctrl-C ends it
   SELECT .. FROM table(a)                             the content now

@@ -1,6 +1,6 @@
 """A session: the statements of a user, carried out.
 
-streams    CREATE STREAM, TABLE, SOURCE
+streams    CREATE STREAM, TABLE, SOURCE; ALTER
 views      CREATE VIEW, CREATE MATERIALIZED VIEW
 queries    PAUSE, RESUME, EXPLAIN
 drop       DROP, TERMINATE

@@ -11,7 +11,7 @@ from services.session.dictionaries import dictionary_statements as dictionaries
 from services.session.drop import drop, terminate
 from services.session.result import Done, Result
 from services.session.select import select
-from services.session.streams import create_index, create_stream
+from services.session.streams import alter_stream, create_index, create_stream
 from services.session.verify import Verification, verify
 from services.session.views import create_view
 from services.stack import Stack
@@ -20,6 +20,7 @@ from sql.catalog import Catalog
 from sql.fragments import Engine
 from sql.syntax.parse import parse
 from sql.syntax.statements import (
+    AlterStream,
     CreateDictionary,
     CreateIndex,
     CreateStream,
@@ -103,6 +104,8 @@ class Session:
         match statement:
             case CreateStream():
                 return create_stream(context, statement)
+            case AlterStream():
+                return alter_stream(context, statement)
             case CreateView():
                 return create_view(context, statement)
             case CreateIndex():
@@ -117,14 +120,14 @@ class Session:
                 return rows.delete(context, statement)
             case Select():
                 return select(context, statement)
-            case Drop():
-                return drop(context, statement)
             case _:
                 return self._command(statement)
 
     def _command(self, statement: Statement) -> Result:
         context = self.context
         match statement:
+            case Drop():
+                return drop(context, statement)
             case Show():
                 return listing.show(context, statement)
             case Describe():

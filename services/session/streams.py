@@ -1,6 +1,9 @@
-"""CREATE STREAM, TABLE and SOURCE. A stream is an entry of the catalog and a topic."""
+"""CREATE STREAM, TABLE and SOURCE; ALTER. A stream is an entry of the catalog and a topic."""
 
 from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicShape, config_for
@@ -9,11 +12,25 @@ from services.session import topics
 from services.session.context import Context
 from services.session.drop import expect_disposable
 from services.session.result import Done
-from sql.catalog import Relation
+from sql.catalog import Catalog, Relation, What
 from sql.catalog.records import RelationDefinition
 from sql.catalog.stored_topics import topic_of
+from sql.planner import plan_query
+from sql.relations import Relations
 from sql.stream_settings import expect_settings
-from sql.syntax.statements import CreateIndex, CreateStream, Drop
+from sql.syntax.alterations import altered
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import (
+    AlterStream,
+    CreateDictionary,
+    CreateIndex,
+    CreateStream,
+    CreateView,
+    Drop,
+    Index,
+    Select,
+    Statement,
+)
 
 
 def create_stream(context: Context, statement: CreateStream) -> Done:
@@ -75,6 +92,79 @@ def _expect_same_policy(statement: CreateStream, before: RelationDefinition) -> 
             where="CREATE OR REPLACE",
             fix="WITH DATA at the end of the statement begins with an empty topic; or use another name",
         )
+
+
+def alter_stream(context: Context, statement: AlterStream) -> Done:
+    """Another definition of the same records, of which the catalog alone knows. No view may read otherwise by it."""
+    if statement.if_exists and context.catalog.find(statement.name) is None:
+        return Done(f"there is no stream {statement.name}")
+    relation = context.catalog.get(statement.name)
+    before = relation.definition
+    if not isinstance(before, CreateStream):
+        raise SqlError(f'"{relation.name}" is a {relation.what}, not a stream', fix="CREATE OR REPLACE changes it")
+    after = altered(before, statement.actions)
+    _refuse_where_read(context, relation, after)
+    context.catalog.redefine(relation, after.text)
+    names = ", ".join(column.name for column in after.columns)
+    return Done(f"altered stream {relation.name}, columns {names}; its records stay as they are")
+
+
+@dataclass(frozen=True)
+class AlteredCatalog:
+    """The catalog as it would be with one stream of another definition."""
+
+    catalog: Catalog
+    altered: Relation
+
+    def get(self, name: str) -> Relation:
+        return self.altered if name == self.altered.name else self.catalog.get(name)
+
+    def indexes(self, stream: str) -> Sequence[Index]:
+        return self.catalog.indexes(stream)
+
+
+def _refuse_where_read(context: Context, relation: Relation, after: CreateStream) -> None:
+    """Raises Unsupported with what would not be what it is: a plan that is made anew must be the one that runs."""
+    catalog = context.catalog
+    then = AlteredCatalog(catalog, replace(relation, ddl=after.text))
+    users = catalog.going(Drop(relation.what, relation.name, cascade=True))
+    columns = {column.name for column in after.columns}
+    changed = [user.name for user in users if _reads_otherwise(user.definition, catalog, then, columns)]
+    views = {user.name for user in catalog.relations(What.VIEW)}
+    selects = {query.view: query.sql for query in catalog.queries() if query.view not in views}
+    changed += [
+        name
+        for name, sql in selects.items()
+        if _planned(name, parse_one(sql), catalog) != _planned(name, parse_one(sql), then)
+    ]
+    if changed:
+        raise Unsupported(
+            f'{", ".join(changed)} would read "{relation.name}" otherwise: by a column that goes, or by *',
+            where="ALTER",
+            fix=f"drop {', '.join(changed)} first; a view that names its columns does not see one that is added",
+        )
+
+
+def _reads_otherwise(user: RelationDefinition, now: Relations, then: Relations, columns: Collection[str]) -> bool:
+    match user:
+        case CreateView():
+            return _planned(user.name, user, now) != _planned(user.name, user, then)
+        case CreateIndex():
+            return not {*user.index.columns, *user.index.storing} <= set(columns)
+        case CreateDictionary():
+            return not {column.name for column in user.columns} <= set(columns)
+    return False
+
+
+def _planned(name: str, statement: Statement, catalog: Relations) -> object:
+    """What a query is made of and gives; why there is none, where it cannot be planned."""
+    if not isinstance(statement, CreateView | Select):
+        return None
+    try:
+        plan = plan_query(name, statement, catalog)
+    except SqlError as refusal:
+        return refusal.what
+    return plan.columns, [(fragment.name, fragment.fingerprint) for fragment in plan.fragments]
 
 
 def create_index(context: Context, statement: CreateIndex) -> Done:

@@ -70,6 +70,14 @@ class Catalog:
             stored_relations.add(connection, relation, used)
             return relation, None if query is None else _added(connection, query, upstream, now_ms)
 
+    def redefine(self, relation: Relation, ddl: str) -> None:
+        """Another text for a relation that stays. Raises SqlError where it is another one by now."""
+        with self._write() as connection:
+            if not stored_relations.redefine(connection, relation, ddl):
+                raise SqlError(
+                    f'another process has just changed "{relation.name}"', fix="look at it, and run the statement again"
+                )
+
     def get(self, name: str) -> Relation:
         """Raises UnknownName with the nearest name there is."""
         with self._read() as connection:

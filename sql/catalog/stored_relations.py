@@ -41,6 +41,12 @@ def remove(connection: Connection, name: str) -> None:
     connection.execute(USES.delete().where(USES.c.name == name))
 
 
+def redefine(connection: Connection, relation: Relation, ddl: str) -> bool:
+    """Whether the relation was as it is given."""
+    here = RELATIONS.update().where(RELATIONS.c.name == relation.name, RELATIONS.c.ddl == relation.ddl)
+    return connection.execute(here.values(ddl=ddl)).rowcount == 1
+
+
 def find(connection: Connection, name: str) -> Relation | None:
     row = connection.execute(sa.select(RELATIONS).where(RELATIONS.c.name == name)).mappings().first()
     return None if row is None else _read(row)

@@ -110,6 +110,33 @@ class CreateStream:
 
 
 @dataclass(frozen=True)
+class AddColumn:
+    """ADD COLUMN; ``declaration`` is its text with the name, read by the rules of the stream."""
+
+    name: str
+    declaration: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropColumn:
+    """DROP COLUMN: the members of the records stay, and nobody reads them."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterStream:
+    """ALTER STREAM | TABLE name action, ..: another definition of the same records."""
+
+    name: str
+    actions: tuple[AddColumn | DropColumn, ...]
+    if_exists: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class CreateIndex:
     """CREATE INDEX name ON stream (columns) [INCLUDE (columns)]."""
 
@@ -314,6 +341,7 @@ class System:
 
 Statement = (
     CreateStream
+    | AlterStream
     | CreateIndex
     | CreateView
     | CreateDictionary
