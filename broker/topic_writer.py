@@ -18,7 +18,12 @@ from changelog.encode import Encoded
 from changelog.errors import ServiceUnavailable
 
 _CHUNK = 20_000
-_TRANSACTION_MS = 60_000
+_WAIT_S = 0.1
+_QUEUED = 1_000_000
+_TRANSACTIONS_MS = (60_000, 900_000)
+"""How long a transaction may last; the second is the most that a broker takes by default."""
+_LEAST_PER_MS = 10
+"""So many records are written in a millisecond, at the least."""
 # The library's own errors are named with an underscore, but public.
 _SILENT = (KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN)  # noqa: SLF001
 
@@ -51,7 +56,7 @@ class TopicWriter:
         failures: list[KafkaError] = []
         ends: dict[int, int] = {}
         try:
-            producer = self._transactional
+            producer = self._transactional(len(records.values))
             producer.begin_transaction()
             _produce(producer, topic, records, failures, ends)
             if not failures:
@@ -64,10 +69,10 @@ class TopicWriter:
 
     def _abort(self) -> None:
         """The next transaction has a producer of its own: of this one it is not known how far it is."""
-        producer = self.__dict__.pop("_transactional", None)
-        if producer is not None:
+        for producer in self._producers.values():
             with suppress(KafkaException):
                 producer.abort_transaction(self.timeout_s)
+        self._producers.clear()
 
     def send(self, topic: str, key: bytes | None, value: bytes) -> None:
         """One record. Raises ServiceUnavailable if it was not taken in time."""
@@ -85,21 +90,31 @@ class TopicWriter:
         """Made at the first write, which waits half a second for its identity at the broker; the next ones do not."""
         return clients.producer(self.brokers, {**self._settings, "enable.idempotence": True})
 
+    def _transactional(self, count: int) -> Producer:
+        """Of transactions that live long enough for so many records, and no longer: one that was left holds up readers.
+
+        Under a name that no other writer has, so that none shuts another out.
+        """
+        lives_ms = next((ms for ms in _TRANSACTIONS_MS if count <= ms * _LEAST_PER_MS), _TRANSACTIONS_MS[-1])
+        if lives_ms not in self._producers:
+            transaction = {
+                "transactional.id": f"dovetail.writer.{uuid.uuid4().hex}",
+                "transaction.timeout.ms": lives_ms,
+            }
+            producer = clients.producer(self.brokers, {**self._settings, **transaction})
+            producer.init_transactions(self.timeout_s)
+            self._producers[lives_ms] = producer
+        return self._producers[lives_ms]
+
     @cached_property
-    def _transactional(self) -> Producer:
-        """Under a name that no other writer has: none shuts another out."""
-        transaction = {
-            "transactional.id": f"dovetail.writer.{uuid.uuid4().hex}",
-            "transaction.timeout.ms": _TRANSACTION_MS,
-        }
-        producer = clients.producer(self.brokers, {**self._settings, **transaction})
-        producer.init_transactions(self.timeout_s)
-        return producer
+    def _producers(self) -> dict[int, Producer]:
+        """Those of transactions, by how long these live."""
+        return {}
 
     @property
     def _settings(self) -> dict[str, int | str]:
         return {
-            "message.timeout.ms": min(int(self.timeout_s * 1000), _TRANSACTION_MS),
+            "message.timeout.ms": min(int(self.timeout_s * 1000), _TRANSACTIONS_MS[0]),
             "linger.ms": 2,
             "compression.type": "lz4",
             "queue.buffering.max.messages": 2_000_000,
@@ -128,3 +143,6 @@ def _produce(
         refused = refusal(chunk, producer.produce_batch(topic, chunk, on_delivery=delivered))
         failures += [] if refused is None else [refused]
         producer.poll(0)
+        while len(producer) > _QUEUED and not failures:
+            # A queue that is full refuses what comes next.
+            producer.poll(_WAIT_S)

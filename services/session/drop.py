@@ -49,8 +49,11 @@ def clear(context: Context, dropped: Iterable[Relation], fragments: Sequence[Que
     Dead letters are data: somebody may still mend them. Where there never was one, their topic goes.
     """
     letters = topics.dead_letter_topics(fragments)
+    held = [topic for relation in dropped if (topic := topic_of(relation.definition)) is not None]
+    if not held and not fragments:
+        return ""
     there = context.topics.partitions()
-    data = {topic: None for relation in dropped if (topic := topic_of(relation.definition)) in there}
+    data = dict.fromkeys(topic for topic in held if topic in there)
     own = topics.own(context, data)
     outside = [topic for topic in data if topic not in own]
     kept = [] if with_data else [topic for topic in data if topic in own]

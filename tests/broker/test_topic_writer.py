@@ -44,6 +44,12 @@ def test_all_records_are_there_at_once(broker: str, topics: Callable[..., str]) 
     assert committed(broker, topic) == COUNT + 1
 
 
+def test_more_than_the_queue_holds(broker: str, topics: Callable[..., str]) -> None:
+    topic, writer = topics("many"), TopicWriter(BrokerAddress(broker), 30)
+    count = 2_500_000
+    assert writer.write_whole(topic, Encoded([None] * count, [b"{}"] * count)) == {0: count}
+
+
 @pytest.mark.parametrize("before", [1, COUNT])
 def test_one_that_is_refused_takes_the_others_along(broker: str, topics: Callable[..., str], before: int) -> None:
     topic, writer = topics("none"), TopicWriter(BrokerAddress(broker), 10)

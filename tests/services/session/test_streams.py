@@ -15,6 +15,8 @@ from services.cli.show import Screen
 from services.session import Done, Rows, Session, Text
 from services.stack import Stack
 from sql.catalog import Catalog
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateStream
 from tests.services.conftest import Ask
 
 pytestmark = pytest.mark.services
@@ -192,3 +194,8 @@ def test_a_broker_that_is_down_is_told_within_the_wait(stack: Stack) -> None:
         assert isinstance(error, ServiceUnavailable)
         assert error.what.startswith("Kafka does not answer within 0.5 s")
         assert session.context.catalog.find("s") is None
+        table = parse_one("CREATE TABLE t (k int)")
+        assert isinstance(table, CreateStream)
+        session.context.catalog.create(table, now_ms=1)
+        # What has no topic needs no broker.
+        assert session.run("CREATE INDEX i ON t (k); DROP INDEX i")[1] == Done("dropped index i")
