@@ -162,7 +162,7 @@ def hot(made: World) -> None:
     made.stream("hot", 1000, made.events)
     made.view("hot_out", "hot", "few")
     print(f"hot      {made.rate('hot_out', made.events):9,.0f} events per second  {made.told('few')}", flush=True)
-    made.session.run("DROP VIEW hot_out")
+    made.session.run("DROP VIEW hot_out WITH DATA")
 
 
 def two(made: World) -> None:
@@ -172,7 +172,7 @@ def two(made: World) -> None:
         made.view("split_out", "split", "few_of_two")
         rate = made.rate("split_out", made.events)
         print(f"two      {rate:9,.0f} events per second, two workers", flush=True)
-        made.session.run("DROP VIEW split_out")
+        made.session.run("DROP VIEW split_out WITH DATA")
 
 
 def source(made: World) -> None:
@@ -196,7 +196,7 @@ def from_source(made: World, dictionary: str) -> str:
     made.rate(view, made.events)
     rate = (made.events - before) / (time.monotonic() - started)
     told = made.told(dictionary)
-    made.session.run(f"DROP VIEW {view}")
+    made.session.run(f"DROP VIEW {view} WITH DATA")
     return f"{rate:9,.0f} events per second  {told}"
 
 
@@ -206,10 +206,10 @@ def redis(made: World) -> None:
     made.dictionary("many", 1)
     made.view("warm_out", "of_many", "many")
     made.rate("warm_out", made.events)
-    made.session.run("DROP VIEW warm_out")
+    made.session.run("DROP VIEW warm_out WITH DATA")
     made.view("cold_out", "of_many", "many")
     print(f"redis    {made.rate('cold_out', made.events):9,.0f} events per second  {made.told('many')}", flush=True)
-    made.session.run("DROP VIEW cold_out")
+    made.session.run("DROP VIEW cold_out WITH DATA")
 
 
 def latency(made: World) -> None:
@@ -230,7 +230,7 @@ def latency(made: World) -> None:
         f" p99 {p99:.0f} ms",
         flush=True,
     )
-    made.session.run("DROP VIEW steady_out")
+    made.session.run("DROP VIEW steady_out WITH DATA")
 
 
 def send(brokers: str, seconds: int, stop: threading.Event) -> None:
@@ -264,7 +264,7 @@ def memory(made: World) -> None:
         found[million] = resident("long_out")
     told = ", ".join(f"{size >> 20} MiB after {million} M" for million, size in found.items())
     print(f"memory   {told}", flush=True)
-    made.session.run("DROP VIEW long_out")
+    made.session.run("DROP VIEW long_out WITH DATA")
 
 
 def resident(query: str) -> int:

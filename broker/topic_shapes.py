@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import NewTopic, OffsetSpec
 
 from broker import clients
@@ -19,6 +19,7 @@ from changelog.suggest import suggestion
 
 _BROKER_DEFAULT = -1
 _POLL_S = 0.02
+_COMMITTED_S = 5.0
 _WEEK_MS = 7 * 24 * 3600 * 1000
 
 
@@ -70,6 +71,24 @@ class TopicAdmin:
             raise UnknownName(f'there is no topic "{topic}"', where=f"brokers {self.brokers}", fix=fix)
         return known[topic]
 
+    def ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """By name, what tells a topic from all others of its name, of those that are there."""
+        names = sorted(set(topics) & self.partitions().keys())
+        found = {}
+        with self._errors():
+            described = self._admin.describe_topics(TopicCollection(names), request_timeout=self._timeout_s)
+            for name, answer in described.items():
+                try:
+                    found[name] = str(answer.result(self._timeout_s).topic_id)
+                except KafkaException as failure:
+                    if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                        raise
+        return found
+
+    def ever_written(self, topic: str) -> bool:
+        """Whether there ever was a record in ``topic``, which may not be there at all."""
+        return topic in self.partitions() and any(self.ends(topic).values())
+
     def ends(self, topic: str) -> PartitionOffsets:
         """Where the committed records of ``topic`` end now. Raises UnknownName if there is no such topic."""
         return self._ends(topic, IsolationLevel.READ_COMMITTED)
@@ -84,6 +103,18 @@ class TopicAdmin:
             committed = self.ends(topic)
             if committed == self._ends(topic, IsolationLevel.READ_UNCOMMITTED) or time.monotonic() > end:
                 return committed
+            time.sleep(_POLL_S)
+
+    def await_committed(self, topic: str, ends: PartitionOffsets) -> None:
+        """Wait until what was written up to ``ends`` can be read: a commit is answered before.
+
+        Not for long: an open transaction of somebody else, begun before, may hold it back.
+        """
+        end = time.monotonic() + min(self._timeout_s, _COMMITTED_S)
+        while time.monotonic() < end:
+            committed = self.ends(topic)
+            if all(committed.get(partition, 0) >= wanted for partition, wanted in ends.items()):
+                return
             time.sleep(_POLL_S)
 
     def _ends(self, topic: str, level: IsolationLevel) -> PartitionOffsets:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import uuid
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from broker import clients
 from broker.address import BrokerAddress
 from broker.producer_queue import refusal
 from broker.topic_shapes import broker_silent
+from broker.topics import PartitionOffsets
 from changelog.encode import Encoded
 from changelog.errors import ServiceUnavailable
 
 _CHUNK = 20_000
+_WAIT_S = 0.1
+_QUEUED = 1_000_000
+_TRANSACTIONS_MS = (60_000, 900_000)
+"""How long a transaction may last; the second is the most that a broker takes by default."""
+_LEAST_PER_MS = 10
+"""So many records are written in a millisecond, at the least."""
+# The library's own errors are named with an underscore, but public.
+_SILENT = (KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN)  # noqa: SLF001
 
 
 @dataclass(frozen=True)
@@ -25,46 +36,113 @@ class TopicWriter:
     timeout_s: float
 
     def write(self, topic: str, records: Encoded) -> None:
-        """Raises ServiceUnavailable for the first record that was not taken in time."""
-        producer = self._producer
+        """Raises ServiceUnavailable for the first record that was not taken in time; others may have been written."""
         failures: list[KafkaError] = []
-
-        def delivered(error: KafkaError | None, _message: Message) -> None:
-            if error is not None:
-                failures.append(error)
-
-        messages = [{"key": key, "value": value} for key, value in zip(records.keys, records.values, strict=True)]
-        for start in range(0, len(messages), _CHUNK):
-            chunk = messages[start : start + _CHUNK]
-            refused = refusal(chunk, producer.produce_batch(topic, chunk, on_delivery=delivered))
-            failures += [] if refused is None else [refused]
-            producer.poll(0)
-        left = producer.flush(self.timeout_s)
+        _produce(self._producer, topic, records, failures)
+        left = self._producer.flush(self.timeout_s)
         if failures:
-            self._refused(topic, failures[0])
+            raise self._refusal(topic, failures[0])
         if left:
             raise broker_silent(self.brokers, self.timeout_s, f"{left} records were not taken")
+
+    def write_whole(self, topic: str, records: Encoded) -> PartitionOffsets:
+        """In one transaction: who reads committed records sees all of them or none. Where they end.
+
+        Raises ServiceUnavailable if nothing was written.
+
+        Of a writer that is killed in the midst of it the broker waits for more, and other records behind them wait too,
+        for as long as a transaction lives.
+        """
+        failures: list[KafkaError] = []
+        ends: dict[int, int] = {}
+        try:
+            producer = self._transactional(len(records.values))
+            producer.begin_transaction()
+            _produce(producer, topic, records, failures, ends)
+            if not failures:
+                producer.commit_transaction(self.timeout_s)
+                return ends
+        except KafkaException as failure:
+            failures.append(failure.args[0])
+        self._abort()
+        raise self._refusal(topic, failures[0])
+
+    def _abort(self) -> None:
+        """The next transaction has a producer of its own: of this one it is not known how far it is."""
+        for producer in self._producers.values():
+            with suppress(KafkaException):
+                producer.abort_transaction(self.timeout_s)
+        self._producers.clear()
 
     def send(self, topic: str, key: bytes | None, value: bytes) -> None:
         """One record. Raises ServiceUnavailable if it was not taken in time."""
         self.write(topic, Encoded([key], [value]))
 
-    def _refused(self, topic: str, error: KafkaError) -> None:
-        if error.code() == KafkaError._MSG_TIMED_OUT:  # noqa: SLF001
-            raise broker_silent(self.brokers, self.timeout_s, error.str())
-        raise ServiceUnavailable(
+    def _refusal(self, topic: str, error: KafkaError) -> ServiceUnavailable:
+        if error.code() in _SILENT:
+            return broker_silent(self.brokers, self.timeout_s, error.str())
+        return ServiceUnavailable(
             f'the broker refuses a record for "{topic}": {error.str()}', where=f"brokers {self.brokers}"
         )
 
     @cached_property
     def _producer(self) -> Producer:
         """Made at the first write, which waits half a second for its identity at the broker; the next ones do not."""
-        settings = {
-            "enable.idempotence": True,
-            "message.timeout.ms": int(self.timeout_s * 1000),
+        return clients.producer(self.brokers, {**self._settings, "enable.idempotence": True})
+
+    def _transactional(self, count: int) -> Producer:
+        """Of transactions that live long enough for so many records, and no longer: one that was left holds up readers.
+
+        Under a name that no other writer has, so that none shuts another out.
+        """
+        lives_ms = next((ms for ms in _TRANSACTIONS_MS if count <= ms * _LEAST_PER_MS), _TRANSACTIONS_MS[-1])
+        if lives_ms not in self._producers:
+            transaction = {
+                "transactional.id": f"dovetail.writer.{uuid.uuid4().hex}",
+                "transaction.timeout.ms": lives_ms,
+            }
+            producer = clients.producer(self.brokers, {**self._settings, **transaction})
+            producer.init_transactions(self.timeout_s)
+            self._producers[lives_ms] = producer
+        return self._producers[lives_ms]
+
+    @cached_property
+    def _producers(self) -> dict[int, Producer]:
+        """Those of transactions, by how long these live."""
+        return {}
+
+    @property
+    def _settings(self) -> dict[str, int | str]:
+        return {
+            "message.timeout.ms": min(int(self.timeout_s * 1000), _TRANSACTIONS_MS[0]),
             "linger.ms": 2,
             "compression.type": "lz4",
             "queue.buffering.max.messages": 2_000_000,
             "queue.buffering.max.kbytes": 1_048_576,
         }
-        return clients.producer(self.brokers, settings)
+
+
+def _produce(
+    producer: Producer,
+    topic: str,
+    records: Encoded,
+    failures: list[KafkaError],
+    ends: dict[int, int] | None = None,
+) -> None:
+    """Hand the records to the producer; those that are refused, now or later, add why to ``failures``."""
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            failures.append(error)
+        elif ends is not None and (partition := message.partition()) is not None:
+            ends[partition] = (message.offset() or 0) + 1
+
+    messages = [{"key": key, "value": value} for key, value in zip(records.keys, records.values, strict=True)]
+    for start in range(0, len(messages), _CHUNK):
+        chunk = messages[start : start + _CHUNK]
+        refused = refusal(chunk, producer.produce_batch(topic, chunk, on_delivery=delivered))
+        failures += [] if refused is None else [refused]
+        producer.poll(0)
+        while len(producer) > _QUEUED and not failures:
+            # A queue that is full refuses what comes next.
+            producer.poll(_WAIT_S)

@@ -150,6 +150,19 @@ def end_offsets(client: AdminClient, topics: list[str]) -> Offsets:
     return ends(client, {topic: partitions(client, topic) for topic in topics})
 
 
+def delete(client: AdminClient, names: Iterable[str]) -> bool:
+    """Delete topics, of which some may not be there; whether the broker has answered."""
+    for deleted in client.delete_topics(list(names), request_timeout=_CALL_S).values():
+        try:
+            deleted.result(_CALL_S)
+        except KafkaException as failure:
+            if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                return False
+        except TimeoutError:
+            return False
+    return True
+
+
 def forget_group(client: AdminClient, group: str) -> None:
     """Delete a consumer group and its offsets; one that is not there, or a silent broker, is no matter."""
     for deleted in client.delete_consumer_groups([group], request_timeout=_CALL_S).values():

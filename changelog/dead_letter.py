@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+SUFFIX = ".dead_letter"
 Headers = tuple[tuple[str, bytes], ...]
 
 
@@ -21,7 +22,7 @@ class DeadLetter:
 
 def topic_of(query: str) -> str:
     """The dead-letter topic of a query."""
-    return f"{query}.dead_letter"
+    return f"{query}{SUFFIX}"
 
 
 def dead_letters(rejected: pa.Table, *, topic: str, query: str) -> Iterator[DeadLetter]:

@@ -20,6 +20,7 @@ from typing import Protocol
 from changelog.errors import DovetailError, ServiceUnavailable
 from runtime.clock import now_ms
 from runtime.faults import error_of
+from runtime.leases import Leases
 from runtime.troubles import Patience, Setback, Troubles
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
@@ -77,6 +78,7 @@ class Reconciler:
         log: logging.Logger,
         clock: Callable[[], float] = time.monotonic,
         tasks: Executor | None = None,
+        leases: Leases | None = None,
     ) -> None:
         self._catalog = catalog
         self._engine = engine
@@ -86,6 +88,7 @@ class Reconciler:
         self._log = log
         self._clock = clock
         self._tasks = tasks
+        self._leases = leases
         self._under_way: dict[int, Future[None]] = {}
 
     def look(self) -> list[Query]:
@@ -104,7 +107,7 @@ class Reconciler:
     def _see_to(self, query: Query) -> None:
         """Whatever is wrong with one query, the others go on."""
         try:
-            match query.desired:
+            match self._leases.desired(query) if self._leases is not None else query.desired:
                 case Desired.RUNNING:
                     self._run(query)
                 case Desired.PAUSED:
@@ -188,6 +191,8 @@ class Reconciler:
 
     def _drop(self, query: Query) -> None:
         if self._driver.discard(query):
+            if self._leases is not None and not self._leases.cleared(query):
+                return
             self._catalog.forget_query(query.id)
             self._log.info('query "%s": dropped', query.name)
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 NULL = "NULL"
+_WIDEST = 60
 _RIGHT = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
 
@@ -52,6 +53,12 @@ def instant(value: datetime) -> str:
     """``2026-01-31 12:00:00.000``: milliseconds, or microseconds where there are any."""
     precision = "microseconds" if value.microsecond % 1000 else "milliseconds"
     return value.replace(tzinfo=None).isoformat(sep=" ", timespec=precision)
+
+
+def beginning(value: str) -> str:
+    """So much of a text as a column of a listing has room for, in one line."""
+    line = " ".join(value.split())
+    return line if len(line) <= _WIDEST else line[: _WIDEST - 2] + ".."
 
 
 def to_the_right(kind: pa.DataType) -> bool:

@@ -29,13 +29,15 @@ _HELP_WORDS = ("help", "\\h", "\\?")
 _HELP = """\
 A statement ends with ; and may have several lines. Tab completes, the up key goes back, Ctrl-R searches.
   CREATE STREAM s(..) | MUTABLE STREAM s(..) PRIMARY KEY (..) | TABLE t(..) | SOURCE s(..)
+  ALTER STREAM s ADD COLUMN c int64 DEFAULT 0 | DROP COLUMN c
   CREATE MATERIALIZED VIEW v [INTO s] AS SELECT ..    a query that runs until it is dropped
   SELECT .. FROM a JOIN b ON ..                       its changelog as it comes; Ctrl-C ends it
   SELECT .. FROM table(a)                             the content now
   CREATE DICTIONARY d (..) PRIMARY KEY k SOURCE(..) LAYOUT(..), then JOIN d ON .. SETTINGS join_algorithm = 'direct'
   SYSTEM RELOAD DICTIONARY d | DICTIONARIES           all workers ask the source again
   INSERT INTO s VALUES (..) | UPDATE s SET .. | DELETE FROM s WHERE ..
-  SHOW STREAMS | VIEWS | DICTIONARIES | QUERIES | SETTINGS      DESCRIBE s, SHOW CREATE s, DROP STREAM s
+  SHOW STREAMS | VIEWS | DICTIONARIES | QUERIES | SETTINGS      DESCRIBE s, SHOW CREATE s
+  DROP STREAM s [CASCADE] [WITH DATA]                 without WITH DATA the records stay in their topic
   EXPLAIN SELECT ..                                   the plan, nothing is run
   PAUSE v | RESUME v | TERMINATE v
   \\q or Ctrl-D leaves"""

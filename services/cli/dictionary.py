@@ -72,8 +72,9 @@ def refresh_rows(
 def drop(
     name: Name,
     cascade: Annotated[bool, typer.Option(help="Drop the views that use it, too.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether these views may go.")] = False,
 ) -> None:
     """Drop a dictionary. Its source is not touched."""
     from services.cli import dictionary_commands
 
-    dictionary_commands.drop(name, cascade=cascade)
+    dictionary_commands.drop(name, cascade=cascade, yes=yes)

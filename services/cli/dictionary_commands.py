@@ -57,9 +57,9 @@ def refresh_rows(name: str, key: Sequence[str], prefix: str | None, *, everythin
         screen.note(f"refreshed {name}, {len(answers.given)} workers answered", style="green")
 
 
-def drop(name: str, *, cascade: bool) -> None:
+def drop(name: str, *, cascade: bool, yes: bool) -> None:
     screen = Screen()
-    with opened(screen) as session:
+    with opened(screen, yes=yes) as session:
         show_result(screen, session.execute(Drop("dictionary", name, cascade=cascade)))
 
 

@@ -27,6 +27,7 @@ app = typer.Typer(
 app.add_typer(dictionary.app, name="dictionary", epilog="Example: `dovetail dictionary stats products`")
 
 Output = Annotated[Format, typer.Option("--output", "-o", help="How rows are written.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether DROP .. CASCADE may drop what it drops.")]
 UntilIdle = Annotated[bool, typer.Option("--until-idle", help="End a streaming SELECT when its input is answered.")]
 
 
@@ -74,24 +75,26 @@ def sql(
         str | None, typer.Option("--command", "-c", help="Run these statements instead of the console.")
     ] = None,
     until_idle: UntilIdle = False,
+    yes: Yes = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Open the SQL console; with -c or a pipe, run statements and end."""
     from services.cli import session_commands
 
-    session_commands.sql(command, until_idle=until_idle, output=output)
+    session_commands.sql(command, until_idle=until_idle, yes=yes, output=output)
 
 
 @app.command(epilog="Example: `dovetail run examples/clickthrough.sql --until-idle`")
 def run(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="A file of SQL statements.")],
     until_idle: UntilIdle = False,
+    yes: Yes = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Run the statements of a file, in order, up to the first that fails."""
     from services.cli import session_commands
 
-    session_commands.run(file, until_idle=until_idle, output=output)
+    session_commands.run(file, until_idle=until_idle, yes=yes, output=output)
 
 
 @app.command(epilog="Examples: `dovetail tail orders_priced --from-beginning`, `dovetail tail orders -n 10 -o json`")

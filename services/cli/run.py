@@ -27,7 +27,7 @@ def show_result(screen: Screen, result: Result, *, until_idle: bool = False) -> 
         case Text():
             screen.line(result.text)
         case Rows():
-            screen.rows(result.table, result.note)
+            screen.rows(result.table, result.note, result.wide)
         case Live():
             show_changelog(screen, result, until_idle=until_idle)
 
@@ -36,6 +36,8 @@ def show_changelog(screen: Screen, live: Live, *, until_idle: bool) -> None:
     """The rows as they come. Ctrl-C ends the query, not the session."""
     started = time.monotonic()
     screen.note("starting the query ..")
+    for note in live.notes:
+        screen.note(note)
     try:
         with live.changelog as changelog:
             screen.note("running; all input so far is read" if until_idle else "running; Ctrl-C ends it")

@@ -16,19 +16,30 @@ from services.cli.row_format import Format
 from services.cli.run import run_script
 from services.cli.show import Screen, rows_text
 from services.cli.tail import tail_rows
-from services.session import Session
+from services.session import Session, agreed
+from services.session.context import unasked
 
 
 @contextmanager
-def opened(screen: Screen) -> Iterator[Session]:
-    """A session; what goes wrong in it is told on the screen."""
-    with told(screen), Session.open(read_settings(), say=screen.note) as session:
+def opened(screen: Screen, *, yes: bool = False) -> Iterator[Session]:
+    """A session; what goes wrong in it is told on the screen. ``yes`` is the answer to what it asks."""
+    with told(screen), Session.open(read_settings(), say=screen.note, confirm=agreed if yes else asked) as session:
         yield session
 
 
-def sql(command: str | None, *, until_idle: bool, output: Format) -> None:
+def asked(what: str) -> bool:
+    """Whether the person at the terminal agrees; SqlError where there is none."""
+    if not sys.stdin.isatty():
+        return unasked(what)
+    try:
+        return typer.confirm(f"{what}. Go on?", err=True)
+    except typer.Abort:
+        return False
+
+
+def sql(command: str | None, *, until_idle: bool, yes: bool, output: Format) -> None:
     screen = Screen(output)
-    with opened(screen) as session:
+    with opened(screen, yes=yes) as session:
         if command is not None:
             run_script(session, screen, command, until_idle=until_idle, echo=False)
         elif sys.stdin.isatty():
@@ -37,9 +48,9 @@ def sql(command: str | None, *, until_idle: bool, output: Format) -> None:
             run_script(session, screen, sys.stdin.read(), until_idle=until_idle, echo=True)
 
 
-def run(file: Path, *, until_idle: bool, output: Format) -> None:
+def run(file: Path, *, until_idle: bool, yes: bool, output: Format) -> None:
     screen = Screen(output)
-    with opened(screen) as session:
+    with opened(screen, yes=yes) as session:
         run_script(session, screen, file.read_text(), until_idle=until_idle, echo=True)
 
 

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from changelog.formats import json_text
 from changelog.row_reader import WIRE_DELTA
-from services.cli.cells import NULL, texts, to_the_right
+from services.cli.cells import NULL, beginning, texts, to_the_right
 from services.cli.row_format import Format
 from services.stack import ComponentStatus
 
@@ -85,11 +85,14 @@ class Screen:
 
         yield line
 
-    def rows(self, rows: pa.Table, note: str = "") -> None:
-        """A whole result."""
+    def rows(self, rows: pa.Table, note: str = "", wide: Sequence[str] = ()) -> None:
+        """A whole result; the texts of ``wide`` columns are cut to a line where they are to be looked at."""
         if self.form is Format.JSON:
             self.json(rows)
             return
+        for name in wide:
+            cut = pa.array(map(beginning, rows.column(name).to_pylist()), pa.string())
+            rows = rows.set_column(rows.column_names.index(name), name, cut)
         if self.is_terminal:
             self._framed(rows)
         else:

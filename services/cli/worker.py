@@ -7,6 +7,7 @@ import threading
 from runtime.logs import configure_logs
 from runtime.settings import Settings
 from runtime.signals import told_to_stop
+from services.session.session import connected_settings
 from services.stack import Stack
 from services.worker.__main__ import run
 
@@ -16,7 +17,7 @@ def work(settings: Settings) -> None:
 
     Raises DovetailError where what it needs is not there.
     """
-    connected = Stack(settings).connected_settings()
+    connected = connected_settings(Stack(settings))
     configure_logs(connected.log_level, connected.log_format)
     stopped = threading.Event()
     told_to_stop(stopped)

@@ -9,6 +9,7 @@ from functools import cached_property
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from broker.topic_writer import TopicWriter
+from changelog.errors import Unsupported
 from runtime.clock import now_ms
 from runtime.settings import Settings
 from services.commands.commander import Commander
@@ -23,9 +24,23 @@ RunnerFault = Callable[[str], str]
 """Engine → why it runs no query."""
 
 
+Confirm = Callable[[str], bool]
+"""Whether to go on with what is said."""
+
+
 def no_fault(_engine: str) -> str:
     """Runners that are not ours to watch."""
     return ""
+
+
+def agreed(_what: str) -> bool:
+    """Whatever it is."""
+    return True
+
+
+def unasked(what: str) -> bool:
+    """Where there is nobody to ask."""
+    raise Unsupported(what, fix="drop them one by one; or agree: --yes on the command line, confirm=agreed in Python")
 
 
 def silent(_line: str) -> None:
@@ -37,6 +52,7 @@ class Context:
     """settings      of this process, with the addresses of what runs
     runner_fault  why no query of an engine can run now ('' if its runner is there, or elsewhere)
     say           takes lines of progress of long work
+    confirm       asks whether more may go than was named
     """
 
     settings: Settings
@@ -44,6 +60,7 @@ class Context:
     brokers: BrokerAddress
     runner_fault: RunnerFault = no_fault
     say: Say = silent
+    confirm: Confirm = unasked
 
     @cached_property
     def topics(self) -> TopicAdmin:

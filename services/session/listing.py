@@ -22,7 +22,7 @@ from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, C
 from sql.syntax.types import display
 
 INSTANT = pa.timestamp("ms", tz="UTC")
-_WIDEST = 60
+_WIDE = ("columns", "definition", "error")
 
 
 def show(context: Context, statement: Show) -> Rows:
@@ -55,7 +55,7 @@ def _streams(context: Context, like: str | None) -> Rows:
                 "primary key": ", ".join(statement.primary_key),
                 "topic": topic,
                 "partitions": partitions.get(topic),
-                "columns": _shortened(", ".join(column.name for column in statement.columns)),
+                "columns": ", ".join(column.name for column in statement.columns),
             }
         )
     return _rows(
@@ -80,7 +80,7 @@ def _views(context: Context, like: str | None) -> Rows:
                 "name": statement.name,
                 "topic": one.query.topic if one is not None else "",
                 "state": state_of(one) if one is not None else "not materialized",
-                "definition": _shortened(relation.shown),
+                "definition": relation.shown,
             }
         )
     return _rows(lines, name=pa.string(), topic=pa.string(), state=pa.string(), definition=pa.string())
@@ -100,7 +100,7 @@ def _queries(context: Context, like: str | None) -> Rows:
             "restarts": query.restarts,
             "topic": query.topic,
             "since": datetime.fromtimestamp(query.created_ms / 1000, UTC),
-            "error": _shortened(one.why.split("\n")[0]),
+            "error": one.why,
         }
         for one in standings(context.catalog, context.now_ms)
         for query in [one.query]
@@ -156,8 +156,7 @@ def _settings(like: str | None) -> Rows:
 
 def _named(context: Context, what: What, like: str | None) -> Rows:
     lines = [
-        {"name": relation.name, "definition": _shortened(relation.shown)}
-        for relation in context.catalog.relations(what, like)
+        {"name": relation.name, "definition": relation.shown} for relation in context.catalog.relations(what, like)
     ]
     return _rows(lines, name=pa.string(), definition=pa.string())
 
@@ -206,9 +205,4 @@ def show_create(context: Context, statement: ShowCreate) -> Text:
 
 def _rows(lines: Sequence[Mapping[str, Any]], **columns: pa.DataType) -> Rows:
     arrays = [pa.array([line[name] for line in lines], kind) for name, kind in columns.items()]
-    return Rows(pa.table(arrays, names=list(columns)))
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _WIDEST else line[: _WIDEST - 2] + ".."
+    return Rows(pa.table(arrays, names=list(columns)), wide=tuple(name for name in columns if name in _WIDE))

@@ -26,10 +26,11 @@ class Text:
 
 @dataclass(frozen=True)
 class Rows:
-    """The answer of a bounded query, or a listing."""
+    """The answer of a bounded query, or a listing; of ``wide`` columns a screen has room for the beginning only."""
 
     table: pa.Table
     note: str = ""
+    wide: tuple[str, ...] = ()
 
 
 class Changelog(Protocol):
@@ -45,7 +46,7 @@ class Changelog(Protocol):
 
 @dataclass(frozen=True)
 class Live:
-    """A streaming query. It runs from entering ``changelog`` to leaving it."""
+    """A streaming query. It runs from entering ``changelog`` to leaving it; ``notes`` say where it begins to read."""
 
     changelog: AbstractContextManager[Changelog]
     notes: tuple[str, ...] = field(default=())

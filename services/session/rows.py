@@ -1,5 +1,7 @@
 """INSERT, UPDATE, DELETE: statements become records of the stream's topic.
 
+Each is one transaction: who reads committed records sees all of its rows or none.
+
 UPDATE and DELETE look at the content of the topic as of now and write what changes it. Records that other producers
 write between the look and the write are not seen: the last record of a key wins, as always in a topic.
 """
@@ -14,7 +16,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from changelog.changes import Changes
-from changelog.encode import records_of
+from changelog.encode import Encoded, records_of
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.formats.members import Member
 from changelog.schema import TIME, Kind, StreamSchema
@@ -41,8 +43,13 @@ def insert(context: Context, statement: Insert) -> Done:
         rows = _selected(context, schema, statement)
     else:
         rows = typed_rows(schema, statement.columns, statement.rows)
-    context.writer.write(stream.topic, records_of(schema, rows))
+    _write(context, stream.topic, records_of(schema, rows))
     return Done(_counted("inserted", rows.num_rows))
+
+
+def _write(context: Context, topic: str, records: Encoded) -> None:
+    """Who has written sees it: the next statement reads the rows of this one."""
+    context.topics.await_committed(topic, context.writer.write_whole(topic, records))
 
 
 def _selected(context: Context, schema: StreamSchema, statement: Insert) -> pa.Table:
@@ -109,7 +116,7 @@ def update(context: Context, statement: Update) -> Done:
     after = pa.table(columns)
     expect_values(schema, after)
     _refuse_doubles(schema, after)
-    context.writer.write(stream.topic, records_of(schema, changes_of(old.cast(after.schema), after)))
+    _write(context, stream.topic, records_of(schema, changes_of(old.cast(after.schema), after)))
     return Done(_counted("updated", both.num_rows))
 
 
@@ -119,7 +126,7 @@ def delete(context: Context, statement: Delete) -> Done:
     rows = _matching(context, stream, statement.where, [])
     names = written_columns(stream.schema)
     gone = rows.rename_columns(names)
-    context.writer.write(stream.topic, records_of(stream.schema, Changes.of(gone, -1).table))
+    _write(context, stream.topic, records_of(stream.schema, Changes.of(gone, -1).table))
     return Done(_counted("deleted", rows.num_rows))
 
 

@@ -6,18 +6,21 @@ from broker.address import BrokerAddress
 from changelog.errors import StackError
 from runtime.settings import Settings
 from services.session import listing, queries, rows
-from services.session.context import Context, RunnerFault, Say, no_fault, silent
+from services.session.context import Confirm, Context, RunnerFault, Say, no_fault, silent, unasked
 from services.session.dictionaries import dictionary_statements as dictionaries
+from services.session.drop import drop, terminate
 from services.session.result import Done, Result
 from services.session.select import select
-from services.session.streams import create_index, create_stream
+from services.session.streams import alter_stream, create_index, create_stream
 from services.session.verify import Verification, verify
+from services.session.views import create_view
 from services.stack import Stack
 from services.stack.state import Phase
 from sql.catalog import Catalog
 from sql.fragments import Engine
 from sql.syntax.parse import parse
 from sql.syntax.statements import (
+    AlterStream,
     CreateDictionary,
     CreateIndex,
     CreateStream,
@@ -50,14 +53,18 @@ class Session:
         *,
         runner_fault: RunnerFault = no_fault,
         say: Say = silent,
+        confirm: Confirm = unasked,
     ) -> None:
-        self.context = Context(settings, catalog, brokers, runner_fault, say)
+        self.context = Context(settings, catalog, brokers, runner_fault, say, confirm)
 
     @staticmethod
-    def open(settings: Settings, say: Say = silent) -> Session:
-        """A session of the local stack, or of what the settings name. Raises StackError where there is neither."""
+    def open(settings: Settings, say: Say = silent, confirm: Confirm = unasked) -> Session:
+        """A session of the local stack, or of what the settings name. Raises StackError where there is neither.
+
+        ``confirm`` is asked where DROP .. CASCADE takes more than was named; without it such a DROP is refused.
+        """
         stack = Stack(settings)
-        connected = stack.connected_settings()
+        connected = connected_settings(stack)
         address = connected.broker_address
         if address is None:
             raise StackError(
@@ -66,7 +73,14 @@ class Session:
                 fix="dovetail up; or name brokers in DOVETAIL_BROKERS",
             )
         catalog = Catalog.open(connected.catalog_address)
-        return Session(connected, catalog, address, runner_fault=lambda engine: _runner_fault(stack, engine), say=say)
+        return Session(
+            connected,
+            catalog,
+            address,
+            runner_fault=lambda engine: _runner_fault(stack, engine),
+            say=say,
+            confirm=confirm,
+        )
 
     def close(self) -> None:
         self.context.catalog.close()
@@ -90,8 +104,10 @@ class Session:
         match statement:
             case CreateStream():
                 return create_stream(context, statement)
+            case AlterStream():
+                return alter_stream(context, statement)
             case CreateView():
-                return queries.create_view(context, statement)
+                return create_view(context, statement)
             case CreateIndex():
                 return create_index(context, statement)
             case CreateDictionary():
@@ -104,14 +120,14 @@ class Session:
                 return rows.delete(context, statement)
             case Select():
                 return select(context, statement)
-            case Drop():
-                return queries.drop_relation(context, statement)
             case _:
                 return self._command(statement)
 
     def _command(self, statement: Statement) -> Result:
         context = self.context
         match statement:
+            case Drop():
+                return drop(context, statement)
             case Show():
                 return listing.show(context, statement)
             case Describe():
@@ -125,10 +141,17 @@ class Session:
             case Resume():
                 return queries.resume(context, statement)
             case Terminate():
-                return queries.terminate(context, statement)
+                return terminate(context, statement)
             case System():
                 return dictionaries.reload(context, statement)
         return Done("")
+
+
+def connected_settings(stack: Stack) -> Settings:
+    """The settings with the addresses of what runs in the stack; an address that the settings name stands."""
+    own = stack.settings
+    named = {name: address for name, address in own if name in ("brokers", "redis_url") and address is not None}
+    return stack.connected_settings().model_copy(update=named)
 
 
 def _runner_fault(stack: Stack, engine: str) -> str:
@@ -136,6 +159,12 @@ def _runner_fault(stack: Stack, engine: str) -> str:
     lines = {line.name: line for line in stack.status()}
     if all(line.phase is Phase.STOPPED for line in lines.values()):
         return ""
+    kafka, named = lines["kafka"], stack.settings.broker_address
+    if named is not None and kafka.phase is Phase.READY and not named.meets(BrokerAddress(kafka.endpoint)):
+        return (
+            f"this session works with Kafka at {named}, as DOVETAIL_BROKERS says, and the local stack with its own at "
+            f"{kafka.endpoint}; dovetail down, then up, lets it work with the other"
+        )
     component, noun = ("worker", "lookup worker") if engine == Engine.FAUST else ("spark", "Spark runner")
     runner = lines[component]
     if runner.phase is Phase.READY:

@@ -1,84 +1,175 @@
-"""CREATE STREAM, TABLE and SOURCE; DROP. A stream is an entry of the catalog and a topic."""
+"""CREATE STREAM, TABLE and SOURCE; ALTER. A stream is an entry of the catalog and a topic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
-from broker.names import memo_topic
+from broker.address import BrokerAddress
 from broker.topic_shapes import TopicShape, config_for
-from changelog.dead_letter import topic_of as dead_letter_topic
-from changelog.errors import DovetailError, SqlError
+from changelog.errors import DovetailError, SqlError, Unsupported
+from services.session import topics
 from services.session.context import Context
+from services.session.drop import expect_disposable
 from services.session.result import Done
-from sql.catalog import Query, Relation
-from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Drop
+from sql.catalog import Catalog, Relation, What
+from sql.catalog.records import RelationDefinition
+from sql.catalog.stored_topics import topic_of
+from sql.planner import plan_query
+from sql.relations import Relations
+from sql.stream_settings import expect_settings
+from sql.syntax.alterations import altered
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import (
+    AlterStream,
+    CreateDictionary,
+    CreateIndex,
+    CreateStream,
+    CreateView,
+    Drop,
+    Index,
+    Select,
+    Statement,
+)
 
 
 def create_stream(context: Context, statement: CreateStream) -> Done:
-    """An own stream gets a topic of its name; an external one finds its topic there."""
+    """An own stream gets a topic of its name; an external one finds its topic there. Records that are there stay."""
     existing = context.catalog.find(statement.name)
     if existing is not None and statement.if_not_exists:
         return Done(f"{existing.what} {statement.name} exists already")
+    context.catalog.expect_free(statement)
+    expect_settings(statement)
     topic = statement.topic or statement.name
     if statement.external:
         _refuse_other_brokers(context, statement)
+        _refuse_to_empty(statement)
         context.topics.expect(topic)
         context.catalog.create(statement, now_ms=context.now_ms)
         return Done(f"created {_noun(statement)} {statement.name} over topic {topic}")
-    if existing is not None and statement.or_replace:
-        drop(context, Drop(existing.what, existing.name), lambda names: None)
     shape = _shape(statement)
+    there = topic in context.topics.partitions()
+    if there and statement.with_data:
+        expect_disposable(context, topic, order="WITH DATA", but=statement.name)
+    elif existing is not None:
+        _expect_same_policy(statement, existing.definition)
     context.catalog.create(statement, now_ms=context.now_ms)
     try:
-        made = context.topics.create(topic, shape)
+        if there and statement.with_data:
+            topics.delete(context, [topic])
+        made = topics.make(context, topic, shape)
     except DovetailError:
         context.catalog.drop(Drop("stream", statement.name), now_ms=context.now_ms)
         raise
-    return Done(
-        f"created {_noun(statement)} {statement.name}" + ("" if made else f", over the topic {topic} that was there")
-    )
+    return Done(f"{_created(statement, existing)}{'' if made else _over_records(statement, topic, existing)}")
+
+
+def _created(statement: CreateStream, existing: Relation | None) -> str:
+    return f"{'created' if existing is None else 'replaced'} {_noun(statement)} {statement.name}"
+
+
+def _over_records(statement: CreateStream, topic: str, existing: Relation | None) -> str:
+    if existing is None:
+        return f", over the topic {topic} that was there"
+    return f"; the records stay in the topic {topic}, WITH DATA at the end of the statement would delete them"
+
+
+def _refuse_to_empty(statement: CreateStream) -> None:
+    if statement.with_data:
+        raise Unsupported(
+            f'the topic of "{statement.name}" is not one that Dovetail has made', where="WITH DATA", fix="leave it out"
+        )
+
+
+def _expect_same_policy(statement: CreateStream, before: RelationDefinition) -> None:
+    """Raises Unsupported where the topic was made for records of another kind: compaction would take rows away."""
+    if not isinstance(before, CreateStream) or topic_of(before) != topic_of(statement):
+        return
+    if _shape(statement).config != _shape(before).config:
+        raise Unsupported(
+            f'the topic of "{statement.name}" was made for records of kind {before.kind.value}, and keeps others '
+            f"than those of kind {statement.kind.value}",
+            where="CREATE OR REPLACE",
+            fix="WITH DATA at the end of the statement begins with an empty topic; or use another name",
+        )
+
+
+def alter_stream(context: Context, statement: AlterStream) -> Done:
+    """Another definition of the same records, of which the catalog alone knows. No view may read otherwise by it."""
+    if statement.if_exists and context.catalog.find(statement.name) is None:
+        return Done(f"there is no stream {statement.name}")
+    relation = context.catalog.get(statement.name)
+    before = relation.definition
+    if not isinstance(before, CreateStream):
+        raise SqlError(f'"{relation.name}" is a {relation.what}, not a stream', fix="CREATE OR REPLACE changes it")
+    after = altered(before, statement.actions)
+    _refuse_where_read(context, relation, after)
+    context.catalog.redefine(relation, after.text)
+    names = ", ".join(column.name for column in after.columns)
+    return Done(f"altered stream {relation.name}, columns {names}; its records stay as they are")
+
+
+@dataclass(frozen=True)
+class AlteredCatalog:
+    """The catalog as it would be with one stream of another definition."""
+
+    catalog: Catalog
+    altered: Relation
+
+    def get(self, name: str) -> Relation:
+        return self.altered if name == self.altered.name else self.catalog.get(name)
+
+    def indexes(self, stream: str) -> Sequence[Index]:
+        return self.catalog.indexes(stream)
+
+
+def _refuse_where_read(context: Context, relation: Relation, after: CreateStream) -> None:
+    """Raises Unsupported with what would not be what it is: a plan that is made anew must be the one that runs."""
+    catalog = context.catalog
+    then = AlteredCatalog(catalog, replace(relation, ddl=after.text))
+    users = catalog.going(Drop(relation.what, relation.name, cascade=True))
+    columns = {column.name for column in after.columns}
+    changed = [user.name for user in users if _reads_otherwise(user.definition, catalog, then, columns)]
+    views = {user.name for user in catalog.relations(What.VIEW)}
+    selects = {query.view: query.sql for query in catalog.queries() if query.view not in views}
+    changed += [
+        name
+        for name, sql in selects.items()
+        if _planned(name, parse_one(sql), catalog) != _planned(name, parse_one(sql), then)
+    ]
+    if changed:
+        raise Unsupported(
+            f'{", ".join(changed)} would read "{relation.name}" otherwise: by a column that goes, or by *',
+            where="ALTER",
+            fix=f"drop {', '.join(changed)} first; a view that names its columns does not see one that is added",
+        )
+
+
+def _reads_otherwise(user: RelationDefinition, now: Relations, then: Relations, columns: Collection[str]) -> bool:
+    match user:
+        case CreateView():
+            return _planned(user.name, user, now) != _planned(user.name, user, then)
+        case CreateIndex():
+            return not {*user.index.columns, *user.index.storing} <= set(columns)
+        case CreateDictionary():
+            return not {column.name for column in user.columns} <= set(columns)
+    return False
+
+
+def _planned(name: str, statement: Statement, catalog: Relations) -> object:
+    """What a query is made of and gives; why there is none, where it cannot be planned."""
+    if not isinstance(statement, CreateView | Select):
+        return None
+    try:
+        plan = plan_query(name, statement, catalog)
+    except SqlError as refusal:
+        return refusal.what
+    return plan.columns, [(fragment.name, fragment.fingerprint) for fragment in plan.fragments]
 
 
 def create_index(context: Context, statement: CreateIndex) -> Done:
     context.catalog.create(statement, now_ms=context.now_ms)
     return Done(f"created index {statement.name}")
-
-
-def drop(context: Context, statement: Drop, await_end: Callable[[Iterable[str]], None]) -> Done:
-    """What goes with a name: its query and checkpoint (the runner sees to these), its topic if Dovetail made it.
-
-    ``await_end`` returns when the queries of the given names have ended, so that nothing writes to a deleted topic.
-    """
-    running = context.catalog.queries()
-    dropped = context.catalog.drop(statement, now_ms=context.now_ms)
-    if not dropped:
-        return Done(f"there is no {statement.what} {statement.name}")
-    names = [relation.name for relation in dropped]
-    await_end(names)
-    between = topics_of([query for query in running if query.view in names], with_output=False)
-    context.topics.delete([*between, *(topic for relation in dropped for topic in _own_topics(relation))])
-    return Done(f"dropped {', '.join(f'{relation.what} {relation.name}' for relation in dropped)}")
-
-
-def topics_of(fragments: Iterable[Query], *, with_output: bool) -> list[str]:
-    """The topics of some queries' own: dead letters, memos, those between fragments, and if wanted the output."""
-    found: list[str] = []
-    for query in fragments:
-        found += [dead_letter_topic(query.name), memo_topic(query.name)]
-        if with_output or query.name != query.view:
-            found.append(query.topic)
-    return found
-
-
-def _own_topics(relation: Relation) -> Iterable[str]:
-    definition = relation.definition
-    match definition:
-        case CreateStream() if not definition.external:
-            yield definition.topic or definition.name
-        case CreateView() if definition.materialized:
-            yield dead_letter_topic(definition.name)
-            if definition.into is None:
-                yield definition.name
 
 
 def _shape(statement: CreateStream) -> TopicShape:
@@ -99,7 +190,7 @@ def _count(statement: CreateStream, setting: str) -> int:
 
 def _refuse_other_brokers(context: Context, statement: CreateStream) -> None:
     """All topics of a query are read from one cluster."""
-    if statement.brokers is not None and set(statement.brokers.split(",")).isdisjoint(context.brokers.each):
+    if statement.brokers is not None and not context.brokers.meets(BrokerAddress(statement.brokers)):
         raise SqlError(
             f'"{statement.name}" names the brokers {statement.brokers}, and this session works with {context.brokers}',
             where="SETTINGS brokers",

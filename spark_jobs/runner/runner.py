@@ -25,6 +25,7 @@ from broker.watch import BrokerWatch
 from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from runtime.clock import now_ms
+from runtime.leases import Leases
 from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
@@ -63,7 +64,15 @@ class Runner:
         self._broker = BrokerWatch(settings.brokers)
         self._broker.start()
         self._tasks = ThreadPoolExecutor(_TASKS, thread_name_prefix="query")
-        self._reconciler = Reconciler(catalog, Engine.SPARK, self, Patience(_FIRST_PAUSE_S), _LOG, tasks=self._tasks)
+        self._reconciler = Reconciler(
+            catalog,
+            Engine.SPARK,
+            self,
+            Patience(_FIRST_PAUSE_S),
+            _LOG,
+            tasks=self._tasks,
+            leases=Leases(catalog, settings.brokers),
+        )
 
     def look(self) -> None:
         """One look at the catalog: bring every query nearer to what is wanted of it."""

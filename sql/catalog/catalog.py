@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from changelog.errors import ServiceUnavailable, SqlError
-from sql.catalog import leases, stored_queries, stored_relations, workers
+from sql.catalog import leases, stored_queries, stored_relations, stored_topics, workers
 from sql.catalog.metadata_tables import engine_for, make
 from sql.catalog.records import Actual, Desired, Lease, Query, Relation, RelationDefinition, What, Worker
 from sql.syntax.like import matches
@@ -70,6 +70,14 @@ class Catalog:
             stored_relations.add(connection, relation, used)
             return relation, None if query is None else _added(connection, query, upstream, now_ms)
 
+    def redefine(self, relation: Relation, ddl: str) -> None:
+        """Another text for a relation that stays. Raises SqlError where it is another one by now."""
+        with self._write() as connection:
+            if not stored_relations.redefine(connection, relation, ddl):
+                raise SqlError(
+                    f'another process has just changed "{relation.name}"', fix="look at it, and run the statement again"
+                )
+
     def get(self, name: str) -> Relation:
         """Raises UnknownName with the nearest name there is."""
         with self._read() as connection:
@@ -97,24 +105,54 @@ class Catalog:
         made = [user.definition for user in self.users(stream)]
         return own + [one.index for one in made if isinstance(one, CreateIndex)]
 
-    def drop(self, statement: Drop, *, now_ms: int) -> list[Relation]:
+    def expect_free(self, definition: RelationDefinition) -> None:
+        """Raises SqlError where ``create`` would refuse the name, or what has it now may not be replaced."""
+        with self._read() as connection:
+            existing = stored_relations.find(connection, definition.name)
+            if existing is not None and not definition.if_not_exists:
+                stored_relations.refuse_to_give_way(connection, existing, definition)
+
+    def going(self, statement: Drop) -> list[Relation]:
+        """What ``drop`` would drop now. Raises as that does."""
+        with self._read() as connection:
+            return _going(connection, statement)
+
+    def drop(self, statement: Drop, *, now_ms: int, agreed: Collection[str] | None = None) -> list[Relation]:
         """Drops a relation and returns what went, users first; a view's query is wanted DROPPED from now on.
 
-        Its indexes go with a stream; other users are refused, unless CASCADE takes them along.
+        Its indexes go with a stream; other users are refused, unless CASCADE takes them along: of these no others than
+        ``agreed``. WITH DATA is refused while another relation has the same topic.
         """
         with self._write() as connection:
-            if statement.if_exists and stored_relations.find(connection, statement.name) is None:
-                return []
-            target = stored_relations.expect(connection, statement.name)
-            if target.what != statement.what:
-                fix = f"DROP {target.what.upper()} {target.name}"
-                raise SqlError(f'"{target.name}" is a {target.what}, not a {statement.what}', fix=fix)
-            if not statement.cascade:
-                stored_relations.refuse_while_used(connection, target)
-            dropped = stored_relations.with_users(connection, target)
+            dropped = _going(connection, statement)
+            new = [relation.name for relation in dropped if agreed is not None and relation.name not in agreed]
+            if new:
+                raise SqlError(f"another process has just created {', '.join(new)}", fix="run the statement again")
             for relation in dropped:
                 _remove(connection, relation.name, now_ms)
             return dropped
+
+    def with_topic(self, topic: str) -> list[Relation]:
+        """The relations whose rows are the records of ``topic``."""
+        with self._read() as connection:
+            return stored_topics.relations_with(connection, [topic])
+
+    # -- topics --
+
+    def topic_made(self, topic_id: str, name: str, *, now_ms: int) -> None:
+        """Dovetail has made a topic: it may be deleted by whoever says so."""
+        with self._write() as connection:
+            stored_topics.add(connection, topic_id, name, now_ms)
+
+    def made_topics(self, topic_ids: Collection[str]) -> set[str]:
+        """Those of ``topic_ids`` that Dovetail has made."""
+        with self._read() as connection:
+            return stored_topics.made(connection, topic_ids)
+
+    def forget_topics(self, topic_ids: Collection[str]) -> None:
+        """They have been deleted."""
+        with self._write() as connection:
+            stored_topics.remove(connection, topic_ids)
 
     # -- queries --
 
@@ -146,6 +184,13 @@ class Catalog:
             for query in found:
                 stored_queries.update(connection, query.id, desired=desired.value, updated_ms=now_ms)
             return replace(found[-1], desired=desired, updated_ms=now_ms)
+
+    def renew(self, name: str, lease_ms: int) -> None:
+        """Somebody answers for the living query of this name until ``lease_ms``; nothing where there is none."""
+        with self._write() as connection:
+            found = stored_queries.find(connection, name)
+            for query in stored_queries.fragments(connection, found.view) if found is not None else ():
+                stored_queries.update(connection, query.id, lease_ms=lease_ms)
 
     def report(
         self,
@@ -248,14 +293,24 @@ def _answering(engine: Engine) -> Iterator[None]:
         ) from error
 
 
+def _going(connection: Connection, statement: Drop) -> list[Relation]:
+    if statement.if_exists and stored_relations.find(connection, statement.name) is None:
+        return []
+    target = stored_relations.expect(connection, statement.name)
+    if target.what != statement.what:
+        fix = f"DROP {target.what.upper()} {target.name}"
+        raise SqlError(f'"{target.name}" is a {target.what}, not a {statement.what}', fix=fix)
+    if not statement.cascade:
+        stored_relations.refuse_while_used(connection, target)
+    going = stored_relations.with_users(connection, target)
+    if statement.with_data:
+        stored_topics.refuse_while_shared(connection, going)
+    return going
+
+
 def _give_way(connection: Connection, existing: Relation, definition: RelationDefinition, now_ms: int) -> None:
     """Removes ``existing`` and its indexes for its replacement; raises where it may not be replaced."""
-    if isinstance(definition, CreateIndex) or not definition.or_replace:
-        raise SqlError(
-            f'there is a {existing.what} "{existing.name}" already',
-            fix=f"DROP {existing.what.upper()} {existing.name}, or create it IF NOT EXISTS",
-        )
-    stored_relations.refuse_while_used(connection, existing)
+    stored_relations.refuse_to_give_way(connection, existing, definition)
     for relation in stored_relations.with_users(connection, existing):
         _remove(connection, relation.name, now_ms)
 

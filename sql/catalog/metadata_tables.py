@@ -14,6 +14,7 @@ BUSY_TIMEOUT_MS = 15_000
 METADATA = sa.MetaData()
 # MySQL compares text without regard to case unless told otherwise; names here are case-sensitive.
 _NAME = sa.String(255).with_variant(sa.String(255, collation="utf8mb4_bin"), "mysql")
+_ID = sa.String(64).with_variant(sa.String(64, collation="utf8mb4_bin"), "mysql")
 _LONG = sa.Text().with_variant(sa.Text(2**24 - 1), "mysql")
 
 RELATIONS = sa.Table(
@@ -54,8 +55,18 @@ QUERIES = sa.Table(
     sa.Column("next_try_ms", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("created_ms", sa.BigInteger, nullable=False),
     sa.Column("updated_ms", sa.BigInteger, nullable=False),
+    sa.Column("lease_ms", sa.BigInteger, nullable=False, server_default="0"),
     sqlite_autoincrement=True,
 )
+
+MADE_TOPICS = sa.Table(
+    "made_topics",
+    METADATA,
+    sa.Column("id", _ID, primary_key=True),
+    sa.Column("name", sa.String(255), nullable=False),
+    sa.Column("made_ms", sa.BigInteger, nullable=False),
+)
+"""``id`` is the broker's: a topic of the same name in another cluster, or made again by somebody else, is another."""
 
 WORKERS = sa.Table(
     "workers",
@@ -83,7 +94,8 @@ def make(connection: Connection) -> None:
     """Makes the tables, and the columns that a catalog of an earlier release does not have."""
     METADATA.create_all(connection)
     have = {column["name"] for column in sa.inspect(connection).get_columns(QUERIES.name)}
-    for column in (QUERIES.c.engine, QUERIES.c.view, QUERIES.c.restarts, QUERIES.c.next_try_ms):
+    added = (QUERIES.c.engine, QUERIES.c.view, QUERIES.c.restarts, QUERIES.c.next_try_ms, QUERIES.c.lease_ms)
+    for column in added:
         if column.name not in have:
             definition = sa.schema.CreateColumn(column).compile(dialect=connection.dialect)
             connection.exec_driver_sql(f"ALTER TABLE {QUERIES.name} ADD COLUMN {definition}")

@@ -95,6 +95,7 @@ class Query:
     next_try_ms  when it is started again, while it is recovering; 0 while that goes on
     engine       who runs it: 'spark', or 'faust' (the lookup workers)
     view         what it is a fragment of: ``sql`` planned under this name has a fragment called ``name``
+    lease_ms     until when somebody answers for it, who says so again and again; 0: it lives until it is dropped
     """
 
     name: str
@@ -114,6 +115,11 @@ class Query:
     next_try_ms: int = 0
     created_ms: int = 0
     updated_ms: int = 0
+    lease_ms: int = 0
+
+    def lapsed(self, now_ms: int) -> bool:
+        """Whether nobody answers for it any more."""
+        return 0 < self.lease_ms < now_ms
 
 
 @dataclass(frozen=True)

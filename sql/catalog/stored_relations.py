@@ -7,10 +7,11 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection, RowMapping
 
-from changelog.errors import UnknownName, Unsupported
+from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.suggest import suggestion
 from sql.catalog.metadata_tables import RELATIONS, USES
-from sql.catalog.records import Relation, What
+from sql.catalog.records import Relation, RelationDefinition, What
+from sql.syntax.statements import CreateIndex
 
 FEW = 12
 """Up to so many names are listed in an error."""
@@ -38,6 +39,12 @@ def listed(connection: Connection) -> list[Relation]:
 def remove(connection: Connection, name: str) -> None:
     connection.execute(RELATIONS.delete().where(RELATIONS.c.name == name))
     connection.execute(USES.delete().where(USES.c.name == name))
+
+
+def redefine(connection: Connection, relation: Relation, ddl: str) -> bool:
+    """Whether the relation was as it is given."""
+    here = RELATIONS.update().where(RELATIONS.c.name == relation.name, RELATIONS.c.ddl == relation.ddl)
+    return connection.execute(here.values(ddl=ddl)).rowcount == 1
 
 
 def find(connection: Connection, name: str) -> Relation | None:
@@ -76,6 +83,20 @@ def with_users(connection: Connection, target: Relation) -> list[Relation]:
 
     visit(target)
     return list(found.values())
+
+
+def refuse_to_give_way(connection: Connection, existing: Relation, definition: RelationDefinition) -> None:
+    """Raises where ``existing`` may not be replaced by ``definition``."""
+    noun = existing.what.upper()
+    if existing.what != What.of(definition):
+        raise SqlError(f'"{existing.name}" is a {existing.what}', fix=f"DROP {noun} {existing.name}, or another name")
+    if isinstance(definition, CreateIndex) or not definition.or_replace:
+        replacing = "" if isinstance(definition, CreateIndex) else "CREATE OR REPLACE replaces it, "
+        raise SqlError(
+            f'there is a {existing.what} "{existing.name}" already',
+            fix=f"{replacing}DROP {noun} {existing.name} takes it away, IF NOT EXISTS leaves it as it is",
+        )
+    refuse_while_used(connection, existing)
 
 
 def refuse_while_used(connection: Connection, relation: Relation) -> None:

@@ -76,6 +76,15 @@ class Cursor:
                 return phrase
         return ""
 
+    def accept_last(self, phrase: str) -> bool:
+        """Whether the statement ends with ``phrase``, which is taken off its end then: the rest is read without it."""
+        words = phrase.split()
+        ahead = len(self.tokens) - self.index - len(words)
+        found = ahead > 0 and [self.word(ahead + place) for place in range(len(words))] == words
+        if found:
+            del self.tokens[-len(words) :]
+        return found
+
     def expect(self, *phrases: str, fix: str = "") -> str:
         found = self.accept(*phrases)
         if not found:

@@ -18,6 +18,7 @@ from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import fault_at, too_deep, tried
 from sql.syntax.grammar import commands, rows
+from sql.syntax.grammar.alter import alter
 from sql.syntax.grammar.create import create
 from sql.syntax.grammar.queries import select
 from sql.syntax.rules import Rules
@@ -133,6 +134,7 @@ _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
     "WITH": select,
     "(": select,
     "CREATE": create,
+    "ALTER": alter,
     "INSERT": rows.insert,
     "UPDATE": rows.update,
     "DELETE": rows.delete,

@@ -67,6 +67,7 @@ class CreateStream:
     brokers      the brokers of that topic, if the statement names them
     event_time   the column that gives ``_tp_time``: the setting ``event_time_column``, or the WATERMARK column
     settings     SETTINGS and WITH (..) together, by name in lower case
+    with_data    WITH DATA: its topic is emptied, if Dovetail has made it
     """
 
     name: str
@@ -86,6 +87,7 @@ class CreateStream:
     settings: Settings = field(default_factory=dict)
     if_not_exists: bool = False
     or_replace: bool = False
+    with_data: bool = False
     text: str = ""
 
     @property
@@ -105,6 +107,33 @@ class CreateStream:
             self.version,
             bool(self.version) and first_stays,
         )
+
+
+@dataclass(frozen=True)
+class AddColumn:
+    """ADD COLUMN; ``declaration`` is its text with the name, read by the rules of the stream."""
+
+    name: str
+    declaration: str
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropColumn:
+    """DROP COLUMN: the members of the records stay, and nobody reads them."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class AlterStream:
+    """ALTER STREAM | TABLE name action, ..: another definition of the same records."""
+
+    name: str
+    actions: tuple[AddColumn | DropColumn, ...]
+    if_exists: bool = False
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -151,6 +180,7 @@ class CreateView:
     materialized: bool = True
     if_not_exists: bool = False
     or_replace: bool = False
+    with_data: bool = False
     text: str = ""
     readings: Readings | None = None
     columns: tuple[str, ...] = ()
@@ -255,12 +285,16 @@ class ShowCreate:
 
 @dataclass(frozen=True)
 class Drop:
-    """DROP stream | view | dictionary | index name. ``what`` is one of these; TABLE and SOURCE are streams."""
+    """DROP stream | view | dictionary | index | topic name. ``what`` is one of these; TABLE and SOURCE are streams.
+
+    ``with_data``: the records go too, which stay in their topic otherwise.
+    """
 
     what: str
     name: str
     if_exists: bool = False
     cascade: bool = False
+    with_data: bool = False
     text: str = ""
 
 
@@ -307,6 +341,7 @@ class System:
 
 Statement = (
     CreateStream
+    | AlterStream
     | CreateIndex
     | CreateView
     | CreateDictionary

@@ -21,9 +21,10 @@ from services.stack.temporary import temporary_stack
 from sql.catalog import Catalog
 from sql.planner import plan_query
 from sql.syntax.parse import parse
-from sql.syntax.statements import CreateDictionary, CreateStream, CreateView, Drop, Select
+from sql.syntax.statements import CreateDictionary, CreateStream, CreateView, Select
 from tests.docs.pages import Page, code_of
 from tests.paths import ROOT
+from tests.services.conftest import leave_nothing
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.sql"))
 SHOP = "/tmp/shop.db"
@@ -133,5 +134,4 @@ def prepared(file: Path, folder: Path) -> Path:
 def drop_all(stack: Stack) -> None:
     """Drop all that there is: examples share names."""
     with Session.open(stack.connected_settings()) as session:
-        for relation in reversed(session.context.catalog.relations()):
-            session.execute(Drop(relation.what.value, relation.name, if_exists=True, cascade=True))
+        leave_nothing(session)

@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 
 from runtime.settings import Settings
 from sql.query_settings import DURATION, SETTINGS, Setting
+from sql.stream_settings import STREAM_SETTINGS
 from tests.docs.pages import DOC_PAGES, README, Page, code_of
 from tests.paths import ROOT
 from tests.test_rooms import PRESENT
@@ -58,6 +59,7 @@ def test_a_setting_of_a_stream_is_one_that_the_code_reads() -> None:
     source = "".join(path.read_text() for room in ("sql", "services") for path in (ROOT / room).rglob("*.py"))
     named = [name for row in SETTINGS_PAGE.rows("setting", "of", "meaning") for name in code_of(row[0])]
     assert [name for name in named if f'"{name}"' not in source] == []
+    assert sorted(named) == sorted(setting.name for setting in STREAM_SETTINGS)
 
 
 def test_the_page_has_all_settings_of_a_process() -> None:

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from broker.address import BrokerAddress
+from broker.topic_shapes import TopicAdmin, TopicShape
 from changelog.errors import ServiceUnavailable
+from runtime.leases import Leases, lease_from_now
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from sql.catalog import Actual, Catalog, Desired, Query
@@ -83,13 +86,17 @@ class World:
     catalog: Catalog
     driver: Driver = field(default_factory=Driver)
     now_s: float = 0.0
+    brokers: BrokerAddress | None = None
 
     def __post_init__(self) -> None:
         self._reconciler = self.reconciler()
 
     def reconciler(self, tasks: Executor | None = None) -> Reconciler:
         log = logging.getLogger("dovetail.test")
-        return Reconciler(self.catalog, Engine.SPARK, self.driver, PATIENCE, log, lambda: self.now_s, tasks)
+        leases = None if self.brokers is None else Leases(self.catalog, self.brokers)
+        return Reconciler(
+            self.catalog, Engine.SPARK, self.driver, PATIENCE, log, lambda: self.now_s, tasks=tasks, leases=leases
+        )
 
     def look(self) -> None:
         self._reconciler.look()
@@ -278,3 +285,40 @@ def test_a_dropped_query_is_forgotten_when_nobody_keeps_anything(world: World) -
     world.look()
     assert {query.name for query in world.catalog.queries(dropped=True)} == {"elsewhere"}
     assert world.driver.discarded == ["q", "q"]
+
+
+@pytest.fixture
+def leasing(broker: str) -> Iterator[World]:
+    """Queries of sessions: of one that is there, of one that is not, and a view."""
+    catalog = Catalog.open("sqlite://")
+    for name, lease_ms in (("held", lease_from_now()), ("left", 1), ("view", 0)):
+        catalog.add_query(Query(name, "SELECT 1", "", "", name, lease_ms=lease_ms), now_ms=0)
+    yield World(catalog, brokers=BrokerAddress(broker))
+    catalog.close()
+
+
+@pytest.mark.services
+def test_a_query_whose_session_is_gone_leaves_nothing(leasing: World, broker: str) -> None:
+    admin = TopicAdmin(BrokerAddress(broker), 10)
+    for topic in ("held", "left", "left.dead_letter", "view"):
+        admin.create(topic, TopicShape(partitions=1))
+    leasing.look()
+    assert leasing.driver.started == ["held", "view"]
+    assert leasing.driver.discarded == ["left"]
+    assert [query.name for query in leasing.catalog.queries(dropped=True)] == ["held", "view"]
+    assert {"held", "view"} <= admin.partitions().keys()
+    assert not {"left", "left.dead_letter"} & admin.partitions().keys()
+    leasing.catalog.renew("held", 1)
+    leasing.catalog.renew("nothing", 1)
+    leasing.look()
+    assert [query.name for query in leasing.catalog.queries(dropped=True)] == ["view"]
+    admin.delete(["view"])
+
+
+def test_the_topics_of_a_query_are_deleted_when_the_broker_is_back(world: World) -> None:
+    """Until then it is not forgotten."""
+    away = World(world.catalog, brokers=BrokerAddress("127.0.0.1:1"))
+    world.catalog.renew("q", 1)
+    away.look()
+    assert "q" in [query.name for query in world.catalog.queries(dropped=True)]
+    assert "q" not in [query.name for query in world.catalog.queries()]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from broker.address import BrokerAddress
-from services.session import Rows, Session
+from changelog.dead_letter import SUFFIX
+from services.session import Rows, Session, topics
 from services.stack import Stack
 from sql.catalog import Catalog
 from sql.syntax.statements import Drop
@@ -22,8 +23,16 @@ def session(stack: Stack, tmp_path: Path) -> Iterator[Session]:
         stack.settings, catalog, BrokerAddress(stack.endpoint("kafka")), runner_fault=lambda engine: "the test has none"
     ) as opened:
         yield opened
-        for relation in reversed(catalog.relations()):
-            opened.execute(Drop(relation.what.value, relation.name, if_exists=True, cascade=True))
+        leave_nothing(opened)
+
+
+def leave_nothing(session: Session) -> None:
+    """Drop all that there is, and delete the topics that were made for it."""
+    for relation in reversed(session.context.catalog.relations()):
+        session.execute(Drop(relation.what.value, relation.name, if_exists=True))
+    there = session.context.topics.partitions()
+    letters = [topic for topic in there if topic.endswith(SUFFIX)]
+    topics.delete(session.context, [*topics.own(session.context, there), *letters])
 
 
 Ask = Callable[[str], list[tuple[object, ...]]]

@@ -24,6 +24,7 @@ from broker.names import memo_topic
 from broker.query_origin import QueryOrigin
 from changelog.errors import ServiceUnavailable
 from runtime.clock import now_ms
+from runtime.leases import Leases
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from services.commands.command_codec import Command, Outcome
@@ -60,7 +61,8 @@ class WorkerSupervisor:
         self._fork_server = fork_server(environment)
         self._children: dict[int, Child] = {}
         self._seen_s = 0.0
-        self._reconciler = Reconciler(catalog, Engine.FAUST, self, Patience(_FIRST_PAUSE_S), _LOG)
+        leases = Leases(catalog, settings.brokers)
+        self._reconciler = Reconciler(catalog, Engine.FAUST, self, Patience(_FIRST_PAUSE_S), _LOG, leases=leases)
         self.files, self._slot = claimed_folder(settings.data_dir / "worker")
         self._lease = WorkerLease(self.files)
 

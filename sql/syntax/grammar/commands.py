@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
 from sql.syntax.statements import Describe, Drop, Pause, Resume, Show, ShowCreate, System, Terminate
 
@@ -29,6 +30,9 @@ KINDS = {
     "DICTIONARY": "dictionary",
     "INDEX": "index",
 }
+_DROPPED = {**KINDS, "TOPIC": "topic"}
+WITH_DATA = "WITH DATA"
+"""At the end of DROP and CREATE: the records of the topic go, which stay otherwise."""
 
 
 def show(cursor: Cursor) -> Show | ShowCreate | Describe:
@@ -60,13 +64,19 @@ def describe(cursor: Cursor) -> Describe:
 
 
 def drop(cursor: Cursor) -> Drop:
-    """``DROP STREAM [IF EXISTS] s [CASCADE | RESTRICT]``."""
+    """``DROP STREAM [IF EXISTS] s [CASCADE | RESTRICT] [WITH DATA]``, ``DROP TOPIC [IF EXISTS] t WITH DATA``."""
     cursor.clause = "DROP"
     cursor.expect("DROP")
-    what = KINDS[cursor.expect(*KINDS)]
+    what = _DROPPED[cursor.expect(*_DROPPED)]
     if_exists = bool(cursor.accept("IF EXISTS"))
-    name = cursor.path()
-    return Drop(what, name, if_exists, cursor.accept("CASCADE", "RESTRICT") == "CASCADE")
+    name = cursor.dotted("the name of a topic") if what == "topic" else cursor.path()
+    cascade = what != "topic" and cursor.accept("CASCADE", "RESTRICT") == "CASCADE"
+    with_data = bool(cursor.accept(WITH_DATA))
+    if with_data and what in ("dictionary", "index"):
+        cursor.fail(f"no topic belongs to a {what}", fix=f"DROP {what.upper()} {name}")
+    if what == "topic" and not with_data:
+        cursor.fail("all that there is of a topic is its data", fix=f"DROP TOPIC {name} WITH DATA", kind=Unsupported)
+    return Drop(what, name, if_exists, cascade, with_data)
 
 
 def pause(cursor: Cursor) -> Pause:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
+from sql.syntax.grammar.commands import WITH_DATA
 from sql.syntax.grammar.dictionaries import create_dictionary
 from sql.syntax.grammar.external_tables import create_external_table
 from sql.syntax.grammar.streams import create_stream
@@ -38,14 +41,20 @@ def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDi
         "INDEX",
         "DICTIONARY",
     )
-    if found.endswith("STREAM"):
-        return create_stream(cursor, found.removesuffix("STREAM").strip(), or_replace)
     if found == "EXTERNAL TABLE":
         return create_external_table(cursor, or_replace)
-    if found in ("TABLE", "SOURCE"):
-        return create_table(cursor, or_replace, source=found == "SOURCE")
     if found == "INDEX":
         return create_index(cursor)
     if found == "DICTIONARY":
         return create_dictionary(cursor, or_replace)
+    # An order for this once, and no part of the definition: the text that the catalog keeps ends before it.
+    with_data = cursor.accept_last(WITH_DATA)
+    return replace(_over_a_topic(cursor, found, or_replace), with_data=with_data)
+
+
+def _over_a_topic(cursor: Cursor, found: str, or_replace: bool) -> CreateStream | CreateView:
+    if found.endswith("STREAM"):
+        return create_stream(cursor, found.removesuffix("STREAM").strip(), or_replace)
+    if found in ("TABLE", "SOURCE"):
+        return create_table(cursor, or_replace, source=found == "SOURCE")
     return create_view(cursor, or_replace, materialized=found == "MATERIALIZED VIEW")

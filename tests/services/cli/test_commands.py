@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from broker.address import BrokerAddress
+from runtime.settings import read_settings
 from services.cli.main import app
+from services.session import Session
 from services.stack import Stack
 
 COMMANDS = ("up", "down", "status", "logs", "sql", "run", "tail", "verify", "dictionary", "demo", "version")
@@ -108,6 +111,36 @@ def test_a_wrong_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.services
+def test_brokers_that_are_named_are_obeyed_beside_a_local_stack(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(stack.settings.data_dir))
+    monkeypatch.setenv("DOVETAIL_BROKERS", "localhost:1")
+    monkeypatch.setenv("DOVETAIL_BROKER_TIMEOUT_S", "0.5")
+    result = CliRunner().invoke(app, ["sql", "-c", "CREATE STREAM elsewhere (id int64)"])
+    assert result.exit_code == 1
+    assert "Kafka does not answer within 0.5 s" in result.stderr
+    monkeypatch.setenv("DOVETAIL_BROKERS", stack.endpoint("kafka").replace("127.0.0.1", "localhost"))
+    with Session.open(read_settings()) as named:
+        assert named.context.brokers == BrokerAddress(stack.endpoint("kafka").replace("127.0.0.1", "localhost"))
+        assert "Spark runner is stopped" in named.context.runner_fault("spark")
+    monkeypatch.setenv("DOVETAIL_BROKERS", "localhost:1")
+    with Session.open(read_settings()) as far:
+        assert "this session works with Kafka at localhost:1" in far.context.runner_fault("spark")
+
+
+@pytest.mark.services
+def test_cascade_of_a_script_is_refused_without_yes(dovetail: Dovetail) -> None:
+    script = "CREATE STREAM cli_six (id int64); CREATE VIEW cli_seven AS SELECT id FROM cli_six"
+    assert dovetail("sql", "-c", script).exit_code == 0
+    refused = dovetail("sql", "-c", "DROP STREAM cli_six CASCADE")
+    assert refused.exit_code == 1
+    assert "error: DROP STREAM cli_six CASCADE also drops view cli_seven" in refused.stderr
+    assert "--yes" in refused.stderr
+    dropped = dovetail("sql", "--yes", "-c", "DROP STREAM cli_six CASCADE WITH DATA")
+    assert dropped.exit_code == 0
+    assert "dropped view cli_seven, stream cli_six; deleted with all records: cli_six" in dropped.stderr
+
+
+@pytest.mark.services
 def test_statements_of_an_option(dovetail: Dovetail) -> None:
     script = "CREATE STREAM cli_one (id int64, name string); INSERT INTO cli_one VALUES (1, 'a'), (20, NULL)"
     assert dovetail("sql", "-c", script).exit_code == 0
@@ -119,7 +152,7 @@ def test_statements_of_an_option(dovetail: Dovetail) -> None:
         {"id": 1, "name": "a"},
         {"id": 20, "name": None},
     ]
-    assert dovetail("sql", "-c", "DROP STREAM cli_one").exit_code == 0
+    assert dovetail("sql", "-c", "DROP STREAM cli_one WITH DATA").exit_code == 0
 
 
 @pytest.mark.services
@@ -131,7 +164,7 @@ def test_statements_of_a_pipe_stop_at_the_first_that_fails(dovetail: Dovetail) -
     assert "> CREATE STREAM cli_two (id int64)" in result.stderr
     assert "error: " in result.stderr
     assert "Traceback" not in result.stderr
-    assert dovetail("sql", "-c", "DROP STREAM cli_two").exit_code == 0
+    assert dovetail("sql", "-c", "DROP STREAM cli_two WITH DATA").exit_code == 0
 
 
 @pytest.mark.services
@@ -184,7 +217,7 @@ def test_tail_of_a_stream_and_of_a_bare_topic(dovetail: Dovetail, topics: Callab
     missing = dovetail("tail", "cli_for")
     assert missing.exit_code == 1
     assert 'did you mean "cli_four"?' in missing.stderr
-    dovetail("sql", "-c", "DROP STREAM cli_four")
+    dovetail("sql", "-c", "DROP STREAM cli_four WITH DATA")
 
 
 @pytest.mark.services
@@ -193,7 +226,7 @@ def test_verify_wants_a_materialized_view(dovetail: Dovetail) -> None:
     result = dovetail("verify", "cli_five")
     assert result.exit_code == 1
     assert '"cli_five" is not a materialized view' in result.stderr
-    dovetail("sql", "-c", "DROP STREAM cli_five")
+    dovetail("sql", "-c", "DROP STREAM cli_five WITH DATA")
 
 
 def test_as_a_process_of_its_own(tmp_path: Path) -> None:

@@ -84,12 +84,32 @@ def test_statements_over_several_lines_errors_and_leaving(environment: dict[str,
         terminal.type("SELECT id FROM table(typed);\r")
         terminal.read_until("┌")
         terminal.read_until("1 row")
-        terminal.type("DROP STREAM typed;\r")
+        terminal.type("DROP STREAM typed WITH DATA;\r")
         terminal.read_until("dropped stream typed")
         terminal.read_until("dovetail>")
         terminal.type("\x04")
         assert process.wait(_PATIENCE_S) == 0
     assert "INSERT INTO typed VALUES (7);" in (tmp_path / "dovetail" / "history").read_text()
+
+
+def test_cascade_asks_before_more_goes_than_was_named(environment: dict[str, str]) -> None:
+    with console(environment) as (terminal, process):
+        terminal.read_until("dovetail>")
+        terminal.type("CREATE STREAM asked (id int64); CREATE VIEW above AS SELECT id FROM asked;\r")
+        terminal.read_until("created view above")
+        for answer in ("\r", "n\r"):
+            terminal.type("DROP STREAM asked CASCADE WITH DATA;\r")
+            terminal.read_until("also drops view above, and the records of their topics. Go on? [y/N]")
+            terminal.type(answer)
+            terminal.read_until("nothing was dropped")
+            terminal.read_until("dovetail>")
+        terminal.type("DROP STREAM asked CASCADE WITH DATA;\r")
+        terminal.read_until("Go on? [y/N]")
+        terminal.type("y\r")
+        terminal.read_until("deleted with all records: asked")
+        terminal.read_until("dovetail>")
+        terminal.type("\x04")
+        assert process.wait(_PATIENCE_S) == 0
 
 
 def test_ctrl_c_clears_the_line_and_q_leaves(environment: dict[str, str]) -> None:
@@ -114,4 +134,4 @@ def test_ctrl_c_ends_what_follows_a_topic(environment: dict[str, str]) -> None:
         assert process.wait(_PATIENCE_S) == 130
         # A line that is being written when the signal comes may be written again.
         assert process.stderr.read().endswith("interrupted\n")
-    subprocess.run([*argv, "sql", "-c", "DROP STREAM followed"], env=environment, check=True)
+    subprocess.run([*argv, "sql", "-c", "DROP STREAM followed WITH DATA"], env=environment, check=True)

@@ -7,9 +7,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from threading import Barrier
 
 import pyarrow as pa
 import pytest
@@ -17,13 +20,16 @@ from confluent_kafka import Producer
 from typer.testing import CliRunner
 
 from changelog.errors import SqlError, Unsupported
+from runtime.leases import LEASE_S
 from services.cli.main import app
 from services.session import Done, Live, Rows, Session
 from services.session.input_progress import await_caught_up, await_reading, input_ends
 from services.stack import Stack, temporary_stack
+from sql.catalog import Desired
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView, Drop
+from sql.syntax.statements import CreateView
+from tests.services.conftest import leave_nothing
 
 pytestmark = pytest.mark.services
 
@@ -52,8 +58,7 @@ def session(running: Stack) -> Iterator[Session]:
     """What the test creates is dropped after it."""
     with Session.open(running.settings) as opened:
         yield opened
-        for relation in reversed(opened.context.catalog.relations()):
-            opened.execute(Drop(relation.what.value, relation.name, if_exists=True, cascade=True))
+        leave_nothing(opened)
 
 
 def settle(session: Session, view: str) -> None:
@@ -192,13 +197,92 @@ def test_a_view_whose_query_cannot_start_is_not_created(session: Session) -> Non
     assert "orphan" not in session.context.topics.partitions()
 
 
-def test_dropping_a_view_removes_its_topic_and_its_checkpoint(session: Session, running: Stack) -> None:
-    session.run(ORDERS + PRICED)
+def test_dropping_a_view_removes_its_checkpoint_and_its_topic_only_with_data(session: Session, running: Stack) -> None:
+    session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
+    settle(session, "priced")
     checkpoints = running.settings.checkpoints
     assert len(list(checkpoints.iterdir())) == 1
-    assert session.run("DROP VIEW priced") == [Done("dropped view priced")]
+    stays = "the records stay in the topic priced, DROP TOPIC priced WITH DATA deletes them"
+    assert session.run("DROP VIEW priced") == [Done(f"dropped view priced; {stays}")]
     assert list(checkpoints.iterdir()) == []
-    assert not {"priced", "priced.dead_letter"} & session.context.topics.partitions().keys()
+    # No record was rejected, so there is nothing in the topic of dead letters to be kept.
+    assert {"priced", "priced.dead_letter"} & session.context.topics.partitions().keys() == {"priced"}
+    with pytest.raises(SqlError, match="it holds records"):
+        session.run(PRICED)
+    session.run(PRICED.rstrip().rstrip(";") + " WITH DATA")
+    settle(session, "priced")
+    assert rows_of(session, "SELECT id FROM table(priced)") == [(10,)]
+    deleted = "deleted with all records: priced"
+    assert session.run("DROP VIEW priced WITH DATA") == [Done(f"dropped view priced; {deleted}")]
+    assert not [topic for topic in session.context.topics.partitions() if topic.startswith("priced")]
+
+
+def test_dead_letters_are_kept_like_rows(session: Session) -> None:
+    session.run(ORDERS + PRICED)
+    producer = Producer({"bootstrap.servers": session.context.brokers.servers})
+    producer.produce("orders", b'{"id":10,"user_id":"many"}', b'{"id":10}')
+    producer.flush()
+    settle(session, "priced")
+    [done] = session.run("DROP VIEW priced")
+    assert isinstance(done, Done)
+    assert "the records stay in the topics priced, priced.dead_letter" in done.text
+    session.run("DROP TOPIC priced.dead_letter WITH DATA; DROP TOPIC priced WITH DATA")
+    assert not [topic for topic in session.context.topics.partitions() if topic.startswith("priced")]
+
+
+def test_a_view_is_replaced_where_its_rows_cannot_mix(session: Session) -> None:
+    session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
+    settle(session, "priced")
+    again = PRICED.replace("CREATE", "CREATE OR REPLACE").rstrip().rstrip(";")
+    [same] = session.run(again)
+    assert isinstance(same, Done)
+    assert same.text.startswith("view priced has this query already, running; it goes on")
+    with pytest.raises(Unsupported, match="holds the rows of the view as it was") as refused:
+        session.run(again.replace("o.amount AS", "o.amount + 1 AS"))
+    assert refused.value.fix.startswith("WITH DATA at the end of the statement begins with an empty topic")
+    [query] = session.context.catalog.queries()
+    assert query.desired is Desired.RUNNING
+    [done] = session.run(again.replace("o.amount AS", "o.amount + 1 AS") + " WITH DATA")
+    assert done == Done("replaced materialized view priced, running, topic priced")
+    settle(session, "priced")
+    assert rows_of(session, "SELECT id, amount FROM table(priced)") == [(10, 6)]
+
+
+def test_a_view_of_new_rows_goes_on_in_its_topic(session: Session) -> None:
+    session.run("CREATE STREAM clicks (id int64)")
+    [done] = session.run("CREATE MATERIALIZED VIEW even AS SELECT id FROM clicks WHERE id % 2 = 0")
+    assert isinstance(done, Done)
+    assert "it reads clicks from now on, with SETTINGS seek_to = 'earliest' from the beginning" in done.text
+    live = session.execute(parse_one("SELECT id FROM clicks"))
+    assert isinstance(live, Live)
+    assert "it reads clicks from now on" in live.notes[0]
+    session.run("INSERT INTO clicks VALUES (1), (2)")
+    settle(session, "even")
+    session.run("CREATE OR REPLACE MATERIALIZED VIEW even AS SELECT id FROM clicks WHERE id % 4 = 0")
+    session.run("INSERT INTO clicks VALUES (6), (8)")
+    settle(session, "even")
+    assert rows_of(session, "SELECT id FROM table(even) ORDER BY id") == [(2,), (8,)]
+
+
+def test_of_two_sessions_that_create_a_view_at_once_one_has_it(session: Session, running: Stack) -> None:
+    session.run(ORDERS + "INSERT INTO orders VALUES (10, 1, 5)")
+    start = Barrier(2)
+
+    def create(_number: int) -> str:
+        with Session.open(running.settings) as other:
+            start.wait()
+            try:
+                other.run(PRICED)
+            except SqlError as refused:
+                return refused.what
+        return "created"
+
+    with ThreadPoolExecutor(2) as both:
+        outcomes = sorted(both.map(create, range(2)))
+    assert outcomes[0] == "created"
+    assert outcomes[1] in ('there is a view "priced" already', "another process has just created the same name")
+    settle(session, "priced")
+    assert rows_of(session, "SELECT id FROM table(priced)") == [(10,)]
 
 
 def test_one_shot_joins_cannot_be_verified(session: Session) -> None:
@@ -211,7 +295,9 @@ def test_one_shot_joins_cannot_be_verified(session: Session) -> None:
 def test_terminate_keeps_the_view_and_its_rows(session: Session) -> None:
     session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
     settle(session, "priced")
-    assert session.run("TERMINATE priced") == [Done("terminated priced; its topic stays until DROP VIEW priced")]
+    assert session.run("TERMINATE priced") == [
+        Done("terminated priced; its topic stays, and its view as a name for it")
+    ]
     assert session.context.catalog.queries() == []
     assert rows_of(session, "SELECT id FROM table(priced)") == [(10,)]
 
@@ -227,6 +313,24 @@ def test_a_select_whose_console_was_killed_can_be_terminated(session: Session, r
     [query] = session.context.catalog.queries()
     assert session.run(f"TERMINATE {query.name}") == [Done(f"terminated {query.name}")]
     assert query.topic not in session.context.topics.partitions()
+
+
+def test_a_select_whose_console_was_killed_ends_by_itself(session: Session, running: Stack) -> None:
+    session.run(ORDERS)
+    before = set(session.context.topics.partitions())
+    argv = [sys.executable, "-m", "services.cli.main", "sql", "-c", QUERY]
+    environment = os.environ | running.settings.as_environment()
+    with subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert any("Ctrl-C ends it" in line for line in process.stderr)
+        process.kill()
+    [query] = session.context.catalog.queries()
+    assert query.topic in session.context.topics.partitions()
+    end = time.monotonic() + 2 * LEASE_S
+    while session.context.catalog.queries(dropped=True) and time.monotonic() < end:
+        time.sleep(0.5)
+    assert session.context.catalog.queries(dropped=True) == []
+    assert not [topic for topic in set(session.context.topics.partitions()) - before if topic.startswith("select_")]
 
 
 def test_ctrl_c_ends_a_streaming_select_and_cleans_up(session: Session, running: Stack) -> None:
@@ -268,4 +372,6 @@ def test_a_query_of_fragments_is_one_view(session: Session, tmp_path: Path) -> N
     ]
     assert engines == {"placed.f1": "spark", "placed": "faust"}
     session.run("PAUSE placed; RESUME placed; DROP VIEW placed")
+    assert [topic for topic in session.context.topics.partitions() if topic.startswith("placed")] == ["placed"]
+    session.run("DROP TOPIC placed WITH DATA")
     assert not [topic for topic in session.context.topics.partitions() if topic.startswith("placed")]

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from io import StringIO
 
 import pytest
 from confluent_kafka.admin import AdminClient, ConfigResource
 
 from broker.address import BrokerAddress
 from changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, UnknownName
-from services.session import Done, Session, Text
+from services.cli.row_format import Format
+from services.cli.show import Screen
+from services.session import Done, Rows, Session, Text
 from services.stack import Stack
 from sql.catalog import Catalog
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateStream
 from tests.services.conftest import Ask
 
 pytestmark = pytest.mark.services
@@ -96,23 +101,58 @@ def test_dropping_an_external_stream_leaves_its_topic(session: Session, topics: 
     assert topic in session.context.topics.partitions()
 
 
-def test_drop_deletes_the_topic(session: Session) -> None:
-    session.run("CREATE STREAM gone (id int64)")
-    assert session.run("DROP STREAM gone") == [Done("dropped stream gone")]
-    assert "gone" not in session.context.topics.partitions()
-    assert session.run("DROP STREAM IF EXISTS gone") == [Done("there is no stream gone")]
-
-
 def test_names_are_unique(session: Session) -> None:
     session.run("CREATE STREAM s (id int64)")
     assert "there is a stream" in failure(session, "CREATE STREAM s (id int64)").what
     assert session.run("CREATE STREAM IF NOT EXISTS s (id int64)") == [Done("stream s exists already")]
 
 
-def test_or_replace_empties_the_stream(session: Session, ask: Ask) -> None:
-    session.run("CREATE STREAM s (id int64); INSERT INTO s VALUES (1)")
-    session.run("CREATE OR REPLACE STREAM s (name string)")
-    assert ask("SELECT * FROM table(s)") == []
+@pytest.mark.parametrize(
+    ("ddl", "what", "fix"),
+    [
+        ("CREATE STREAM s (a int) SETTINGS shard = 3", 'no setting "shard"', 'did you mean "shards"?'),
+        ("CREATE STREAM s (a int) SETTINGS logstore = 1", 'no setting "logstore"', "there are: "),
+        ("CREATE TABLE s (a int) WITH (retention = 5)", 'no setting "retention"', "there are: "),
+        ("CREATE STREAM s (a int) SETTINGS connector = 'kafka'", 'no setting "connector"', "there are: "),
+        ("CREATE EXTERNAL STREAM s (a int) SETTINGS topic = 't', data_format = 'Avro'", "cannot be Avro", "JSON"),
+        ("CREATE SOURCE s (a int) WITH (connector = 'kafka') FORMAT PLAIN ENCODE AVRO", "cannot be avro", "JSON"),
+        ("CREATE TABLE s (a int) FORMAT DEBEZIUM ENCODE JSON", "cannot be debezium", "JSON"),
+        ("CREATE SOURCE s (a int) WITH (connector = 'kinesis')", "cannot be kinesis", "Kafka"),
+        ("CREATE TABLE s (a int) WITH (scan.startup.mode = 'latest')", "cannot be latest", "seek_to"),
+    ],
+)
+def test_settings_that_say_nothing_here_are_refused(session: Session, ddl: str, what: str, fix: str) -> None:
+    error = failure(session, ddl)
+    assert what in error.what
+    assert fix in error.fix
+    assert session.context.catalog.find("s") is None
+
+
+def test_a_connection_may_be_described(session: Session, topics: Callable[..., str]) -> None:
+    topic, brokers = topics("described"), str(session.context.brokers).replace("127.0.0.1", "localhost")
+    session.run(
+        f"CREATE EXTERNAL STREAM e (a int) SETTINGS type = 'kafka', data_format = 'JSONEachRow', topic = '{topic}',"
+        f" brokers = '{brokers}', username = 'u', password = 'p'"
+    )
+    session.run(
+        f"CREATE SOURCE f (a int) WITH (connector = 'kafka', topic = '{topic}', properties.sasl.password = 'p',"
+        f" properties.bootstrap.server = '{brokers}', scan.startup.mode = 'earliest') FORMAT PLAIN ENCODE JSON"
+    )
+
+
+def test_a_listing_is_whole_and_short_on_a_screen(session: Session, ask: Ask) -> None:
+    columns = ", ".join(f"column_{number}" for number in range(20))
+    typed = columns.replace(",", " int64,")
+    session.run(f"CREATE STREAM many ({typed} int64)")
+    [listed] = session.run("SHOW STREAMS")
+    assert isinstance(listed, Rows)
+    assert listed.table.column("columns").to_pylist() == [columns]
+    whole, short = StringIO(), StringIO()
+    Screen(Format.JSON, whole).rows(listed.table, wide=listed.wide)
+    Screen(Format.TABLE, short).rows(listed.table, wide=listed.wide)
+    assert columns in whole.getvalue()
+    assert columns[:50] in short.getvalue()
+    assert columns not in short.getvalue()
 
 
 def test_impossible_topics_are_refused(session: Session) -> None:
@@ -154,3 +194,8 @@ def test_a_broker_that_is_down_is_told_within_the_wait(stack: Stack) -> None:
         assert isinstance(error, ServiceUnavailable)
         assert error.what.startswith("Kafka does not answer within 0.5 s")
         assert session.context.catalog.find("s") is None
+        table = parse_one("CREATE TABLE t (k int)")
+        assert isinstance(table, CreateStream)
+        session.context.catalog.create(table, now_ms=1)
+        # What has no topic needs no broker.
+        assert session.run("CREATE INDEX i ON t (k); DROP INDEX i")[1] == Done("dropped index i")

@@ -95,6 +95,7 @@ def test_a_catalog_of_before_there_were_fragments(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "catalog.db") as connection:
         connection.execute("ALTER TABLE queries DROP COLUMN engine")
         connection.execute("ALTER TABLE queries DROP COLUMN view")
+        connection.execute("ALTER TABLE queries DROP COLUMN lease_ms")
     catalog = Catalog.open(url)
     (query,) = catalog.fragments("a")
     assert (query.engine, query.view) == ("spark", "a")

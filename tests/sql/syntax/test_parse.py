@@ -302,6 +302,8 @@ class TestRows:
         ("SHOW COLUMNS FROM s", Describe("s")),
         ("DROP STREAM IF EXISTS s CASCADE", Drop("stream", "s", True, True)),
         ("DROP MATERIALIZED VIEW v", Drop("view", "v")),
+        ("DROP VIEW v CASCADE WITH DATA", Drop("view", "v", cascade=True, with_data=True)),
+        ("DROP TOPIC v.dead_letter WITH DATA", Drop("topic", "v.dead_letter", with_data=True)),
         ("DROP SOURCE s", Drop("stream", "s")),
         ("DROP DICTIONARY d", Drop("dictionary", "d")),
         ("PAUSE v", Pause("v")),

@@ -1,0 +1,52 @@
+"""Topics of Dovetail's own: made, remembered as such, and deleted; those that were there before never are.
+
+A topic is known by its id at the broker, which the catalog keeps: one of the same name that somebody else has made
+since, or in another cluster, is not ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.names import memo_topic
+from broker.topic_shapes import TopicShape
+from changelog.dead_letter import topic_of as dead_letter_topic
+from services.session.context import Context
+from sql.catalog import Query
+
+
+def make(context: Context, topic: str, shape: TopicShape) -> bool:
+    """Make a topic, and remember that; False if it was there already."""
+    made = context.topics.create(topic, shape)
+    if made:
+        for topic_id in context.topics.ids([topic]).values():
+            context.catalog.topic_made(topic_id, topic, now_ms=context.now_ms)
+    return made
+
+
+def own(context: Context, topics: Iterable[str]) -> set[str]:
+    """Those of ``topics`` that Dovetail has made."""
+    ids = context.topics.ids(topics)
+    made = context.catalog.made_topics(ids.values())
+    return {name for name, topic_id in ids.items() if topic_id in made}
+
+
+def delete(context: Context, topics: Iterable[str]) -> None:
+    """Delete topics, and forget them; whose they are is the caller's question."""
+    ids = context.topics.ids(topics)
+    context.topics.delete(ids)
+    context.catalog.forget_topics(ids.values())
+
+
+def state_topics(fragments: Iterable[Query]) -> list[str]:
+    """What some queries keep in topics of their own and nobody else reads: memos, and rows between fragments."""
+    found: list[str] = []
+    for query in fragments:
+        found.append(memo_topic(query.name))
+        if query.name != query.view:
+            found.append(query.topic)
+    return found
+
+
+def dead_letter_topics(fragments: Iterable[Query]) -> list[str]:
+    return [dead_letter_topic(query.name) for query in fragments]

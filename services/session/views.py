@@ -1,0 +1,199 @@
+"""CREATE VIEW and CREATE MATERIALIZED VIEW: a query, and the topic of its rows.
+
+The name is taken in the catalog first, with a query that nobody runs yet; then what is replaced is ended, and the
+topics are made; then the query is wanted running. So of two sessions that create one view at once, one has all of it,
+and the other is refused before it touches a topic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from broker.topic_shapes import TopicShape, config_for
+from changelog.errors import DovetailError, SqlError, Unsupported
+from changelog.schema import Kind, StreamSchema
+from services.session import topics
+from services.session.context import Context
+from services.session.drop import await_gone, clear, expect_disposable
+from services.session.queries import await_running, engines_of, expect_runner
+from services.session.result import Done
+from sql.catalog import Desired, Query, Relation
+from sql.catalog.entries import queries_of
+from sql.plan.nodes import Scan
+from sql.plan.properties import walk
+from sql.planner import Plan, plan_query
+from sql.syntax.statements import CreateView, Drop
+
+
+def create_view(context: Context, statement: CreateView) -> Done:
+    """A materialized view is a query, and the topic of its rows: one of its own name, or that of the INTO target.
+
+    One whose query fails at its start is not created. Its topic begins empty: a query writes its history, and over
+    records of an earlier one each row would stand twice.
+    """
+    existing = context.catalog.find(statement.name)
+    if existing is not None and statement.if_not_exists:
+        return Done(f"{existing.what} {statement.name} exists already")
+    context.catalog.expect_free(statement)
+    if statement.with_data and (statement.into is not None or not statement.materialized):
+        raise Unsupported(f'"{statement.name}" has no topic of its own', where="WITH DATA", fix="leave it out")
+    plan = plan_query(statement.name, statement, context.catalog)
+    replaced = [query for query in context.catalog.queries() if query.view == statement.name]
+    if not statement.materialized:
+        return _plain_view(context, statement, plan, existing, replaced)
+    if plan.bounded or plan.output is None:
+        raise Unsupported(
+            f'the query of "{statement.name}" reads table(x) only, so it would end at once',
+            fix="read a stream in it, or ask it as a SELECT",
+        )
+    expect_runner(context, engines_of(plan))
+    if existing is not None and replaced and not statement.with_data and _same(statement, existing):
+        return Done(
+            f"{existing.what} {statement.name} has this query already, {replaced[-1].actual.value}; it goes on: "
+            "WITH DATA at the end of the statement would begin anew, with an empty topic"
+        )
+    if statement.into is None:
+        _expect_topic(context, statement, plan, existing)
+    return _materialized(context, statement, plan, existing, replaced)
+
+
+def _same(statement: CreateView, existing: Relation) -> bool:
+    """Whether the view has this query already: what it computes, its plan and its fingerprint do not tell in full."""
+    before = existing.definition
+    return isinstance(before, CreateView) and _meaning(before) == _meaning(statement)
+
+
+def _meaning(view: CreateView) -> tuple[object, ...]:
+    """What makes two statements one, wherever their words stand."""
+    return repr(view.query), view.emit, view.settings, view.into, view.materialized, view.columns
+
+
+def _plain_view(
+    context: Context, statement: CreateView, plan: Plan, existing: Relation | None, replaced: Sequence[Query]
+) -> Done:
+    context.catalog.create(statement, now_ms=context.now_ms, uses=plan.reads)
+    if existing is None:
+        return Done(f"created view {statement.name}")
+    await_gone(context, [statement.name])
+    return Done(f"replaced view {statement.name}{clear(context, [existing], replaced, with_data=False)}")
+
+
+def _expect_topic(context: Context, statement: CreateView, plan: Plan, existing: Relation | None) -> None:
+    """Raises where its topic holds records that the view's rows cannot follow, or that WITH DATA may not delete."""
+    topic = statement.name
+    if statement.with_data:
+        if topic in context.topics.partitions():
+            expect_disposable(context, topic, order="WITH DATA", but=statement.name)
+        return
+    if not context.topics.ever_written(topic) or (existing is not None and _goes_on(context, plan, existing)):
+        return
+    empty = "WITH DATA at the end of the statement begins with an empty topic"
+    if existing is not None:
+        raise Unsupported(
+            f'the topic "{topic}" holds the rows of the view as it was, and the new query would write all of its own '
+            "after them",
+            where="CREATE OR REPLACE",
+            fix=f"{empty}; or give the new view another name",
+        )
+    ways = [empty] if topic in topics.own(context, [topic]) else []
+    ways += ["give the view another name", f"write INTO a stream over {topic}"]
+    raise Unsupported(
+        f'there is a topic "{topic}" already, and it holds records',
+        where=f"brokers {context.brokers}",
+        fix="; or ".join(ways),
+    )
+
+
+def _goes_on(context: Context, plan: Plan, existing: Relation) -> bool:
+    """Whether the rows of a new query simply follow those of the old one: of the same form, appended, from now on."""
+    before = existing.definition
+    if not isinstance(before, CreateView) or not before.materialized or before.into is not None:
+        return False
+    old = plan_query(before.name, before, context.catalog).stream().schema
+    return _form(old) == _form(plan.stream().schema) and old.kind is Kind.APPEND and _from_now_on(plan)
+
+
+def _form(schema: StreamSchema) -> tuple[object, ...]:
+    return [(column.name, column.type) for column in schema.columns], schema.kind, schema.primary_key
+
+
+def _from_now_on(plan: Plan) -> bool:
+    return all(scan.latest for scan in _inputs(plan))
+
+
+def _inputs(plan: Plan) -> Iterator[Scan]:
+    """What the query reads, other than what its own fragments write."""
+    between = {fragment.output.topic for fragment in plan.fragments}
+    for fragment in plan.fragments:
+        for node in walk(fragment.output):
+            if isinstance(node, Scan) and node.topic not in between:
+                yield node
+
+
+def _materialized(
+    context: Context, statement: CreateView, plan: Plan, existing: Relation | None, replaced: Sequence[Query]
+) -> Done:
+    uses = (*plan.reads, *((statement.into,) if statement.into is not None else ()))
+    *upstream, query = (replace(one, desired=Desired.PAUSED) for one in queries_of(plan, statement.text))
+    context.catalog.create(statement, now_ms=context.now_ms, uses=uses, query=query, upstream=upstream)
+    fragments, made = [*upstream, query], list[str]()
+    try:
+        if existing is not None:
+            await_gone(context, [statement.name])
+            clear(context, [existing], replaced, with_data=False)
+        if statement.with_data:
+            topics.delete(context, [statement.name, *topics.dead_letter_topics(fragments)])
+        _make_topics(context, plan, upstream if statement.into is not None else fragments, made)
+    except DovetailError:
+        _take_back(context, statement)
+        topics.delete(context, made)
+        raise
+    context.catalog.want(statement.name, Desired.RUNNING, now_ms=context.now_ms)
+    try:
+        await_running(context, statement.name)
+    except SqlError:
+        _take_back(context, statement)
+        await_gone(context, [statement.name])
+        clear(context, [], fragments, with_data=False)
+        topics.delete(context, made)
+        raise
+    verb = "created" if existing is None else "replaced"
+    return Done(f"{verb} materialized view {statement.name}, running, topic {query.topic}{_beginning(plan)}")
+
+
+def _beginning(plan: Plan) -> str:
+    told = from_now_on(plan)
+    return f"; {told}" if told else ""
+
+
+def from_now_on(plan: Plan) -> str:
+    """Which inputs the query reads from their ends on, and how to have it read the rest; '' for none."""
+    names = dict.fromkeys(scan.stream.name for scan in _inputs(plan) if scan.latest)
+    if not names:
+        return ""
+    return f"it reads {', '.join(names)} from now on, with SETTINGS seek_to = 'earliest' from the beginning"
+
+
+def _make_topics(context: Context, plan: Plan, fragments: Iterable[Query], made: list[str]) -> None:
+    """Make the topics of a new query, and add to ``made`` those that were not there.
+
+    What an earlier life of the name has left between its fragments is nobody's, and goes.
+    """
+    for query in fragments:
+        if query.name != query.view:
+            topics.delete(context, topics.own(context, [query.topic]))
+        if topics.make(context, query.topic, output_shape(plan, query.topic, context.settings.output_partitions)):
+            made.append(query.topic)
+
+
+def _take_back(context: Context, statement: CreateView) -> None:
+    """The view is not created after all."""
+    context.catalog.drop(Drop("view", statement.name), now_ms=context.now_ms)
+
+
+def output_shape(plan: Plan, topic: str, partitions: int = -1) -> TopicShape:
+    """How the topic of a query is made; one between two of its fragments is a plain changelog."""
+    last = plan.output is not None and plan.output.topic == topic
+    upsert = last and plan.output is not None and plan.output.format == "upsert"
+    return TopicShape(partitions=partitions, config=config_for(Kind.UPSERT if upsert else Kind.CHANGELOG))

@@ -1,0 +1,94 @@
+"""A stream's definition with columns more or fewer: its text is what the catalog keeps, so the text is changed.
+
+What is not named stays as the user wrote it, and what comes out is read like any definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
+from changelog.suggest import suggestion
+from sql.syntax.cursor import Cursor
+from sql.syntax.dialect import Dovetail
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import AddColumn, CreateStream, DropColumn
+
+
+def altered(stream: CreateStream, actions: Iterable[AddColumn | DropColumn]) -> CreateStream:
+    """Raises UnknownName for a column that is not there, SqlError for one that is or that the stream cannot miss."""
+    for action in actions:
+        stream = _added(stream, action) if isinstance(action, AddColumn) else _dropped(stream, action)
+    return stream
+
+
+def _added(stream: CreateStream, action: AddColumn) -> CreateStream:
+    if any(column.name == action.name for column in stream.columns):
+        if action.if_not_exists:
+            return stream
+        raise SqlError(f'"{stream.name}" has a column "{action.name}" already', fix="ADD COLUMN IF NOT EXISTS")
+    _, end = _elements(stream)
+    made = _read(f"{stream.text[:end]}, {action.declaration}{stream.text[end:]}")
+    column = made.schema.column(action.name)
+    if not column.nullable and column.default is None:
+        raise SqlError(
+            f'the records that are there have no "{action.name}", and it cannot be NULL',
+            where="ADD COLUMN",
+            fix=f"{action.declaration} DEFAULT ..",
+        )
+    if (made.primary_key, made.kind, len(made.columns)) != (stream.primary_key, stream.kind, len(stream.columns) + 1):
+        raise Unsupported("a column that is added is no key", where="ADD COLUMN", fix="CREATE OR REPLACE the stream")
+    return made
+
+
+def _dropped(stream: CreateStream, action: DropColumn) -> CreateStream:
+    name, known = action.name, [column.name for column in stream.columns]
+    if name not in known:
+        if action.if_exists:
+            return stream
+        raise UnknownName(f'"{stream.name}" has no column "{name}"', where="DROP COLUMN", fix=suggestion(name, known))
+    for use, columns in _uses(stream).items():
+        if name in columns:
+            raise Unsupported(f'"{name}" is {use} of "{stream.name}"', where="DROP COLUMN", fix="CREATE OR REPLACE it")
+    if len(known) == 1:
+        raise Unsupported(f'"{name}" is the only column of "{stream.name}"', where="DROP COLUMN", fix="DROP the stream")
+    spans, _ = _elements(stream)
+    # The last of several elements of one name is none: names of columns are told once.
+    place = next(place for place, (first, _, _) in enumerate(spans) if first == name)
+    start, end = spans[place][1:]
+    start, end = (start, spans[place + 1][1]) if place + 1 < len(spans) else (spans[place - 1][2], end)
+    return _read(stream.text[:start] + stream.text[end:])
+
+
+def _uses(stream: CreateStream) -> dict[str, tuple[str, ...]]:
+    indexed = [column for index in stream.indexes for column in (*index.columns, *index.storing)]
+    return {
+        "of the primary key": stream.primary_key,
+        "the event time": (stream.event_time,) if stream.event_time is not None else (),
+        "of the watermark": (stream.watermark.column,) if stream.watermark is not None else (),
+        "the version": (stream.version,),
+        "of an index": tuple(indexed),
+    }
+
+
+def _elements(stream: CreateStream) -> tuple[list[tuple[str, int, int]], int]:
+    """What stands in the brackets of a definition: first word, start and end of each; and where the bracket closes."""
+    cursor = Cursor(stream.text, Dovetail().tokenize(stream.text))
+    while not cursor.accept("("):
+        cursor.advance()
+    spans = []
+    while not cursor.at(")"):
+        tokens = cursor.nested()
+        if not tokens:
+            raise InternalError("a definition has an element of nothing", where=stream.name)
+        of_a_column = not (tokens[0].text.upper() in ("INDEX", "FAMILY") and len(tokens) > 2 and tokens[2].text == "(")
+        spans.append((str(tokens[0].text) if of_a_column else "", int(tokens[0].start), int(tokens[-1].end) + 1))
+        cursor.accept(",")
+    return spans, cursor.offset
+
+
+def _read(text: str) -> CreateStream:
+    made = parse_one(text)
+    if not isinstance(made, CreateStream):
+        raise InternalError("an altered stream is none", where=text)
+    return made

@@ -1,0 +1,68 @@
+"""ALTER STREAM and TABLE over the records that are there, against a real broker."""
+
+from __future__ import annotations
+
+import pytest
+
+from changelog.errors import DovetailError, SqlError, Unsupported
+from services.session import Done, Session
+from sql.catalog import Query
+from tests.services.conftest import Ask
+
+pytestmark = pytest.mark.services
+
+
+def refused(session: Session, statement: str) -> DovetailError:
+    with pytest.raises(DovetailError) as raised:
+        session.run(statement)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("create", "noun"),
+    [
+        ("CREATE MUTABLE STREAM s (k int, a string) PRIMARY KEY k", "STREAM"),
+        ("CREATE TABLE s (k int PRIMARY KEY, a varchar)", "TABLE"),
+    ],
+)
+def test_old_records_have_the_default_of_a_new_column(session: Session, ask: Ask, create: str, noun: str) -> None:
+    session.run(f"{create}; INSERT INTO s VALUES (1, 'x')")
+    before = session.context.topics.ids(["s"])
+    [done] = session.run(f"ALTER {noun} s ADD COLUMN b int DEFAULT 7, ADD COLUMN c int")
+    assert done == Done("altered stream s, columns k, a, b, c; its records stay as they are")
+    session.run("INSERT INTO s VALUES (2, 'y', 8, 9)")
+    assert ask("SELECT * FROM table(s) ORDER BY k")[0][:4] == (1, "x", 7, None)
+    assert ask("SELECT k, b, c FROM table(s) ORDER BY k") == [(1, 7, None), (2, 8, 9)]
+    session.run(f"ALTER {noun} s DROP COLUMN a")
+    assert ask("SELECT k, b FROM table(s) ORDER BY k") == [(1, 7), (2, 8)]
+    assert '"a"' in refused(session, "SELECT a FROM table(s)").what
+    assert session.context.topics.ids(["s"]) == before
+
+
+def test_a_view_that_reads_a_column_keeps_it(session: Session) -> None:
+    session.run("CREATE TABLE s (k int PRIMARY KEY, a int, b int); CREATE TABLE t (k int PRIMARY KEY, c int)")
+    session.run("CREATE VIEW named AS SELECT k, a FROM s; CREATE VIEW above AS SELECT a FROM named")
+    session.run("CREATE VIEW other AS SELECT c, b FROM s JOIN t ON s.k = t.k")
+    error = refused(session, "ALTER TABLE s DROP COLUMN a")
+    assert isinstance(error, Unsupported)
+    assert error.what.startswith("named, above would read")
+    session.run("ALTER TABLE s ADD COLUMN d int; ALTER TABLE s DROP COLUMN d")
+    # Both would have a column of this name, so that it would not be told which is meant.
+    assert refused(session, "ALTER TABLE s ADD COLUMN c int").what.startswith("other would read")
+    session.run("CREATE VIEW all_of_it AS SELECT * FROM s")
+    assert refused(session, "ALTER TABLE s ADD COLUMN d int").what.startswith("all_of_it would read")
+    assert session.context.catalog.get("s").ddl == "CREATE TABLE s (k int PRIMARY KEY, a int, b int)"
+
+
+def test_so_does_a_running_select_and_an_index(session: Session) -> None:
+    session.run("CREATE TABLE s (k int PRIMARY KEY, a int, b int); CREATE INDEX by_b ON s (b)")
+    assert refused(session, "ALTER TABLE s DROP COLUMN b").what.startswith("by_b would read")
+    session.context.catalog.add_query(Query("select_1", "SELECT a FROM s WHERE a > 1", "", "", "select_1"), now_ms=1)
+    assert refused(session, "ALTER TABLE s DROP COLUMN a").what.startswith("select_1 would read")
+    session.run("ALTER TABLE s ADD COLUMN d int; TERMINATE select_1; ALTER TABLE s DROP COLUMN a")
+
+
+def test_what_is_no_stream_is_not_altered(session: Session) -> None:
+    session.run("CREATE STREAM s (k int); CREATE VIEW v AS SELECT k FROM s")
+    assert isinstance(refused(session, "ALTER STREAM v ADD COLUMN a int"), SqlError)
+    assert session.run("ALTER STREAM IF EXISTS nothing ADD COLUMN a int") == [Done("there is no stream nothing")]

@@ -1,0 +1,94 @@
+"""ALTER STREAM: which text a definition has afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+from changelog.errors import SqlError, UnknownName, Unsupported
+from sql.syntax.alterations import altered
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import AddColumn, AlterStream, CreateStream, DropColumn
+
+
+def after(definition: str, actions: str) -> CreateStream:
+    stream, statement = parse_one(definition), parse_one(f"ALTER TABLE s {actions}")
+    assert isinstance(stream, CreateStream)
+    assert isinstance(statement, AlterStream)
+    return altered(stream, statement.actions)
+
+
+def test_the_statement() -> None:
+    text = (
+        "ALTER STREAM IF EXISTS s ADD COLUMN a array(decimal(10, 2)) DEFAULT NULL, DROP COLUMN IF EXISTS b, ADD c int"
+    )
+    actions = (AddColumn("a", "a array(decimal(10, 2)) DEFAULT NULL"), DropColumn("b", True), AddColumn("c", "c int"))
+    assert parse_one(text) == AlterStream("s", actions, True, text)
+
+
+@pytest.mark.parametrize(
+    ("definition", "actions", "text"),
+    [
+        ("CREATE STREAM s (a int)", "ADD COLUMN b string", "CREATE STREAM s (a int, b string)"),
+        ("CREATE STREAM s (a int)", "ADD COLUMN IF NOT EXISTS a int", "CREATE STREAM s (a int)"),
+        (
+            "CREATE TABLE s (k INT PRIMARY KEY, t TIMESTAMP, WATERMARK FOR t AS t)",
+            "ADD COLUMN n NUMERIC(10, 2) DEFAULT 1.5",
+            "CREATE TABLE s (k INT PRIMARY KEY, t TIMESTAMP, WATERMARK FOR t AS t, n NUMERIC(10, 2) DEFAULT 1.5)",
+        ),
+        ("CREATE STREAM s (a int, b string)", "DROP COLUMN b", "CREATE STREAM s (a int)"),
+        ("CREATE STREAM s (a decimal(10, 2), b string)", "DROP COLUMN a", "CREATE STREAM s (b string)"),
+        ("CREATE STREAM s (a int, `b c` map(string, int), d int)", "DROP `b c`", "CREATE STREAM s (a int, d int)"),
+        ("CREATE STREAM s (a int, b int)", "DROP COLUMN a, ADD COLUMN a string", "CREATE STREAM s (b int, a string)"),
+        (
+            "CREATE MUTABLE STREAM s (a int, index int, b int, INDEX i (b)) PRIMARY KEY a",
+            "DROP COLUMN index",
+            "CREATE MUTABLE STREAM s (a int, b int, INDEX i (b)) PRIMARY KEY a",
+        ),
+    ],
+)
+def test_what_is_not_named_stays_as_it_was_written(definition: str, actions: str, text: str) -> None:
+    made = after(definition, actions)
+    assert made.text == text
+    assert made == parse_one(text)
+
+
+@pytest.mark.parametrize(
+    ("definition", "actions", "kind", "what"),
+    [
+        ("CREATE STREAM s (a int)", "ADD COLUMN a string", SqlError, 'has a column "a" already'),
+        ("CREATE STREAM s (a int)", "ADD COLUMN A string", SqlError, "differ in letter case alone"),
+        ("CREATE STREAM s (a int)", "ADD COLUMN b int NOT NULL", SqlError, "it cannot be NULL"),
+        ("CREATE TABLE s (a int)", "ADD COLUMN b int PRIMARY KEY", Unsupported, "no key"),
+        ("CREATE STREAM s (a int)", "ADD COLUMN b number_of_things", SqlError, "number_of_things"),
+        ("CREATE STREAM s (a int)", "DROP COLUMN b", UnknownName, 'no column "b"'),
+        ("CREATE STREAM s (a int)", "DROP COLUMN a", Unsupported, "the only column"),
+        ("CREATE TABLE s (a int PRIMARY KEY, b int)", "DROP COLUMN a", Unsupported, "of the primary key"),
+        ("CREATE TABLE s (a TIMESTAMP, b int, WATERMARK FOR a AS a)", "DROP COLUMN a", Unsupported, "the "),
+        (
+            "CREATE STREAM s (a datetime64(3), b int) SETTINGS event_time_column = 'a'",
+            "DROP COLUMN a",
+            Unsupported,
+            "the event time",
+        ),
+        (
+            "CREATE MUTABLE STREAM s (a int, v int) PRIMARY KEY a SETTINGS version_column = 'v'",
+            "DROP COLUMN v",
+            Unsupported,
+            "the version",
+        ),
+        ("CREATE MUTABLE STREAM s (a int, b int, INDEX i (b)) PRIMARY KEY a", "DROP b", Unsupported, "of an index"),
+    ],
+)
+def test_what_a_stream_cannot_miss_or_take(definition: str, actions: str, kind: type[SqlError], what: str) -> None:
+    with pytest.raises(kind) as refused:
+        after(definition, actions)
+    assert what in refused.value.what
+
+
+@pytest.mark.parametrize(
+    "action", ["RENAME COLUMN a TO b", "RENAME TO t", "MODIFY COLUMN a string", "ALTER COLUMN a string"]
+)
+def test_what_would_say_of_old_records_what_is_not_so(action: str) -> None:
+    with pytest.raises(Unsupported, match="is not taken") as refused:
+        parse_one(f"ALTER STREAM s {action}")
+    assert "CREATE" in refused.value.fix
