@@ -264,6 +264,19 @@ def test_a_view_of_new_rows_goes_on_in_its_topic(session: Session) -> None:
     assert rows_of(session, "SELECT id FROM table(even) ORDER BY id") == [(2,), (8,)]
 
 
+def test_a_running_view_does_not_notice_a_column_that_is_added(session: Session) -> None:
+    session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
+    settle(session, "priced")
+    session.run("ALTER TABLE orders ADD COLUMN note varchar DEFAULT '-'; PAUSE priced; RESUME priced")
+    session.run("INSERT INTO orders VALUES (11, 1, 6, 'new')")
+    settle(session, "priced")
+    assert rows_of(session, "SELECT id, amount FROM table(priced) ORDER BY id") == [(10, 5), (11, 6)]
+    assert rows_of(session, "SELECT id, note FROM table(orders) ORDER BY id") == [(10, "-"), (11, "new")]
+    with pytest.raises(Unsupported, match="priced would read"):
+        session.run("ALTER TABLE orders DROP COLUMN amount")
+    session.run("ALTER TABLE orders DROP COLUMN note")
+
+
 def test_of_two_sessions_that_create_a_view_at_once_one_has_it(session: Session, running: Stack) -> None:
     session.run(ORDERS + "INSERT INTO orders VALUES (10, 1, 5)")
     start = Barrier(2)
