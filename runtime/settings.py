@@ -84,11 +84,17 @@ class Settings(BaseSettings):
     )
     max_offsets_per_trigger: int = Field(default=400_000, ge=1, description="most records that one micro-batch reads")
     output_partitions: int = Field(default=1, ge=1, description="partitions of an output topic created for a query")
-    broker_wait_s: Seconds = Field(default=120, description="longest wait for a lost broker before a query fails")
+    broker_wait_s: Seconds = Field(
+        default=120, description="longest wait for a lost broker before a query is started anew"
+    )
     transaction_timeout_s: Seconds = Field(
         default=600, description="life of an output transaction; above the longest batch"
     )
 
+    runner_port: Port = Field(
+        default=6067, description="port of the Spark runner's health and metrics; 0 or taken: a free one"
+    )
+    runner_bind: str = Field(default="127.0.0.1", description="address that the Spark runner's port is bound to")
     worker_port: Port = Field(
         default=6066, description="port of a lookup worker's health and metrics; 0 or taken: a free one"
     )
@@ -106,7 +112,7 @@ class Settings(BaseSettings):
         default=10, description="silence after which a lookup worker's partitions go to others"
     )
     source_wait_s: Seconds = Field(
-        default=120, description="longest wait for a source that is away before a lookup query fails"
+        default=120, description="longest wait for a source that is away before a lookup query is started anew"
     )
 
     memo_ttl_s: Annotated[float, Field(ge=0)] = Field(

@@ -11,7 +11,7 @@ import psutil
 
 from changelog.errors import ServiceUnavailable, StackError
 from runtime.clock import now_ms
-from sql.catalog import Catalog, Lease
+from sql.catalog import Catalog, Leadership
 
 LEASE_S = 10.0
 """After so long without a word the holder is taken to be gone."""
@@ -40,7 +40,7 @@ class SoleHolder:
     def _renew(self) -> None:
         while not self._ended.wait(_RENEW_S):
             try:
-                held = self._catalog.renew_lease(self._lease, now_ms() + int(LEASE_S * 1000))
+                held = self._catalog.renew_leadership(self._lease, now_ms() + int(LEASE_S * 1000))
             except ServiceUnavailable:
                 continue  # nobody else can take it where the catalog is away
             if not held:
@@ -51,15 +51,15 @@ class SoleHolder:
         """Let others have it at once."""
         self._ended.set()
         self._thread.join()
-        self._catalog.renew_lease(self._lease, 0)
+        self._catalog.renew_leadership(self._lease, 0)
 
 
-def _taken(catalog: Catalog, name: str, what: str) -> Lease:
+def _taken(catalog: Catalog, name: str, what: str) -> Leadership:
     asked_ms = now_ms()
-    wanted = Lease(name, f"{socket.gethostname()}:{os.getpid()}", asked_ms + int(LEASE_S * 1000))
-    before = catalog.lease(name)
+    wanted = Leadership(name, f"{socket.gethostname()}:{os.getpid()}", asked_ms + int(LEASE_S * 1000))
+    before = catalog.leadership(name)
     gone = before.epoch if before is not None and _is_gone(before.holder) else None
-    standing = catalog.take_lease(wanted, now_ms=asked_ms, after=gone)
+    standing = catalog.take_leadership(wanted, now_ms=asked_ms, after=gone)
     if standing.holder != wanted.holder:
         raise StackError(
             f"another process is {what}: {standing.holder}",

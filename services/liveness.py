@@ -46,7 +46,7 @@ def standings(catalog: Catalog, now_ms: int) -> list[Standing]:
 
 def unserved(catalog: Catalog, now_ms: int) -> Set[str]:
     """The engines whose queries nobody runs: neither the runner nor a worker has given a sign of life for a while."""
-    lease = catalog.lease(Engine.SPARK.value)
+    lease = catalog.leadership(Engine.SPARK.value)
     away = set()
     if lease is None or lease.until_ms <= now_ms:
         away.add(Engine.SPARK.value)

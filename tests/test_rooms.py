@@ -31,12 +31,14 @@ ROOMS = {
     "broker": room("changelog", "confluent_kafka numpy pyarrow"),
     "joins": room("changelog", "duckdb numpy pyarrow", pure=True),
     "sql": room("changelog joins", "duckdb numpy pyarrow sqlalchemy sqlglot", pure=True),
-    "runtime": room("broker changelog sql", "pydantic pydantic_settings structlog"),
+    "runtime": room(
+        "broker changelog sql", "aiohttp confluent_kafka prometheus_client psutil pydantic pydantic_settings structlog"
+    ),
     "dictionaries": room("changelog", None),
     "enrichment": room("changelog dictionaries joins sql", "numpy orjson pyarrow", pure=True),
     "spark_jobs": room(
         "broker changelog dictionaries enrichment joins runtime sql",
-        "confluent_kafka numpy pandas polars pyarrow pyspark",
+        "confluent_kafka numpy pandas polars prometheus_client py4j pyarrow pyspark",
     ),
     "services": room("broker changelog dictionaries enrichment joins runtime sql", None),
 }

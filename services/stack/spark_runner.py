@@ -9,6 +9,7 @@ from pathlib import Path
 from runtime.settings import Settings
 from services.jars import jar_folder
 from services.stack.component import Launch
+from services.stack.free_ports import choose_ports
 
 
 @dataclass(frozen=True)
@@ -25,13 +26,19 @@ class SparkRunner:
     def prepare(self, settings: Settings) -> Launch:
         ready_file = _ready_file(settings)
         ready_file.unlink(missing_ok=True)
+        (port,) = choose_ports(settings.runner_port)
         # The driver's helper processes otherwise take the first python3 of the PATH.
         environment = {
             "DOVETAIL_READY_FILE": str(ready_file),
             "DOVETAIL_SPARK_JARS": str(jar_folder(settings, "spark")),
             "PYSPARK_PYTHON": sys.executable,
+            "DOVETAIL_RUNNER_PORT": str(port),
         }
-        return Launch((sys.executable, "-m", self.module), endpoint=settings.spark_master, environment=environment)
+        return Launch(
+            (sys.executable, "-m", self.module),
+            endpoint=f"http://{settings.runner_bind}:{port}",
+            environment=environment,
+        )
 
     def answers(self, settings: Settings, endpoint: str, pid: int) -> bool:
         ready_file = _ready_file(settings)

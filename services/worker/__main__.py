@@ -18,7 +18,7 @@ from runtime.settings import Settings, read_settings
 from runtime.signals import told_to_stop
 from services.commands.command_reader import CommandReader
 from services.worker.query.worker_settings import WorkerSettings
-from services.worker.supervisor.health_server import HealthServer
+from services.worker.supervisor.health_server import health_server
 from services.worker.supervisor.worker_supervisor import WorkerSupervisor, discard_orphans
 from sql.catalog import Catalog, Worker
 
@@ -35,7 +35,7 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=now_ms())
     looked_s = [time.monotonic()]
     supervisor = WorkerSupervisor(worker, of_worker, settings.stop_timeout_s, catalog, settings.as_environment())
-    server = HealthServer(
+    server = health_server(
         supervisor, lambda: time.monotonic() - looked_s[0] < _STALE_S, settings.worker_bind, settings.worker_port
     )
     supervisor.introduce(replace(worker, address=server.address))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -20,24 +21,25 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from broker.presence import await_broker
-from broker.watch import BrokerWatch
+from broker.presence import BrokerWatch, await_broker
 from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from runtime.clock import now_ms
+from runtime.health_server import HealthServer, Said, listening
 from runtime.leases import Leases
 from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
 from runtime.troubles import Patience, Setback
 from spark_jobs.runner.failure import of_driver
+from spark_jobs.runner.figures import QueriesFigures
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import Progress, RunningQuery, discard
 from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import start_session, warm_up
 from spark_jobs.runner.static_tables import table_of
 from spark_jobs.state.checkpoint import Checkpoint
-from sql.catalog import Actual, Catalog, Query
+from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
 from sql.planner import Plan, stream_of
 from sql.syntax.redact import redacted
@@ -46,6 +48,7 @@ _LOG = logging.getLogger("dovetail.runner")
 RUNNER_LEASE = "spark"
 """The lease of the runner of a catalog: it has the name of its engine."""
 _LOOK_S = 0.2
+_STALE_S = 10.0
 _FIRST_PAUSE_S = 1.0
 _TASKS = 32
 """Queries that are started, watched or ended at once: they wait more than they work."""
@@ -63,6 +66,7 @@ class Runner:
         self._counted_before: dict[int, Progress] = {}
         self._broker = BrokerWatch(settings.brokers)
         self._broker.start()
+        self.looked_s = time.monotonic()
         self._tasks = ThreadPoolExecutor(_TASKS, thread_name_prefix="query")
         self._reconciler = Reconciler(
             catalog,
@@ -101,6 +105,18 @@ class Runner:
             return not self._session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 - nothing public asks the JVM
         except (Py4JError, OSError):
             return False
+
+    def healthy(self) -> Said:
+        """Whether it looks after its queries."""
+        silent_s = time.monotonic() - self.looked_s
+        return Said(silent_s < _STALE_S and self.session_lives, {"queries": len(self._running)})
+
+    def ready(self) -> Said:
+        """Whether all queries that are to run do."""
+        wanted = [query for query in self._catalog.queries() if query.engine == Engine.SPARK]
+        states = {query.name: query.actual.value for query in wanted if query.desired is Desired.RUNNING}
+        well = all(state == Actual.RUNNING.value for state in states.values())
+        return Said(self.healthy().holds and well, {"queries": states})
 
     # -- one query
 
@@ -232,11 +248,14 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
         "dovetail", sorted(settings.jars.glob("*.jar")), settings.spark_master, settings.driver_memory
     )
     runner = Runner(settings, session, catalog)
+    server = HealthServer(
+        runner.healthy, runner.ready, QueriesFigures(catalog, settings.brokers), listening(settings.bind, settings.port)
+    )
     if settings.ready_file is not None:
         settings.ready_file.write_text(str(os.getpid()))
     # Whoever has waited for the runner has a statement to write yet.
     warm_up(session)
-    _LOG.info("taking up queries, brokers %s", settings.brokers)
+    _LOG.info("taking up queries, brokers %s, %s", settings.brokers, server.address)
     while not stopped.wait(_LOOK_S):
         if not runner.session_lives:
             gone = EnvironmentFault("Spark's JVM has gone", where="the Spark runner", fix="the runner starts again")
@@ -245,9 +264,11 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
             raise gone
         try:
             runner.look()
+            runner.looked_s = time.monotonic()
         except ServiceUnavailable as failure:
             _LOG.warning("the catalog is out of reach, looking again\n%s", failure)
     runner.stop()
+    server.close()
     session.stop()
     lease.release()
     catalog.close()

@@ -22,6 +22,7 @@ class RunnerSettings:
     ready_file             gets the pid of the runner once it takes up queries
     checkpoints            folder of the queries' checkpoints
     broker_timeout_s       longest wait for Kafka at the start
+    bind, port             where health and metrics are asked for
     """
 
     brokers: BrokerAddress
@@ -32,6 +33,8 @@ class RunnerSettings:
     spark_master: str
     driver_memory: str
     broker_timeout_s: float
+    bind: str
+    port: int
     job: JobSettings
 
     @staticmethod
@@ -49,6 +52,8 @@ class RunnerSettings:
             spark_master=settings.spark_master,
             driver_memory=f"{settings.driver_memory_gib}g",
             broker_timeout_s=settings.broker_timeout_s,
+            bind=settings.runner_bind,
+            port=settings.runner_port,
             job=JobSettings(
                 buckets=settings.buckets,
                 max_offsets_per_trigger=settings.max_offsets_per_trigger,

@@ -12,9 +12,9 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from changelog.errors import ServiceUnavailable, SqlError
-from sql.catalog import leases, stored_queries, stored_relations, stored_topics, workers
+from sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, workers
 from sql.catalog.metadata_tables import engine_for, make
-from sql.catalog.records import Actual, Desired, Lease, Query, Relation, RelationDefinition, What, Worker
+from sql.catalog.records import Actual, Desired, Leadership, Query, Relation, RelationDefinition, What, Worker
 from sql.syntax.like import matches
 from sql.syntax.statements import CreateIndex, CreateStream, Drop, Index
 
@@ -248,22 +248,22 @@ class Catalog:
         with self._write() as connection:
             workers.remove(connection, worker_id)
 
-    # -- leases --
+    # -- leaders --
 
-    def lease(self, name: str) -> Lease | None:
+    def leadership(self, name: str) -> Leadership | None:
         """As it stands, be its time over or not."""
         with self._read() as connection:
-            return leases.find(connection, name)
+            return leaderships.find(connection, name)
 
-    def take_lease(self, wanted: Lease, *, now_ms: int, after: int | None = None) -> Lease:
+    def take_leadership(self, wanted: Leadership, *, now_ms: int, after: int | None = None) -> Leadership:
         """The lease that stands then; ``after`` is the epoch of a holder that is known to be gone."""
         with self._write() as connection:
-            return leases.take(connection, wanted, now_ms, after)
+            return leaderships.take(connection, wanted, now_ms, after)
 
-    def renew_lease(self, held: Lease, until_ms: int) -> bool:
+    def renew_leadership(self, held: Leadership, until_ms: int) -> bool:
         """Whether it is still held. To give it back is to renew it until a time that has passed."""
         with self._write() as connection:
-            return leases.renew(connection, held, until_ms)
+            return leaderships.renew(connection, held, until_ms)
 
     # -- transactions --
 

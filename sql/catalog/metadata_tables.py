@@ -80,8 +80,8 @@ WORKERS = sa.Table(
     sa.Column("seen_ms", sa.BigInteger, nullable=False),
 )
 
-LEASES = sa.Table(
-    "leases",
+LEADERS = sa.Table(
+    "leaders",
     METADATA,
     sa.Column("name", _NAME, primary_key=True),
     sa.Column("holder", sa.String(255), nullable=False),

@@ -139,7 +139,7 @@ class Worker:
 
 
 @dataclass(frozen=True)
-class Lease:
+class Leadership:
     """Who does a work that only one process may do. ``holder`` is ``host:pid``; it has it until ``until_ms``."""
 
     name: str

@@ -100,7 +100,11 @@ def test_the_page_has_all_metrics_and_no_other(whole_stack: Stack) -> None:
             "CREATE MATERIALIZED VIEW found AS SELECT orders.id AS id FROM orders JOIN goods ON orders.id = goods.id "
             "SETTINGS join_algorithm = 'direct'"
         )
-    given = metric_names(httpx.get(f"{whole_stack.endpoint('worker')}/metrics").text)
+    given = {
+        name
+        for component in ("worker", "spark")
+        for name in metric_names(httpx.get(f"{whole_stack.endpoint(component)}/metrics").text)
+    }
     rows = Page.of("docs/operations.md").rows("metric", "meaning")
     told = {name for row in rows for name in full_names(code_of(row[0])) if "<" not in name}
     drop_all(whole_stack)
@@ -113,7 +117,7 @@ def metric_names(metrics: str) -> set[str]:
 
 def full_names(codes: list[str]) -> list[str]:
     """``dovetail_worker_rows_in_total`, `_rows_out_total``: the second goes without what it shares with the first."""
-    prefix = "dovetail_worker"
+    prefix = "_".join(codes[0].split("_")[:2])
     return [code if code.startswith("dovetail") else prefix + code for code in codes]
 
 

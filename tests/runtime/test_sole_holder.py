@@ -12,7 +12,7 @@ import pytest
 
 from changelog.errors import StackError
 from runtime.sole_holder import SoleHolder
-from sql.catalog import Catalog, Lease
+from sql.catalog import Catalog, Leadership
 
 FAR_MS = 1 << 60
 HOST = socket.gethostname()
@@ -26,7 +26,7 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
 
 
 def held_by(catalog: Catalog, holder: str) -> None:
-    catalog.take_lease(Lease("spark", holder, FAR_MS), now_ms=0)
+    catalog.take_leadership(Leadership("spark", holder, FAR_MS), now_ms=0)
 
 
 def unexpected() -> None:
@@ -58,7 +58,7 @@ def test_what_is_given_back_is_free(catalog: Catalog) -> None:
     first = SoleHolder(catalog, "spark", "running it", unexpected)
     first.release()
     held_by(catalog, "elsewhere:1")
-    lease = catalog.lease("spark")
+    lease = catalog.leadership("spark")
     assert lease is not None
     assert (lease.holder, lease.epoch) == ("elsewhere:1", first.epoch + 1)
 
@@ -66,7 +66,7 @@ def test_what_is_given_back_is_free(catalog: Catalog) -> None:
 def test_one_that_was_away_for_too_long_learns_of_it(catalog: Catalog) -> None:
     lost = threading.Event()
     holder = SoleHolder(catalog, "spark", "running it", lost.set)
-    catalog.take_lease(Lease("spark", "elsewhere:1", FAR_MS), now_ms=FAR_MS)
+    catalog.take_leadership(Leadership("spark", "elsewhere:1", FAR_MS), now_ms=FAR_MS)
     assert lost.wait(30)
     holder.release()
-    assert catalog.lease("spark") == Lease("spark", "elsewhere:1", FAR_MS, holder.epoch + 1)
+    assert catalog.leadership("spark") == Leadership("spark", "elsewhere:1", FAR_MS, holder.epoch + 1)

@@ -30,11 +30,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from broker import clients, topics
 from broker import group_member as group
 from broker.names import memo_topic
+from broker.presence import BrokerWatch
 from broker.reader import read_topic
 from broker.topic_shapes import TopicAdmin, TopicShape, config_for
 from broker.topics import PartitionOffsets
 from broker.transactional_writer import WriteTarget
-from broker.watch import BrokerWatch
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from changelog.schema import Kind

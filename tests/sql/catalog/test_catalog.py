@@ -10,7 +10,7 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.schema import CreateTable
 
 from changelog.errors import ServiceUnavailable, SqlError, UnknownName, Unsupported
-from sql.catalog import Actual, Catalog, Desired, Lease, Query, What
+from sql.catalog import Actual, Catalog, Desired, Leadership, Query, What
 from sql.catalog.metadata_tables import METADATA
 from sql.catalog.records import RelationDefinition
 from sql.syntax.parse import parse_one
@@ -184,7 +184,7 @@ def test_a_catalog_that_does_not_answer(tmp_path: Path) -> None:
 
 def test_the_tables_are_of_types_that_mysql_has() -> None:
     written = [str(CreateTable(table).compile(dialect=mysql.dialect())) for table in METADATA.sorted_tables]
-    assert len(written) == 5
+    assert len(written) == 6
     assert "VARCHAR(255) COLLATE utf8mb4_bin" in next(text for text in written if "TABLE relations" in text)
 
 
@@ -226,33 +226,33 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
 # -- leases
 
 
-LEASE = Lease("spark", "a:1", until_ms=100)
+LEASE = Leadership("spark", "a:1", until_ms=100)
 
 
 def test_a_lease_has_one_holder_until_its_time_is_over(catalog: Catalog) -> None:
-    held = catalog.take_lease(LEASE, now_ms=0)
+    held = catalog.take_leadership(LEASE, now_ms=0)
     other = replace(LEASE, holder="b:2", until_ms=300)
-    assert catalog.take_lease(other, now_ms=99) == held
-    assert catalog.renew_lease(held, 200)
-    assert catalog.take_lease(other, now_ms=150).holder == "a:1"
-    assert catalog.take_lease(other, now_ms=201).holder == "b:2"
+    assert catalog.take_leadership(other, now_ms=99) == held
+    assert catalog.renew_leadership(held, 200)
+    assert catalog.take_leadership(other, now_ms=150).holder == "a:1"
+    assert catalog.take_leadership(other, now_ms=201).holder == "b:2"
 
 
 def test_whoever_has_lost_a_lease_cannot_renew_it(catalog: Catalog) -> None:
-    held = catalog.take_lease(LEASE, now_ms=0)
-    taken = catalog.take_lease(replace(LEASE, holder="b:2", until_ms=300), now_ms=101)
-    assert not catalog.renew_lease(held, 400)
-    assert catalog.lease("spark") == taken
+    held = catalog.take_leadership(LEASE, now_ms=0)
+    taken = catalog.take_leadership(replace(LEASE, holder="b:2", until_ms=300), now_ms=101)
+    assert not catalog.renew_leadership(held, 400)
+    assert catalog.leadership("spark") == taken
     assert taken.epoch > held.epoch
 
 
 def test_an_expired_lease_that_nobody_took_is_renewed(catalog: Catalog) -> None:
-    held = catalog.take_lease(LEASE, now_ms=0)
-    assert catalog.renew_lease(held, 10_000)
+    held = catalog.take_leadership(LEASE, now_ms=0)
+    assert catalog.renew_leadership(held, 10_000)
 
 
 def test_the_lease_of_a_holder_that_is_known_to_be_gone_is_free(catalog: Catalog) -> None:
-    held = catalog.take_lease(LEASE, now_ms=0)
+    held = catalog.take_leadership(LEASE, now_ms=0)
     other = replace(LEASE, holder="b:2", until_ms=300)
-    assert catalog.take_lease(other, now_ms=1, after=held.epoch + 1) == held
-    assert catalog.take_lease(other, now_ms=1, after=held.epoch).holder == "b:2"
+    assert catalog.take_leadership(other, now_ms=1, after=held.epoch + 1) == held
+    assert catalog.take_leadership(other, now_ms=1, after=held.epoch).holder == "b:2"

@@ -1,0 +1,89 @@
+"""The figures of the runner's queries in the form of Prometheus, read from the catalog when they are asked for.
+
+They are those of SHOW QUERIES, so counters go on over restarts of the runner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from confluent_kafka import KafkaException
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from broker import clients, topics
+from broker.address import BrokerAddress
+from changelog.errors import ServiceUnavailable, UnknownName
+from sql.catalog import Actual, Catalog, Desired, Query
+from sql.fragments import Engine
+
+Figure = Callable[[Query], float]
+
+_COUNTS = {
+    "rows_in": "records read, in committed batches",
+    "rows_out": "records written, in committed batches",
+    "rejected": "records that became dead letters",
+    "failed": "calls in expressions that had no value for a row, and gave NULL",
+    "unfounded": "retractions of rows that were never inserted",
+}
+
+
+class QueriesFigures(Collector):
+    """Of all queries that Spark runs."""
+
+    def __init__(self, catalog: Catalog, brokers: BrokerAddress) -> None:
+        self._catalog = catalog
+        self._client = clients.admin(brokers)
+
+    def collect(self) -> Iterator[Metric]:
+        queries = [query for query in self._catalog.queries() if query.engine == Engine.SPARK]
+        for name, text in _COUNTS.items():
+            yield _each(CounterMetricFamily(f"dovetail_query_{name}", text, labels=["query"]), queries, _count(name))
+        yield _late(queries)
+        restarts = CounterMetricFamily(
+            "dovetail_query_restarts", "starts after the environment had ended it", labels=["query"]
+        )
+        yield _each(restarts, queries, lambda query: query.restarts)
+        running = GaugeMetricFamily("dovetail_query_running", "1 where it runs and is to run", labels=["query"])
+        yield _each(running, [query for query in queries if query.desired is Desired.RUNNING], _running)
+        batch = GaugeMetricFamily("dovetail_query_batch_seconds", "time that the last batch took", labels=["query"])
+        yield _each(batch, queries, lambda query: query.progress.get("batch_ms", 0) / 1000)
+        yield self._lag(queries)
+
+    def _lag(self, queries: list[Query]) -> Metric:
+        """Without samples while the broker does not answer: a lag that is not known is not 0."""
+        lag = GaugeMetricFamily("dovetail_query_lag", "records of its inputs not read yet", labels=["query"])
+        read = {query.name: query.progress.get("offsets") or query.progress.get("starts", {}) for query in queries}
+        try:
+            ends = topics.end_offsets(self._client, sorted({topic for offsets in read.values() for topic in offsets}))
+        except (ServiceUnavailable, UnknownName, KafkaException, TimeoutError):
+            return lag
+        for name, offsets in read.items():
+            lag.add_metric([name], sum(_left(ends[topic], of_topic) for topic, of_topic in offsets.items()))
+        return lag
+
+
+def _left(ends: Mapping[int, int], read: Mapping[str, int]) -> int:
+    return sum(max(end - int(read.get(str(partition), 0)), 0) for partition, end in ends.items())
+
+
+def _running(query: Query) -> int:
+    return int(query.actual is Actual.RUNNING)
+
+
+def _count(name: str) -> Figure:
+    return lambda query: query.progress.get("counts", {}).get(name, 0)
+
+
+def _late(queries: list[Query]) -> Metric:
+    late = CounterMetricFamily("dovetail_query_late", "rows behind the watermark", labels=["query", "input"])
+    for query in queries:
+        for name, count in query.progress.get("late", {}).items():
+            late.add_metric([query.name, name], count)
+    return late
+
+
+def _each(family: CounterMetricFamily | GaugeMetricFamily, queries: list[Query], figure: Figure) -> Metric:
+    for query in queries:
+        family.add_metric([query.name], figure(query))
+    return family
