@@ -42,12 +42,19 @@ class ProcessIdentity:
         return None
 
 
-def marked_processes(run_id: str, group: int | None = None) -> list[ProcessIdentity]:
-    """The processes started by this run of the stack, however they are related now; of one process group, if given."""
+def run_mark(run_id: str, component: str) -> str:
+    """What the processes of a component carry in ``RUN_MARK``."""
+    return f"{run_id}/{component}"
+
+
+def marked_processes(run_id: str, component: str | None = None) -> list[ProcessIdentity]:
+    """The processes started by this run of the stack, or by one component of it, however they are related now."""
+    wanted = f"{run_id}/" if component is None else run_mark(run_id, component)
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, ProcessLookupError):
-            if _mark_of(process) == run_id and (group is None or os.getpgid(process.pid) == group):
+            mark = _mark_of(process) or ""
+            if mark == wanted or (component is None and mark.startswith(wanted)):
                 found.append(ProcessIdentity(process.pid, process.create_time()))
     return found
 

@@ -30,7 +30,7 @@ from runtime.settings import Settings, read_settings
 from services.stack.component import Component
 from services.stack.components import in_start_order
 from services.stack.files import StackFiles, locked
-from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes
+from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes, run_mark
 from services.stack.restarts import LIMIT, Restarts
 from services.stack.state import ChildState, Phase, StackState, write_state
 
@@ -118,7 +118,10 @@ class Supervisor:
                     stderr=subprocess.STDOUT,
                     start_new_session=True,
                     cwd=PACKAGE_ROOT,
-                    env=os.environ | self.settings.as_environment() | dict(launch.environment) | self._mark,
+                    env=os.environ
+                    | self.settings.as_environment()
+                    | dict(launch.environment)
+                    | {RUN_MARK: run_mark(self.state.run_id, component.name)},
                 )
         except (DovetailError, OSError) as error:
             self._died(replace(child, process=None, reason=str(error)))
@@ -128,10 +131,6 @@ class Supervisor:
         identity = ProcessIdentity.of(process.pid)
         self._record(replace(child, phase=Phase.STARTING, process=identity, endpoint=launch.endpoint))
 
-    @property
-    def _mark(self) -> dict[str, str]:
-        return {RUN_MARK: self.state.run_id}
-
     def _watch(self, component: Component, child: ChildState) -> None:
         process = self.running[component.name]
         if child.process is not None and child.process.find() is None:
@@ -140,7 +139,7 @@ class Supervisor:
                 process.wait(_TICK_S)
         exit_code = process.poll()
         if exit_code is not None:
-            kill(marked_processes(self.state.run_id, group=process.pid), self.settings.stop_timeout_s)
+            kill(marked_processes(self.state.run_id, component.name), self.settings.stop_timeout_s)
             self._died(replace(child, exit_code=exit_code, reason=_ending(exit_code)))
         elif child.phase is Phase.STARTING:
             self._await_answer(component, child, process.pid)

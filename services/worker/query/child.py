@@ -65,6 +65,7 @@ from sql.syntax.redact import redacted
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2
 _SWITCH_S = 0.0005
+_LONGEST_END_S = 15.0
 FAILED = 3
 WAITS = 4
 
@@ -180,6 +181,7 @@ class LookupQuery:
             await asyncio.to_thread(self._report)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), _LOOK_S)
+        _end_within(_LONGEST_END_S)
         await asyncio.to_thread(self.lanes.end)
         await asyncio.to_thread(self._report)
         crashed = app.crash_reason if app.should_stop and not stopped.is_set() else None
@@ -276,6 +278,19 @@ class LookupQuery:
         await runner.setup()
         await web.SockSite(runner, listener).start()
         return runner
+
+
+def _end_within(seconds: float) -> None:
+    """End the process whatever its clients still wait for. A worker would kill it, but an orphan has none."""
+
+    def end() -> None:
+        _LOG.warning("it did not end in order within %g s, and ends now", seconds)
+        logging.shutdown()
+        os._exit(WAITS)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
 
 
 def ensure_memo(settings: WorkerSettings, topic: str, partitions: int) -> None:

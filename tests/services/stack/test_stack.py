@@ -115,14 +115,18 @@ def test_while_it_is_started_again_it_is_not_said_to_be_up(redis_stack: Stack) -
 
 
 def test_what_is_left_of_a_dead_component_is_ended_before_it_starts_again(tmp_path: Path) -> None:
-    with temporary_stack(tmp_path, ("kafka", "spark")) as stack:
-        _, pid = status_of(stack, "spark")
-        assert pid is not None
-        family = [ProcessIdentity.of(one.pid) for one in psutil.Process(pid).children(recursive=True)]
-        assert family
-        kill_and_wait(pid)
-        await_ready(stack, "spark", after=pid)
-        assert [one.find() for one in family] == [None] * len(family)
+    with temporary_stack(tmp_path, ("kafka", "spark", "worker")) as stack:
+        for name in ("spark", "worker"):
+            _, pid = status_of(stack, name)
+            assert pid is not None
+            family = [ProcessIdentity.of(one.pid) for one in psutil.Process(pid).children(recursive=True)]
+            assert family
+            for one in family:
+                # What waits for something at its end must not hold up its successor.
+                os.kill(one.pid, signal.SIGSTOP)
+            kill_and_wait(pid)
+            await_ready(stack, name, after=pid)
+            assert [one.find() for one in family] == [None] * len(family)
 
 
 def await_ready(stack: Stack, name: str, after: int) -> ComponentStatus:

@@ -16,7 +16,7 @@ from changelog.errors import StackError
 from services.stack.components import COMPONENTS, in_start_order
 from services.stack.files import locked, tail
 from services.stack.free_ports import LOOPBACK, choose_ports
-from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes
+from services.stack.processes import RUN_MARK, ProcessIdentity, end_group, kill, marked_processes, run_mark
 from services.stack.state import ChildState, Phase, StackState, read_state, write_state
 
 WAITING = "import sys; print('up', flush=True); sys.stdin.read()"
@@ -30,7 +30,7 @@ def started(source: str, mark: str = "") -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
-        env=os.environ | {RUN_MARK: mark},
+        env=os.environ | {RUN_MARK: run_mark(mark, "redis")},
     )
     assert process.stdout is not None
     assert process.stdout.readline() == b"up\n"
