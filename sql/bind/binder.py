@@ -21,7 +21,8 @@ from sql.bind.from_clause.brackets import every_column, join_in_brackets, values
 from sql.bind.from_clause.comma_joins import in_written_order, linked
 from sql.bind.from_clause.from_item import FromItem
 from sql.bind.from_clause.joined import joined
-from sql.bind.from_clause.scans import filters_time, keyed, scanned
+from sql.bind.from_clause.scans import filters_time, scanned
+from sql.bind.from_clause.upserts import keyed, keyed_rows
 from sql.bind.from_clause.windows import WindowCall, windowed
 from sql.bind.lookup.lookups import Lookups
 from sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names
@@ -122,15 +123,21 @@ class Binder:
         if isinstance(table.this, exp.Anonymous):
             return self._function(table, seeks)
         alias = table.alias or name
+        if (item := self._query_named(name, alias, table)) is not None:
+            return item
+        return self._scan(self._stream(self._definition(table, name), table), alias, seeks=seeks)
+
+    def _query_named(self, name: str, alias: str, table: exp.Expr) -> FromItem | None:
+        """What a CTE or a plain view gives; None where the name is that of another relation."""
         if name in self.ctes:
             without_itself = {other: query for other, query in self.ctes.items() if other != name}
             return replace(self, ctes=without_itself).derived(self.ctes[name], self._alias(alias))
         definition = self._definition(table, name)
-        if isinstance(definition, CreateView) and not definition.materialized:
-            query, dialect = reading(definition, self.catalog)
-            item = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
-            return replace(item, scope=replace(item.scope, dialect=self.dialect))
-        return self._scan(self._stream(definition, table), alias, seeks=seeks)
+        if not isinstance(definition, CreateView) or definition.materialized:
+            return None
+        query, dialect = reading(definition, self.catalog)
+        item = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
+        return replace(item, scope=replace(item.scope, dialect=self.dialect))
 
     @property
     def _lookups(self) -> Lookups:
@@ -217,9 +224,12 @@ class Binder:
 
     def _changelog(self, table: exp.Expr, place: str) -> FromItem:
         name, *keys = [argument.name for argument in table.this.expressions]
+        alias = table.alias or name
+        if (item := self._query_named(name, alias, table)) is not None:
+            return keyed_rows(item, name, keys, place)
         definition = self._definition(table, name)
         stream = self._stream(definition, table)
-        return self._scan(keyed(stream, keys, place), table.alias or name, seeks=False)
+        return self._scan(keyed(stream, keys, place), alias, seeks=False)
 
     def _scan(self, stream: Stream, alias: str, *, seeks: bool) -> FromItem:
         return scanned(stream, self._alias(alias), self.settings, self.dialect, seeks=seeks)

@@ -11,6 +11,7 @@ from sql.bind.named_columns import with_names
 from sql.functions.dialects import DIALECTS
 from sql.functions.translate import Dialect
 from sql.relations import Relations
+from sql.syntax.calls import function_name
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
 
@@ -35,7 +36,7 @@ def _rules_read(query: exp.Query, catalog: Relations) -> Iterator[Rules]:
     ctes = {cte.alias for cte in query.find_all(exp.CTE)}
     for table in query.find_all(exp.Table):
         name = _relation(table)
-        if not name or (name in ctes and not isinstance(table.this, exp.Anonymous)):
+        if not name or (name in ctes and not _reads_relation(table.this)):
             continue
         try:
             definition = catalog.get(name).definition
@@ -50,6 +51,15 @@ def _rules_read(query: exp.Query, catalog: Relations) -> Iterator[Rules]:
                 yield expression_rules(definition, catalog)
             case _:
                 yield Rules.TIMEPLUS
+
+
+def _reads_relation(call: exp.Expr) -> bool:
+    """Whether a name in it is of a relation whatever the CTEs are called: in ``table(x)``, also within windows."""
+    while isinstance(call, exp.Anonymous) and call.expressions:
+        if function_name(call) == "table":
+            return True
+        call = call.expressions[0]
+    return False
 
 
 def _relation(table: exp.Table) -> str:

@@ -58,8 +58,7 @@ _INGEST = {
 def operator_of(source: Keyed | Join | Aggregate) -> OperatorSpec:
     match source:
         case Keyed():
-            port = port_of(source.input, source.primary_key)
-            return KeyedSpec(replace(port, tie_break_by_arrival=source.by_arrival))
+            return KeyedSpec(replace(_upserts(source), tie_break_by_arrival=source.by_arrival))
         case Join():
             return _join(source)
         case Aggregate():
@@ -176,6 +175,13 @@ def port_of(node: Node, keys: tuple[str, ...]) -> Port:
     if source.trusted and source.stream.kind != Kind.APPEND and len(identity) == len(node.schema):
         return Port(node.schema, keys, Ingest.CHANGES)
     return Port(node.schema, keys, _INGEST[source.stream.kind], watermark=watermark, identity=identity)
+
+
+def _upserts(node: Keyed) -> Port:
+    """The port of rows each of which takes the place of the one before it of its key."""
+    if fused_key(node.input) is not None:
+        return port_of(node.input, node.primary_key)
+    return Port(node.schema, node.primary_key, Ingest.UPSERT, node.primary_key)
 
 
 def _identity(node: Node, keys: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@
        │  │     └─ ArrayJoin   a row for each element of its arrays
        │  │        └─ Scan     a stream under its alias
        │  └─ Keyed        upserts to changes
-       │     └─ Scan
+       │     └─ Scan      or a query as upserts, by changelog(query, k)
        └─ LookupTable     a dictionary, an external table, the rows of a keyed stream
 
 Columns have internal names, ``<alias>.<column>``, hidden ones ``__k0``, ..., unique in the tree. Expressions are typed
@@ -112,10 +112,11 @@ class Static:
 
 @dataclass(frozen=True)
 class Keyed:
-    """Upserts in, changes out, by the primary key; a level of its own. ``by_arrival``: the changes tell when their
-    records came."""
+    """Upserts in, changes out, by ``primary_key``; a level of its own. The upserts are those of a scan, or the rows of
+    a query that takes none back, ``changelog(x, k)``. ``by_arrival``: the changes tell when their records came."""
 
-    input: Scan
+    input: Node
+    primary_key: tuple[str, ...]
     by_arrival: bool = False
 
     @property
@@ -123,17 +124,11 @@ class Keyed:
         return (self.input,)
 
     def with_inputs(self, below: Node) -> Self:
-        if not isinstance(below, Scan):
-            raise InternalError(f"upserts come from a scan, not from {type(below).__name__}")
         return replace(self, input=below)
 
     @property
     def schema(self) -> pa.Schema:
         return self.input.schema
-
-    @property
-    def primary_key(self) -> tuple[str, ...]:
-        return tuple(self.input.internal(name) for name in self.input.stream.primary_key)
 
 
 @dataclass(frozen=True)

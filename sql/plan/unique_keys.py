@@ -75,11 +75,11 @@ def _renamed(node: Map) -> Mapping[str, str]:
 
 def padded(node: Node) -> set[str]:
     """The columns that can be NULL in a unique key: those that an outer join fills where a row has no match, those by
-    which rows are grouped.
+    which rows are grouped or replace one another.
     """
     match node:
-        case Aggregate():
-            return set(node.by) - _never_null(node.input)
+        case Aggregate() | Keyed():
+            return set(*unique_keys(node)) - _never_null(node.input)
         case Map():
             below = padded(node.input)
             return {name for name, expr in node.columns if below & set(expr.columns)}
@@ -96,7 +96,7 @@ def padded(node: Node) -> set[str]:
             if node.kind in (JoinKind.LEFT, JoinKind.FULL):
                 found |= set(node.right.schema.names)
             return found
-        case Scan() | Static() | Keyed() | LookupTable():
+        case Scan() | Static() | LookupTable():
             return set()
         case _:
             assert_never(node)

@@ -35,7 +35,7 @@ def keyed_inputs(plan: QueryPlan) -> QueryPlan:
 def _keyed(node: Node) -> Node:
     match node:
         case Scan():
-            return Keyed(node) if node.stream.kind in UPSERTS else node
+            return Keyed(node, fused_key(node) or ()) if node.stream.kind in UPSERTS else node
         case Map() | Window() | ArrayJoin() | StaticJoin() | Static() | LookupTable():
             return rebuilt(node, _keyed)
         case Keyed():

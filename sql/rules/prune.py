@@ -57,8 +57,8 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return _scan(node, needed)
         case Map():
             return _map(node, needed)
-        case Window():
-            return replace(node, input=_prune(node.input, (needed | {node.time}) - {node.start, node.end}))
+        case Window() | Keyed():
+            return replace(node, input=_prune(node.input, _of_input(node, needed)))
         case ArrayJoin():
             return _array_join(node, needed)
         case StaticJoin():
@@ -72,10 +72,16 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return _join(node, needed)
         case LookupJoin():
             return _lookup_join(node, needed)
-        case Keyed() | Static() | LookupTable():
+        case Static() | LookupTable():
             return rebuilt(node, lambda below: _prune(below, needed))
         case _:
             assert_never(node)
+
+
+def _of_input(node: Window | Keyed, needed: set[str]) -> set[str]:
+    if isinstance(node, Keyed):
+        return needed | set(node.primary_key)
+    return (needed | {node.time}) - {node.start, node.end}
 
 
 def _scan(scan: Scan, needed: set[str]) -> Scan:

@@ -15,6 +15,11 @@ from sql.syntax.rules import Rules
 T = TypeVar("T")
 
 _QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.HEREDOC_STRING})
+_WANTING = frozenset({
+    *("SELECT", "DISTINCT", "FROM", "JOIN", "ON", "USING", "PREWHERE", "WHERE", "BY", "HAVING", "QUALIFY", "AS"),
+    *("AND", "OR", "NOT", "IN", "LIKE", "ILIKE", "BETWEEN", "CASE", "WHEN", "THEN", "ELSE"),
+})  # fmt: skip
+"""Words after which a name or a value must come."""
 
 
 class Cursor:
@@ -65,6 +70,15 @@ class Cursor:
     def at_string(self) -> bool:
         token = self.current
         return token is not None and token.token_type == TokenType.STRING
+
+    @property
+    def at_operand(self) -> bool:
+        """Whether what comes next is a name or a value, be it a word of SQL: the token before wants one."""
+        before = self.tokens[self.index - 1] if self.index else None
+        if before is None or before.token_type in _QUOTED:
+            return False
+        *_, word = before.text.upper().split()
+        return word in _WANTING or not (word[0].isalnum() or word[0] in "_)]}")
 
     # -- reading --
 

@@ -21,6 +21,8 @@ from sql.bind.bounded.snapshot_items import (
     column_of,
     hoist_order,
     in_brackets_of_its_own,
+    last_of_each_key,
+    renamed_relation,
     united,
     windows_of,
 )
@@ -103,13 +105,16 @@ class BoundedBinder:
             raise Unsupported(
                 f"{type(table).__name__} in FROM is not supported", where=place_of(table, "FROM"), fix="FROM table(x)"
             )
-        if table.name in ctes and not isinstance(table.this, exp.Anonymous):
-            return SnapshotItem(table.alias or table.name, ctes[table.name])
         call = function_name(table.this) if isinstance(table.this, exp.Anonymous) else ""
         if call in WINDOWS:
             return self._windowed(table, ctes)
+        keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
         name = table.this.expressions[0].name if call else table.name
         alias = table.alias or name
+        if name in ctes and call in ("changelog", ""):
+            if keys:
+                renamed_relation(table, name, alias, keys)
+            return SnapshotItem(alias, ctes[name])
         if call not in ("table", "changelog", ""):
             raise Unsupported(
                 f"{call}() in FROM is not supported over table(x)",
@@ -118,7 +123,6 @@ class BoundedBinder:
             )
         if table.db == DATABASE and not call:
             return self.relations.system(table, alias)
-        keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
         return self._relation(table, name, alias, keys)
 
     def _relation(self, table: exp.Table, name: str, alias: str, keys: Sequence[str]) -> SnapshotItem:
@@ -132,7 +136,8 @@ class BoundedBinder:
         columns = named_as(query, columns)
         names = [exp.to_identifier(name, quoted=True) for name, _ in columns]
         as_alias = exp.TableAlias(this=exp.to_identifier(alias), columns=names)
-        table.replace(exp.Subquery(this=inner, alias=as_alias))
+        rows = exp.Subquery(this=inner, alias=as_alias)
+        table.replace(last_of_each_key(rows, keys, alias) if keys else rows)
         return SnapshotItem(alias, columns)
 
     def _values(self, table: exp.Expr, values: exp.Values) -> SnapshotItem:

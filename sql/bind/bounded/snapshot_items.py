@@ -122,18 +122,20 @@ def windows_of(rows: exp.Select, call: WindowCall) -> exp.Expr:
 def renamed_relation(table: exp.Table, name: str, alias: str, keys: Sequence[str]) -> None:
     """The relation under its alias; of ``changelog(x, k)`` the last row of each key."""
     named = exp.Table(this=exp.to_identifier(name, quoted=True))
-    as_alias = exp.TableAlias(this=exp.to_identifier(alias))
     if not keys:
-        named.set("alias", as_alias)
-        table.replace(named)
-        return
-    numbered = exp.Select(expressions=[exp.Star(), exp.alias_(_row_number(), "arrived")]).from_(named)
-    last = exp.Window(this=exp.RowNumber(), partition_by=[exp.column(key) for key in keys], order=_latest_first())
+        named.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
+    table.replace(last_of_each_key(named, keys, alias) if keys else named)
+
+
+def last_of_each_key(relation: exp.Expr, keys: Sequence[str], alias: str) -> exp.Subquery:
+    """Of the rows of ``relation``, in their order, those behind which none of their key comes."""
+    numbered = exp.Select(expressions=[exp.Star(), exp.alias_(_row_number(), "arrived")]).from_(relation)
+    last = exp.Window(this=exp.RowNumber(), partition_by=[column_of(key) for key in keys], order=_latest_first())
     rows = exp.Select(expressions=[exp.Star(except_=[exp.to_identifier("arrived")])]).from_(
         numbered.subquery("numbered")
     )
     rows.set("qualify", exp.Qualify(this=exp.EQ(this=last, expression=exp.Literal.number(1))))
-    table.replace(exp.Subquery(this=rows, alias=as_alias))
+    return exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier(alias)))
 
 
 def _row_number() -> exp.Expr:

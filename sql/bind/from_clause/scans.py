@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
-from changelog.errors import UnknownName, Unsupported
 from changelog.schema import SEQUENCE, TIME, Kind
 from sql.bind.from_clause.from_item import FromItem
 from sql.functions.translate import Dialect
@@ -54,19 +52,3 @@ def filters_time(select: exp.Select) -> bool:
     where = select.args.get("where")
     bounds = where.find_all(exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.EQ) if where is not None else ()
     return any(column.name == TIME for bound in bounds for column in bound.find_all(exp.Column))
-
-
-def keyed(stream: Stream, keys: Sequence[str], place: str) -> Stream:
-    """``changelog(stream, keys)``: a row takes the place of the one before it of its key."""
-    name = stream.schema.name
-    if stream.schema.kind != Kind.APPEND:
-        raise Unsupported(f'"{name}" is a changelog already', where=place, fix=f"write FROM {name}")
-    if not keys:
-        raise Unsupported(f"changelog({name}) needs the columns of its key", where=place, fix=f"changelog({name}, key)")
-    declared = {column.name for column in stream.schema.columns}
-    for key in keys:
-        if key not in declared:
-            raise UnknownName(
-                f'"{name}" has no column "{key}"', where=place, fix=f"there are: {', '.join(sorted(declared))}"
-            )
-    return replace(stream, schema=replace(stream.schema, kind=Kind.UPSERT, primary_key=tuple(keys)))

@@ -30,7 +30,9 @@ from sql.plan.nodes import (
 
 
 def versions(right: Node) -> Node:
-    """The right side of a one-shot ASOF join: an update of a keyed stream adds a version to those that are kept."""
+    """The right side of a one-shot ASOF join: an update of a keyed stream adds a version to those that are kept, as
+    does each row of a query that is read as upserts.
+    """
     match right:
         case Scan():
             if right.stream.kind != Kind.UPSERT:
@@ -38,7 +40,9 @@ def versions(right: Node) -> Node:
             return replace(right, stream=replace(right.stream, kind=Kind.APPEND, version=""), records=right.stream)
         case Map() | ArrayJoin() | StaticJoin():
             return replace(right, input=versions(right.input))
-        case Static() | Keyed() | Window() | Join() | Aggregate() | LookupJoin() | LookupTable():
+        case Keyed():
+            return right.input
+        case Static() | Window() | Join() | Aggregate() | LookupJoin() | LookupTable():
             return right
         case _:
             assert_never(right)

@@ -18,7 +18,7 @@ _BEGINNINGS = ("CHANGELOG", "STREAM", "PERIODIC", "ON UPDATE", "ON WINDOW CLOSE"
 
 def at_emit(cursor: Cursor) -> bool:
     """Whether an EMIT clause begins here; a column may be called emit as well."""
-    return cursor.at("EMIT") and cursor.word(1) not in (",", ")", ".", "=", "FROM", "AS")
+    return cursor.at("EMIT") and not cursor.at_operand and cursor.word(1) not in (",", ")", ".", "=", "FROM", "AS")
 
 
 def emit_clause(cursor: Cursor) -> Emit:

@@ -16,6 +16,8 @@ _AFTER_A_COLUMN = (
 def at_settings(cursor: Cursor) -> bool:
     """Whether a SETTINGS clause begins here: SETTINGS and a name. A column may be called settings as well."""
     following = cursor.word(1)
+    if cursor.at_operand:
+        return False
     if cursor.at("SETTINGS ("):
         return True
     return cursor.at("SETTINGS") and following.replace("_", "").isalnum() and following not in _AFTER_A_COLUMN
