@@ -46,7 +46,9 @@ _AGAIN = "it is tried again by itself"
 
 def typed(failure: StreamingQueryException, query: str) -> DovetailError:
     """The DovetailError that ended ``query``: the worker's own where there is one."""
-    return told_by_spark(str(failure), _in_query(query))
+    # Of a cause without words, as a connection that ends has none, the failure itself says not even the class.
+    cause = getattr(failure, "_cause", None)
+    return told_by_spark(f"{failure}\n{cause or ''}", _in_query(query))
 
 
 def of_driver(failure: BaseException, query: str) -> DovetailError:

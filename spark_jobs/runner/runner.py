@@ -173,18 +173,31 @@ class Runner:
         try:
             error = running.error()
             well = error is None and running.at_work
+            self._report_progress(query, running)
+        except ServiceUnavailable:
+            raise  # the catalog is away, and the query may be well
         except Exception as failure:  # noqa: BLE001 - the second launch, after the history, may fail like the first
             error, well = self._error(failure, query), False
-        else:
-            self._report_progress(query, running)
         if error is None:
             return Watched(well and not self._broker.trouble, self._broker.trouble)
         self.end(query)
-        return Watched(setback=Setback.of(error))
+        return Watched(setback=Setback.of(self._unless_the_session_has_gone(error, query, None)))
 
     def _error(self, failure: Exception, query: Query) -> DovetailError:
         error = of_driver(failure, query.name)
-        if isinstance(error, InternalError):
+        return self._unless_the_session_has_gone(error, query, failure)
+
+    def _unless_the_session_has_gone(
+        self, error: DovetailError, query: Query, failure: Exception | None
+    ) -> DovetailError:
+        """Spark that is going down says all kinds of things."""
+        if not isinstance(error, InternalError):
+            return error
+        if not self.session_lives:
+            return EnvironmentFault(
+                "Spark is going down", where=f'query "{query.name}"', fix="the runner starts again by itself"
+            )
+        if failure is not None:
             _LOG.error('query "%s": a defect of Dovetail', query.name, exc_info=failure)
         return error
 

@@ -99,6 +99,18 @@ def test_what_happens_to_a_process_of_spark_is_the_environment(line: str) -> Non
     assert told.retry, told
 
 
+def test_a_cause_without_words_is_told_by_its_class() -> None:
+    """As Spark gives the end of the process that says where the inputs end."""
+    failure = StreamingQueryException("[STREAM_FAILED] Query [id = 1] terminated with exception:  (no cause message)")
+    cause = Exception("\n\nJVM stacktrace:\njava.io.EOFException\n\tat java.base/a.b(C.java:1)")
+    setattr(failure, "_cause", cause)  # noqa: B010 - its type does not say that it has one
+
+    told = typed(failure, "view")
+
+    assert isinstance(told, EnvironmentFault)
+    assert "java.io.EOFException" in told.what
+
+
 def test_a_defect_that_speaks_of_the_environment_is_a_defect() -> None:
     told = error(
         f"{TRACE}ValueError: Connection refused, OSError and Broken pipe\n\n\tat org.apache.spark.X(X.scala:1)"
