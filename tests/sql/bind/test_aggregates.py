@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from changelog.errors import SqlError, Unsupported
-from tests.sql.world import World
+from tests.sql.world import Row, World
 
 DDL = (
     "CREATE MUTABLE STREAM orders (id int, customer int, city string, n int, kg float64, eur decimal) PRIMARY KEY id",
@@ -111,7 +111,8 @@ def test_each_distinct_row_leaves_once() -> None:
     world = World.of(*DDL)
     world.start("SELECT DISTINCT customer FROM visits")
     for customers in ([1, 2, 1], [1, None], [None, 2, 3]):
-        world.insert("visits", *({"customer": customer, "page": "p", "at": None} for customer in customers))
+        rows: list[Row] = [{"customer": customer, "page": "p", "at": None} for customer in customers]
+        world.insert("visits", *rows)
         assert {delta for _, delta in world.drain()} == {1}
     assert world.table() == Counter({(1,): 1, (2,): 1, (3,): 1, (None,): 1})
 

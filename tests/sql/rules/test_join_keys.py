@@ -30,8 +30,10 @@ def test_it_is_tested_on_the_rows_that_meet(ddl: tuple[str, str], term: str, kin
     world.insert("l", *({"k": k, "a": a, "n": n} for k, a, n in LEFT))
     world.insert("r", *({"k": k, "b": b, "n": n} for k, b, n in RIGHT))
     world.drain()
-    met = {(1, "x-x"): 1} if term.startswith("CONCAT_WS") else {(k, b): 1 for k, b, _ in RIGHT}
-    unmet = {(k, None): 1 for k, _, _ in LEFT if k not in {key for key, _ in met}}
+    met: dict[tuple[object, ...], int] = (
+        {(1, "x-x"): 1} if term.startswith("CONCAT_WS") else {(k, b): 1 for k, b, _ in RIGHT}
+    )
+    unmet: dict[tuple[object, ...], int] = {(k, None): 1 for k, _, _ in LEFT if k not in {key for key, _ in met}}
     assert world.table() == Counter({**met, **(unmet if padded else {})})
     assert world.table() == world.recomputed(query)
 
