@@ -44,7 +44,7 @@ from sql.plan.nodes import (
     StaticJoin,
     Window,
 )
-from sql.plan.properties import changes, source_of, watermark_at
+from sql.plan.properties import retracts, source_of, watermark_at
 from sql.plan.upserts import fused_key, fused_version
 
 _INGEST = {
@@ -145,7 +145,7 @@ def _aggregate(node: Aggregate) -> AggregateSpec:
     return AggregateSpec(
         port=port_of(node.input, node.by),
         aggregations=node.aggregations,
-        insertions=not changes(node.input),
+        insertions=not retracts(node.input),
         closing=node.closing,
         closed=node.closed,
     )

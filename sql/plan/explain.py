@@ -31,7 +31,7 @@ from sql.plan.nodes import (
     Window,
     declared_type,
 )
-from sql.plan.properties import changes, inputs_of, walk, watermark_at
+from sql.plan.properties import changes, inputs_of, retracts, walk, watermark_at
 from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
 from sql.plan.unbounded_groups import unbounded
 
@@ -229,7 +229,7 @@ def _groups_state(node: Aggregate) -> str:
 
 def _kept_arguments(node: Aggregate) -> tuple[str, ...]:
     """The arguments whose values are kept one by one."""
-    updates = changes(node.input)
+    updates = retracts(node.input)
     extremes = (Fold.MIN, Fold.MAX)
     kept = [one.argument for one in node.aggregations if one.distinct or (updates and one.fold in extremes)]
     return tuple(dict.fromkeys(kept))

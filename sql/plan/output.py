@@ -14,7 +14,7 @@ from changelog.schema import ARRIVAL, TIME
 from sql.expressions.expression import Expr
 from sql.plan.column_names import DELTA_COLUMN, output_names
 from sql.plan.nodes import HIDDEN, Map, Node, Output, column_of
-from sql.plan.properties import Engine, changes, runs_on, walk
+from sql.plan.properties import Engine, retracts, runs_on, walk
 from sql.plan.unique_keys import Cut, bucket_key, equals, padded, unique_keys
 from sql.query_settings import QuerySettings
 
@@ -37,7 +37,7 @@ class _Key:
 
 def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, settings: QuerySettings) -> Output:
     """The root of the plan over ``node``, of which the rules have run."""
-    updating = changes(node)
+    updating = retracts(node)
     looked_up = runs_on(node) == Engine.FAUST
     if updating and settings["output"] == "append":
         raise Unsupported(

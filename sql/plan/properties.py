@@ -51,7 +51,9 @@ def source_of(node: Node) -> Scan | None:
 
 
 def changes(node: Node) -> bool:
-    """Whether rows that leave the node can be taken back."""
+    """Whether the rows that leave the node are current rows, which others replace: a keyed stream or a changelog, and
+    groups. Which join two sides make goes by this; groups can be so though none of them goes: ``retracts``.
+    """
     match node:
         case Scan():
             return node.stream.kind != Kind.APPEND
@@ -65,6 +67,23 @@ def changes(node: Node) -> bool:
             return node.how.updates(node.kind, changes(node.left), changes(node.right))
         case Aggregate():
             return not node.closed
+        case _:
+            assert_never(node)
+
+
+def retracts(node: Node) -> bool:
+    """Whether rows that leave the node can be taken back."""
+    match node:
+        case Aggregate():
+            # Of rows that stay, groups that are no more than their keys stay.
+            only_keys = bool(node.by) and not node.aggregations
+            return not node.closed and (not only_keys or retracts(node.input))
+        case Join():
+            return node.how.updates(node.kind, retracts(node.left), retracts(node.right))
+        case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
+            return retracts(node.input)
+        case Scan() | Static() | Keyed() | LookupTable():
+            return changes(node)
         case _:
             assert_never(node)
 

@@ -12,6 +12,8 @@ from dataclasses import replace
 from itertools import count
 from typing import assert_never
 
+from sqlglot import exp
+
 from changelog.errors import InternalError, Unsupported
 from sql.bind.subquery_advice import ONE_VALUE
 from sql.expressions.comparison import Comparison, comparison
@@ -166,6 +168,15 @@ def _no_equality(join: Join) -> Unsupported:
             where=join.place,
             fix="join by an equality, or read one side once: CROSS JOIN table(x)",
         )
+    if (mixed := _mixed_equality(join)) is not None:
+        return Unsupported(
+            f"a join of two streams needs an equality of a left and a right value, and of {mixed.readable} one side is "
+            "made of columns of both",
+            where=join.place,
+            fix="add an equality, beside which it is tested: ON l.key = r.key AND ..; or, for all pairs, make a "
+            "constant the equality: FROM (SELECT *, 1 AS one FROM l) AS l JOIN (SELECT *, 1 AS one FROM r) AS r "
+            "ON l.one = r.one AND ..; or read one side once: JOIN table(r) AS r ON ..",
+        )
     return Unsupported(
         "a join of two streams needs an equality of a left and a right column; an inequality alone is a "
         "nested-loop join",
@@ -173,6 +184,16 @@ def _no_equality(join: Join) -> Unsupported:
         fix="add an equality: ON l.key = r.key AND l.a > r.b; to compare with one changing value, make a constant the "
         f"equality: {ONE_VALUE}; to compare with rows that do not change, JOIN table(r) AS r ON l.a > r.b",
     )
+
+
+def _mixed_equality(join: Join) -> Expr | None:
+    """An equality that reads both sides, though it is none of a left and a right value."""
+    left, right = set(join.left.schema.names), set(join.right.schema.names)
+    for term in join.on:
+        read = set(term.columns)
+        if isinstance(term.tree, exp.EQ | exp.NullSafeEQ) and read & left and read & right:
+            return term
+    return None
 
 
 def _of_static(join: StaticJoin, numbers: Iterator[int]) -> StaticJoin:

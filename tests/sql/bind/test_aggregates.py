@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 
 from changelog.errors import SqlError, Unsupported
-from tests.sql.world import World
+from tests.sql.world import Row, World
 
 DDL = (
     "CREATE MUTABLE STREAM orders (id int, customer int, city string, n int, kg float64, eur decimal) PRIMARY KEY id",
@@ -84,6 +85,44 @@ def test_an_update_is_a_retraction_and_then_an_insertion() -> None:
     changes = world.drain()
     assert changes.index((first, -1)) + 1 == changes.index((second, 1))
     assert ({"customer": None, "n": 1}, 1) in changes
+
+
+@pytest.mark.parametrize(
+    ("query", "appends"),
+    [
+        ("SELECT DISTINCT customer, page FROM visits", True),
+        ("SELECT customer FROM visits GROUP BY customer HAVING customer > 0", True),
+        ("SELECT DISTINCT v.customer FROM visits AS v JOIN visits AS w ON v.customer = w.customer", True),
+        ("SELECT DISTINCT customer FROM (SELECT DISTINCT customer, page FROM visits) AS d", True),
+        ("SELECT DISTINCT page FROM visits AS v JOIN customers AS c ON v.customer = c.id", True),
+        ("SELECT DISTINCT city FROM orders", False),
+        ("SELECT DISTINCT k FROM moves", False),
+        ("SELECT DISTINCT v.customer FROM visits AS v LEFT JOIN visits AS w ON v.customer = w.customer", False),
+        ("SELECT customer, count() FROM visits GROUP BY customer", False),
+        ("SELECT max(customer) FROM visits", False),
+    ],
+)
+def test_values_of_rows_that_stay_are_never_taken_back(query: str, appends: bool) -> None:
+    kind = World.of(*DDL).explain(query).split(" ")[0]
+    assert kind == ("Append" if appends else "Changelog")
+
+
+def test_each_distinct_row_leaves_once() -> None:
+    world = World.of(*DDL)
+    world.start("SELECT DISTINCT customer FROM visits")
+    for customers in ([1, 2, 1], [1, None], [None, 2, 3]):
+        rows: list[Row] = [{"customer": customer, "page": "p", "at": None} for customer in customers]
+        world.insert("visits", *rows)
+        assert {delta for _, delta in world.drain()} == {1}
+    assert world.table() == Counter({(1,): 1, (2,): 1, (3,): 1, (None,): 1})
+
+
+def test_distinct_rows_are_joined_as_groups_are() -> None:
+    """They have a key, by which the current rows are known: a keyed stream may stand on the other side."""
+    of_visits = "(SELECT DISTINCT customer FROM visits) AS d"
+    world = World.of(*DDL)
+    assert "Bidirectional" in world.explain(f"SELECT c.id FROM customers AS c JOIN {of_visits} ON c.id = d.customer")
+    assert "Enrichment" in world.explain(f"SELECT v.page FROM visits AS v JOIN {of_visits} ON v.customer = d.customer")
 
 
 def test_all_rows_are_one_group_that_stays() -> None:
