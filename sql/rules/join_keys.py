@@ -113,7 +113,7 @@ def _beside_keys(join: Join, left: JoinSide, right: JoinSide, rest: list[Expr], 
             return with_nearest(join, how, left, right, rest, numbers)
         case Latest():
             if rest:
-                raise _no_condition(join, rest[0])
+                raise no_condition(join, rest[0])
             return replace(join, residual=None)
         case Temporal():
             times = Comparison(column_of(join.left, how.left), column_of(join.right, how.right), ">=")
@@ -146,7 +146,7 @@ def _not_covered(join: Join, missing: set[str]) -> Unsupported:
     )
 
 
-def _no_condition(join: Join, term: Expr) -> Unsupported:
+def no_condition(join: Join, term: Expr) -> Unsupported:
     return Unsupported(
         f"a LATEST join takes the last row under its equalities, and no condition beside: {term.readable}",
         where=join.place,

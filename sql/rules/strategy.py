@@ -13,6 +13,8 @@ SEMI, ANTI and LATEST are one-shot: they answer the rows of an append stream und
 joins must turn out to be of rows near in time (the rule ``bands``). So does ASOF where
 both sides have these rules and the left one is append-only; else it updates, and keeps both sides.
 
+A LATEST join that waits for its right side is an ASOF join by the times that it waits by.
+
 It is the first rule: how far conditions move, and over which columns, follows from the kind of join and from which side
 is the left one.
 """
@@ -22,9 +24,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from sqlglot import exp
+
 from changelog.errors import InternalError, SqlError, Unsupported
 from changelog.schema import Kind
 from joins.dataflow.ports import JoinKind
+from sql.expressions.comparison import comparison
 from sql.expressions.expression import Expr
 from sql.plan.conditions.lag import aligned
 from sql.plan.conditions.versions import temporal_sides, versions
@@ -41,10 +46,11 @@ from sql.plan.joins import (
 )
 from sql.plan.joins.as_written import LAG_BEHIND, Choice, Lag
 from sql.plan.maps import identity
-from sql.plan.nodes import ArrayJoin, Join, Map, Node, Scan, Window, rebuilt
+from sql.plan.nodes import ArrayJoin, Join, Map, Node, Scan, Window, column_of, rebuilt
 from sql.plan.properties import changes, rules_of, source_of, walk
 from sql.plan.query_plan import QueryPlan
 from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
+from sql.rules.join_keys import no_condition
 from sql.syntax.rules import Rules
 
 
@@ -159,20 +165,24 @@ def _asof(join: Join, settings: QuerySettings) -> Join:
     made = _turned(join) if join.kind == JoinKind.RIGHT else join
     if not _timeplus(made) or changes(made.left):
         return replace(made, how=Asof())
-    _refuse_retractions(made)
+    _refuse_retractions(made, "ASOF JOIN")
+    return replace(made, how=AsofOnce(keep_versions=_kept_versions(settings)), right=versions(made.right))
+
+
+def _kept_versions(settings: QuerySettings) -> int:
     keep = int(settings["keep_versions"] or 0)
     if keep < 1:
         raise SqlError(f"keep_versions cannot be {keep}", where="SETTINGS", fix="give a whole number from 1 on")
-    return replace(made, how=AsofOnce(keep_versions=keep), right=versions(made.right))
+    return keep
 
 
-def _refuse_retractions(join: Join) -> None:
+def _refuse_retractions(join: Join, called: str) -> None:
     """Versions are what was true at a time, and stay so; what is taken back was true at none."""
     right = source_of(join.right)
     if right is not None and right.stream.kind == Kind.CHANGELOG_KV:
         name = right.stream.name
         raise Unsupported(
-            f'ASOF JOIN keeps the versions of a row, and "{name}" has none: it is of kind changelog_kv, where an '
+            f'{called} keeps the versions of a row, and "{name}" has none: it is of kind changelog_kv, where an '
             "update takes the old row back before it gives the new one",
             where=join.place,
             fix=f"declare {name} with mode = 'versioned_kv' or as a MUTABLE STREAM, whose updates are versions; or "
@@ -224,6 +234,8 @@ def _temporal(join: Join, as_of: Expr | None) -> Join:
 
 def _aligned(join: Join, lag: Lag, settings: QuerySettings) -> Join:
     how: JoinMethod = join.how
+    if isinstance(how, Latest) and join.kind != JoinKind.FULL:
+        return _latest_as_of(join, lag, settings)
     match how:
         case Enrichment() | AsofOnce() | Latest():
             sides = aligned(join.left, join.right, lag, settings)
@@ -238,6 +250,28 @@ def _aligned(join: Join, lag: Lag, settings: QuerySettings) -> Join:
             )
         case _:
             assert_never(how)
+
+
+def _latest_as_of(join: Join, lag: Lag, settings: QuerySettings) -> Join:
+    """LATEST as of the time of a left row that waits: the last of the right rows that are not after it."""
+    for term in join.on:
+        found = comparison(term, join.left.schema, join.right.schema)
+        if found is None or found.operator not in ("=", "is"):
+            raise no_condition(join, term)
+    _refuse_retractions(join, f"LATEST JOIN with {LAG_BEHIND}")
+    sides = aligned(join.left, versions(join.right), lag, settings)
+    left_time = sides.alignment.left_time
+    (right_time,) = (column for column in lag.columns if column != left_time)
+    not_after = exp.GTE(
+        this=column_of(sides.left, left_time).tree.copy(), expression=column_of(sides.right, right_time).tree.copy()
+    )
+    return replace(
+        join,
+        left=sides.left,
+        right=sides.right,
+        on=(*join.on, Expr.condition(not_after)),
+        how=AsofOnce(keep_versions=_kept_versions(settings), alignment=sides.alignment),
+    )
 
 
 def answered_anew(kind: JoinKind, place: str) -> Unsupported:

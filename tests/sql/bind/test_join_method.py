@@ -192,7 +192,8 @@ def test_lag_behind_gives_the_right_side_a_watermark_that_drops_nothing(planner:
 def test_a_silent_right_side_stands_where_the_left_one_does(planner: Planner) -> None:
     query = "SELECT v, w FROM l LATEST JOIN r ON l.k = r.k AND lag_behind(2s, r.at, l.at)"
     (operator,) = operators(planner, query, join_quiesce_threshold_ms=500)
-    assert isinstance(operator, LatestSpec)
+    assert isinstance(operator, AsofOnceSpec)
+    assert (operator.left_time, operator.comparison, operator.right_time) == ("l.at", ">=", "r.at")
     assert operator.left.watermark == Watermark("l.at", -2_000, drops_late=False)
     assert operator.right.watermark == Watermark("r.at", 0, 500, drops_late=False)
 

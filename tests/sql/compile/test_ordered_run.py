@@ -220,13 +220,24 @@ def test_a_held_row_is_let_go_when_the_right_side_has_passed_it() -> None:
     world.start("SELECT l.n, r.n AS x FROM l LEFT LATEST JOIN r ON l.k = r.k AND lag_behind(2s, l.at, r.at)")
     world.insert("l", {"n": 1, "k": 1, "at": _at(4)}, {"n": 2, "k": 1, "at": _at(5)})
     assert world.drain() == []
+    # It is answered as of its time: what came for it to be let go is after that.
     world.insert("r", {"n": 10, "k": 1, "at": _at(6)})
-    assert world.drain() == [({"n": 1, "x": 10}, 1)]
+    assert world.drain() == [({"n": 1, "x": None}, 1)]
     # Out of order, and not late: the watermark only tells how far the right side has come.
-    world.insert("r", {"n": 11, "k": 1, "at": _at(3)})
+    world.insert("r", {"n": 11, "k": 1, "at": _at(5)}, {"n": 13, "k": 1, "at": _at(3)})
     assert world.drain() == []
     world.insert("r", {"n": 12, "k": 2, "at": _at(7)})
     assert world.drain() == [({"n": 2, "x": 11}, 1)]
+
+
+def test_latest_as_of_a_time_takes_the_versions_of_a_keyed_stream() -> None:
+    columns = "(n int, k int, at datetime64(3))"
+    world = World.of(f"CREATE STREAM l {columns}", f"CREATE MUTABLE STREAM r {columns} PRIMARY KEY k")
+    world.start("SELECT l.n, r.n AS x FROM l LATEST JOIN r ON l.k = r.k AND lag_behind(1s, l.at, r.at)")
+    world.insert("r", {"n": 1, "k": 1, "at": _at(1)}, {"n": 3, "k": 1, "at": _at(3)})
+    world.insert("l", {"n": 5, "k": 1, "at": _at(5)}, {"n": 2, "k": 1, "at": _at(2)})
+    world.insert("r", {"n": 4, "k": 1, "at": _at(4)}, {"n": 6, "k": 1, "at": _at(6)})
+    assert sorted((row["n"], row["x"]) for row, _ in world.drain()) == [(2, 1), (5, 4)]
 
 
 def test_a_silent_right_side_holds_nothing_back() -> None:
