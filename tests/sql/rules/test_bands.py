@@ -70,6 +70,8 @@ def tables(condition: str, kind: str = "") -> str:
         ("l.t >= r.t - 10s AND l.t <= r.t + 1m", Band("l.t", "r.t", -10 * SECOND, 60 * SECOND), 70_000),
         ("l.seq < r.seq + 100 AND l.seq > r.seq - 100", Band("l.seq", "r.seq", -99, 99, None, None), None),
         ("date_diff_within(100s, l.seq, r.seq)", Band("l.seq", "r.seq", -100, 100, None, None), None),
+        ("date_diff_within(10000, l.seq, r.seq)", Band("l.seq", "r.seq", -10_000, 10_000, None, None), None),
+        ("date_diff_within(l.seq, r.seq, 10000)", Band("l.seq", "r.seq", -10_000, 10_000, None, None), None),
         ("date_diff_within(100s, l.n, r.seq)", Band("__k0", "r.seq", -100, 100, None, None), None),
         ("date_diff('day', l.d, r.d) BETWEEN 0 AND 1", Band("__k0", "__k1", 0, 86_400 * SECOND), 86_400_000),
     ],
