@@ -28,12 +28,14 @@ from broker.topics import FRAME_BYTES
 from changelog.errors import CheckpointMismatch, ServiceUnavailable
 
 _CALL_S = 30.0
+_PENDING_S = 5.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
 # The library's own errors, as against those of the broker, are named with an underscore, but public.
 _AUTHENTICATION = KafkaError._AUTHENTICATION  # noqa: SLF001
 _FENCED = KafkaError._FENCED  # noqa: SLF001
 _INVALID_ARG = KafkaError._INVALID_ARG  # noqa: SLF001
+_TIMED_OUT = KafkaError._TIMED_OUT  # noqa: SLF001
 _HOPELESS = frozenset(
     {
         KafkaError.MSG_SIZE_TOO_LARGE,
@@ -83,9 +85,8 @@ class TransactionalWriter:
         self._outbox = ProducerQueue(self._producer, self._call_s)
         # Aborts what a predecessor left open; only then is the commit mark final.
         self._producer.init_transactions(self._call_s)
-        marks = _commit_marks_reader(target.brokers, target.identity)
-        self._group = marks.consumer_group_metadata()
-        self.commit_mark = committed_offset(marks, self._place, self._call_s) - 1
+        self._group = offsets_reader(target.brokers, target.identity, "read_committed").consumer_group_metadata()
+        self.commit_mark = committed_offset(target.brokers, target.identity, self._place, self._call_s) - 1
 
     def write(self, batch_id: int, outgoing: Iterable[Outgoing]) -> None:
         """One transaction: the commit mark first, so that a fenced writer fails before it has sent its records."""
@@ -99,8 +100,22 @@ class TransactionalWriter:
         self.commit_mark = batch_id
 
 
-def committed_offset(reader: Consumer, place: TopicPartition, timeout_s: float) -> int:
-    """What the reader's group has committed of a partition; below 0 if nothing. Raises KafkaException."""
+def committed_offset(brokers: BrokerAddress, group: str, place: TopicPartition, timeout_s: float) -> int:
+    """What the transactions of ``group`` have committed of a partition; below 0 if nothing. Raises KafkaException.
+
+    To be asked by the one writer of the partition, once ``init_transactions`` has decided what its predecessor left
+    open. So an offset that is still pending after a while belongs to no transaction any more: a broker that is killed
+    twice in the midst of a commit may keep one for ever, and never answer who waits for it. It is passed over.
+    """
+    try:
+        return _committed(offsets_reader(brokers, group, "read_committed"), place, min(timeout_s, _PENDING_S))
+    except KafkaException as failure:
+        if failure.args[0].code() != _TIMED_OUT:
+            raise
+    return _committed(offsets_reader(brokers, group, "read_uncommitted"), place, timeout_s)
+
+
+def _committed(reader: Consumer, place: TopicPartition, timeout_s: float) -> int:
     [found] = reader.committed([place], timeout=timeout_s)
     # An answer about one partition may be an error, and has then the offset of one that was never committed.
     if found.error is not None:
@@ -108,14 +123,14 @@ def committed_offset(reader: Consumer, place: TopicPartition, timeout_s: float) 
     return int(found.offset)
 
 
+@lru_cache(maxsize=16)
+def offsets_reader(brokers: BrokerAddress, group: str, isolation: str) -> Consumer:
+    """Kept, since a partition that changes its worker back and forth asks in every batch."""
+    return clients.consumer(brokers, group, {**clients.QUICK_RETURN, "isolation.level": isolation})
+
+
 writers: dict[str, TransactionalWriter] = {}
 """By transactional id; lives as long as the Python worker, which serves many batches."""
-
-
-@lru_cache(maxsize=16)
-def _commit_marks_reader(brokers: BrokerAddress, group: str) -> Consumer:
-    """Reads commit marks; kept, since a partition that changes its worker back and forth asks in every batch."""
-    return clients.consumer(brokers, group, clients.QUICK_RETURN)
 
 
 def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Callable[[], Iterable[Outgoing]]) -> bool:

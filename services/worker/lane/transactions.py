@@ -10,15 +10,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
-from broker import clients
-from broker.address import BrokerAddress
 from broker.producer_queue import Outgoing, ProducerQueue
-from broker.transactional_writer import Backoff, WriteTarget, committed_offset, is_fenced, transactional_producer
+from broker.transactional_writer import (
+    Backoff,
+    WriteTarget,
+    committed_offset,
+    is_fenced,
+    offsets_reader,
+    transactional_producer,
+)
 from changelog.errors import RecordsGone
 
 _FENCED_PAUSE_S = 0.05
@@ -60,9 +64,9 @@ class Transactions:
         self.position = self._committed()
 
     def _committed(self) -> int:
-        reader = _offsets_reader(self._place.target.brokers, self._place.target.identity)
-        asked = TopicPartition(self._place.topic, self._place.partition)
-        offset = committed_offset(reader, asked, self._call_s)
+        target, asked = self._place.target, TopicPartition(self._place.topic, self._place.partition)
+        offset = committed_offset(target.brokers, target.identity, asked, self._call_s)
+        reader = offsets_reader(target.brokers, target.identity, "read_committed")
         first, _ = reader.get_watermark_offsets(asked, timeout=self._call_s)
         if offset < 0:
             return max(self._place.start, int(first))
@@ -133,12 +137,6 @@ class Transactions:
             self._producer.purge(in_flight=False)
             self._producer.abort_transaction(self._call_s)
             self._open = False
-
-
-@lru_cache(maxsize=4)
-def _offsets_reader(brokers: BrokerAddress, group: str) -> Consumer:
-    """Reads the offsets of a group, only final ones: it waits for transactions that are being committed."""
-    return clients.consumer(brokers, group, {"isolation.level": "read_committed"})
 
 
 def opened(place: Place, metadata: bytes, given_up: Callable[[], bool]) -> Transactions:

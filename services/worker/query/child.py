@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import faulthandler
 import fcntl
 import gc
 import logging
@@ -284,8 +285,9 @@ def _end_within(seconds: float) -> None:
     """End the process whatever its clients still wait for. A worker would kill it, but an orphan has none."""
 
     def end() -> None:
-        _LOG.warning("it did not end in order within %g s, and ends now", seconds)
+        _LOG.warning("it did not end in order within %g s, and ends now; what its threads wait for:", seconds)
         logging.shutdown()
+        faulthandler.dump_traceback()
         os._exit(WAITS)
 
     timer = threading.Timer(seconds, end)
