@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException, Producer, TopicPartition
 
 from broker import transactional_writer as sink
 from broker.address import BrokerAddress
@@ -170,3 +170,17 @@ def test_two_that_fence_each_other_pause_and_give_up(target: WriteTarget, output
 
     with pytest.raises(ServiceUnavailable, match="did not take the output"):
         write_once(impatient, 0, 0, outgoing)
+
+
+def test_an_offset_that_stays_pending_is_passed_over(target: WriteTarget, output: str) -> None:
+    """As a killed broker may leave one: in a transaction that nobody will decide."""
+    write_once(target, 0, 3, lambda: batch(output, "a"))
+    sink.writers.clear()
+    hanging = sink.transactional_producer(replace(target, identity=f"{target.identity}-of-nobody"), 0)
+    hanging.init_transactions(20)
+    hanging.begin_transaction()
+    group = sink.offsets_reader(target.brokers, target.identity, "read_committed").consumer_group_metadata()
+    hanging.send_offsets_to_transaction([TopicPartition(target.commit_marks, 0, 99)], group, 20)
+
+    assert TransactionalWriter(target, 0).commit_mark == 3
+    assert write_once(target, 0, 4, lambda: batch(output, "b"))
