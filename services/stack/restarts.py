@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
-_CALM_S = 120.0
+_CALM_S = 20.0
 LIMIT = 20
 
 
