@@ -21,8 +21,8 @@ from sql.bind.from_clause.brackets import every_column, join_in_brackets, values
 from sql.bind.from_clause.comma_joins import in_written_order, linked
 from sql.bind.from_clause.from_item import FromItem
 from sql.bind.from_clause.joined import joined
+from sql.bind.from_clause.keyed_changelog import keyed, keyed_rows
 from sql.bind.from_clause.scans import filters_time, scanned
-from sql.bind.from_clause.upserts import keyed, keyed_rows
 from sql.bind.from_clause.windows import WindowCall, windowed
 from sql.bind.lookup.lookups import Lookups
 from sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names

@@ -58,7 +58,7 @@ class Page:
         self.topics = topics
         for name, topic in topics.items():
             text = re.sub(rf"(?<=-t ){name}\b|(?<=\"){name}(?=\"|\.dead_letter)", topic, text)
-        self._blocks = re.findall(r"^```(sh|python)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+        self._blocks = re.findall(r"^```(\w+)?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
     def blocks(self, language: str, name: str) -> list[str]:
         return [code for kind, code in self._blocks if kind == language and re.search(rf"{self.topics[name]}\b", code)]

@@ -23,7 +23,7 @@ from services.stack import Stack, temporary_stack
 from services.stack.files import StackFiles
 from services.stack.free_ports import LOOPBACK
 from services.stack.kafka import KafkaBroker
-from services.stack.processes import ProcessIdentity, await_end, kill, marked_processes
+from services.stack.processes import RUN_MARK, ProcessIdentity, await_end, kill, marked_processes, run_mark
 from services.stack.stack import ComponentStatus
 from services.stack.state import Phase, StackState, read_state
 from services.stack.temporary import temporary_settings
@@ -223,7 +223,7 @@ def test_a_server_outside_of_the_stack_is_not_started(tmp_path: Path) -> None:
 
 def test_a_worker_in_another_process_group_is_ended_too(redis_stack: Stack) -> None:
     run_id = state_of(redis_stack).run_id
-    environment = os.environ | {"DOVETAIL_STACK_RUN": run_id}
+    environment = os.environ | {RUN_MARK: run_mark(run_id, "redis")}
     with subprocess.Popen([sys.executable, "-c", "input()"], env=environment, stdin=subprocess.PIPE) as worker:
         identity = ProcessIdentity.of(worker.pid)
         redis_stack.down()
