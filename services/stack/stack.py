@@ -192,7 +192,7 @@ class Stack:
                     on_progress(f"{child.name} {child.phase} {child.endpoint}".rstrip())
             if failed := [child for child in children if child.phase is Phase.EXITED]:
                 raise self._failed(failed[0])
-            if state.request == request and all(child.phase is Phase.READY for child in children):
+            if state.request == request and all(_is_up(child) for child in children):
                 return
             time.sleep(_POLL_S)
 
@@ -211,3 +211,8 @@ class Stack:
         return ComponentStatus(
             child.name, phase, child.endpoint, pid, log, reason, tail(log) if ended_by_itself else "", child.restarts
         )
+
+
+def _is_up(child: ChildState) -> bool:
+    """Ready, and not dead since: the supervisor may not have noticed yet."""
+    return child.phase is Phase.READY and child.process is not None and child.process.find() is not None
