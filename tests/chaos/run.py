@@ -97,7 +97,7 @@ class Chaos:
         return load
 
     def kill_until(self, is_over: Callable[[Account], bool]) -> None:
-        """Every kind once, in any order, then every kind again."""
+        """Every kind once, in any order, then every kind again. What is away already is killed when it is back."""
         waiting: list[str] = []
         while not is_over(self.account):
             self._victims.tend_source()
@@ -106,6 +106,8 @@ class Chaos:
                 self._chance.shuffle(waiting)
             kind = waiting.pop()
             if not self._victims.kinds[kind](self._chance):
+                waiting.insert(0, kind)
+                self._rest(_POLL_S)
                 continue
             self.account.kills[kind] += 1
             self._say(f"kill {self.account.kills.total()}: {kind}")
