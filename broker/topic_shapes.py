@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import NewTopic, OffsetSpec
 
 from broker import clients
 from broker.address import BrokerAddress
-from broker.topics import PartitionOffsets, offsets
+from broker.topics import PartitionOffsets, known_ids, offsets
 from changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from changelog.schema import Kind
 from changelog.suggest import suggestion
@@ -74,16 +74,8 @@ class TopicAdmin:
     def ids(self, topics: Iterable[str]) -> dict[str, str]:
         """By name, what tells a topic from all others of its name, of those that are there."""
         names = sorted(set(topics) & self.partitions().keys())
-        found = {}
         with self._errors():
-            described = self._admin.describe_topics(TopicCollection(names), request_timeout=self._timeout_s)
-            for name, answer in described.items():
-                try:
-                    found[name] = str(answer.result(self._timeout_s).topic_id)
-                except KafkaException as failure:
-                    if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                        raise
-        return found
+            return known_ids(self._admin, names, self._timeout_s)
 
     def ever_written(self, topic: str) -> bool:
         """Whether there ever was a record in ``topic``, which may not be there at all."""

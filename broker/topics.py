@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from confluent_kafka import OFFSET_INVALID, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
@@ -34,6 +34,8 @@ def partitions(client: AdminClient, topic: str) -> list[int]:
         ) from failure
     if described.error is not None:
         raise _unanswered(topic, described.error)
+    if not described.partitions:
+        raise _unanswered(topic, KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
     return sorted(described.partitions)
 
 
@@ -78,20 +80,33 @@ def message_bytes(client: AdminClient, topic: str) -> int:
 
 
 def ids(client: AdminClient, names: Iterable[str]) -> dict[str, str]:
-    """By name, what tells a topic from another of its name: a topic that is deleted and made again has a new one.
-
-    UnknownName if there is no such topic.
-    """
+    """The ids of topics that must be there: UnknownName for one that is not."""
     wanted = sorted(set(names))
-    if not wanted:
-        return {}
-    described = client.describe_topics(TopicCollection(wanted), request_timeout=_CALL_S)
-    found = {}
+    try:
+        found = known_ids(client, wanted, _CALL_S)
+    except KafkaException as failure:
+        raise _unanswered(", ".join(wanted), failure.args[0]) from failure
     for name in wanted:
+        if name not in found:
+            raise _unanswered(name, KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART))
+    return found
+
+
+def known_ids(client: AdminClient, names: Collection[str], timeout_s: float) -> dict[str, str]:
+    """By name, what tells a topic from another of its name, of those that are there.
+
+    A topic that is deleted and made again has a new one.
+    """
+    if not names:
+        return {}
+    described = client.describe_topics(TopicCollection(list(names)), request_timeout=timeout_s)
+    found = {}
+    for name, answer in described.items():
         try:
-            found[name] = str(described[name].result(_CALL_S).topic_id)
+            found[name] = str(answer.result(timeout_s).topic_id)
         except KafkaException as failure:
-            raise _unanswered(name, failure.args[0]) from failure
+            if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                raise
     return found
 
 

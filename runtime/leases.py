@@ -7,14 +7,13 @@ whoever runs it, and its topics go with it: nobody else knows their names.
 from __future__ import annotations
 
 import logging
-import time
 from contextlib import suppress
 
 from broker import clients, topics
 from broker.address import BrokerAddress
-from broker.names import memo_topic
-from changelog.dead_letter import topic_of as dead_letter_topic
+from broker.names import topics_of_query
 from changelog.errors import UnknownName
+from runtime.clock import now_ms
 from sql.catalog import Catalog, Desired, Query
 
 RENEWED_EVERY_S = 5.0
@@ -24,7 +23,7 @@ _LOG = logging.getLogger("dovetail.leases")
 
 def lease_from_now() -> int:
     """``Query.lease_ms`` of one that somebody answers for now."""
-    return time.time_ns() // 1_000_000 + int(LEASE_S * 1000)
+    return now_ms() + int(LEASE_S * 1000)
 
 
 class Leases:
@@ -36,16 +35,15 @@ class Leases:
 
     def desired(self, query: Query) -> Desired:
         """What is wanted of a query: that it be dropped, where its lease has run out."""
-        if query.desired is Desired.DROPPED or not query.lapsed(time.time_ns() // 1_000_000):
+        if query.desired is Desired.DROPPED or not query.lapsed(now_ms()):
             return query.desired
         _LOG.warning('query "%s": its session is gone', query.name)
         with suppress(UnknownName):
-            self._catalog.want(query.name, Desired.DROPPED, now_ms=time.time_ns() // 1_000_000)
+            self._catalog.want(query.name, Desired.DROPPED, now_ms=now_ms())
         return Desired.DROPPED
 
     def cleared(self, query: Query) -> bool:
         """Delete the topics of a dropped query that was leased; False where the broker does not answer."""
         if not query.lease_ms:
             return True
-        names = [query.topic, memo_topic(query.name), dead_letter_topic(query.name)]
-        return topics.delete(clients.admin(self._brokers), names)
+        return topics.delete(clients.admin(self._brokers), topics_of_query(query.name, query.topic))

@@ -33,10 +33,6 @@ class SoleHolder:
         self._thread = threading.Thread(target=self._renew, name=f"lease-{name}", daemon=True)
         self._thread.start()
 
-    @property
-    def epoch(self) -> int:
-        return self._lease.epoch
-
     def _renew(self) -> None:
         while not self._ended.wait(_RENEW_S):
             try:

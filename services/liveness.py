@@ -33,6 +33,13 @@ class Standing:
         return self.state == self.query.desired.value
 
     @property
+    def told(self) -> str:
+        """The state; where its user has asked for another since, that too."""
+        asked = self.query.desired
+        on_its_way = not self.well and (asked is not Desired.RUNNING or self.state == Actual.PAUSED)
+        return f"{self.state}, to be {asked.value}" if on_its_way else self.state
+
+    @property
     def settled(self) -> bool:
         """Whether only its user can change how it is."""
         return self.well or self.query.actual is Actual.FAILED

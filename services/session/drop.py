@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Sequence
 
+from broker.names import topics_of_query
 from changelog.dead_letter import SUFFIX as DEAD_LETTERS
 from changelog.errors import ServiceUnavailable, Unsupported
 from services.session import topics
@@ -152,4 +153,4 @@ def terminate(context: Context, statement: Terminate) -> Done:
 
 def topics_of_select(fragments: Sequence[Query]) -> list[str]:
     """All of them: nobody can know their names."""
-    return [*topics.state_topics(fragments), *topics.dead_letter_topics(fragments), fragments[-1].topic]
+    return [topic for query in fragments for topic in topics_of_query(query.name, query.topic)]

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from changelog.errors import Unsupported
 from changelog.schema import TIME, Column
-from services.liveness import Standing, standings
+from services.liveness import standings
 from services.session.context import Context
 from services.session.result import Rows, Text
-from sql.catalog import Desired, Query, Relation, What
+from sql.catalog import Query, Relation, What
 from sql.planner import stream_of
 from sql.query_settings import SETTINGS
 from sql.syntax.like import matches
@@ -79,7 +79,7 @@ def _views(context: Context, like: str | None) -> Rows:
             {
                 "name": statement.name,
                 "topic": one.query.topic if one is not None else "",
-                "state": state_of(one) if one is not None else "not materialized",
+                "state": one.told if one is not None else "not materialized",
                 "definition": relation.shown,
             }
         )
@@ -91,7 +91,7 @@ def _queries(context: Context, like: str | None) -> Rows:
         {
             "name": query.name,
             "engine": query.engine,
-            "state": state_of(one),
+            "state": one.told,
             "rows in": _count(query, "rows_in"),
             "rows out": _count(query, "rows_out"),
             "rejected": _count(query, "rejected"),
@@ -119,12 +119,6 @@ def _queries(context: Context, like: str | None) -> Rows:
         since=INSTANT,
         error=pa.string(),
     )
-
-
-def state_of(one: Standing) -> str:
-    """What the query does; what it is on the way to, where that differs."""
-    alone = one.well or (one.query.desired is Desired.RUNNING and one.state in ("failed", "recovering", "down"))
-    return one.state if alone else f"{one.state}, to be {one.query.desired.value}"
 
 
 def _count(query: Query, name: str) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 _FIRST_PAUSE_S = 0.5
 _LONGEST_PAUSE_S = 30.0
@@ -20,7 +20,7 @@ class Restarts:
 
     _pause_s: float = _FIRST_PAUSE_S
     _deaths: int = 0
-    _ready_s: float | None = field(default=None)
+    _ready_s: float | None = None
     due_s: float = 0.0
 
     def ready(self, now_s: float) -> None:

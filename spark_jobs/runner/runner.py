@@ -45,8 +45,6 @@ from sql.planner import Plan, stream_of
 from sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.runner")
-RUNNER_LEASE = "spark"
-"""The lease of the runner of a catalog: it has the name of its engine."""
 _LOOK_S = 0.2
 _STALE_S = 10.0
 _FIRST_PAUSE_S = 1.0
@@ -256,7 +254,7 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     """
     await_broker(settings.brokers, settings.broker_timeout_s, "the Spark runner")
     catalog = Catalog.open(settings.catalog_url)
-    lease = SoleHolder(catalog, RUNNER_LEASE, "the Spark runner of this catalog", lost=_end_at_once)
+    lease = SoleHolder(catalog, Engine.SPARK.value, "the Spark runner of this catalog", lost=_end_at_once)
     session = start_session(
         "dovetail", sorted(settings.jars.glob("*.jar")), settings.spark_master, settings.driver_memory
     )

@@ -19,6 +19,7 @@ import pyarrow as pa
 from changelog.errors import Domain, DovetailError, InternalError, RecordRejected, ServiceUnavailable
 from enrichment.enricher import AnsweredBatch
 from enrichment.memo.memo_store import Update
+from runtime.clock import now_ms
 from services.worker.lane.fetches import Record, as_batch
 from services.worker.lane.lane_settings import LaneClosed
 
@@ -109,7 +110,7 @@ class Retries:
         pause_s, started_s, left = _FIRST_PAUSE_S, time.monotonic(), _ATTEMPTS if whole else 1
         while True:
             try:
-                return self._answerer.step(batch, time.time_ns() // 1_000_000), None
+                return self._answerer.step(batch, now_ms()), None
             except Exception as failure:
                 rejected = isinstance(failure, RecordRejected)
                 external = not rejected and _is_external(failure)

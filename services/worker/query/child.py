@@ -25,7 +25,6 @@ from pathlib import Path
 import pyarrow as pa
 from aiohttp import web
 from confluent_kafka import KafkaException
-from confluent_kafka.admin import NewPartitions
 from prometheus_client import CollectorRegistry, generate_latest
 
 from broker import clients, topics
@@ -237,13 +236,10 @@ class LookupQuery:
         if error.retry:
             _LOG.warning('query "%s": ended by its environment\n%s', self.query.name, redacted(str(error)))
             return WAITS
-        self.report_failed(error)
-        return FAILED
-
-    def report_failed(self, failure: DovetailError) -> None:
-        told = redacted(str(failure))
+        told = redacted(str(error))
         _LOG.error('query "%s": failed\n%s', self.query.name, told)
         self.catalog.report(self.query.id, now_ms=now_ms(), actual=Actual.FAILED, error=told)
+        return FAILED
 
     # -- asked from outside
 
@@ -298,12 +294,8 @@ def _end_within(seconds: float) -> None:
 def ensure_memo(settings: WorkerSettings, topic: str, partitions: int) -> None:
     """The topic of the memo, with as many partitions as the input has by now."""
     admin = TopicAdmin(settings.brokers, settings.broker_timeout_s)
-    if admin.create(topic, TopicShape(partitions, config=config_for(Kind.UPSERT))):
-        return
-    client = clients.admin(settings.brokers)
-    if len(topics.partitions(client, topic)) < partitions:
-        for made in client.create_partitions([NewPartitions(topic, partitions)]).values():
-            made.result()
+    if not admin.create(topic, TopicShape(partitions, config=config_for(Kind.UPSERT))):
+        topics.widen(clients.admin(settings.brokers), topic, partitions)
 
 
 def run(arguments: argparse.Namespace) -> int:

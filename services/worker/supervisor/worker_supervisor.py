@@ -17,8 +17,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
-
 from broker import clients, topics
 from broker.names import memo_topic
 from broker.query_origin import QueryOrigin
@@ -114,12 +112,8 @@ class WorkerSupervisor:
         """What the broker holds of a dropped query, besides its output."""
         client = clients.admin(self._settings.brokers)
         topics.forget_group(client, QueryOrigin.read(query.checkpoint).identity)
-        for deleted in client.delete_topics([memo_topic(query.name)]).values():
-            try:
-                deleted.result(self._settings.broker_timeout_s)
-            except (KafkaException, TimeoutError) as failure:
-                if not _unknown_topic(failure):
-                    _LOG.warning('query "%s": its memo is left: %s', query.name, failure)
+        if not topics.delete(client, [memo_topic(query.name)]):
+            _LOG.warning('query "%s": the broker does not answer, and its memo is left', query.name)
 
     def _ended(self, query_id: int) -> bool:
         """End the child of a query, a look at a time; whether there is none any more."""
@@ -221,7 +215,3 @@ def discard_orphans(folder: Path, catalog: Catalog) -> None:
 
 def _lookups(catalog: Catalog) -> list[Query]:
     return [query for query in catalog.queries(dropped=True) if query.engine == Engine.FAUST]
-
-
-def _unknown_topic(failure: Exception) -> bool:
-    return isinstance(failure, KafkaException) and failure.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART

@@ -19,6 +19,7 @@ from dictionaries.feed.feed_decoder import FeedDecoder
 from dictionaries.feed.feed_definition import Feed
 from dictionaries.feed.resumption import resume_offsets
 from dictionaries.feed.source_changes import Fed, SourceChanges
+from runtime.clock import now_ms
 
 _LOG = logging.getLogger("dovetail.worker")
 _BATCH = 5_000
@@ -105,10 +106,10 @@ class FeedReader:
         by_partition: defaultdict[int, list[tuple[int, bytes | None, bytes | None]]] = defaultdict(list)
         for message in records:
             by_partition[message.partition() or 0].append((message.offset() or 0, message.key(), message.value()))
-        reached, now_ms = self._follower.reached, time.time_ns() // 1_000_000
+        reached, read_ms = self._follower.reached, now_ms()
         for partition, found in by_partition.items():
             changes = self._decoder.decode(reached[partition], found)
-            self._layout.apply_feed(self._feed, partition, changes, now_ms)
+            self._layout.apply_feed(self._feed, partition, changes, read_ms)
             self._complaints.add(changes)
             self._follower.move({partition: changes.end})
         if ended:

@@ -25,7 +25,7 @@ from services.cli.main import app
 from services.session import Done, Live, Rows, Session
 from services.session.input_progress import await_caught_up, await_reading, input_ends
 from services.stack import Stack, temporary_stack
-from sql.catalog import Desired
+from sql.catalog import Desired, Query
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView
@@ -315,8 +315,8 @@ def test_terminate_keeps_the_view_and_its_rows(session: Session) -> None:
     assert rows_of(session, "SELECT id FROM table(priced)") == [(10,)]
 
 
-def test_a_select_whose_console_was_killed_can_be_terminated(session: Session, running: Stack) -> None:
-    session.run(ORDERS)
+def killed_select(session: Session, running: Stack) -> Query:
+    """The query of a streaming SELECT whose console was killed."""
     argv = [sys.executable, "-m", "services.cli.main", "sql", "-c", QUERY]
     environment = os.environ | running.settings.as_environment()
     with subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) as process:
@@ -324,6 +324,12 @@ def test_a_select_whose_console_was_killed_can_be_terminated(session: Session, r
         assert any("Ctrl-C ends it" in line for line in process.stderr)
         process.kill()
     [query] = session.context.catalog.queries()
+    return query
+
+
+def test_a_select_whose_console_was_killed_can_be_terminated(session: Session, running: Stack) -> None:
+    session.run(ORDERS)
+    query = killed_select(session, running)
     assert session.run(f"TERMINATE {query.name}") == [Done(f"terminated {query.name}")]
     assert query.topic not in session.context.topics.partitions()
 
@@ -331,13 +337,7 @@ def test_a_select_whose_console_was_killed_can_be_terminated(session: Session, r
 def test_a_select_whose_console_was_killed_ends_by_itself(session: Session, running: Stack) -> None:
     session.run(ORDERS)
     before = set(session.context.topics.partitions())
-    argv = [sys.executable, "-m", "services.cli.main", "sql", "-c", QUERY]
-    environment = os.environ | running.settings.as_environment()
-    with subprocess.Popen(argv, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        assert any("Ctrl-C ends it" in line for line in process.stderr)
-        process.kill()
-    [query] = session.context.catalog.queries()
+    query = killed_select(session, running)
     assert query.topic in session.context.topics.partitions()
     end = time.monotonic() + 2 * LEASE_S
     while session.context.catalog.queries(dropped=True) and time.monotonic() < end:
