@@ -27,6 +27,8 @@ RECORDS = pa.schema(
         ("offset", pa.int64()),
     ]
 )
+HEADED = RECORDS.append(pa.field("headers", pa.map_(pa.string(), pa.binary())))
+"""RECORDS with their headers."""
 _BATCH = 20_000
 _POLL_S = 0.05
 """A poll lasts so long, unless it fills a batch before."""
@@ -38,11 +40,13 @@ class TopicReader:
     """The committed records of a topic, batch by batch.
 
     first_offsets   where partitions begin, if not at their first record
+    headed          whether their headers are read too: tables are HEADED then, and RECORDS otherwise
     """
 
     brokers: BrokerAddress
     topic: str
     first_offsets: PartitionOffsets = field(default_factory=dict)
+    headed: bool = False
 
     def until(self, ends: PartitionOffsets) -> Iterator[pa.Table]:
         """The records before ``ends``. Raises ServiceUnavailable where the broker falls silent on the way."""
@@ -55,7 +59,7 @@ class TopicReader:
                 messages = consumer.consume(_BATCH, _POLL_S)
                 if messages:
                     heard = time.monotonic()
-                    yield as_records(_before(waiting, messages, self.topic))
+                    yield self._table(_before(waiting, messages, self.topic))
                 elif time.monotonic() - heard > _SILENCE_S:
                     raise self._silent(waiting)
 
@@ -64,7 +68,14 @@ class TopicReader:
         with closing(self._consumer(partitions)) as consumer:
             while True:
                 messages = consumer.consume(_BATCH, _POLL_S)
-                yield as_records([message for message in messages if not _is_end(message, self.topic)])
+                yield self._table([message for message in messages if not _is_end(message, self.topic)])
+
+    def _table(self, messages: list[Message]) -> pa.Table:
+        records = as_records(messages)
+        if not self.headed:
+            return records
+        headers = pa.array([message.headers() or [] for message in messages], HEADED.field("headers").type)
+        return records.append_column(HEADED.field("headers"), headers)
 
     def _consumer(self, partitions: Iterable[int]) -> Consumer:
         settings = {

@@ -1,23 +1,62 @@
-"""The dead-letter record of a record that could not be used: its own key and value, and in headers where and why."""
+"""The dead-letter record of a record that could not be used: its own key and value, and in headers where and why.
+
+Written by all that reject records, and read back as rows. What a replay has put back is told by a **mark**: a record
+of the same topic and partition without key and value, whose one header holds the offsets of those letters. It stands
+behind them, so whatever retention takes away, it takes them before their mark.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.schema import EVENT_TIME_TYPE
 
 SUFFIX = ".dead_letter"
 Headers = tuple[tuple[str, bytes], ...]
+TOPIC, PARTITION, OFFSET = "dovetail.topic", "dovetail.partition", "dovetail.offset"
+TIMESTAMP, REASON, QUERY, BYTES = "dovetail.timestamp", "dovetail.reason", "dovetail.query", "dovetail.bytes"
+REPLAYED = "dovetail.replayed"
+
+LETTER_BYTES = 1_000_000
+"""What a topic takes by default, key and value and headers together."""
+_HEADER_BYTES = 4096
+
+LETTERS = pa.schema(
+    [
+        ("source_topic", pa.string()),
+        ("source_partition", pa.int32()),
+        ("source_offset", pa.int64()),
+        ("source_time", EVENT_TIME_TYPE),
+        ("rejected_at", EVENT_TIME_TYPE),
+        ("query", pa.string()),
+        ("whole_bytes", pa.int64()),
+        ("reason", pa.string()),
+        ("key", pa.string()),
+        ("value", pa.string()),
+    ]
+)
+"""Dead letters as rows. ``whole_bytes``: the size of the record where the letter holds its beginning only, else NULL.
+
+Of a row that its output topic did not take, nothing but that topic is known.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """``key`` and ``value`` are the original bytes."""
+    """``key`` and ``value`` are the original bytes, or how they begin."""
 
     key: bytes | None
     value: bytes | None
     headers: Headers
+
+    @property
+    def message(self) -> dict[str, Any]:
+        return {"key": self.key, "value": self.value, "headers": list(self.headers)}
 
 
 def topic_of(query: str) -> str:
@@ -25,14 +64,114 @@ def topic_of(query: str) -> str:
     return f"{query}{SUFFIX}"
 
 
-def dead_letters(rejected: pa.Table, *, topic: str, query: str) -> Iterator[DeadLetter]:
-    """One for each row of ``rejected`` (``decode.REJECTED``), records of ``topic`` read by ``query``."""
-    for record in rejected.to_pylist():
+def is_letters(topic: str) -> bool:
+    """Whether a topic is one of dead letters, by its name."""
+    return topic.endswith(SUFFIX) and topic != SUFFIX
+
+
+def dead_letters(
+    rejected: pa.Table, *, topic: str, query: str, letter_bytes: int = LETTER_BYTES
+) -> Iterator[DeadLetter]:
+    """One for each row of ``rejected`` (``decode.REJECTED``), records of ``topic`` read by ``query``.
+
+    letter_bytes   the most that the topic of dead letters takes
+    """
+    timestamps = rejected.column("timestamp").cast(pa.int64()).to_pylist()
+    for record, timestamp in zip(rejected.drop_columns(["timestamp"]).to_pylist(), timestamps, strict=True):
         headers = {
-            "dovetail.topic": topic,
-            "dovetail.partition": str(record["partition"]),
-            "dovetail.offset": str(record["offset"]),
-            "dovetail.reason": record["reason"],
-            "dovetail.query": query,
+            TOPIC: topic,
+            PARTITION: str(record["partition"]),
+            OFFSET: str(record["offset"]),
+            TIMESTAMP: str(timestamp),
+            REASON: record["reason"],
+            QUERY: query,
         }
-        yield DeadLetter(record["key"], record["value"], tuple((name, text.encode()) for name, text in headers.items()))
+        yield _letter(record["key"], record["value"], headers, letter_bytes)
+
+
+def row_too_large(
+    key: bytes | None, value: bytes | None, *, topic: str, query: str, reason: str, letter_bytes: int
+) -> DeadLetter:
+    """That of a row which ``query`` made, and its output ``topic`` did not take: it has no place in any topic."""
+    return _letter(key, value, {TOPIC: topic, REASON: reason, QUERY: query}, letter_bytes)
+
+
+def _letter(key: bytes | None, value: bytes | None, headers: dict[str, str], letter_bytes: int) -> DeadLetter:
+    """The letter, or how it begins, where even the topic of the dead letters does not take it whole."""
+    size = len(key or b"") + len(value or b"")
+    if size + _HEADER_BYTES > letter_bytes:
+        part = max(letter_bytes - _HEADER_BYTES, 0) // 2
+        key, value = key and key[:part], value and value[:part]
+        headers = {**headers, BYTES: str(size)}
+    return DeadLetter(key, value, tuple((name, text.encode()) for name, text in headers.items()))
+
+
+def letter_rows(records: pa.Table) -> pa.Table:
+    """LETTERS of records of a dead-letter topic (``timestamp``, ``headers``, ..), marks left out."""
+    return as_rows(records.filter(pc.invert(is_mark(records))))
+
+
+def is_mark(records: pa.Table) -> pa.ChunkedArray:
+    return pc.is_valid(_header(records, REPLAYED))
+
+
+def as_rows(letters: pa.Table) -> pa.Table:
+    """LETTERS of records none of which is a mark. A header that is not as it should be is NULL."""
+    columns = [
+        text(_header(letters, TOPIC)),
+        _number(letters, PARTITION, pa.int32()),
+        _number(letters, OFFSET, pa.int64()),
+        _number(letters, TIMESTAMP, pa.int64()).cast(EVENT_TIME_TYPE),
+        letters.column("timestamp").cast(EVENT_TIME_TYPE),
+        text(_header(letters, QUERY)),
+        _number(letters, BYTES, pa.int64()),
+        text(_header(letters, REASON)),
+        text(letters.column("key")),
+        text(letters.column("value")),
+    ]
+    return pa.table(columns, schema=LETTERS)
+
+
+def replayed_offsets(records: pa.Table) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """Partition and ranges of offsets, both ends included, of each mark among ``records``."""
+    marks = records.filter(is_mark(records))
+    for partition, ranges in zip(
+        marks.column("partition").to_pylist(), _header(marks, REPLAYED).to_pylist(), strict=True
+    ):
+        yield partition, [_range(part) for part in ranges.decode().split(",")]
+
+
+def mark(offsets: list[int]) -> dict[str, Any]:
+    """The message that tells of letters that were put back: ``3-7,9``. ``offsets`` ascend."""
+    ranges: list[list[int]] = []
+    for offset in offsets:
+        if ranges and ranges[-1][1] == offset - 1:
+            ranges[-1][1] = offset
+        else:
+            ranges.append([offset, offset])
+    told = ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+    return {"key": None, "value": None, "headers": [(REPLAYED, told.encode())]}
+
+
+def _range(part: str) -> tuple[int, int]:
+    first, _, last = part.partition("-")
+    return int(first), int(last or first)
+
+
+def text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Bytes as text; what is not UTF-8 in them is shown as such."""
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        read = [None if value is None else value.decode(errors="replace") for value in values.to_pylist()]
+        return pa.chunked_array([pa.array(read, pa.string())])
+
+
+def _header(records: pa.Table, name: str) -> pa.ChunkedArray:
+    return pc.map_lookup(records.column("headers"), query_key=name, occurrence="last")
+
+
+def _number(records: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
+    told = text(_header(records, name))
+    whole = pc.match_substring_regex(told, r"^\d{1,9}$" if kind == pa.int32() else r"^\d{1,18}$")
+    return pc.if_else(whole, told, None).cast(kind)

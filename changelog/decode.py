@@ -26,6 +26,7 @@ REJECTED = pa.schema(
     [
         ("partition", pa.int32()),
         ("offset", pa.int64()),
+        ("timestamp", EVENT_TIME_TYPE),
         ("key", pa.binary()),
         ("value", pa.binary()),
         ("reason", pa.string()),

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from broker.producer_queue import Outgoing, OutgoingMessage
 from broker.transactional_writer import write_once
 from changelog.changes import Changes
-from changelog.dead_letter import dead_letters
+from changelog.dead_letter import dead_letters, row_too_large
 from changelog.encode import encode
 from joins.dataflow.graph import Sink
 from spark_jobs.exchange import counts
@@ -23,7 +23,6 @@ from spark_jobs.stages.late import late_messages
 from spark_jobs.stages.task import batch_id, partition
 
 _SLICE_ROWS = 50_000
-_HEADER_BYTES = 4096
 
 
 @dataclass
@@ -74,8 +73,7 @@ def write_batch(job: Job, partition: int, batch_id: int, output: SinkBatch) -> C
             if letters:
                 yield Outgoing(job.dead_letter_topic, letters, with_headers=True)
         for rows in output.rejected:
-            letters = [_cut(letter, job.target.letter_bytes) for letter in letter_messages(job, rows)]
-            yield Outgoing(job.dead_letter_topic, letters, with_headers=True)
+            yield Outgoing(job.dead_letter_topic, list(letter_messages(job, rows)), with_headers=True)
         for rows in output.late:
             yield Outgoing(job.late_topic, list(late_messages(job, rows)), with_headers=True)
 
@@ -104,22 +102,14 @@ def _too_large(message: OutgoingMessage, job: Job) -> OutgoingMessage:
         f"a row of {_size(message):,} bytes is more than {job.output_topic} takes: raise its max.message.bytes, or"
         " select less"
     )
-    headers = {"dovetail.topic": job.output_topic, "dovetail.reason": reason, "dovetail.query": job.name}
-    letter = {**message, "headers": [(name, text.encode()) for name, text in headers.items()]}
-    return _cut(letter, job.target.letter_bytes)
-
-
-def _cut(letter: OutgoingMessage, largest: int) -> OutgoingMessage:
-    """The letter, or how it begins, where even the topic of the dead letters does not take it whole."""
-    if _size(letter) + _HEADER_BYTES <= largest:
-        return letter
-    part = max(largest - _HEADER_BYTES, 0) // 2
-    whole = ("dovetail.bytes", str(_size(letter)).encode())
-    return {
-        "key": letter["key"] and letter["key"][:part],
-        "value": letter["value"] and letter["value"][:part],
-        "headers": [*letter["headers"], whole],
-    }
+    return row_too_large(
+        message["key"],
+        message["value"],
+        topic=job.output_topic,
+        query=job.name,
+        reason=reason,
+        letter_bytes=job.target.letter_bytes,
+    ).message
 
 
 def output_messages(sink: Sink, parts: list[pa.Table]) -> Iterator[list[OutgoingMessage]]:
@@ -147,5 +137,5 @@ def letter_messages(job: Job, rejected: pa.Table) -> Iterator[OutgoingMessage]:
     """The dead letters of rejected records, which come with the topic they were read from."""
     for topic in pc.unique(rejected.column(TOPIC)).to_pylist():
         records = rejected.filter(pc.equal(rejected.column(TOPIC), topic))
-        for letter in dead_letters(records, topic=topic, query=job.name):
-            yield {"key": letter.key, "value": letter.value, "headers": list(letter.headers)}
+        letters = dead_letters(records, topic=topic, query=job.name, letter_bytes=job.target.letter_bytes)
+        yield from (letter.message for letter in letters)

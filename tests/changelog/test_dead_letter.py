@@ -1,21 +1,55 @@
-"""A rejected record keeps its bytes and gains headers."""
+"""A rejected record keeps its bytes and gains headers, and is read back as a row."""
 
 from __future__ import annotations
 
-import pyarrow as pa
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
 
-from changelog.dead_letter import DeadLetter, dead_letters, topic_of
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from changelog.dead_letter import (
+    LETTERS,
+    DeadLetter,
+    dead_letters,
+    is_letters,
+    letter_rows,
+    mark,
+    replayed_offsets,
+    row_too_large,
+    topic_of,
+)
 from changelog.decode import Decoder
 from changelog.schema import Column, StreamSchema
-from tests.changelog.records import records
+from tests.changelog.records import UTC_MS, records
+
+WRITTEN = datetime(2024, 1, 31, 12, 0, 0, 5000, UTC)
+
+
+def rejected() -> pa.Table:
+    decoder = Decoder(StreamSchema("s", (Column("k", pa.int64()),)), ("k",))
+    return decoder.decode(records([b'{"k":1}', b'{"k":"\xff"}'], [None, b"\x00"], partition=2)).rejected
+
+
+def topic(messages: Iterable[dict[str, Any]]) -> pa.Table:
+    """The messages as the records of a topic."""
+    held = list(messages)
+    columns = {
+        "key": pa.array([message["key"] for message in held], pa.binary()),
+        "value": pa.array([message["value"] for message in held], pa.binary()),
+        "timestamp": pa.array([WRITTEN] * len(held), UTC_MS),
+        "partition": pa.array([0] * len(held), pa.int32()),
+        "offset": pa.array(range(len(held)), pa.int64()),
+        "headers": pa.array([message["headers"] for message in held], pa.map_(pa.string(), pa.binary())),
+    }
+    return pa.table(columns)
 
 
 def test_a_dead_letter_keeps_the_bytes_and_names_place_reason_and_query() -> None:
-    decoded = Decoder(StreamSchema("s", (Column("k", pa.int64()),)), ("k",)).decode(
-        records([b'{"k":1}', b'{"k":"\xff"}'], [None, b"\x00"], partition=2)
-    )
-
-    (letter,) = dead_letters(decoded.rejected, topic="clicks", query="joined")
+    (letter,) = dead_letters(rejected(), topic="clicks", query="joined")
 
     assert letter == DeadLetter(
         b"\x00",
@@ -24,8 +58,61 @@ def test_a_dead_letter_keeps_the_bytes_and_names_place_reason_and_query() -> Non
             ("dovetail.topic", b"clicks"),
             ("dovetail.partition", b"2"),
             ("dovetail.offset", b"1"),
+            ("dovetail.timestamp", b"1700000000001"),
             ("dovetail.reason", b"the value is not UTF-8"),
             ("dovetail.query", b"joined"),
         ),
     )
     assert topic_of("joined") == "joined.dead_letter"
+
+
+def test_a_letter_is_read_back_as_a_row() -> None:
+    letters = dead_letters(rejected(), topic="clicks", query="joined")
+    assert letter_rows(topic(letter.message for letter in letters)).to_pylist() == [
+        {
+            "source_topic": "clicks",
+            "source_partition": 2,
+            "source_offset": 1,
+            "source_time": datetime(2023, 11, 14, 22, 13, 20, 1000, UTC),
+            "rejected_at": WRITTEN,
+            "query": "joined",
+            "whole_bytes": None,
+            "reason": "the value is not UTF-8",
+            "key": "\0",
+            "value": '{"k":"\N{REPLACEMENT CHARACTER}"}',
+        }
+    ]
+
+
+def test_what_is_too_large_for_a_letter_is_cut_and_says_so() -> None:
+    whole = row_too_large(b"k", b"v" * 10_000, topic="out", query="q", reason="large", letter_bytes=20_000)
+    cut = row_too_large(b"k", b"v" * 10_000, topic="out", query="q", reason="large", letter_bytes=8_000)
+    (record,) = dead_letters(rejected(), topic="clicks", query="q", letter_bytes=4_100)
+    rows = letter_rows(topic(letter.message for letter in (whole, cut, record))).to_pylist()
+    assert [(row["whole_bytes"], len(row["value"])) for row in rows] == [(None, 10_000), (10_001, 1952), (10, 2)]
+    assert [row["source_offset"] for row in rows] == [None, None, 1]
+
+
+@pytest.mark.parametrize("headers", [[], [("other", b"x")], [("dovetail.offset", b"ten"), ("dovetail.topic", b"\xff")]])
+def test_a_record_that_is_no_letter_is_a_row_of_what_it_has(headers: list[tuple[str, bytes]]) -> None:
+    [row] = letter_rows(topic([{"key": None, "value": b"x", "headers": headers}])).to_pylist()
+    assert (row["value"], row["reason"], row["source_offset"], row["whole_bytes"]) == ("x", None, None, None)
+
+
+def test_no_records_are_no_letters() -> None:
+    assert letter_rows(topic([])) == LETTERS.empty_table()
+
+
+@given(st.sets(st.integers(0, 60), min_size=1))
+def test_a_mark_tells_the_offsets_that_were_put_back(offsets: set[int]) -> None:
+    told = topic([mark(sorted(offsets))])
+    [(partition, ranges)] = replayed_offsets(told)
+    assert (partition, {one for first, last in ranges for one in range(first, last + 1)}) == (0, offsets)
+    assert letter_rows(told).num_rows == 0
+
+
+@pytest.mark.parametrize(
+    ("topic", "is_one"), [("v.dead_letter", True), ("v.f1.dead_letter", True), ("v", False), (".dead_letter", False)]
+)
+def test_dead_letters_are_known_by_the_name_of_their_topic(topic: str, is_one: bool) -> None:
+    assert is_letters(topic) is is_one

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
@@ -23,6 +22,7 @@ from broker.transactional_writer import (
     offsets_reader,
     transactional_producer,
 )
+from changelog.dead_letter import DeadLetter
 from changelog.errors import RecordsGone
 
 _FENCED_PAUSE_S = 0.05
@@ -104,10 +104,8 @@ class Transactions:
         if error is None:
             self._memo_end = int(message.offset() or 0) + 1
 
-    def write_letters(self, topic: str, letters: Iterable[tuple[bytes | None, bytes | None, list[Any]]]) -> None:
-        """Messages with headers."""
-        messages = [{"key": key, "value": value, "headers": headers} for key, value, headers in letters]
-        self._outbox.send(Outgoing(topic, messages, with_headers=True))
+    def write_letters(self, topic: str, letters: Iterable[DeadLetter]) -> None:
+        self._outbox.send(Outgoing(topic, [letter.message for letter in letters], with_headers=True))
 
     def commit(self, position: int) -> int | None:
         """Everything written since ``begin``, and that the input is read up to ``position``.

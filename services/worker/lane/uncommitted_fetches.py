@@ -21,7 +21,7 @@ from confluent_kafka import KafkaException
 from broker.transactional_writer import Backoff, is_fenced
 from changelog.dead_letter import dead_letters
 from changelog.decode import REJECTED
-from enrichment.enricher import LARGEST_MESSAGE, REJECTED_RECORDS, ROWS_IN, AnsweredBatch
+from enrichment.enricher import REJECTED_RECORDS, ROWS_IN, AnsweredBatch
 from enrichment.memo.memo_store import Update
 from services.worker.lane.fetches import Fetch, Record
 from services.worker.lane.lane_settings import LaneClosed, LaneSettings, LaneTopics
@@ -127,16 +127,15 @@ class UncommittedFetches:
     def _write_failed(self, failed: FailedRecord) -> None:
         record = failed.record
         _LOG.error("%s: the record at %d is a dead letter: %s", self.name, record.offset, failed.reason)
-        row = (self._place.partition, record.offset, record.key, record.value, failed.reason)
+        row = (self._place.partition, record.offset, record.timestamp, record.key, record.value, failed.reason)
         self._write_rejected(pa.table([[value] for value in row], schema=REJECTED))
         self._counts_written.update({ROWS_IN: 1, REJECTED_RECORDS: 1})
 
     def _write_rejected(self, rejected: pa.Table) -> None:
-        letters = dead_letters(rejected, topic=self._place.topic, query=self._query)
-        self._begun().write_letters(
-            self._topics.dead_letters,
-            [(letter.key, _fitting(letter.value), list(letter.headers)) for letter in letters],
+        letters = dead_letters(
+            rejected, topic=self._place.topic, query=self._query, letter_bytes=self._place.target.letter_bytes
         )
+        self._begun().write_letters(self._topics.dead_letters, letters)
 
     def _begun(self) -> Transactions:
         assert self._transactions is not None
@@ -180,8 +179,3 @@ class UncommittedFetches:
         self._written = self._records_written = 0
         self._counts_written.clear()
         self.reached = max(self.reached, self._base)
-
-
-def _fitting(value: bytes | None) -> bytes | None:
-    """What a letter can hold of a value beside its headers, which say where the record stands that has it all."""
-    return value[:LARGEST_MESSAGE] if value is not None else None
