@@ -16,7 +16,7 @@ from typing import TextIO
 
 import httpx
 
-from changelog.errors import InternalError
+from changelog.errors import EnvironmentFault
 from runtime.forked import Forked, ForkServer, Request
 from runtime.packages import PACKAGE_ROOT
 from services.commands.command_codec import Command, Outcome, command_bytes, outcome_of
@@ -63,8 +63,10 @@ class Child:
                 return server.fork(request, (nothing.fileno(), write, write, listener.fileno())), lines
         except OSError as failure:
             lines.close()
-            raise InternalError(
-                f"the fork server does not answer: {failure}", where=f'query "{self.name}"'
+            raise EnvironmentFault(
+                f"no process could be started: {failure}",
+                where=f'query "{self.name}"',
+                fix="it is tried again; if that goes on, dovetail logs worker has the reason",
             ) from failure
         finally:
             os.close(write)

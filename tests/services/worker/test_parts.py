@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import pytest
+
+from changelog.errors import EnvironmentFault
+from runtime.forked import ForkServer
 from services.commands.command_codec import Outcome
 from services.worker.lane.fetches import Fetch, as_batch
 from services.worker.query.progress import Report, merged
+from services.worker.supervisor.child_process import Child
 from services.worker.supervisor.worker_supervisor import claimed_folder, joined
 from tests.services.worker.lanes import Given, fetch
 
@@ -53,3 +59,14 @@ def test_workers_of_one_machine_have_folders_of_their_own(tmp_path: Path) -> Non
     assert again == first
     other.close()
     third.close()
+
+
+def test_where_no_process_can_be_started_the_environment_is_at_fault(tmp_path: Path) -> None:
+    """A server that ends in its start, as one that is killed does, and so does the one that is started for it."""
+    server = ForkServer(["no_such_module"], os.environ)
+    try:
+        with pytest.raises(EnvironmentFault, match="no process could be started") as failure:
+            Child("q", "w", tmp_path, {}, server)
+    finally:
+        server.close()
+    assert failure.value.retry
