@@ -25,6 +25,7 @@ from broker import clients
 from broker.address import BrokerAddress
 from broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
 from broker.topics import FRAME_BYTES
+from changelog.encode import MESSAGE_BYTES
 from changelog.errors import CheckpointMismatch, ServiceUnavailable
 
 _CALL_S = 30.0
@@ -63,8 +64,8 @@ class WriteTarget:
     commit_marks: str
     transaction_timeout_s: float
     broker_wait_s: float
-    message_bytes: int = 1_000_000
-    letter_bytes: int = 1_000_000
+    message_bytes: int = MESSAGE_BYTES
+    letter_bytes: int = MESSAGE_BYTES
 
     @property
     def call_s(self) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changelog.encode import MESSAGE_BYTES
 from changelog.schema import EVENT_TIME_TYPE
 
 SUFFIX = ".dead_letter"
@@ -22,8 +23,6 @@ TOPIC, PARTITION, OFFSET = "dovetail.topic", "dovetail.partition", "dovetail.off
 TIMESTAMP, REASON, QUERY, BYTES = "dovetail.timestamp", "dovetail.reason", "dovetail.query", "dovetail.bytes"
 REPLAYED = "dovetail.replayed"
 
-LETTER_BYTES = 1_000_000
-"""What a topic takes by default, key and value and headers together."""
 _HEADER_BYTES = 4096
 
 LETTERS = pa.schema(
@@ -70,7 +69,7 @@ def is_letters(topic: str) -> bool:
 
 
 def dead_letters(
-    rejected: pa.Table, *, topic: str, query: str, letter_bytes: int = LETTER_BYTES
+    rejected: pa.Table, *, topic: str, query: str, letter_bytes: int = MESSAGE_BYTES
 ) -> Iterator[DeadLetter]:
     """One for each row of ``rejected`` (``decode.REJECTED``), records of ``topic`` read by ``query``.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,10 @@ from changelog.row_reader import WIRE_DELTA, WIRE_DELTA_TYPE
 from changelog.schema import Kind, StreamSchema
 
 Positions = npt.NDArray[np.int64]
+
+
+MESSAGE_BYTES = 1_000_000
+"""What a topic takes of which nobody has said anything else: key, value and headers together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +126,8 @@ def records_of(schema: StreamSchema, rows: pa.Table) -> Encoded:
 
 def _same(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple((name, name) for name in columns)
+
+
+def largest_message(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> int:
+    """Bytes of the largest of the messages that ``keys`` and ``values`` make in pairs; 0 where there are none."""
+    return max((len(key or b"") + len(value or b"") for key, value in zip(keys, values, strict=True)), default=0)

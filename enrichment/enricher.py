@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from changelog.changes import DELTA
 from changelog.decode import REJECTED, Decoder
-from changelog.encode import Encoded, encode
+from changelog.encode import MESSAGE_BYTES, Encoded, encode, largest_message
 from changelog.errors import InternalError, RecordRejected
 from changelog.formats import json_text
 from changelog.hashing import row_hashes
@@ -29,8 +29,6 @@ from joins.dataflow.graph import Sink
 from joins.dataflow.lookup import Access, LookupFlow
 from joins.dataflow.ports import Ingest
 
-LARGEST_MESSAGE = 950_000
-"""In bytes, of the value: below the client's limit of a message with all that belongs to it."""
 ROWS_IN = "rows_in"
 ROWS_OUT = "rows_out"
 REJECTED_RECORDS = "rejected"
@@ -63,6 +61,7 @@ class Enricher:
 
     start_offsets  the first offset of each partition that counts; 0 where none is given
     memo_ttl_ms    so long after its last change, in the time of the records, a row is remembered; 0: until it is gone
+    largest_bytes  the largest message that the topics of the output and of the memo take
 
     One thread at a time. A step that raises has changed nothing. After a step either ``confirm`` or ``discard``.
     """
@@ -75,8 +74,10 @@ class Enricher:
         snapshots: Mapping[str, pa.Table] | None = None,
         start_offsets: Mapping[int, int] | None = None,
         memo_ttl_ms: int = 0,
+        largest_bytes: int = MESSAGE_BYTES,
     ) -> None:
         self._memo_ttl_ms = memo_ttl_ms
+        self._largest_bytes = largest_bytes
         self._time_ms = 0
         self._flow = flow
         self._operator = FlowOperator(flow, lookups, snapshots)
@@ -143,7 +144,7 @@ class Enricher:
     def _appended(self, rows: pa.Table, now_ms: int) -> Encoded:
         answered = self._operator.answer(rows, now_ms)
         messages = _encoded(self._flow.sink, answered, self._flow.sink.updating, self._flow.sink.format)
-        check_sizes(messages.values)
+        check_sizes(messages.keys, messages.values, self._largest_bytes)
         return messages
 
     def _updated(self, memo: Memo, decoded: pa.Table, now_ms: int) -> tuple[Encoded, list[Update], int]:
@@ -159,8 +160,8 @@ class Enricher:
             raise RowsRejected(frozenset(rows.column(ARRIVAL).take(places).to_pylist()), rejection.reason) from None
         step = memo.settle(question, self._answers(answered, len(asked)))
         messages = step.changes.records(self._flow.sink.format)
-        check_sizes(messages.values)
-        check_sizes([run for _, run in step.updates])
+        check_sizes(messages.keys, messages.values, self._largest_bytes)
+        check_sizes([key for key, _ in step.updates], [run for _, run in step.updates], self._largest_bytes)
         if self._memo_ttl_ms:
             step.updates.extend(memo.expired(self._time_ms - self._memo_ttl_ms))
         memo.keep(step)
@@ -192,11 +193,20 @@ def _greatest_ms(records: pa.Table | pa.RecordBatch) -> int:
     return greatest or 0
 
 
-def check_sizes(values: Sequence[bytes | None]) -> None:
+def check_sizes(keys: Sequence[bytes | None], values: Sequence[bytes | None], largest_bytes: int) -> None:
     """Raises RecordRejected for what no message holds."""
-    largest = max(map(len, filter(None, values)), default=0)
-    if largest > LARGEST_MESSAGE:
-        raise RecordRejected(f"an answer to it takes {largest} bytes, and a message has at most {LARGEST_MESSAGE}")
+    if _longest(keys) + _longest(values) <= largest_bytes:
+        return
+    largest = largest_message(keys, values)
+    if largest > largest_bytes:
+        raise RecordRejected(
+            f"an answer to it takes {largest:,} bytes, and its topic takes {largest_bytes:,}: raise its"
+            " max.message.bytes, or select less"
+        )
+
+
+def _longest(values: Sequence[bytes | None]) -> int:
+    return max(map(len, filter(None, values)), default=0)
 
 
 def _rejected(records: pa.Table | pa.RecordBatch, reasons: Mapping[int, str]) -> pa.Table:

@@ -139,11 +139,18 @@ def test_an_answer_that_no_message_holds_changes_nothing(ingest: Ingest) -> None
     wide = {1: ROWS[1], 2: tuple((2, "x" * 1000, n) for n in range(1000))}
     host = Enricher(made, dict.fromkeys(made.accesses, DictLookup(wide)), Memo(MemoStore(":memory:"), ingest))
     batch = records([((1, "a", 0), 1), ((2, "b", 0), 1)], 0, KINDS[ingest])
-    with pytest.raises(RecordRejected, match="a message has at most"):
+    with pytest.raises(RecordRejected, match="its topic takes 1,000,000"):
         host.step(batch, 0)
     again = host.step(batch.slice(0, 1), 0)
     assert [row[1] for row in net(again.messages, made.sink.columns)] == ["a"]
     assert len(again.updates) == 1
+    roomy = Enricher(
+        made,
+        dict.fromkeys(made.accesses, DictLookup(wide)),
+        Memo(MemoStore(":memory:"), ingest),
+        largest_bytes=3_000_000,
+    )
+    assert len(net(roomy.step(batch, 0).messages, made.sink.columns)) == 1001
 
 
 def test_a_row_is_forgotten_after_its_time(tmp_path: Path) -> None:

@@ -88,6 +88,11 @@ class Lane:
         """Take a fetch; if it is not the next one, where the next one starts."""
         return self._queue.offer(fetch)
 
+    @property
+    def let_go(self) -> bool:
+        """Whether nobody works on it any more, though it was not closed."""
+        return self._thread.ident is not None and not self._thread.is_alive()
+
     def begin_closing(self) -> None:
         self._closing.set()
 

@@ -74,9 +74,17 @@ class Lanes:
     def partitions(self) -> list[int]:
         return sorted(self._lanes)
 
+    def held(self) -> dict[int, int]:
+        """As ``reached``, of what belongs to this process now."""
+        return {partition: lane.reached for partition, lane in list(self._lanes.items())}
+
+    def let_go(self) -> list[int]:
+        """Those of them that nobody works on: the broker has said that they belong to somebody else."""
+        return [partition for partition, lane in list(self._lanes.items()) if lane.let_go]
+
     def reached(self) -> dict[int, int]:
         """Partition → offset up to which it is answered and committed, also of those that were given up."""
-        return {**self._reached, **{partition: lane.reached for partition, lane in list(self._lanes.items())}}
+        return {**self._reached, **self.held()}
 
     def counts(self) -> Counter[str]:
         """Of everything that was committed since the start of the process."""

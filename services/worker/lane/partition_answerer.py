@@ -13,6 +13,7 @@ from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.names import memo_topic
 from broker.reader import TopicReader
+from changelog.encode import MESSAGE_BYTES
 from changelog.lookup import Lookup
 from enrichment.enricher import AnsweredBatch, Enricher
 from enrichment.memo.memo import Memo
@@ -34,6 +35,7 @@ class QueryAnswers:
     identity: str
     folder: Path
     memo_ttl_s: float = 0.0
+    largest_bytes: int = MESSAGE_BYTES
 
     def for_partition(self, partition: int) -> PartitionAnswerer:
         return PartitionAnswerer(self, partition)
@@ -52,7 +54,12 @@ class PartitionAnswerer:
             self._store = MemoStore(path, answers.identity)
             memo = Memo(self._store, answers.flow.ingest)
         self._enricher = Enricher(
-            answers.flow, answers.lookups, memo, answers.snapshots, memo_ttl_ms=round(answers.memo_ttl_s * 1000)
+            answers.flow,
+            answers.lookups,
+            memo,
+            answers.snapshots,
+            memo_ttl_ms=round(answers.memo_ttl_s * 1000),
+            largest_bytes=answers.largest_bytes,
         )
 
     def restore(self) -> None:

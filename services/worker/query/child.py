@@ -18,7 +18,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -56,6 +56,7 @@ from services.worker.query.claimed_origin import claimed_origin
 from services.worker.query.dictionary_commands import DictionaryCommands
 from services.worker.query.metrics import QueryFigures
 from services.worker.query.progress import Report, merged
+from services.worker.query.standstill import Standstill
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.tables.lookup_tables import Tables
 from sql.catalog import Actual, Catalog, Query
@@ -66,6 +67,9 @@ _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2
 _SWITCH_S = 0.0005
 _LONGEST_END_S = 15.0
+_STANDSTILL_S = 30.0
+_LET_GO_SESSIONS = 4
+"""Silence of so many sessions' length: after one the group has noticed, and its next round is begun."""
 FAILED = 3
 WAITS = 4
 
@@ -84,13 +88,19 @@ class LookupQuery:
         self.query = self.catalog.query(name)
         self.lanes = Lanes(self._lane)
         self._broker = BrokerWatch(settings.brokers)
+        self._admin = clients.admin(settings.brokers)
+        self._standstill = Standstill(
+            self._ends,
+            patience_s=max(settings.broker_wait_s, settings.lane.wait_s) + _STANDSTILL_S,
+            let_go_s=_LET_GO_SESSIONS * settings.app.session_timeout_s,
+        )
 
     def open(self) -> None:
         """Plan, resolve where it starts, make its topics, open what it looks up."""
         settings, name = self._settings, self.query.name
         fragment = plan_of(self.query, self.catalog).fragment(name)
         self.flow = fragment.lookup_flow
-        client = clients.admin(settings.brokers)
+        client = self._admin
         static = {table: stream_of(self.catalog, table) for table in self.flow.snapshots}
         self.origin = claimed_origin(
             self.query, fragment, self.catalog, client, {table: stream.topic for table, stream in static.items()}
@@ -99,6 +109,9 @@ class LookupQuery:
         topics.ensure(client, {self.query.topic: settings.output_partitions, topic_of(name): 1})
         if self._remembers:
             ensure_memo(settings, memo_topic(name), len(partitions))
+        self._topics = LaneTopics(self.query.topic, topic_of(name), memo_topic(name) if self._remembers else "")
+        written = filter(None, (self._topics.output, self._topics.memo))
+        largest = min(topics.message_bytes(client, topic) for topic in written)
         folder = self._folder()
         self.tables = Tables(self.catalog, settings.brokers, settings.redis_url, settings.data_dir, folder)
         self._answers = QueryAnswers(
@@ -111,10 +124,16 @@ class LookupQuery:
             identity=self.origin.identity,
             folder=folder,
             memo_ttl_s=settings.memo_ttl_s,
+            largest_bytes=largest,
         )
-        self._topics = LaneTopics(self.query.topic, topic_of(name), memo_topic(name) if self._remembers else "")
         self._target = WriteTarget(
-            settings.brokers, self.origin.identity, "", settings.transaction_timeout_s, settings.broker_wait_s
+            settings.brokers,
+            self.origin.identity,
+            "",
+            settings.transaction_timeout_s,
+            settings.broker_wait_s,
+            largest,
+            topics.message_bytes(client, topic_of(name)),
         )
 
     @property
@@ -179,6 +198,7 @@ class LookupQuery:
                 self._orphaned = True
                 break
             await asyncio.to_thread(self._report)
+            await asyncio.to_thread(self._look_for_standstill)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), _LOOK_S)
         _end_within(_LONGEST_END_S)
@@ -213,6 +233,17 @@ class LookupQuery:
         except DovetailError:
             # Dropped: the worker is about to end this process.
             return
+
+    def _look_for_standstill(self) -> None:
+        told = self._standstill.look(self.lanes.held(), self.lanes.let_go(), time.monotonic())
+        if told:
+            _LOG.error('query "%s": stands still: %s; what its threads do:', self.query.name, told)
+            faulthandler.dump_traceback()
+            self.fail(ServiceUnavailable(f"stood still: {told}", where=f'query "{self.query.name}"'))
+
+    def _ends(self, partitions: Collection[int]) -> PartitionOffsets:
+        topic = self.flow.scan.topic
+        return topics.ends(self._admin, {topic: partitions})[topic]
 
     def _turned(self, query: Query) -> Actual | None:
         """How the query is from now on, where the catalog does not have it yet. Until its partitions are here that is

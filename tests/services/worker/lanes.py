@@ -14,7 +14,7 @@ from broker.address import BrokerAddress
 from broker.group_member import NOBODY, GroupMember
 from broker.transactional_writer import WriteTarget
 from changelog.decode import REJECTED
-from changelog.encode import Encoded
+from changelog.encode import MESSAGE_BYTES, Encoded
 from enrichment.enricher import AnsweredBatch, check_sizes
 from enrichment.memo.memo_store import Update
 from services.worker.lane.fetches import Fetch
@@ -53,7 +53,7 @@ class Echo:
         values = records.column("value").to_pylist()
         numbers = [orjson.loads(value)["n"] for value in values]
         self.before(numbers)
-        check_sizes(values)
+        check_sizes([None] * len(values), values, MESSAGE_BYTES)
         self.steps.append(numbers)
         counts = Counter({"rows_in": len(values), "rows_out": len(values)})
         return AnsweredBatch(Encoded([None] * len(values), values), [], REJECTED.empty_table(), counts)

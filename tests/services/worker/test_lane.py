@@ -205,6 +205,7 @@ def test_who_is_no_member_commits_nothing(bench: Bench) -> None:
     zombie.open()
     zombie.offer(fetch(0, 5))
     until(lambda: not zombie.has_room)
+    until(lambda: zombie.let_go)
     zombie.close()
     assert numbers(bench) == []
     assert bench.failures == []
