@@ -46,12 +46,12 @@ def producer(brokers: BrokerAddress, settings: ClientSettings) -> Producer:
     return Producer({**_shared(brokers), "partitioner": "murmur2_random", **settings})
 
 
-def admin(brokers: BrokerAddress) -> AdminClient:
-    return AdminClient(_shared(brokers))
+def admin(brokers: BrokerAddress, settings: ClientSettings | None = None) -> AdminClient:
+    return AdminClient({**_shared(brokers), **(settings or {})})
 
 
 def _shared(brokers: BrokerAddress) -> dict[str, Any]:
-    return {"bootstrap.servers": brokers.servers, "client.id": _CLIENT_ID, **_SILENT}
+    return {"bootstrap.servers": brokers.servers, "client.id": _CLIENT_ID, **brokers.security.settings(), **_SILENT}
 
 
 def faust_settings(brokers: BrokerAddress) -> dict[str, Any]:

@@ -1,11 +1,13 @@
-"""Whether a cluster answers: asked once, waited for, or looked at all the time."""
+"""Whether a cluster answers, and why it does not: asked once, waited for, or looked at all the time."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from broker import clients
 from broker.address import BrokerAddress
@@ -17,32 +19,85 @@ _LOOK_S = 1.0
 _LOOK_ANSWER_S = 3.0
 _SILENT_S = 4.0
 """A broker that answers after so long is slow, and not gone."""
+_LOGIN = frozenset(
+    {
+        KafkaError._AUTHENTICATION,  # noqa: SLF001 - so the library spells its public codes
+        KafkaError.SASL_AUTHENTICATION_FAILED,
+        KafkaError.UNSUPPORTED_SASL_MECHANISM,
+    }
+)
+_START = (
+    "dovetail status shows whether the broker runs; dovetail up starts it; "
+    "DOVETAIL_BROKERS names brokers elsewhere, DOVETAIL_BROKER_TIMEOUT_S the wait"
+)
+_MEND_LOGIN = "set DOVETAIL_KAFKA_SASL_MECHANISM, _USERNAME and _PASSWORD to what the broker knows; docs/security.md"
+_MEND_TLS = (
+    "a certificate must be valid, of an authority that the other side knows (DOVETAIL_KAFKA_SSL_CA_LOCATION), and for "
+    "the host that DOVETAIL_BROKERS names; docs/security.md"
+)
+_MEND_PROTOCOL = (
+    "set DOVETAIL_KAFKA_SECURITY_PROTOCOL to what that port of the broker speaks: plaintext, ssl, sasl_plaintext or "
+    "sasl_ssl; docs/security.md"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """Why brokers do not answer, and what may help."""
+
+    reason: str
+    fix: str = _START
 
 
 def broker_answers(brokers: BrokerAddress, timeout_s: float = _ANSWER_S) -> bool:
     """Whether the brokers list their topics within the time."""
-    return _silence(brokers, timeout_s) == ""
+    return no_answer(brokers, timeout_s) is None
 
 
 def await_broker(brokers: BrokerAddress, timeout_s: float, process: str) -> None:
     """Return once the brokers answer to ``process``. Raises ServiceUnavailable after the time."""
     deadline = time.monotonic() + timeout_s
-    while reason := _silence(brokers, min(_ATTEMPT_S, timeout_s)):
+    while found := no_answer(brokers, min(_ATTEMPT_S, timeout_s)):
         if time.monotonic() > deadline:
             raise ServiceUnavailable(
-                f"no broker answered at {brokers} within {timeout_s:g} s: {reason}",
-                where=process,
-                fix="start the broker (dovetail up), or set DOVETAIL_BROKERS to where it listens",
+                f"no broker answered at {brokers} within {timeout_s:g} s: {found.reason}", where=process, fix=found.fix
             )
 
 
-def _silence(brokers: BrokerAddress, timeout_s: float) -> str:
-    """Why they do not answer; '' if they do."""
+def no_answer(brokers: BrokerAddress, timeout_s: float) -> NoAnswer | None:
+    """Why they do not answer within the time; None if they do."""
+    heard: list[KafkaError] = []
+    client = clients.admin(brokers, {"error_cb": heard.append})
     try:
-        clients.admin(brokers).list_topics(timeout=timeout_s)
+        client.list_topics(timeout=timeout_s)
     except KafkaException as failure:
-        return failure.args[0].str() or "no reason was given"
-    return ""
+        client.poll(0)
+        return _explained([*heard, failure.args[0]], brokers)
+    return None
+
+
+def _explained(heard: Sequence[KafkaError], brokers: BrokerAddress) -> NoAnswer:
+    """What a client hears of its connections says more than the error of the call that waited for them."""
+    reasons = [error for error in heard if error.code() != KafkaError._ALL_BROKERS_DOWN]  # noqa: SLF001
+    for error in reasons:
+        if refusal := _refusal(error):
+            return refusal
+    if len(reasons) == 1 < len(heard):
+        told = brokers.security.protocol
+        return NoAnswer(f"a broker was reached, and hung up on one that speaks {told}", _MEND_PROTOCOL)
+    return NoAnswer(reasons[0].str() or "no reason was given")
+
+
+def _refusal(error: KafkaError) -> NoAnswer | None:
+    """What to do where the brokers are there, and do not take this client."""
+    text = error.str()
+    if "PLAINTEXT broker listener" in text or "supported mechanisms:  " in text:
+        return NoAnswer(text, _MEND_PROTOCOL)
+    if error.code() in _LOGIN:
+        return NoAnswer(text, _MEND_LOGIN)
+    if error.code() == KafkaError._SSL or "SSL routines" in text:  # noqa: SLF001
+        return NoAnswer(text, _MEND_TLS)
+    return None
 
 
 class BrokerWatch:
@@ -51,6 +106,7 @@ class BrokerWatch:
     def __init__(self, brokers: BrokerAddress) -> None:
         self._brokers = brokers
         self._answered_s = time.monotonic()
+        self._refused = ""
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._ask, name="broker-watch", daemon=True)
 
@@ -65,13 +121,22 @@ class BrokerWatch:
     def trouble(self) -> str:
         """Why nothing can be read or written now; '' while the brokers answer."""
         silent_s = time.monotonic() - self._answered_s
-        return "" if silent_s < _SILENT_S else f"no broker has answered at {self._brokers} for {silent_s:.0f} s"
+        if silent_s < _SILENT_S:
+            return ""
+        refused = f": {self._refused}" if self._refused else ""
+        return f"no broker has answered at {self._brokers} for {silent_s:.0f} s{refused}"
+
+    def _hear(self, error: KafkaError) -> None:
+        if refusal := _refusal(error):
+            self._refused = refusal.reason
 
     def _ask(self) -> None:
-        client = clients.admin(self._brokers)
+        client = clients.admin(self._brokers, {"error_cb": self._hear})
         while not self._ended.wait(_LOOK_S):
             try:
                 client.describe_cluster(request_timeout=_LOOK_ANSWER_S).result(_LOOK_ANSWER_S)
             except (KafkaException, TimeoutError):
+                client.poll(0)
                 continue
+            self._refused = ""
             self._answered_s = time.monotonic()

@@ -12,6 +12,7 @@ from confluent_kafka.admin import NewTopic, OffsetSpec
 
 from broker import clients
 from broker.address import BrokerAddress
+from broker.presence import NoAnswer, no_answer
 from broker.topics import PartitionOffsets, known_ids, offsets
 from changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from changelog.schema import Kind
@@ -20,6 +21,7 @@ from changelog.suggest import suggestion
 _BROKER_DEFAULT = -1
 _POLL_S = 0.02
 _COMMITTED_S = 5.0
+_ASKED_AGAIN_S = 1.0
 _WEEK_MS = 7 * 24 * 3600 * 1000
 
 
@@ -182,10 +184,8 @@ class TopicAdmin:
 def broker_silent(
     brokers: BrokerAddress, timeout_s: float, reason: str = "no broker was reached"
 ) -> ServiceUnavailable:
-    """The error for a broker that did not answer in time."""
+    """The error for a broker that did not answer in time; ``reason`` where it answers again by now."""
+    found = no_answer(brokers, _ASKED_AGAIN_S) or NoAnswer(reason)
     return ServiceUnavailable(
-        f"Kafka does not answer within {timeout_s:g} s: {reason}",
-        where=f"brokers {brokers}",
-        fix="dovetail status shows whether the broker runs; dovetail up starts it; "
-        "DOVETAIL_BROKERS names brokers elsewhere, DOVETAIL_BROKER_TIMEOUT_S the wait",
+        f"Kafka does not answer within {timeout_s:g} s: {found.reason}", where=f"brokers {brokers}", fix=found.fix
     )

@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from broker.address import BrokerAddress
 from changelog.errors import StackError
+from runtime.kafka_security import KafkaSecurity
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 Seconds = Annotated[float, Field(gt=0)]
@@ -25,7 +26,7 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dovetail" / "jars"
 
 
-class Settings(BaseSettings):
+class Settings(KafkaSecurity, BaseSettings):
     """Every setting: name, type, default, help."""
 
     model_config = SettingsConfigDict(
@@ -122,7 +123,7 @@ class Settings(BaseSettings):
     @property
     def broker_address(self) -> BrokerAddress | None:
         """Of the brokers that are named, or run in the local stack."""
-        return None if self.brokers is None else BrokerAddress(self.brokers)
+        return None if self.brokers is None else BrokerAddress(self.brokers, self.kafka_security)
 
     def expect_brokers(self, process: str) -> BrokerAddress:
         """Raises StackError where they are not known to a ``process`` that cannot do without."""
@@ -165,8 +166,11 @@ def _as_text(value: object) -> str:
 def read_settings() -> Settings:
     """The settings of this process; :class:`StackError` names the one that is wrong."""
     try:
-        return Settings()
+        settings = Settings()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = f"DOVETAIL_{'_'.join(str(part) for part in first['loc']).upper()}"
         raise StackError(f"setting {name}: {first['msg']}", fix=f"correct or unset {name}") from None
+    # What contradicts itself is said now, and not when the first client is made.
+    _ = settings.kafka_security
+    return settings

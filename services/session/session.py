@@ -151,6 +151,8 @@ def connected_settings(stack: Stack) -> Settings:
     """The settings with the addresses of what runs in the stack; an address that the settings name stands."""
     own = stack.settings
     named = {name: address for name, address in own if name in ("brokers", "redis_url") and address is not None}
+    if own.brokers is not None:
+        named["kafka_security_protocol"] = own.kafka_security_protocol
     return stack.connected_settings().model_copy(update=named)
 
 

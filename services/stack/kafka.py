@@ -101,7 +101,8 @@ class KafkaBroker:
         return settings.brokers is not None
 
     def announce(self, settings: Settings, endpoint: str) -> Settings:
-        return settings.model_copy(update={"brokers": endpoint})
+        # What asks for nothing is told nothing, whatever other brokers would ask for.
+        return settings.model_copy(update={"brokers": endpoint, "kafka_security_protocol": "plaintext"})
 
 
 def _format_storage(java: tuple[str, ...], server_properties: Path) -> None:

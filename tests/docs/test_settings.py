@@ -1,4 +1,4 @@
-"""docs/settings.md and docs/operations.md name every setting of a query and of a process, with default and help."""
+"""The pages name every setting of a query and of a process, with default and help."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def test_a_setting_of_a_stream_is_one_that_the_code_reads() -> None:
 
 
 def test_the_page_has_all_settings_of_a_process() -> None:
-    found = OPERATIONS.rows("setting", "default", "what it is")
+    columns = ("setting", "default", "what it is")
+    found = [*Page.of("docs/security.md").rows(*columns), *OPERATIONS.rows(*columns)]
     assert found == [process_line(name, field) for name, field in Settings.model_fields.items()]
 
 

@@ -12,6 +12,7 @@ from broker.address import BrokerAddress
 from broker.clients import faust_settings
 from services.worker.lane.fetches import FetchSchema
 from services.worker.lane.lanes import Lanes
+from services.worker.query.kafka_credentials import credentials
 from services.worker.query.transport import FetchConsumer, FetchTransport
 
 _QUEUED_FETCHES = 8
@@ -37,6 +38,7 @@ def lookup_app(
     app = faust.App(
         identity,
         **faust_settings(brokers),
+        broker_credentials=credentials(brokers.security),
         store="memory://",
         datadir=str(data_dir),
         web_enabled=False,

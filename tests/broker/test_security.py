@@ -1,0 +1,168 @@
+"""Encryption and login, with a real broker: by both client libraries, and what is said where it is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import aiokafka  # type: ignore[import-untyped]
+import orjson
+import pytest
+from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
+
+from broker.address import BrokerAddress, BrokerSecurity, PasswordLogin, Tls, TokenLogin
+from broker.presence import no_answer
+from services.worker.query.kafka_credentials import credentials
+from tests.servers.process import PASSWORD
+from tests.servers.secure_broker import USER, SecureBroker, secure_broker
+
+pytestmark = pytest.mark.services
+SECRET = "secret-of-the-client"
+Way = Callable[[SecureBroker, str], BrokerAddress]
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
+    with secure_broker(tmp_path_factory.mktemp("secure")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def tokens() -> Iterator[str]:
+    """Where a token is given to who knows the secret; the broker of the tests looks at no signature."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Tokens)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/token"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class Tokens(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        known = base64.b64encode(f"{USER}:{SECRET}".encode()).decode()
+        allowed = self.headers["Authorization"] == f"Basic {known}"
+        self.send_response(200 if allowed else 401)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(orjson.dumps(given() if allowed else {"error": "invalid_client"}))
+
+    def log_message(self, *_arguments: object) -> None:
+        pass
+
+
+def given() -> dict[str, object]:
+    now_s = int(time.time())
+    parts = ({"alg": "none"}, {"sub": USER, "iat": now_s, "exp": now_s + 300})
+    words = [base64.urlsafe_b64encode(orjson.dumps(part)).decode().rstrip("=") for part in parts]
+    return {"access_token": ".".join([*words, ""]), "token_type": "Bearer", "expires_in": 300}
+
+
+WAYS: dict[str, Way] = {
+    "PLAIN": lambda secure, _: secure.by_password("PLAIN"),
+    "SCRAM-SHA-256": lambda secure, _: secure.by_password("SCRAM-SHA-256"),
+    "SCRAM-SHA-512": lambda secure, _: secure.by_password("SCRAM-SHA-512"),
+    "OAUTHBEARER": lambda secure, tokens: BrokerAddress(
+        secure.login, BrokerSecurity(secure.tls, TokenLogin(tokens, USER, SECRET))
+    ),
+    "certificate": lambda secure, _: secure.by_certificate,
+    "another host, allowed": lambda secure, _: BrokerAddress(
+        secure.foreign, BrokerSecurity(replace(secure.tls, verify_host=False))
+    ),
+}
+
+
+@pytest.mark.parametrize("way", sorted(WAYS))
+def test_both_libraries_are_let_in(secure: SecureBroker, tokens: str, way: str) -> None:
+    brokers = WAYS[way](secure, tokens)
+    assert no_answer(brokers, 10) is None
+    assert asyncio.run(_asked_by_aiokafka(brokers)) == set()
+
+
+async def _asked_by_aiokafka(brokers: BrokerAddress) -> set[str]:
+    login = credentials_to_aiokafka_auth(credentials(brokers.security))
+    consumer = aiokafka.AIOKafkaConsumer(bootstrap_servers=brokers.servers, **login)
+    await consumer.start()
+    try:
+        return set(await consumer.topics())
+    finally:
+        await consumer.stop()
+
+
+LOGIN, CERTIFICATE, PROTOCOL = "DOVETAIL_KAFKA_SASL_MECHANISM", "certificate must be valid", "_SECURITY_PROTOCOL"
+REFUSED: dict[str, tuple[Way, str, str]] = {
+    "wrong password": (lambda secure, _: secure.by_password(password="wr0ng"), "invalid credentials", LOGIN),
+    "wrong password of PLAIN": (lambda secure, _: secure.by_password("PLAIN", "wr0ng"), "Invalid username", LOGIN),
+    "wrong secret": (
+        lambda secure, tokens: BrokerAddress(
+            secure.login, BrokerSecurity(secure.tls, TokenLogin(tokens, USER, "wr0ng"))
+        ),
+        "Failed to acquire SASL OAUTHBEARER token",
+        LOGIN,
+    ),
+    "unknown authority": (
+        lambda secure, _: BrokerAddress(secure.foreign, BrokerSecurity(Tls())),
+        "certificate",
+        CERTIFICATE,
+    ),
+    "another host": (
+        lambda secure, _: BrokerAddress(secure.foreign, BrokerSecurity(secure.tls)),
+        "certificate",
+        CERTIFICATE,
+    ),
+    "expired": (
+        lambda secure, _: BrokerAddress(secure.expired, BrokerSecurity(secure.tls)),
+        "certificate",
+        CERTIFICATE,
+    ),
+    "no certificate": (
+        lambda secure, _: BrokerAddress(secure.shown, BrokerSecurity(secure.tls)),
+        "certificate",
+        CERTIFICATE,
+    ),
+    "in plain text": (lambda secure, _: BrokerAddress(secure.login), "hung up on one that speaks plaintext", PROTOCOL),
+    "without a login": (
+        lambda secure, _: BrokerAddress(secure.login, BrokerSecurity(secure.tls)),
+        "hung up on one that speaks ssl",
+        PROTOCOL,
+    ),
+    "encrypted where nothing is": (
+        lambda secure, _: BrokerAddress(secure.inside, BrokerSecurity(secure.tls)),
+        "PLAINTEXT broker listener",
+        PROTOCOL,
+    ),
+    "a login where none is asked for": (
+        lambda secure, _: BrokerAddress(
+            secure.inside, BrokerSecurity(None, PasswordLogin("SCRAM-SHA-512", USER, PASSWORD))
+        ),
+        "supported mechanisms",
+        PROTOCOL,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", sorted(REFUSED))
+def test_who_is_refused_is_told_what_to_change(secure: SecureBroker, tokens: str, case: str) -> None:
+    way, reason, fix = REFUSED[case]
+    found = no_answer(way(secure, tokens), 5)
+    assert found is not None
+    assert reason in found.reason
+    assert fix in found.fix
+    for hidden in (PASSWORD, SECRET, "wr0ng"):
+        assert hidden not in found.reason + found.fix
+
+
+def test_nothing_that_is_printed_holds_a_secret() -> None:
+    login = PasswordLogin("PLAIN", USER, PASSWORD)
+    shown = [login, TokenLogin("http://x", USER, SECRET), Tls(key_password=SECRET)]
+    brokers = BrokerAddress("a:1", BrokerSecurity(Tls(), login))
+    told = " ".join(f"{one} {one!r}" for one in [*shown, brokers])
+    assert PASSWORD not in told
+    assert SECRET not in told
