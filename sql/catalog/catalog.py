@@ -34,7 +34,7 @@ class Catalog:
         """
         parsed = make_url(url)
         if parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:"):
-            Path(str(parsed.database)).parent.mkdir(parents=True, exist_ok=True)
+            _made_for_its_owner(Path(str(parsed.database)))
         catalog = Catalog(engine_for(parsed))
         with catalog._write() as connection:
             make(connection)
@@ -306,6 +306,12 @@ def _going(connection: Connection, statement: Drop) -> list[Relation]:
     if statement.with_data:
         stored_topics.refuse_while_shared(connection, going)
     return going
+
+
+def _made_for_its_owner(file: Path) -> None:
+    """Statements may hold passwords. SQLite gives the files beside it the mode of this one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch(0o600)
 
 
 def _give_way(connection: Connection, existing: Relation, definition: RelationDefinition, now_ms: int) -> None:

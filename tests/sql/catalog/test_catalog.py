@@ -256,3 +256,16 @@ def test_the_lease_of_a_holder_that_is_known_to_be_gone_is_free(catalog: Catalog
     other = replace(LEASE, holder="b:2", until_ms=300)
     assert catalog.take_leadership(other, now_ms=1, after=held.epoch + 1) == held
     assert catalog.take_leadership(other, now_ms=1, after=held.epoch).holder == "b:2"
+
+
+def test_nobody_else_reads_its_file(tmp_path: Path) -> None:
+    """A statement may hold a password. What is there already stays as its owner has made it."""
+    path = tmp_path / "new" / "catalog.db"
+    catalog = Catalog.open(f"sqlite:///{path}")
+    catalog.queries()
+    assert {one.name: one.stat().st_mode & 0o777 for one in path.parent.iterdir()} == dict.fromkeys(
+        (one.name for one in path.parent.iterdir()), 0o600
+    )
+    path.chmod(0o640)
+    Catalog.open(f"sqlite:///{path}").close()
+    assert path.stat().st_mode & 0o777 == 0o640
