@@ -13,7 +13,7 @@ from confluent_kafka.admin import NewTopic, OffsetSpec
 from broker import clients
 from broker.address import BrokerAddress
 from broker.presence import NoAnswer, no_answer
-from broker.topics import PartitionOffsets, known_ids, offsets
+from broker.topics import PartitionOffsets, known_ids, message_bytes, offsets
 from changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from changelog.schema import Kind
 from changelog.suggest import suggestion
@@ -98,6 +98,30 @@ class TopicAdmin:
             if committed == self._ends(topic, IsolationLevel.READ_UNCOMMITTED) or time.monotonic() > end:
                 return committed
             time.sleep(_POLL_S)
+
+    def decided_ends(self, topic: str) -> PartitionOffsets:
+        """Where all ends that is written now, once every transaction is decided that has a part in it.
+
+        Raises ServiceUnavailable where one stays open: what is committed behind its records cannot be read yet.
+        """
+        written = self._ends(topic, IsolationLevel.READ_UNCOMMITTED)
+        end = time.monotonic() + self._timeout_s
+        while any(offset < written[partition] for partition, offset in self.ends(topic).items()):
+            if time.monotonic() > end:
+                raise ServiceUnavailable(
+                    f'a transaction that writes to "{topic}" is open for longer than {self._timeout_s:g} s, and hides'
+                    " the records behind it",
+                    where=f"brokers {self.brokers}",
+                    fix="try again: its writer ends it, or the broker does after transaction.timeout.ms",
+                )
+            time.sleep(_POLL_S)
+        return written
+
+    def message_bytes(self, topic: str) -> int:
+        """The largest message that a topic takes. Raises UnknownName if there is no such topic."""
+        self.expect(topic)
+        with self._errors():
+            return message_bytes(self._admin, topic)
 
     def await_committed(self, topic: str, ends: PartitionOffsets) -> None:
         """Wait until what was written up to ``ends`` can be read: a commit is answered before.

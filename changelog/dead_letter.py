@@ -131,13 +131,13 @@ def as_rows(letters: pa.Table) -> pa.Table:
     return pa.table(columns, schema=LETTERS)
 
 
-def replayed_offsets(records: pa.Table) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """Partition and ranges of offsets, both ends included, of each mark among ``records``."""
+def replayed_offsets(records: pa.Table) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
+    """Partition, time in ms and ranges of offsets, both ends included, of each mark among ``records``."""
     marks = records.filter(is_mark(records))
-    for partition, ranges in zip(
-        marks.column("partition").to_pylist(), _header(marks, REPLAYED).to_pylist(), strict=True
-    ):
-        yield partition, [_range(part) for part in ranges.decode().split(",")]
+    times = marks.column("timestamp").cast(EVENT_TIME_TYPE).cast(pa.int64())
+    told = (marks.column("partition"), times, _header(marks, REPLAYED))
+    for partition, at_ms, ranges in zip(*(column.to_pylist() for column in told), strict=True):
+        yield partition, at_ms, [_range(part) for part in ranges.decode().split(",")]
 
 
 def mark(offsets: list[int]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from sql.rules import rewritten
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import too_deep
 from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Emit, Select
-from sql.system_tables import SYSTEM_TABLES
+from sql.system_tables import is_of_system
 from sql.watermarks import check_late_topic
 
 _EVERY_CHANGE = ("periodic", "on update")
@@ -129,7 +129,7 @@ def plan_query(
     if is_static(statement.query, {}, catalog):
         query, dialect = reading(statement, catalog)
         snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect, select_list(statement.text))
-        reads = tuple(relation for relation in snapshot.relations if relation not in SYSTEM_TABLES)
+        reads = tuple(relation for relation in snapshot.relations if not is_of_system(relation))
         return Plan(name, merged, snapshot=snapshot, reads=reads)
     try:
         bound = bound_query(name, statement, catalog, merged)

@@ -8,20 +8,23 @@ from collections.abc import Iterable, Iterator
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from changelog.dead_letter import SUFFIX
 from changelog.schema import TIME
 from sql.catalog import Catalog, Relation
 from sql.query_settings import SETTINGS
 from sql.syntax.statements import CreateDictionary, CreateStream
+from sql.system_tables import DEAD_LETTERS
 
 _KEYWORDS = """
-ADD ALTER AND AS ASOF BETWEEN BY CASCADE CASE CAST CHANGELOG COLUMN CREATE DATA DELETE DESCRIBE DICTIONARIES
-DICTIONARY DROP ELSE EMIT END EXCEPT EXISTS EXPLAIN EXTERNAL FALSE FOR FROM FULL GROUP IF IN INDEX INNER INSERT
-INTERVAL INTO IS JOIN KEY LAYOUT LEFT LIFETIME LIKE LIMIT MATERIALIZED MUTABLE NATURAL NOT NULL ON OR ORDER PAUSE
-PRIMARY PROCTIME() QUERIES RELOAD REPLACE RESUME RIGHT SELECT SET SETTINGS SHOW SOURCE STREAM STREAMS SYSTEM
-SYSTEM_TIME TABLE TERMINATE THEN TOPIC TRUE UPDATE USING VALUES VIEW VIEWS WATERMARK WHEN WHERE WITH changelog(
+ADD ALTER AND AS ASOF BETWEEN BY CASCADE CASE CAST CHANGELOG COLUMN CREATE DATA DEAD DELETE DESCRIBE DICTIONARIES
+DICTIONARY DROP DRY ELSE EMIT END EXCEPT EXISTS EXPLAIN EXTERNAL FALSE FOR FROM FULL GROUP IF IN INDEX INNER INSERT
+INTERVAL INTO IS JOIN KEY LAYOUT LEFT LETTERS LIFETIME LIKE LIMIT MATERIALIZED MUTABLE NATURAL NOT NULL ON OR ORDER
+PAUSE PRIMARY PROCTIME() QUERIES RELOAD REPLACE REPLAY RESUME RIGHT RUN SELECT SET SETTINGS SHOW SOURCE STREAM STREAMS
+SYSTEM SYSTEM_TIME TABLE TERMINATE THEN TOPIC TRUE UPDATE USING VALUES VIEW VIEWS WATERMARK WHEN WHERE WITH changelog(
 dict_get( dict_has( table(
 """
 KEYWORDS = tuple(_KEYWORDS.split())
+_LETTERS = SUFFIX.removeprefix(".")
 _WORD = re.compile(r"[\w.]+$")
 _NAMES = re.compile(r"\w+")
 
@@ -39,6 +42,8 @@ class NameCompleter(Completer):
         alias, dot, prefix = word.rpartition(".")
         if dot:
             yield from _completions(prefix, columns_of(relations, document.text, alias), "column")
+            if alias in {query.name for query in self._catalog.queries()}:
+                yield from _completions(prefix, [_LETTERS], "dead letters")
             return
         yield from _completions(word, [relation.name for relation in relations], "name")
         yield from _completions(word, columns_of(relations, document.text), "column")
@@ -58,6 +63,8 @@ def columns_of(relations: Iterable[Relation], statement: str, alias: str = "") -
         definition = relation.definition if relation.name in words and alias in ("", relation.name) else None
         if isinstance(definition, CreateStream | CreateDictionary):
             names.update(dict.fromkeys([*(column.name for column in definition.columns), TIME]))
+    if _LETTERS in words and alias in ("", _LETTERS):
+        names.update(dict.fromkeys(DEAD_LETTERS.names))
     return list(names)
 
 

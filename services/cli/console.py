@@ -37,6 +37,9 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   SYSTEM RELOAD DICTIONARY d | DICTIONARIES           all workers ask the source again
   INSERT INTO s VALUES (..) | UPDATE s SET .. | DELETE FROM s WHERE ..
   SHOW STREAMS | VIEWS | DICTIONARIES | QUERIES | SETTINGS      DESCRIBE s, SHOW CREATE s
+  SHOW DEAD LETTERS [FROM v] [LIKE '..']              records that could not be used: how many, and why
+  SELECT .. FROM table(v.dead_letter)                 each of them: its bytes, the reason, where it came from
+  REPLAY v.dead_letter [LIKE '..'] [DRY RUN]          put them back to where they came from, each once
   DROP STREAM s [CASCADE] [WITH DATA]                 without WITH DATA the records stay in their topic
   EXPLAIN SELECT ..                                   the plan, nothing is run
   PAUSE v | RESUME v | TERMINATE v

@@ -112,6 +112,24 @@ def tail(
     session_commands.tail(name, from_beginning=from_beginning, limit=limit, output=output)
 
 
+@app.command(
+    epilog="Examples: `dovetail replay orders_priced.dead_letter --dry-run`, "
+    "`dovetail replay orders_priced.dead_letter --reason 'column price%'`"
+)
+def replay(
+    topic: Annotated[str, typer.Argument(help="A topic of dead letters.")],
+    reason: Annotated[
+        list[str] | None, typer.Option(help="A pattern as of LIKE: only letters of such a reason; may be given again.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be put back, and change nothing.")] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Put dead letters back on the topics they came from, each once, however often it is repeated."""
+    from services.cli import session_commands
+
+    session_commands.replay(topic, reasons=reason or (), dry_run=dry_run, output=output)
+
+
 @app.command(epilog="Example: `dovetail verify orders_priced`")
 def verify(
     view: Annotated[str, typer.Argument(help="A materialized view.")],

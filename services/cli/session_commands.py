@@ -1,9 +1,9 @@
-"""The commands on what is in Kafka: sql, run, tail, verify."""
+"""The commands on what is in Kafka: sql, run, tail, replay, verify."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,11 +13,12 @@ from runtime.settings import read_settings
 from services.cli.console import Console
 from services.cli.failures import FAILED, told
 from services.cli.row_format import Format
-from services.cli.run import run_script
+from services.cli.run import run_script, show_result
 from services.cli.show import Screen, rows_text
 from services.cli.tail import tail_rows
 from services.session import Session, agreed
 from services.session.context import unasked
+from sql.syntax.statements import Replay
 
 
 @contextmanager
@@ -58,6 +59,12 @@ def tail(name: str, *, from_beginning: bool, limit: int | None, output: Format) 
     screen = Screen(output)
     with opened(screen) as session:
         tail_rows(session, screen, name, from_beginning=from_beginning, limit=limit)
+
+
+def replay(topic: str, *, reasons: Sequence[str], dry_run: bool, output: Format) -> None:
+    screen = Screen(output)
+    with opened(screen) as session:
+        show_result(screen, session.execute(Replay(topic, tuple(reasons), dry_run)))
 
 
 def verify(view: str, output: Format) -> None:

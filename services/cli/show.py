@@ -90,9 +90,7 @@ class Screen:
         if self.form is Format.JSON:
             self.json(rows)
             return
-        for name in wide:
-            cut = pa.array(map(beginning, rows.column(name).to_pylist()), pa.string())
-            rows = rows.set_column(rows.column_names.index(name), name, cut)
+        rows = cut(rows, wide)
         if self.is_terminal:
             self._framed(rows)
         else:
@@ -141,9 +139,18 @@ class Screen:
         self.output.write(line + "\n")
         self.output.flush()
 
-    def changelog(self, schema: pa.Schema) -> ChangelogLines:
-        """Rows that come one after another under one header."""
-        return ChangelogLines(self, schema)
+    def changelog(self, schema: pa.Schema, wide: Sequence[str] = ()) -> ChangelogLines:
+        """Rows that come one after another under one header; texts of ``wide`` columns are cut as in ``rows``."""
+        return ChangelogLines(self, schema, wide)
+
+
+def cut(rows: pa.Table, wide: Sequence[str]) -> pa.Table:
+    """The rows with so much of the texts of ``wide`` columns as there is room for."""
+    for name in wide:
+        texts_of = rows.column(name).to_pylist()
+        shown = pa.array([None if one is None else beginning(one) for one in texts_of], pa.string())
+        rows = rows.set_column(rows.column_names.index(name), name, shown)
+    return rows
 
 
 def rows_text(count: int) -> str:
@@ -177,8 +184,9 @@ class Columns:
 class ChangelogLines:
     """The rows of a running query: a header, then a line per row, insertions green and retractions red."""
 
-    def __init__(self, screen: Screen, schema: pa.Schema) -> None:
+    def __init__(self, screen: Screen, schema: pa.Schema, wide: Sequence[str] = ()) -> None:
         self._screen = screen
+        self._wide = wide
         self._columns = Columns(schema)
         self._delta = schema.get_field_index(WIRE_DELTA)
         self._begun = False
@@ -191,7 +199,7 @@ class ChangelogLines:
         if self._screen.form is Format.JSON:
             self._screen.json(rows)
             return
-        lines = texts(rows)
+        lines = texts(cut(rows, self._wide))
         # A header that fits no longer is written again, once per growth.
         if self._columns.widen(lines) or not self._begun:
             self._begun = True

@@ -1,15 +1,18 @@
-"""``dovetail tail``: the rows of a stream or a view, or the records of a topic that is neither."""
+"""``dovetail tail``: the rows of a stream or a view, dead letters, or the records of a topic that is none of these."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 
 from broker.reader import TopicReader
+from changelog.dead_letter import LETTERS, is_letters, letter_rows, text
 from services.cli.show import Screen
 from services.session import Session
 from services.session.context import Context
+from services.session.letters.letter_topic import expect_letters
 from services.session.select import TopicRows
 from sql.planner import stream_of
 
@@ -18,16 +21,44 @@ def tail_rows(session: Session, screen: Screen, name: str, *, from_beginning: bo
     """Rows from the end of the topic on, or from its beginning; for ever, or until ``limit`` rows have come."""
     topic, view = _view(session.context, name)
     ends = session.context.topics.ends(topic)
-    reader = TopicReader(session.context.brokers, topic, {} if from_beginning else ends)
+    reader = TopicReader(session.context.brokers, topic, {} if from_beginning else ends, headed=view.headed)
     screen.note(f"{topic}, {'from its beginning' if from_beginning else 'from now on'}; Ctrl-C ends it")
-    lines = screen.changelog(view.schema)
+    lines = screen.changelog(view.schema, view.wide)
     for rows in _limited((view.decoded(records) for records in reader.follow(ends)), limit):
         lines.add(rows)
+
+
+class View(Protocol):
+    """How the records of a topic are shown.
+
+    headed   whether it looks at their headers
+    wide     the columns that are cut to a line on a screen
+    """
+
+    @property
+    def headed(self) -> bool: ...
+
+    @property
+    def wide(self) -> Sequence[str]: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def decoded(self, records: pa.Table) -> pa.Table: ...
+
+
+class DeclaredRows(TopicRows):
+    """The rows of a stream or a view."""
+
+    headed = False
+    wide = ()
 
 
 class RawRecords:
     """The records of a topic of which no schema is known: place, time, key and value as text."""
 
+    headed = False
+    wide = ()
     schema = pa.schema(
         [
             ("partition", pa.int32()),
@@ -40,22 +71,28 @@ class RawRecords:
 
     def decoded(self, records: pa.Table) -> pa.Table:
         columns = [records.column(name) for name in self.schema.names[:3]]
-        texts = [
-            pa.array([_text(value) for value in records.column(name).to_pylist()], pa.string())
-            for name in ("key", "value")
-        ]
-        return pa.table([*columns, *texts], schema=self.schema)
+        return pa.table([*columns, *(text(records.column(name)) for name in ("key", "value"))], schema=self.schema)
 
 
-def _view(context: Context, name: str) -> tuple[str, TopicRows | RawRecords]:
+class DeadLetters:
+    """Each with where it came from, its reason, and its bytes as text; ``table(x.dead_letter)`` tells more."""
+
+    headed = True
+    wide = ("key", "value")
+    schema = pa.schema([field for field in LETTERS if field.name not in ("rejected_at", "query", "whole_bytes")])
+
+    def decoded(self, records: pa.Table) -> pa.Table:
+        return letter_rows(records).select(self.schema.names)
+
+
+def _view(context: Context, name: str) -> tuple[str, View]:
+    if is_letters(name):
+        expect_letters(context, name, "tail")
+        return name, DeadLetters()
     if context.catalog.find(name) is None and name in context.topics.partitions():
         return name, RawRecords()
     stream = stream_of(context.catalog, name)
-    return stream.topic, TopicRows(stream)
-
-
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode(errors="replace")
+    return stream.topic, DeclaredRows(stream)
 
 
 def _limited(batches: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:

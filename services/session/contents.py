@@ -8,9 +8,11 @@ import pyarrow as pa
 
 from broker.reader import read_topic
 from broker.topics import PartitionOffsets
+from changelog.dead_letter import is_letters
 from services.session.context import Context
 from services.session.dictionaries.sources import dictionary_rows
 from services.session.dictionaries.system_dictionaries import statistics
+from services.session.letters.letter_topic import letters_now
 from sql.bind.bounded.snapshot import Snapshot
 from sql.planner import stream_of
 from sql.syntax.statements import CreateDictionary
@@ -30,6 +32,8 @@ def answer(
 def _rows(context: Context, name: str, first_offsets: Offsets, ends: Offsets) -> pa.Table:
     if name in SYSTEM_TABLES:
         return statistics(context)
+    if is_letters(name):
+        return letters_now(context, name)
     definition = context.catalog.get(name).definition
     if isinstance(definition, CreateDictionary):
         return dictionary_rows(context, definition)

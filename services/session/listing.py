@@ -12,6 +12,7 @@ from changelog.errors import Unsupported
 from changelog.schema import TIME, Column
 from services.liveness import standings
 from services.session.context import Context
+from services.session.letters.listing import show_dead_letters
 from services.session.result import Rows, Text
 from sql.catalog import Query, Relation, What
 from sql.planner import stream_of
@@ -35,6 +36,8 @@ def show(context: Context, statement: Show) -> Rows:
             return _queries(context, statement.like)
         case "settings":
             return _settings(statement.like)
+        case "dead letters":
+            return show_dead_letters(context, statement)
         case "indexes":
             return _named(context, What.INDEX, statement.like)
         case _:

@@ -9,6 +9,7 @@ from services.session import listing, queries, rows
 from services.session.context import Confirm, Context, RunnerFault, Say, no_fault, silent, unasked
 from services.session.dictionaries import dictionary_statements as dictionaries
 from services.session.drop import drop, terminate
+from services.session.replay.replay import replay
 from services.session.result import Done, Result
 from services.session.select import select
 from services.session.streams import alter_stream, create_index, create_stream
@@ -31,6 +32,7 @@ from sql.syntax.statements import (
     Explain,
     Insert,
     Pause,
+    Replay,
     Resume,
     Select,
     Show,
@@ -136,12 +138,20 @@ class Session:
                 return listing.show_create(context, statement)
             case Explain():
                 return queries.explain(context, statement)
+            case _:
+                return self._order(statement)
+
+    def _order(self, statement: Statement) -> Result:
+        context = self.context
+        match statement:
             case Pause():
                 return queries.pause(context, statement)
             case Resume():
                 return queries.resume(context, statement)
             case Terminate():
                 return terminate(context, statement)
+            case Replay():
+                return replay(context, statement)
             case System():
                 return dictionaries.reload(context, statement)
         return Done("")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
+from changelog.dead_letter import is_letters
 from changelog.errors import UnknownName, Unsupported
 from sql.bind.bounded.snapshot import snapshot_of
 from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
@@ -37,7 +38,7 @@ from sql.plan.column_names import unused
 from sql.plan.nodes import LookupTable, Map, Static
 from sql.query_settings import QuerySettings
 from sql.relations import Relations, Stream
-from sql.syntax.calls import WINDOWS, function_name
+from sql.syntax.calls import WINDOWS, dotted_name, function_name
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
 from sql.system_tables import DATABASE, SYSTEM_TABLES
 
@@ -122,6 +123,12 @@ class Binder:
             )
         if isinstance(table.this, exp.Anonymous):
             return self._function(table, seeks)
+        if is_letters(letters := dotted_name(table)):
+            raise Unsupported(
+                f'"{letters}" is no stream of rows: its records are told by their headers',
+                where=place_of(table, "FROM"),
+                fix=f"FROM table({letters}) reads those of now, dovetail tail {letters} those to come",
+            )
         alias = table.alias or name
         if (item := self._query_named(name, alias, table)) is not None:
             return item
@@ -211,6 +218,10 @@ class Binder:
         """A FROM item all of whose relations are ``table(x)``."""
         found = snapshot_of(query, self.catalog, self.view, self.dialect)
         for name in found.relations:
+            if is_letters(name):
+                raise Unsupported(
+                    f'"{name}" cannot be read in a streaming query', where="in FROM", fix="ask it in a query of its own"
+                )
             if name in SYSTEM_TABLES or is_dictionary(name, self.catalog):
                 raise Unsupported(
                     f'"{name}" cannot be read as a whole in a streaming query',

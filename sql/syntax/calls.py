@@ -22,6 +22,12 @@ def function_name(node: exp.Expr) -> str:
     return node.sql_name().lower() if isinstance(node, exp.Func) else ""
 
 
+def dotted_name(named: exp.Expr) -> str:
+    """The name of a table, or of the argument of ``table(..)``, with the parts before its last: ``v.dead_letter``."""
+    parts = [named.text(part) for part in ("catalog", "db", "table")] + [named.name]
+    return ".".join(part for part in parts if part)
+
+
 def registered_name(node: exp.Expr) -> str:
     """The name of a function call as the registries of functions have it; '' for what is none."""
     return snake_case(str(node.this) if isinstance(node, _NAMED) else function_name(node))

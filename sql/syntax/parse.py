@@ -148,6 +148,7 @@ _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
     "TERMINATE": commands.terminate,
     "KILL": commands.terminate,
     "CANCEL": commands.terminate,
+    "REPLAY": commands.replay,
     "SYSTEM": commands.system,
 }
 STATEMENTS = tuple(word for word in _READERS if word.isalpha())

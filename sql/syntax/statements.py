@@ -264,10 +264,11 @@ class Select:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW streams | views | dictionaries | indexes | queries | settings [LIKE pattern]."""
+    """SHOW streams | views | dictionaries | indexes | queries | settings | dead letters [FROM of] [LIKE pattern]."""
 
     what: str
     like: str | None = None
+    of: str = ""
     text: str = ""
 
 
@@ -331,6 +332,20 @@ class Terminate:
 
 
 @dataclass(frozen=True)
+class Replay:
+    """REPLAY v.dead_letter [LIKE pattern, ..] [DRY RUN]: dead letters go back to where they came from.
+
+    reasons   patterns, of which the reason of a letter is to match one; none: any reason
+    dry_run   only what would be done is told
+    """
+
+    topic: str
+    reasons: tuple[str, ...] = ()
+    dry_run: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class System:
     """SYSTEM commands of the cluster: ``action`` 'reload dictionary' (``name``), or 'reload dictionaries'."""
 
@@ -357,5 +372,6 @@ Statement = (
     | Pause
     | Resume
     | Terminate
+    | Replay
     | System
 )

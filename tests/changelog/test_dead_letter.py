@@ -106,8 +106,9 @@ def test_no_records_are_no_letters() -> None:
 @given(st.sets(st.integers(0, 60), min_size=1))
 def test_a_mark_tells_the_offsets_that_were_put_back(offsets: set[int]) -> None:
     told = topic([mark(sorted(offsets))])
-    [(partition, ranges)] = replayed_offsets(told)
-    assert (partition, {one for first, last in ranges for one in range(first, last + 1)}) == (0, offsets)
+    [(partition, at_ms, ranges)] = replayed_offsets(told)
+    assert (partition, at_ms) == (0, WRITTEN.timestamp() * 1000)
+    assert {one for first, last in ranges for one in range(first, last + 1)} == offsets
     assert letter_rows(told).num_rows == 0
 
 

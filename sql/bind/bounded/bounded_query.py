@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from changelog.dead_letter import is_letters
 from changelog.errors import Unsupported
 from changelog.schema import EVENT_TIME_TYPE
 from sql.bind.aggregates import group_keys, without_aliases
@@ -38,7 +39,7 @@ from sql.bind.scope import Scope, place_of
 from sql.functions.typed import Typed
 from sql.plan.column_names import output_names
 from sql.relations import Relations
-from sql.syntax.calls import WINDOWS, function_name
+from sql.syntax.calls import WINDOWS, dotted_name, function_name
 from sql.syntax.statements import CreateView
 from sql.system_tables import DATABASE
 
@@ -109,7 +110,8 @@ class BoundedBinder:
         if call in WINDOWS:
             return self._windowed(table, ctes)
         keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
-        name = table.this.expressions[0].name if call else table.name
+        named = table.this.expressions[0] if call else table
+        name = named.name
         alias = table.alias or name
         if name in ctes and call in ("changelog", ""):
             if keys:
@@ -123,10 +125,13 @@ class BoundedBinder:
             )
         if table.db == DATABASE and not call:
             return self.relations.system(table, alias)
-        return self._relation(table, name, alias, keys)
+        return self._relation(table, named, alias, keys)
 
-    def _relation(self, table: exp.Table, name: str, alias: str, keys: Sequence[str]) -> SnapshotItem:
-        """A relation of the catalog; ``keys`` are those of ``changelog(x, k)``."""
+    def _relation(self, table: exp.Table, named: exp.Expr, alias: str, keys: Sequence[str]) -> SnapshotItem:
+        """A relation of the catalog, or dead letters; ``keys`` are those of ``changelog(x, k)``."""
+        if is_letters(letters := dotted_name(named)):
+            return self.relations.letters(table, letters, alias)
+        name = named.name
         definition = self.catalog.get(name).definition
         if not isinstance(definition, CreateView) or definition.materialized:
             return self.relations.item(table, definition, name, alias, keys)

@@ -15,7 +15,7 @@ from sql.bind.bounded.snapshot_items import SnapshotItem, columns_in, content_sc
 from sql.bind.scope import place_of
 from sql.relations import Stream
 from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
-from sql.system_tables import DATABASE, SYSTEM_TABLES
+from sql.system_tables import DATABASE, DEAD_LETTERS, SYSTEM_TABLES
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,12 @@ class SnapshotRelations:
         self.read[name] = schema
         renamed_relation(table, name, alias, [])
         return SnapshotItem(alias, columns_in(schema))
+
+    def letters(self, table: exp.Table, topic: str, alias: str) -> SnapshotItem:
+        """The dead letters of a query, by the name of their topic."""
+        self.read[topic] = DEAD_LETTERS
+        renamed_relation(table, topic, alias, [])
+        return SnapshotItem(alias, columns_in(DEAD_LETTERS))
 
     def _stream(self, definition: object, table: exp.Expr) -> Stream:
         if isinstance(definition, CreateStream):

@@ -21,8 +21,9 @@ from sql.expressions.expression import Expr, structure
 from sql.plan.nodes import Cover, LookupJoin, LookupTable, column_of
 from sql.query_settings import QuerySettings
 from sql.relations import Relations, Stream
+from sql.syntax.calls import dotted_name
 from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
-from sql.system_tables import DATABASE
+from sql.system_tables import DATABASE, is_of_system
 
 _Definition = CreateStream | CreateView | CreateDictionary | CreateIndex
 
@@ -42,7 +43,7 @@ class Lookups:
         """The right side of a join as a table to look up; None where it is joined as a stream."""
         if not isinstance(written, exp.Table) or isinstance(written.this, exp.Anonymous):
             return None
-        if written.name in ctes or written.db == DATABASE:
+        if written.name in ctes or written.db == DATABASE or is_of_system(dotted_name(written)):
             return None
         place = place_of(written, "JOIN")
         definition = self._definition(written.name, place)

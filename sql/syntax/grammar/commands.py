@@ -1,10 +1,10 @@
-"""SHOW, DESCRIBE, DROP, EXPLAIN, PAUSE, RESUME, TERMINATE, SYSTEM."""
+"""SHOW, DESCRIBE, DROP, EXPLAIN, PAUSE, RESUME, TERMINATE, REPLAY, SYSTEM."""
 
 from __future__ import annotations
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
-from sql.syntax.statements import Describe, Drop, Pause, Resume, Show, ShowCreate, System, Terminate
+from sql.syntax.statements import Describe, Drop, Pause, Replay, Resume, Show, ShowCreate, System, Terminate
 
 LISTINGS = {
     "STREAMS": "streams",
@@ -15,6 +15,7 @@ LISTINGS = {
     "DICTIONARIES": "dictionaries",
     "INDEXES": "indexes",
     "QUERIES": "queries",
+    "DEAD LETTERS": "dead letters",
     "JOBS": "queries",
     "SETTINGS": "settings",
 }
@@ -44,7 +45,8 @@ def show(cursor: Cursor) -> Show | ShowCreate | Describe:
     if cursor.accept("COLUMNS FROM", "COLUMNS IN"):
         return Describe(cursor.path())
     what = LISTINGS[cursor.expect(*LISTINGS)]
-    return Show(what, cursor.string("a pattern") if cursor.accept("LIKE") else None)
+    of = cursor.dotted("a view, or a topic of dead letters") if what == "dead letters" and cursor.accept("FROM") else ""
+    return Show(what, cursor.string("a pattern") if cursor.accept("LIKE") else None, of)
 
 
 def _kind(cursor: Cursor) -> str:
@@ -99,6 +101,18 @@ def _query_name(cursor: Cursor) -> str:
     if len(cursor.tokens) > cursor.index + 1:
         cursor.accept("QUERY", "MATERIALIZED VIEW", "VIEW", "JOB")
     return cursor.string() if cursor.at_string else cursor.path("the name of a query")
+
+
+def replay(cursor: Cursor) -> Replay:
+    """``REPLAY v.dead_letter [LIKE 'column price%', '%UTF-8'] [DRY RUN]``"""
+    cursor.clause = "REPLAY"
+    cursor.expect("REPLAY")
+    topic = cursor.dotted("a topic of dead letters")
+    reasons = cursor.listed(lambda: cursor.string("a pattern of reasons")) if cursor.accept("LIKE") else ()
+    if not cursor.done:
+        cursor.expect("DRY RUN", *(() if reasons else ("LIKE",)))
+        return Replay(topic, reasons, dry_run=True)
+    return Replay(topic, reasons)
 
 
 def system(cursor: Cursor) -> System | Pause | Resume:

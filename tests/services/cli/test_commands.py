@@ -20,7 +20,7 @@ from services.cli.main import app
 from services.session import Session
 from services.stack import Stack
 
-COMMANDS = ("up", "down", "status", "logs", "sql", "run", "tail", "verify", "dictionary", "demo", "version")
+COMMANDS = ("up", "down", "status", "logs", "sql", "run", "tail", "replay", "verify", "dictionary", "demo", "version")
 Dovetail = Callable[..., Result]
 
 

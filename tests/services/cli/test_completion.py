@@ -10,7 +10,7 @@ from prompt_toolkit.document import Document
 
 from services.cli.completion import NameCompleter
 from services.cli.console import is_finished
-from sql.catalog import Catalog
+from sql.catalog import Catalog, Query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream
 
@@ -24,6 +24,7 @@ def completed() -> Complete:
         definition = parse_one(ddl)
         assert isinstance(definition, CreateStream)
         catalog.create(definition, now_ms=0)
+    catalog.add_query(Query("priced", "", "", "", "priced"), now_ms=0)
     completer = NameCompleter(catalog)
     return lambda text: [found.text for found in completer.get_completions(Document(text), CompleteEvent())]
 
@@ -46,6 +47,13 @@ def test_columns_behind_an_alias(completed: Complete) -> None:
     statement = "SELECT * FROM orders AS o JOIN clicks c ON o."
     assert completed(statement) == ["order_id", "price", "_tp_time"]
     assert completed("SELECT * FROM orders JOIN table(clicks) AS c ON c.") == ["url", "_tp_time"]
+
+
+def test_dead_letters_of_a_query_and_their_columns(completed: Complete) -> None:
+    assert completed("REPLAY priced.de") == ["dead_letter"]
+    assert completed("REPLAY orders.de") == []
+    assert completed("SELECT * FROM table(priced.dead_letter) AS d WHERE d.rea") == ["reason"]
+    assert "source_topic" in completed("SELECT * FROM table(priced.dead_letter) WHERE sou")
 
 
 def test_settings(completed: Complete) -> None:

@@ -34,6 +34,7 @@ STATEMENTS = (
     "DROP STREAM s",
     "EXPLAIN SELECT a FROM o",
     "PAUSE q",
+    "REPLAY v.dead_letter LIKE 'a' DRY RUN",
 )
 
 

@@ -1,0 +1,1 @@
+"""Dead letters as a session sees them: asked, counted, put back."""

@@ -1,0 +1,57 @@
+"""A topic of dead letters, read as a whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker.reader import HEADED, TopicReader
+from broker.topics import PartitionOffsets
+from changelog.dead_letter import as_rows, is_letters, is_mark, topic_of
+from changelog.errors import UnknownName, Unsupported
+from changelog.suggest import suggestion
+from services.session.context import Context
+from services.session.letters.replayed import Replayed
+from sql.system_tables import DEAD_LETTERS
+
+_SAY_EVERY_S = 5.0
+
+
+def expect_letters(context: Context, topic: str, order: str) -> None:
+    """Raises Unsupported for a topic that is none of dead letters, UnknownName for one that is not there."""
+    there = context.topics.partitions()
+    known = [name for name in there if is_letters(name)]
+    if not is_letters(topic):
+        own = topic_of(topic)
+        fix = f"{order} {own}" if own in there else "SHOW DEAD LETTERS lists the topics that have some"
+        raise Unsupported(f'"{topic}" is no topic of dead letters', where=order, fix=fix)
+    if topic not in there:
+        fix = suggestion(topic, known, "SHOW DEAD LETTERS lists the topics that have some")
+        raise UnknownName(f'there is no topic "{topic}"', where=f"brokers {context.brokers}", fix=fix)
+
+
+def records_of(context: Context, topic: str, ends: PartitionOffsets, doing: str = "read") -> Iterator[pa.Table]:
+    """The records before ``ends``, HEADED; says how far it is where that takes long."""
+    total, count, said = sum(ends.values()), 0, time.monotonic()
+    for records in TopicReader(context.brokers, topic, headed=True).until(ends):
+        yield records
+        count += records.num_rows
+        if time.monotonic() - said > _SAY_EVERY_S:
+            said = time.monotonic()
+            context.say(f"{topic}: {count:,} of at most {total:,} records {doing}")
+
+
+def letters_now(context: Context, topic: str) -> pa.Table:
+    """DEAD_LETTERS: all that the topic holds now, and which of them were put back."""
+    expect_letters(context, topic, "table")
+    replayed = Replayed()
+    parts = [HEADED.empty_table()]
+    for records in records_of(context, topic, context.topics.ends(topic)):
+        replayed.add(records)
+        parts.append(records.filter(pc.invert(is_mark(records))))
+    letters = pa.concat_tables(parts)
+    times = pa.chunked_array([replayed.times(letters)])
+    return as_rows(letters).append_column(DEAD_LETTERS.field("replayed_at"), times)

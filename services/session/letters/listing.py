@@ -1,0 +1,64 @@
+"""SHOW DEAD LETTERS: how many there are of each reason, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from changelog.dead_letter import is_letters, topic_of
+from changelog.errors import UnknownName
+from changelog.suggest import suggestion
+from services.session.context import Context
+from services.session.letters.letter_topic import expect_letters, letters_now
+from services.session.result import Rows
+from sql.catalog import What
+from sql.syntax.like import matches
+from sql.syntax.statements import Show
+from sql.system_tables import DEAD_LETTERS
+
+_COUNTED = ("topic", "reason")
+
+
+def show_dead_letters(context: Context, statement: Show) -> Rows:
+    """A row for each topic and reason, the most frequent first; ``replayed`` of them were put back."""
+    topics = letter_topics(context, statement.of) if statement.of else _every_topic(context)
+    counted = [_counted(topic, letters_now(context, topic)) for topic in topics]
+    found = pa.concat_tables([_counted("", DEAD_LETTERS.empty_table()), *counted])
+    if statement.like is not None:
+        like = [matches(reason or "", statement.like) for reason in found.column("reason").to_pylist()]
+        found = found.filter(pa.array(like, pa.bool_()))
+    return Rows(found, wide=("reason",))
+
+
+def letter_topics(context: Context, of: str) -> list[str]:
+    """The topics of dead letters of a view, or the one that is named."""
+    if is_letters(of):
+        expect_letters(context, of, "SHOW DEAD LETTERS")
+        return [of]
+    own = [topic_of(query.name) for query in context.catalog.queries() if query.view == of]
+    if not own:
+        known = [relation.name for relation in context.catalog.relations(What.VIEW)]
+        raise UnknownName(
+            f'there is no view "{of}"',
+            where="SHOW DEAD LETTERS FROM",
+            fix=suggestion(of, known, "SHOW DEAD LETTERS lists those of all queries"),
+        )
+    there = context.topics.partitions()
+    return [topic for topic in own if topic in there]
+
+
+def _every_topic(context: Context) -> Sequence[str]:
+    return sorted(topic for topic in context.topics.partitions() if is_letters(topic))
+
+
+def _counted(topic: str, letters: pa.Table) -> pa.Table:
+    named = letters.append_column("topic", pa.array([topic] * letters.num_rows, pa.string()))
+    aggregates = [("rejected_at", "count"), ("replayed_at", "count"), ("rejected_at", "min"), ("rejected_at", "max")]
+    groups = named.group_by(list(_COUNTED)).aggregate(aggregates)
+    columns = [
+        *(groups.column(name) for name in _COUNTED),
+        *(groups.column(f"{name}_{of}") for name, of in aggregates),
+    ]
+    shown = pa.table(columns, names=["topic", "reason", "letters", "replayed", "first", "last"])
+    return shown.sort_by([("letters", "descending"), ("reason", "ascending")])

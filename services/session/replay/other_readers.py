@@ -1,0 +1,27 @@
+"""Who reads a topic: a record that is put back comes to all of them, also to those that could use it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from services.session.context import Context
+from services.session.input_progress import input_topics
+from sql.catalog import What
+from sql.planner import plan_query
+from sql.syntax.statements import CreateView
+
+
+def other_readers(context: Context, topic: str, but: Collection[str]) -> list[str]:
+    """The views that read ``topic``, without those of the queries whose letters it gets back."""
+    own = {query.view for query in context.catalog.queries() if query.name in but}
+    return [name for name, topics in _readings(context).items() if topic in topics and name not in own]
+
+
+def _readings(context: Context) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for relation in context.catalog.relations(What.VIEW):
+        view = relation.definition
+        if isinstance(view, CreateView) and view.materialized:
+            plan = plan_query(view.name, view, context.catalog)
+            found[view.name] = {topic for fragment in plan.fragments for topic in input_topics(fragment)}
+    return found
