@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import suppress
 from types import TracebackType
 
 import pyarrow as pa
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 
 from broker.producer_queue import Outgoing, OutgoingMessage, ProducerQueue
 from broker.transactional_writer import Backoff, WriteTarget, is_fenced, transactional_producer
@@ -55,9 +54,17 @@ class LetterProducer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if kind is not None:
-            with suppress(KafkaException):
-                self._producer.purge(in_flight=False)
-                self._producer.abort_transaction(self._call_s)
+            self._abort()
+
+    def _abort(self) -> KafkaError | None:
+        """Why it cannot be aborted, if so: to other calls a producer that was shut out may say no more than "fatal"."""
+        try:
+            self._producer.purge(in_flight=False)
+            self._producer.abort_transaction(self._call_s)
+        except KafkaException as failure:
+            error: KafkaError = failure.args[0]
+            return error
+        return None
 
     def put_back(self, letters: pa.Table, targets: Mapping[str, Target]) -> None:
         """``letters``: LETTERS, their ``record_key``, ``record_value``, and ``partition`` and ``offset`` of their own.
@@ -76,14 +83,15 @@ class LetterProducer:
 
     def _fault(self, failure: KafkaException) -> SqlError | ServiceUnavailable:
         where = f"brokers {self._target.brokers}, after {self.count:,} letters were put back"
-        if is_fenced(failure.args[0]):
+        error: KafkaError = failure.args[0]
+        if is_fenced(error) or is_fenced(self._abort() or error):
             return SqlError(
                 f"another replay of {self._topic} has begun and goes on with the rest",
                 where=where,
                 fix="nothing is lost or doubled; SHOW DEAD LETTERS says what is left",
             )
         return ServiceUnavailable(
-            f"the broker takes no more letters of {self._topic}: {failure.args[0].str()}",
+            f"the broker takes no more letters of {self._topic}: {error.str()}",
             where=where,
             fix="replay again: it goes on with those that were not put back",
         )
