@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
@@ -29,6 +30,8 @@ RECORDS = pa.schema(
 )
 HEADED = RECORDS.append(pa.field("headers", pa.map_(pa.string(), pa.binary())))
 """RECORDS with their headers."""
+Places = Mapping[int, np.ndarray]
+"""Partition → offsets of some of its records."""
 _BATCH = 20_000
 _POLL_S = 0.05
 """A poll lasts so long, unless it fills a batch before."""
@@ -161,17 +164,28 @@ def read_topic(
     *,
     columns: tuple[str, ...] | None = None,
     first_offsets: PartitionOffsets | None = None,
+    without: Places | None = None,
 ) -> TopicContent:
-    """What ``topic`` holds between ``first_offsets`` (default: its beginning) and ``ends``.
+    """What ``topic`` holds between ``first_offsets`` (default: its beginning) and ``ends``, but for some records.
 
     ``columns`` defaults to the declared ones and ``_tp_time``.
     """
     decoder = Decoder(schema, columns or all_columns(schema))
-    decoded = [decoder.decode(records) for records in TopicReader(brokers, topic, first_offsets or {}).until(ends)]
+    read = TopicReader(brokers, topic, first_offsets or {}).until(ends)
+    decoded = [decoder.decode(_without(records, without or {})) for records in read]
     empty = decoder.decode(RECORDS.empty_table())
     rows = pa.concat_tables([empty.rows, *(part.rows for part in decoded)]).combine_chunks()
     rejected = sum(part.rejected.num_rows for part in decoded)
     return TopicContent(content(schema, rows), rows.num_rows + rejected, rejected)
+
+
+def _without(records: pa.Table, places: Places) -> pa.Table:
+    """The records at none of ``places``."""
+    partitions, offsets = (records.column(name).to_numpy() for name in ("partition", "offset"))
+    gone = np.zeros(len(offsets), dtype=np.bool_)
+    for partition, of_partition in places.items():
+        gone |= (partitions == partition) & np.isin(offsets, of_partition)
+    return records.filter(pa.array(~gone)) if gone.any() else records
 
 
 def all_columns(schema: StreamSchema) -> tuple[str, ...]:

@@ -111,20 +111,20 @@ def letter_rows(records: pa.Table) -> pa.Table:
 
 
 def is_mark(records: pa.Table) -> pa.ChunkedArray:
-    return pc.is_valid(_header(records, REPLAYED))
+    return pc.is_valid(header(records, REPLAYED))
 
 
 def as_rows(letters: pa.Table) -> pa.Table:
     """LETTERS of records none of which is a mark. A header that is not as it should be is NULL."""
     columns = [
-        text(_header(letters, TOPIC)),
+        text(header(letters, TOPIC)),
         _number(letters, PARTITION, pa.int32()),
         _number(letters, OFFSET, pa.int64()),
         _number(letters, TIMESTAMP, pa.int64()).cast(EVENT_TIME_TYPE),
         letters.column("timestamp").cast(EVENT_TIME_TYPE),
-        text(_header(letters, QUERY)),
+        text(header(letters, QUERY)),
         _number(letters, BYTES, pa.int64()),
-        text(_header(letters, REASON)),
+        text(header(letters, REASON)),
         text(letters.column("key")),
         text(letters.column("value")),
     ]
@@ -135,7 +135,7 @@ def replayed_offsets(records: pa.Table) -> Iterator[tuple[int, int, list[tuple[i
     """Partition, time in ms and ranges of offsets, both ends included, of each mark among ``records``."""
     marks = records.filter(is_mark(records))
     times = marks.column("timestamp").cast(EVENT_TIME_TYPE).cast(pa.int64())
-    told = (marks.column("partition"), times, _header(marks, REPLAYED))
+    told = (marks.column("partition"), times, header(marks, REPLAYED))
     for partition, at_ms, ranges in zip(*(column.to_pylist() for column in told), strict=True):
         yield partition, at_ms, [_range(part) for part in ranges.decode().split(",")]
 
@@ -166,11 +166,12 @@ def text(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return pa.chunked_array([pa.array(read, pa.string())])
 
 
-def _header(records: pa.Table, name: str) -> pa.ChunkedArray:
+def header(records: pa.Table, name: str) -> pa.ChunkedArray:
+    """The header of this name of each record, as bytes; NULL where it has none."""
     return pc.map_lookup(records.column("headers"), query_key=name, occurrence="last")
 
 
 def _number(records: pa.Table, name: str, kind: pa.DataType) -> pa.ChunkedArray:
-    told = text(_header(records, name))
+    told = text(header(records, name))
     whole = pc.match_substring_regex(told, r"^\d{1,9}$" if kind == pa.int32() else r"^\d{1,18}$")
     return pc.if_else(whole, told, None).cast(kind)

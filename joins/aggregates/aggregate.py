@@ -72,6 +72,10 @@ class AggregateSpec(OperatorSpec):
     def opens(self) -> bool:
         return not self.port.keys
 
+    @property
+    def waits(self) -> bool:
+        return self.closed
+
     def started(self, store: RunStore, name: str) -> AggregateOperator:
         return AggregateOperator(self, store, name)
 

@@ -122,6 +122,11 @@ class Dataflow:
         """Whether rows are answered once, so that the history of the other side must be there before them."""
         return any(node.operator.answers_once for node in self.nodes)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the output may lack rows that wait for a watermark."""
+        return any(node.operator.waits for node in self.nodes)
+
     def edge(self, edge_id: int) -> Edge:
         return next(edge for edge in self.edges if edge.id == edge_id)
 

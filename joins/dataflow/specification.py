@@ -76,6 +76,11 @@ class OperatorSpec(ABC):
         return False
 
     @property
+    def waits(self) -> bool:
+        """Whether some rows leave only when a watermark has passed them: until then its output lacks them."""
+        return False
+
+    @property
     def max_buffered_bytes(self) -> int | None:
         """The most bytes of rows that it may hold in all its buckets; None: any."""
         return None

@@ -95,6 +95,10 @@ class RangeSpec(JoinSpec):
     append: bool = False
     closed: bool = False
 
+    @property
+    def waits(self) -> bool:
+        return self.closed or (self.append and self.kind is not JoinKind.INNER)
+
     def started(self, store: RunStore, name: str) -> RangeOperator:
         return RangeOperator(self, store, name)
 

@@ -64,6 +64,10 @@ class TemporalSpec(JoinSpec):
         super().__post_init__()
         object.__setattr__(self, "right", replace(self.right, tie_break_by_arrival=True))
 
+    @property
+    def waits(self) -> bool:
+        return True
+
     def started(self, store: RunStore, name: str) -> TemporalOperator:
         return TemporalOperator(self, store, name)
 

@@ -13,6 +13,8 @@ from services.cli.show import Screen
 from sql.syntax.redact import redacted
 
 FAILED = 1
+UNDECIDED = 3
+"""2 is that of a command that was used wrongly."""
 INTERRUPTED = 130
 
 

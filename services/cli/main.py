@@ -135,7 +135,10 @@ def verify(
     view: Annotated[str, typer.Argument(help="A materialized view.")],
     output: Output = Format.TABLE,
 ) -> None:
-    """Compute a view again from its inputs, and compare with its topic. Exit code 1 if they differ."""
+    """Compute a view again from its inputs, and compare with its topic.
+
+    Exit code 1 if they differ, 3 if rows that were left out may be all there is to it, 0 if they agree.
+    """
     from services.cli import session_commands
 
     session_commands.verify(view, output)

@@ -11,13 +11,14 @@ import typer
 
 from runtime.settings import read_settings
 from services.cli.console import Console
-from services.cli.failures import FAILED, told
+from services.cli.failures import FAILED, UNDECIDED, told
 from services.cli.row_format import Format
 from services.cli.run import run_script, show_result
 from services.cli.show import Screen, rows_text
 from services.cli.tail import tail_rows
 from services.session import Session, agreed
 from services.session.context import unasked
+from services.session.verification.verify import Verdict
 from sql.syntax.statements import Replay
 
 
@@ -71,9 +72,14 @@ def verify(view: str, output: Format) -> None:
     screen = Screen(output)
     with opened(screen) as session:
         found = session.verify(view)
-        if not found.holds:
-            screen.rows(found.difference)
-            counts = f"{rows_text(found.expected)} expected, {found.found:,} found"
-            screen.note(f"{view} differs: {counts}", style="bold red")
-            raise typer.Exit(FAILED)
-        screen.note(f"{view} holds: {rows_text(found.found)}, as a batch over its inputs gives them", style="green")
+        for doubt in found.doubts:
+            screen.note(doubt)
+        if found.late or found.letters:
+            screen.note(f"{found.late:,} rows were late, {found.letters:,} dead-lettered: not counted")
+        if found.verdict is Verdict.HOLDS:
+            screen.note(f"{view} holds: {rows_text(found.found)}, as a batch over its inputs gives them", style="green")
+            return
+        screen.rows(found.difference)
+        counts = f"{rows_text(found.expected)} expected, {found.found:,} found"
+        screen.note(f"{view} {found.verdict}: {counts}", style="bold red")
+        raise typer.Exit(UNDECIDED if found.verdict is Verdict.UNDECIDED else FAILED)

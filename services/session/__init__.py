@@ -7,7 +7,9 @@ drop       DROP, TERMINATE
 rows       INSERT, UPDATE, DELETE
 select     SELECT, bounded or running
 listing    SHOW, DESCRIBE
-verify     a view against its inputs
+letters    dead letters: SHOW DEAD LETTERS, table(x.dead_letter)
+replay     REPLAY
+verification  a view against its inputs
 """
 
 from services.session.context import agreed

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from broker.reader import read_topic
+from broker.reader import Places, read_topic
 from broker.topics import PartitionOffsets
 from changelog.dead_letter import is_letters
 from services.session.context import Context
@@ -14,7 +15,9 @@ from services.session.dictionaries.sources import dictionary_rows
 from services.session.dictionaries.system_dictionaries import statistics
 from services.session.letters.letter_topic import letters_now
 from sql.bind.bounded.snapshot import Snapshot
+from sql.bind.bounded.snapshot_items import content_schema
 from sql.planner import stream_of
+from sql.relations import Stream
 from sql.syntax.statements import CreateDictionary
 from sql.system_tables import SYSTEM_TABLES
 
@@ -22,14 +25,27 @@ Offsets = Mapping[str, PartitionOffsets]
 """Topic → partition → offset."""
 
 
-def answer(
-    context: Context, query: Snapshot, first_offsets: Offsets | None = None, ends: Offsets | None = None
-) -> pa.Table:
-    """The answer of a bounded query over its relations between two places; by default all they hold now."""
-    return query.run({name: _rows(context, name, first_offsets or {}, ends or {}) for name in query.relations})
+@dataclass(frozen=True)
+class Part:
+    """The part of a topic that a query has counted.
+
+    columns   those that it reads: in a record it looks at no other, and what is wrong with them is no matter to it
+    without   records that it could not use
+    """
+
+    first_offsets: PartitionOffsets
+    ends: PartitionOffsets
+    columns: tuple[str, ...]
+    without: Places
 
 
-def _rows(context: Context, name: str, first_offsets: Offsets, ends: Offsets) -> pa.Table:
+def answer(context: Context, query: Snapshot) -> pa.Table:
+    """The answer of a bounded query over what its relations hold now."""
+    return query.run({name: relation_rows(context, name) for name in query.relations})
+
+
+def relation_rows(context: Context, name: str, parts: Mapping[str, Part] | None = None) -> pa.Table:
+    """What a relation holds now; ``parts``: of these topics only so much, other columns NULL."""
     if name in SYSTEM_TABLES:
         return statistics(context)
     if is_letters(name):
@@ -38,10 +54,27 @@ def _rows(context: Context, name: str, first_offsets: Offsets, ends: Offsets) ->
     if isinstance(definition, CreateDictionary):
         return dictionary_rows(context, definition)
     stream = stream_of(context.catalog, name)
-    end = ends.get(stream.topic) or context.topics.ends(stream.topic)
-    found = read_topic(context.brokers, stream.schema, stream.topic, end, first_offsets=first_offsets.get(stream.topic))
+    part = (parts or {}).get(stream.topic)
+    if part is None:
+        found = read_topic(context.brokers, stream.schema, stream.topic, context.topics.ends(stream.topic))
+    else:
+        found = read_topic(
+            context.brokers,
+            stream.schema,
+            stream.topic,
+            part.ends,
+            columns=part.columns,
+            first_offsets=part.first_offsets,
+            without=part.without,
+        )
     if found.rejected:
         context.say(
             f"{found.rejected} of {found.records} records of {stream.topic} could not be used, and were left out"
         )
-    return found.rows
+    return found.rows if part is None else _with_all_columns(stream, found.rows)
+
+
+def _with_all_columns(stream: Stream, rows: pa.Table) -> pa.Table:
+    """The rows as a bounded query reads them, the columns that are not there NULL."""
+    nothing = {field.name: pa.nulls(rows.num_rows, field.type) for field in content_schema(stream)}
+    return pa.table({name: rows.column(name) if name in rows.column_names else nothing[name] for name in nothing})

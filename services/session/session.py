@@ -13,7 +13,7 @@ from services.session.replay.replay import replay
 from services.session.result import Done, Result
 from services.session.select import select
 from services.session.streams import alter_stream, create_index, create_stream
-from services.session.verify import Verification, verify
+from services.session.verification.verify import Verification, verify
 from services.session.views import create_view
 from services.stack import Stack
 from services.stack.state import Phase

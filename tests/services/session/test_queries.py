@@ -17,13 +17,16 @@ from threading import Barrier
 import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from typer.testing import CliRunner
 
+from broker import clients
 from changelog.errors import SqlError, Unsupported
 from runtime.leases import LEASE_S
 from services.cli.main import app
 from services.session import Done, Live, Rows, Session
 from services.session.input_progress import await_caught_up, await_reading, input_ends
+from services.session.verification.verify import Verdict
 from services.stack import Stack, temporary_stack
 from sql.catalog import Desired, Query
 from sql.planner import plan_query
@@ -117,6 +120,135 @@ def test_a_row_that_nobody_derived_is_found_by_verify(
     assert result.exit_code == 1
     assert "priced differs: 1 row expected, 1 found" in result.stderr
     assert len(result.stdout.splitlines()) == 2
+
+
+def verified_by_command(running: Stack, monkeypatch: pytest.MonkeyPatch, view: str) -> tuple[int, str]:
+    for name, value in running.settings.as_environment().items():
+        monkeypatch.setenv(name, value)
+    result = CliRunner().invoke(app, ["verify", view])
+    return result.exit_code, result.stderr
+
+
+def produce(session: Session, topic: str, *values: bytes) -> None:
+    producer = Producer({"bootstrap.servers": session.context.brokers.servers})
+    for value in values:
+        producer.produce(topic, value)
+    assert producer.flush(10) == 0
+
+
+def test_dead_letters_are_no_difference_and_can_be_put_back(
+    session: Session, running: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is wrong with a column that the view does not read is no matter to it, and none to verify."""
+    session.run(
+        "CREATE STREAM sold (id int64, price float64, note string); CREATE STREAM names (id int64, name string)"
+    )
+    query = "SELECT s.id AS id, n.name AS name FROM sold AS s JOIN names AS n ON s.id = n.id WHERE s.price > 1"
+    session.run(f"CREATE MATERIALIZED VIEW dear AS {query}")
+    session.run("INSERT INTO names VALUES (1, 'ann'), (2, 'bob'), (3, 'eve'); INSERT INTO sold VALUES (1, 5, '')")
+    produce(session, "sold", b'{"id":2,"price":"x"}', b'{"id":3,"price":7,"note":[1]}', b"{no json")
+    settle(session, "dear")
+    assert rows_of(session, "SELECT id, name FROM table(dear) ORDER BY id") == [(1, "ann"), (3, "eve")]
+    verified = session.verify("dear")
+    assert (verified.verdict, verified.letters, verified.late, verified.doubts) == (Verdict.HOLDS, 2, 0, ())
+
+    letters = "SELECT source_topic, reason, value FROM table(dear.dead_letter) ORDER BY reason"
+    wrong = "column price: expected float64, found text 'x'"
+    malformed = "malformed JSON at character 1: unexpected character, expected a string key"
+    assert rows_of(session, letters) == [
+        ("sold", wrong, '{"id":2,"price":"x"}'),
+        ("sold", malformed, "{no json"),
+    ]
+    assert rows_of(session, "REPLAY dear.dead_letter LIKE 'column price%'") == [
+        ("sold", "put back", 1),
+        ("sold", "left: another reason", 1),
+    ]
+    settle(session, "dear")
+    counted = [row[:4] for row in rows_of(session, "SHOW DEAD LETTERS FROM dear")]
+    assert counted == [("dear.dead_letter", wrong, 2, 1), ("dear.dead_letter", malformed, 1, 0)]
+    code, said = verified_by_command(running, monkeypatch, "dear")
+    assert (code, said.splitlines()[-2:]) == (
+        0,
+        [
+            "0 rows were late, 3 dead-lettered: not counted",
+            "dear holds: 2 rows, as a batch over its inputs gives them",
+        ],
+    )
+
+
+def test_letters_of_an_earlier_query_of_the_name_are_not_subtracted(session: Session) -> None:
+    """The mended query takes what the earlier one could not."""
+    session.run("CREATE STREAM priced_at (id int64, price int64)")
+    produce(session, "priced_at", b'{"id":1,"price":1.5}')
+    view = "CREATE MATERIALIZED VIEW at AS SELECT id, price FROM priced_at SETTINGS seek_to = 'earliest'"
+    session.run(view)
+    settle(session, "at")
+    assert session.verify("at").letters == 1
+    session.run("DROP VIEW at; DROP TOPIC at WITH DATA; DROP STREAM priced_at")
+    session.run(f"CREATE STREAM priced_at (id int64, price float64); {view}")
+    settle(session, "at")
+    verified = session.verify("at")
+    assert (verified.verdict, verified.letters, verified.found) == (Verdict.HOLDS, 0, 1)
+
+
+def test_rows_that_the_output_does_not_take_are_no_difference(session: Session) -> None:
+    session.run("CREATE STREAM texts (id int64, text string); CREATE STREAM ids (id int64)")
+    query = "SELECT t.id AS id, t.text AS text FROM texts AS t JOIN ids ON t.id = ids.id"
+    session.run(f"CREATE MATERIALIZED VIEW small AS {query}")
+    session.run("PAUSE small")
+    entry = ConfigEntry("max.message.bytes", "20000", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, "small", incremental_configs=[entry])
+    admin = clients.admin(session.context.brokers)
+    for altered in admin.incremental_alter_configs([resource]).values():
+        altered.result(30)
+    session.run("RESUME small; INSERT INTO ids VALUES (1), (2)")
+    session.run(f"INSERT INTO texts VALUES (1, 'a'), (2, '{'x' * 30_000}')")
+    settle(session, "small")
+    assert rows_of(session, "SELECT id FROM table(small)") == [(1,)]
+    assert session.verify("small").verdict is Verdict.HOLDS
+    produce(session, "small", b'{"id":9,"text":"x"}')
+    assert session.verify("small").verdict is Verdict.DIFFERS
+
+
+NEAR = (
+    "SELECT l.k AS k FROM l JOIN r ON l.k = r.k AND"
+    " l.at BETWEEN r.at - INTERVAL '1 MINUTE' AND r.at + INTERVAL '1 MINUTE'"
+)
+GROUPED = "SELECT window_start AS since, sum(k) AS n FROM {} GROUP BY window_start"
+TUMBLED = GROUPED.format("tumble(l, at, INTERVAL '10 SECOND')")
+HOPPED = GROUPED.format("hop(l, at, INTERVAL '5 SECOND', INTERVAL '10 SECOND')")
+CLOSED = f"{TUMBLED} EMIT ON WINDOW CLOSE"
+KEPT = "SETTINGS late_topic = 'missed'"
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "said"),
+    [
+        pytest.param(f"{NEAR} {KEPT}", 0, "1 rows were late, 0 dead-lettered: not counted", id="range-kept"),
+        pytest.param(NEAR, 3, "1 row of l was late: which ones, only SETTINGS late_topic would tell", id="range"),
+        pytest.param(f"{TUMBLED} {KEPT}", 0, "1 rows were late, 0 dead-lettered: not counted", id="tumble-kept"),
+        pytest.param(f"{HOPPED} {KEPT}", 3, "2 rows of l were late: missed does not tell which", id="hop-kept"),
+        pytest.param(f"{CLOSED} {KEPT}", 3, "rows that wait for a watermark are not in near yet", id="closed"),
+    ],
+)
+def test_late_rows_are_subtracted_where_they_are_known_and_a_doubt_where_they_are_not(
+    session: Session, running: Stack, monkeypatch: pytest.MonkeyPatch, query: str, code: int, said: str
+) -> None:
+    for name in ("l", "r"):
+        session.run(f"CREATE TABLE {name} (k INT, at TIMESTAMP, WATERMARK FOR at AS at) APPEND ONLY")
+    session.run(f"CREATE MATERIALIZED VIEW near AS {query}")
+    session.run("INSERT INTO l VALUES (1, '2024-01-01 00:00:30'); INSERT INTO r VALUES (1, '2024-01-01 00:00:30')")
+    settle(session, "near")
+    session.run("INSERT INTO l VALUES (1, '2024-01-01 00:00:12')")
+    settle(session, "near")
+
+    found = verified_by_command(running, monkeypatch, "near")
+    assert (found[0], said in found[1]) == (code, True), found[1]
+    if code == 0:
+        produce(session, "near", b'{"k":77,"since":null,"n":77,"_tp_delta":1}')
+        assert verified_by_command(running, monkeypatch, "near")[0] == 1
+    session.run("DROP VIEW near WITH DATA")
+    session.context.topics.delete(["missed"])
 
 
 def test_a_streaming_select_shows_its_changelog_and_leaves_nothing(session: Session) -> None:

@@ -1,0 +1,137 @@
+"""What a query did not count of its inputs, as its dead letters and its late topic say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker.reader import HEADED, Places
+from changelog.dead_letter import QUERY, as_rows, header, is_mark, topic_of
+from changelog.decode import Decoder
+from changelog.schema import Kind
+from joins.dataflow.graph import TopicScan
+from services.session.context import Context
+from services.session.letters.letter_topic import records_of
+from services.session.verification.late_columns import row_columns
+from sql.catalog import Query
+from sql.planner import Plan
+
+INPUT = "dovetail.input"
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """places      topic → the places of records that were dead-lettered: the batch does not count them either
+    letters     how many these are
+    made        HEADED: letters of rows that the query has made, and its output topic did not take
+    late        input → its late rows, as they were written to the late topic
+    doubts      what cannot be subtracted, in words: a difference may come of it
+    """
+
+    places: Mapping[str, Places]
+    letters: int
+    made: pa.Table
+    late: Mapping[str, pa.Table] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def late_count(self) -> int:
+        return sum(rows.num_rows for rows in self.late.values())
+
+    def doubted(self, *doubts: str) -> LeftOut:
+        return replace(self, doubts=(*self.doubts, *doubts))
+
+
+def left_out(context: Context, plan: Plan, query: Query) -> LeftOut:
+    """Of the life of the query that goes on: letters that were written before it are of another one."""
+    letters = _since(query, QUERY, _records(context, topic_of(query.name)))
+    rows = as_rows(letters)
+    sourced = pc.is_valid(rows.column("source_offset"))
+    made = letters.filter(pc.invert(sourced))
+    whole = pc.is_null(rows.filter(pc.invert(sourced)).column("whole_bytes"))
+    found = LeftOut(_places(rows.filter(sourced)), letters.num_rows - made.num_rows, made.filter(whole))
+    cut = made.num_rows - found.made.num_rows
+    if cut:
+        found = found.doubted(f"{_rows(cut)} of the output were too large even for the dead letters")
+    missing = int(query.progress.get("counts", {}).get("rejected", 0)) - letters.num_rows
+    if missing > 0:
+        found = found.doubted(f"{missing:,} dead letters are not in {topic_of(query.name)} any more")
+    return _with_late(context, plan, query, found)
+
+
+def _places(letters: pa.Table) -> dict[str, dict[int, np.ndarray]]:
+    places: dict[str, dict[int, np.ndarray]] = {}
+    groups = letters.group_by(["source_topic", "source_partition"]).aggregate([("source_offset", "list")])
+    for group in groups.to_pylist():
+        of_topic = places.setdefault(group["source_topic"], {})
+        of_topic[group["source_partition"]] = np.array(group["source_offset_list"], dtype=np.int64)
+    return places
+
+
+def _with_late(context: Context, plan: Plan, query: Query, found: LeftOut) -> LeftOut:
+    """The late rows of each input that are known one by one, and a doubt for each of which they are not."""
+    counted = {name: int(count) for name, count in query.progress.get("late", {}).items() if count}
+    topic = plan.settings.text("late_topic")
+    if not counted:
+        return found
+    if not topic:
+        told = "which ones, only SETTINGS late_topic would tell"
+        return found.doubted(*(_late_doubt(name, count, told) for name, count in counted.items()))
+    records = _since(query, QUERY, _records(context, topic))
+    late, doubts = {}, []
+    for name, count in counted.items():
+        of_input = records.filter(pc.equal(header(records, INPUT), name.encode()))
+        rows = _late_rows(_scans(plan, name), of_input) if of_input.num_rows == count else None
+        if rows is None:
+            doubts.append(_late_doubt(name, count, f"{topic} does not tell which of its records they are"))
+        else:
+            late[name] = rows
+    return replace(found, late=late).doubted(*doubts)
+
+
+def _late_doubt(name: str, count: int, why: str) -> str:
+    return f"{_rows(count)} of {name} {'was' if count == 1 else 'were'} late: {why}"
+
+
+def _scans(plan: Plan, name: str) -> list[TopicScan]:
+    """The readings of the stream that the query calls so: where it has two, one may have counted what is late in the
+    other.
+    """
+    called = {scan.stream.name for scan in plan.dataflow.scans if scan.name == name}
+    return [scan for scan in plan.dataflow.scans if scan.stream.name in called]
+
+
+def _late_rows(scans: Sequence[TopicScan], records: pa.Table) -> pa.Table | None:
+    """The late rows in the columns of their input; None where these do not tell which row of the input is meant."""
+    if len(scans) != 1 or scans[0].stream.kind is not Kind.APPEND:
+        return None
+    columns = row_columns(scans[0], [tuple(json.loads(value)) for value in records.column("value").to_pylist()])
+    if columns is None:
+        return None
+    decoded = Decoder(scans[0].stream, columns).decode(records)
+    return None if decoded.rejected.num_rows else decoded.rows.select(columns)
+
+
+def _records(context: Context, topic: str) -> Iterator[pa.Table]:
+    """All of a topic, HEADED; nothing where it is not there."""
+    yield HEADED.empty_table()
+    if topic in context.topics.partitions():
+        for records in records_of(context, topic, context.topics.settled_ends(topic)):
+            yield records.filter(pc.invert(is_mark(records)))
+
+
+def _since(query: Query, name: str, records: Iterator[pa.Table]) -> pa.Table:
+    """Those whose header ``name`` names the query, of the time since it was created."""
+    written = pa.concat_tables(records)
+    own = pc.fill_null(pc.equal(header(written, name), query.name.encode()), False)
+    times = written.column("timestamp").cast(pa.int64())
+    return written.filter(pc.and_(own, pc.greater_equal(times, query.created_ms)))
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"

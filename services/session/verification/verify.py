@@ -1,0 +1,168 @@
+"""A view computed again as a batch, and compared with what its topic holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker.reader import read_topic
+from broker.topics import PartitionOffsets
+from changelog.changes import DELTA, Changes
+from changelog.decode import Decoder
+from changelog.errors import SqlError, Unsupported
+from changelog.schema import SEQUENCE, Kind
+from services.session.contents import Offsets, Part, relation_rows
+from services.session.context import Context
+from services.session.input_progress import InputProgress, await_reading, await_upstream, input_ends
+from services.session.verification.late_columns import without_late
+from services.session.verification.left_out import LeftOut, left_out
+from sql.fragments import Engine
+from sql.planner import Plan, plan_query, recompute
+from sql.relations import Stream
+from sql.syntax.statements import CreateView
+
+DIFFERENCE = "difference"
+TIMES = "times"
+_ATTEMPTS = 10
+
+
+class Verdict(StrEnum):
+    HOLDS = "holds"
+    DIFFERS = "differs"
+    UNDECIDED = "cannot be decided"
+    """It differs, and it is not known whether more than what the query has left out is behind that."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """``difference``: rows that the topic lacks or has too many of, after the columns ``difference`` and ``times``.
+
+    late, letters   rows of the inputs that were late, and records that were dead-lettered: not counted
+    doubts          what the query may have left out beside them, in words
+    """
+
+    view: str
+    expected: int
+    found: int
+    difference: pa.Table
+    late: int = 0
+    letters: int = 0
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        return self.verdict is Verdict.HOLDS
+
+    @property
+    def verdict(self) -> Verdict:
+        if not self.difference.num_rows:
+            return Verdict.HOLDS
+        return Verdict.UNDECIDED if self.doubts else Verdict.DIFFERS
+
+
+def verify(context: Context, view: str) -> Verification:
+    """Compare the net content of a view's topic with its SELECT over the contents of its inputs.
+
+    Both as of the same moment: the query has read its inputs to their ends, and these stand still meanwhile. Raises
+    Unsupported for a view whose rows depend on the order of arrival.
+    """
+    plan = _view_plan(context, view)
+    processed, ends, written = _standing_still(context, plan)
+    context.say(f"{view}: recomputing from {', '.join(plan.reads)}")
+    out = left_out(context, plan, context.catalog.query(view))
+    expected = _expected(context, plan, _parts(plan, processed, ends, out), out)
+    stream = plan.stream()
+    names = tuple(column.name for column in stream.schema.columns)
+    columns = tuple(dict.fromkeys((*names, *stream.schema.primary_key)))
+    found = read_topic(context.brokers, stream.schema, stream.topic, written, columns=columns).rows.select(names)
+    if plan.dataflow.waits:
+        out = out.doubted(f"rows that wait for a watermark are not in {stream.topic} yet")
+    held = _held(stream, names, out)
+    if held is None:
+        out = out.doubted(f"rows were too large for {stream.topic}: {out.made.num_rows:,} records")
+    net = difference(expected.cast(found.schema, safe=False), found, held)
+    return Verification(view, expected.num_rows, found.num_rows, net, out.late_count, out.letters, out.doubts)
+
+
+def _held(stream: Stream, names: tuple[str, ...], out: LeftOut) -> pa.Table | None:
+    """The changes that the output topic did not take; None where they do not add up to rows.
+
+    Which row of a key stands is told by the order of all its records, and that among the letters is another.
+    """
+    if out.made.num_rows and stream.schema.kind not in (Kind.APPEND, Kind.CHANGELOG):
+        return None
+    return Decoder(stream.schema, names).decode(out.made).rows.select([*names, DELTA])
+
+
+def _expected(context: Context, plan: Plan, parts: Mapping[str, Part], out: LeftOut) -> pa.Table:
+    """The rows of the view's SELECT over what its query has counted."""
+    definition = context.catalog.get(plan.name).definition
+    assert isinstance(definition, CreateView)
+    query = recompute(plan.name, definition, context.catalog)
+    late = {scan.stream.name: rows for scan in plan.dataflow.scans if (rows := out.late.get(scan.name)) is not None}
+    tables = {name: relation_rows(context, name, parts) for name in query.relations}
+    return query.run({name: without_late(rows, late[name]) if name in late else rows for name, rows in tables.items()})
+
+
+def _parts(plan: Plan, processed: InputProgress, ends: Offsets, out: LeftOut) -> dict[str, Part]:
+    """By topic of the inputs."""
+    parts = {}
+    for topic, offsets in ends.items():
+        starts = {partition: processed.start(topic, partition) for partition in offsets}
+        scans = [scan for scan in plan.dataflow.scans if scan.topic == topic]
+        read = [name for scan in scans for name in (*scan.columns, *scan.stream.primary_key, scan.stream.version)]
+        columns = tuple(dict.fromkeys(name for name in read if name and name != SEQUENCE))
+        parts[topic] = Part(starts, offsets, columns, out.places.get(topic, {}))
+    return parts
+
+
+def _view_plan(context: Context, view: str) -> Plan:
+    definition = context.catalog.get(view).definition
+    if not isinstance(definition, CreateView) or not definition.materialized:
+        raise SqlError(f'"{view}" is not a materialized view', where="verify", fix="SHOW VIEWS lists them")
+    plan = plan_query(view, definition, context.catalog)
+    if _joined_once(plan):
+        raise Unsupported(
+            f'each row of "{view}" was joined once, with what was there when it came: no batch can tell what that was',
+            where="verify",
+            fix="views whose joins keep both sides can be verified",
+        )
+    return plan
+
+
+def _joined_once(plan: Plan) -> bool:
+    """Whether some rows were joined with what was there when they came, and are not changed later."""
+    return any(fragment.engine is Engine.FAUST or fragment.dataflow.answers_once for fragment in plan.fragments)
+
+
+def _standing_still(context: Context, plan: Plan) -> tuple[InputProgress, Offsets, PartitionOffsets]:
+    """What the query has read, to its inputs' ends, and where its output ended when nothing was left to write."""
+    for _ in range(_ATTEMPTS):
+        await_upstream(context, plan)
+        ends = input_ends(context, plan)
+        processed = await_reading(context, plan.name, ends)
+        written = context.topics.settled_ends(plan.stream().topic)
+        if input_ends(context, plan) == ends:
+            return processed, ends, written
+    raise SqlError(
+        f'the inputs of "{plan.name}" keep growing, so there is no moment at which both sides could be compared',
+        where=", ".join(plan.reads),
+        fix="stop the producers for a moment, then verify again",
+    )
+
+
+def difference(expected: pa.Table, found: pa.Table, held: pa.Table | None = None) -> pa.Table:
+    """The rows whose numbers differ, as multisets: ``missing`` from ``found``, or ``too many`` in it.
+
+    held   changes that are not in ``found``, and nevertheless no difference
+    """
+    changes = [Changes.of(expected), Changes.of(found, -1)]
+    net = Changes.concat([*changes, *([] if held is None else [Changes(held).negated()])]).consolidated()
+    deltas = net.table.column(DELTA)
+    side = pc.if_else(pc.greater(deltas, 0), "missing", "too many")
+    rows = net.rows
+    return pa.table([side, pc.abs(deltas), *rows.columns], names=[DIFFERENCE, TIMES, *rows.column_names])
