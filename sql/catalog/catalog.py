@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy.engine import Connection, Engine, make_url
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
-from changelog.errors import ServiceUnavailable, SqlError
+from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable, SqlError, StackError
 from sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, workers
 from sql.catalog.metadata_tables import engine_for, make
 from sql.catalog.records import Actual, Desired, Leadership, Query, Relation, RelationDefinition, What, Worker
@@ -30,14 +30,26 @@ class Catalog:
     def open(url: str) -> Catalog:
         """The catalog at a SQLAlchemy URL (``sqlite:///file``, ``mysql+pymysql://..``), made if it is not there.
 
-        Raises ServiceUnavailable where the database does not answer.
+        Raises ServiceUnavailable where the database does not answer, EnvironmentFault where its folder cannot be made,
+        StackError where what is there is no catalog that this release knows.
         """
         parsed = make_url(url)
         if parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:"):
             _made_for_its_owner(Path(str(parsed.database)))
         catalog = Catalog(engine_for(parsed))
-        with catalog._write() as connection:
-            make(connection)
+        try:
+            with catalog._write() as connection:
+                make(connection)
+        except DovetailError:
+            catalog.close()
+            raise
+        except DatabaseError as error:
+            catalog.close()
+            raise StackError(
+                f"the catalog cannot be read: {error.orig}",
+                where=parsed.render_as_string(hide_password=True),
+                fix="put a backup in its place, or name another catalog (DOVETAIL_CATALOG_URL)",
+            ) from error
         return catalog
 
     def close(self) -> None:
@@ -289,7 +301,7 @@ def _answering(engine: Engine) -> Iterator[None]:
         raise ServiceUnavailable(
             f"the catalog does not answer: {error.orig}",
             where=engine.url.render_as_string(hide_password=True),
-            fix="see that its database runs and that the file can be written",
+            fix="see that its database runs, that the disk has room, and that the file can be written",
         ) from error
 
 
@@ -310,8 +322,15 @@ def _going(connection: Connection, statement: Drop) -> list[Relation]:
 
 def _made_for_its_owner(file: Path) -> None:
     """Statements may hold passwords. SQLite gives the files beside it the mode of this one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.touch(0o600)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch(0o600)
+    except OSError as error:
+        raise EnvironmentFault(
+            f"the catalog cannot be written to: {error.strerror}",
+            where=str(error.filename),
+            fix="make it writable; or set DOVETAIL_DATA_DIR or DOVETAIL_CATALOG_URL to a place that is",
+        ) from error
 
 
 def _give_way(connection: Connection, existing: Relation, definition: RelationDefinition, now_ms: int) -> None:

@@ -8,6 +8,8 @@ import sqlalchemy as sa
 from sqlalchemy.engine import URL, Connection, Engine
 from sqlalchemy.pool import ConnectionPoolEntry, StaticPool
 
+from changelog.errors import StackError
+
 BUSY_TIMEOUT_MS = 15_000
 """How long a process waits for another one to finish its transaction (SQLite)."""
 
@@ -90,9 +92,27 @@ LEADERS = sa.Table(
 )
 
 
+VERSION = 1
+"""Raised by a release whose tables an earlier one could not read, or would write to the harm of the later one."""
+FORMAT = sa.Table("catalog_format", METADATA, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
+"""One row. A catalog without it is older than the table, and of version 1."""
+
+
 def make(connection: Connection) -> None:
-    """Makes the tables, and the columns that a catalog of an earlier release does not have."""
+    """Makes the tables, and the columns that a catalog of an earlier release does not have.
+
+    Raises StackError, and leaves everything as it is, where a later release has made the catalog.
+    """
+    made_by = _version(connection)
+    if made_by is not None and made_by > VERSION:
+        raise StackError(
+            f"the catalog is of a later release: it has version {made_by}, and this release knows {VERSION}",
+            where=connection.engine.url.render_as_string(hide_password=True),
+            fix="run that release; or give this one a catalog of its own (DOVETAIL_CATALOG_URL, DOVETAIL_DATA_DIR)",
+        )
     METADATA.create_all(connection)
+    if made_by is None:
+        connection.execute(FORMAT.insert().values(version=VERSION))
     have = {column["name"] for column in sa.inspect(connection).get_columns(QUERIES.name)}
     added = (QUERIES.c.engine, QUERIES.c.view, QUERIES.c.restarts, QUERIES.c.next_try_ms, QUERIES.c.lease_ms)
     for column in added:
@@ -101,6 +121,13 @@ def make(connection: Connection) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {QUERIES.name} ADD COLUMN {definition}")
     unnamed = QUERIES.update().where(QUERIES.c.view == "")
     connection.execute(unnamed.values(view=QUERIES.c.name))
+
+
+def _version(connection: Connection) -> int | None:
+    if not sa.inspect(connection).has_table(FORMAT.name):
+        return None
+    found: int | None = connection.execute(sa.select(FORMAT.c.version)).scalar()
+    return found
 
 
 def engine_for(url: URL) -> Engine:

@@ -117,10 +117,6 @@ class Query:
     updated_ms: int = 0
     lease_ms: int = 0
 
-    def lapsed(self, now_ms: int) -> bool:
-        """Whether nobody answers for it any more."""
-        return 0 < self.lease_ms < now_ms
-
 
 @dataclass(frozen=True)
 class Worker:
