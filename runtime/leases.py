@@ -7,6 +7,8 @@ whoever runs it, and its topics go with it: nobody else knows their names.
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable
 from contextlib import suppress
 
 from broker import clients, topics
@@ -14,6 +16,7 @@ from broker.address import BrokerAddress
 from broker.names import topics_of_query
 from changelog.errors import UnknownName
 from runtime.clock import now_ms
+from runtime.silence import Silence
 from sql.catalog import Catalog, Desired, Query
 
 RENEWED_EVERY_S = 5.0
@@ -27,15 +30,20 @@ def lease_from_now() -> int:
 
 
 class Leases:
-    """The leased queries of a catalog, as a reconciler sees them."""
+    """The leased queries of a catalog, as a reconciler sees them. A lease runs out where it was not renewed for its
+    length, whatever the time of day is here or there.
+    """
 
-    def __init__(self, catalog: Catalog, brokers: BrokerAddress) -> None:
+    def __init__(self, catalog: Catalog, brokers: BrokerAddress, clock: Callable[[], float] = time.monotonic) -> None:
         self._catalog = catalog
         self._brokers = brokers
+        self._silence = Silence(clock)
 
     def desired(self, query: Query) -> Desired:
         """What is wanted of a query: that it be dropped, where its lease has run out."""
-        if query.desired is Desired.DROPPED or not query.lapsed(now_ms()):
+        if query.desired is Desired.DROPPED or not query.lease_ms:
+            return query.desired
+        if self._silence.seconds(query.id, query.lease_ms) <= LEASE_S:
             return query.desired
         _LOG.warning('query "%s": its session is gone', query.name)
         with suppress(UnknownName):
@@ -46,4 +54,5 @@ class Leases:
         """Delete the topics of a dropped query that was leased; False where the broker does not answer."""
         if not query.lease_ms:
             return True
+        self._silence.forget(query.id)
         return topics.delete(clients.admin(self._brokers), topics_of_query(query.name, query.topic))

@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 
 import psutil
 
 from changelog.errors import ServiceUnavailable, StackError
 from runtime.clock import now_ms
+from runtime.silence import Silence
 from sql.catalog import Catalog, Leadership
 
 LEASE_S = 10.0
 """After so long without a word the holder is taken to be gone."""
 _RENEW_S = 2.0
+_LOOK_S = 0.2
 
 
 class SoleHolder:
@@ -24,11 +27,19 @@ class SoleHolder:
     lost  called once when another process has taken it: it was away for longer than the lease
     """
 
-    def __init__(self, catalog: Catalog, name: str, what: str, lost: Callable[[], None]) -> None:
-        """Raises StackError where another process holds the lease; ``what`` it does."""
+    def __init__(
+        self,
+        catalog: Catalog,
+        name: str,
+        what: str,
+        lost: Callable[[], None],
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Raises StackError where another process holds the lease, and renews it; ``what`` it does."""
         self._catalog = catalog
         self._lost = lost
-        self._lease = _taken(catalog, name, what)
+        self._lease = _taken(catalog, name, what, clock, pause)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._renew, name=f"lease-{name}", daemon=True)
         self._thread.start()
@@ -36,7 +47,7 @@ class SoleHolder:
     def _renew(self) -> None:
         while not self._ended.wait(_RENEW_S):
             try:
-                held = self._catalog.renew_leadership(self._lease, now_ms() + int(LEASE_S * 1000))
+                held = self._catalog.renew_leadership(self._lease, _until_ms())
             except ServiceUnavailable:
                 continue  # nobody else can take it where the catalog is away
             if not held:
@@ -50,20 +61,42 @@ class SoleHolder:
         self._catalog.renew_leadership(self._lease, 0)
 
 
-def _taken(catalog: Catalog, name: str, what: str) -> Leadership:
-    asked_ms = now_ms()
-    wanted = Leadership(name, f"{socket.gethostname()}:{os.getpid()}", asked_ms + int(LEASE_S * 1000))
-    before = catalog.leadership(name)
-    gone = before.epoch if before is not None and _is_gone(before.holder) else None
-    standing = catalog.take_leadership(wanted, now_ms=asked_ms, after=gone)
+def _taken(
+    catalog: Catalog, name: str, what: str, clock: Callable[[], float], pause: Callable[[float], None]
+) -> Leadership:
+    wanted = Leadership(name, f"{socket.gethostname()}:{os.getpid()}", _until_ms())
+    gone = _awaited_gone(catalog, name, clock, pause)
+    # A lease that was given back ends at 0. No other time in it is believed: it is of its holder's clock.
+    standing = catalog.take_leadership(wanted, now_ms=0, after=gone)
     if standing.holder != wanted.holder:
         raise StackError(
             f"another process is {what}: {standing.holder}",
             where="the catalog",
-            fix="end that one first, or give this one a catalog of its own (DOVETAIL_CATALOG_URL); one that was killed "
-            f"on another host is taken to be gone after {LEASE_S:g} s",
+            fix="end that one first, or give this one a catalog of its own (DOVETAIL_CATALOG_URL)",
         )
     return standing
+
+
+def _awaited_gone(
+    catalog: Catalog, name: str, clock: Callable[[], float], pause: Callable[[float], None]
+) -> int | None:
+    """The epoch of a holder that is gone; None where nobody holds the lease, or somebody does who renews it.
+
+    A holder of which nothing can be known but its lease is watched for the length of that.
+    """
+    silence = Silence(clock)
+    first = catalog.leadership(name)
+    standing = first
+    while standing is not None and standing.until_ms and standing == first:
+        if _is_gone(standing.holder) or silence.seconds(name, standing.until_ms) > LEASE_S:
+            return standing.epoch
+        pause(_LOOK_S)
+        standing = catalog.leadership(name)
+    return None
+
+
+def _until_ms() -> int:
+    return now_ms() + int(LEASE_S * 1000)
 
 
 def _is_gone(holder: str) -> bool:

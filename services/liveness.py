@@ -6,11 +6,14 @@ from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from runtime.sole_holder import LEASE_S
 from services.live_workers import live_workers
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
 
 DOWN = "down"
+_FURTHEST_MS = int(2 * LEASE_S * 1000)
+"""A lease that ends later was written before the clock was set back: a runner that lives has renewed it since."""
 _AT_REST = (Actual.FAILED, Actual.PAUSED)
 """What is so whether or not a runner is there."""
 
@@ -55,7 +58,7 @@ def unserved(catalog: Catalog, now_ms: int) -> Set[str]:
     """The engines whose queries nobody runs: neither the runner nor a worker has given a sign of life for a while."""
     lease = catalog.leadership(Engine.SPARK.value)
     away = set()
-    if lease is None or lease.until_ms <= now_ms:
+    if lease is None or not now_ms < lease.until_ms <= now_ms + _FURTHEST_MS:
         away.add(Engine.SPARK.value)
     if not live_workers(catalog, now_ms):
         away.add(Engine.FAUST.value)

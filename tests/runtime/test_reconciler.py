@@ -15,7 +15,7 @@ import pytest
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin, TopicShape
 from changelog.errors import ServiceUnavailable
-from runtime.leases import Leases, lease_from_now
+from runtime.leases import LEASE_S, Leases, lease_from_now
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from sql.catalog import Actual, Catalog, Desired, Query
@@ -93,7 +93,7 @@ class World:
 
     def reconciler(self, tasks: Executor | None = None) -> Reconciler:
         log = logging.getLogger("dovetail.test")
-        leases = None if self.brokers is None else Leases(self.catalog, self.brokers)
+        leases = None if self.brokers is None else Leases(self.catalog, self.brokers, lambda: self.now_s)
         return Reconciler(
             self.catalog, Engine.SPARK, self.driver, PATIENCE, log, lambda: self.now_s, tasks=tasks, leases=leases
         )
@@ -303,22 +303,51 @@ def test_a_query_whose_session_is_gone_leaves_nothing(leasing: World, broker: st
     for topic in ("held", "left", "left.dead_letter", "view"):
         admin.create(topic, TopicShape(partitions=1))
     leasing.look()
-    assert leasing.driver.started == ["held", "view"]
+    assert leasing.driver.started == ["held", "left", "view"]
+    leasing.now_s = LEASE_S
+    leasing.catalog.renew("held", lease_from_now() + 1)
+    leasing.look()
+    leasing.now_s += 1
+    leasing.look()
     assert leasing.driver.discarded == ["left"]
     assert [query.name for query in leasing.catalog.queries(dropped=True)] == ["held", "view"]
     assert {"held", "view"} <= admin.partitions().keys()
     assert not {"left", "left.dead_letter"} & admin.partitions().keys()
-    leasing.catalog.renew("held", 1)
     leasing.catalog.renew("nothing", 1)
+    leasing.now_s += LEASE_S
     leasing.look()
     assert [query.name for query in leasing.catalog.queries(dropped=True)] == ["view"]
     admin.delete(["view"])
+
+
+@pytest.mark.parametrize("days", [1, -1], ids=["forward", "back"])
+def test_a_session_lives_on_when_the_time_of_day_is_set(world: World, days: int) -> None:
+    """Its lease is then of another day, and the runner's clock of this one, or the other way round."""
+    away = World(world.catalog, driver=world.driver, brokers=BrokerAddress("127.0.0.1:1"))
+    set_ms = lease_from_now() + days * 86_400_000
+    for _ in range(4):
+        world.catalog.renew("q", set_ms + int(away.now_s * 1000))
+        away.look()
+        away.now_s += LEASE_S / 2
+    assert "q" in [query.name for query in world.catalog.queries()]
+
+
+@pytest.mark.parametrize("days", [0, 1, -1], ids=["in time", "ahead", "behind"])
+def test_a_session_that_is_silent_is_gone_whatever_its_clock_was(world: World, days: int) -> None:
+    away = World(world.catalog, driver=world.driver, brokers=BrokerAddress("127.0.0.1:1"))
+    world.catalog.renew("q", lease_from_now() + days * 86_400_000)
+    away.look()
+    away.now_s = LEASE_S + 1
+    away.look()
+    assert "q" not in [query.name for query in world.catalog.queries()]
 
 
 def test_the_topics_of_a_query_are_deleted_when_the_broker_is_back(world: World) -> None:
     """Until then it is not forgotten."""
     away = World(world.catalog, brokers=BrokerAddress("127.0.0.1:1"))
     world.catalog.renew("q", 1)
+    away.look()
+    away.now_s = LEASE_S + 1
     away.look()
     assert "q" in [query.name for query in world.catalog.queries(dropped=True)]
     assert "q" not in [query.name for query in world.catalog.queries()]

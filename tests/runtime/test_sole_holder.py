@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from changelog.errors import StackError
-from runtime.sole_holder import SoleHolder
+from runtime.sole_holder import LEASE_S, SoleHolder
 from sql.catalog import Catalog, Leadership
 
 FAR_MS = 1 << 60
+NOW_MS = 1_704_110_400_000
+DAY_MS = 86_400_000
 HOST = socket.gethostname()
 
 
@@ -25,24 +28,69 @@ def catalog(tmp_path: Path) -> Iterator[Catalog]:
     opened.close()
 
 
-def held_by(catalog: Catalog, holder: str) -> None:
-    catalog.take_leadership(Leadership("spark", holder, FAR_MS), now_ms=0)
+def held_by(catalog: Catalog, holder: str, until_ms: int = FAR_MS) -> Leadership:
+    return catalog.take_leadership(Leadership("spark", holder, until_ms), now_ms=0)
 
 
 def unexpected() -> None:
     raise AssertionError("the lease was not lost")
 
 
-def test_a_second_one_refuses_and_names_the_first(catalog: Catalog) -> None:
-    held_by(catalog, "elsewhere:1")
-    with pytest.raises(StackError, match="another process is running it: elsewhere:1"):
-        SoleHolder(catalog, "spark", "running it", unexpected)
+class Clock:
+    """A monotonic clock that moves when somebody pauses; a holder that lives says something else in each pause."""
+
+    def __init__(self, *said_ms: int) -> None:
+        self.now_s = 0.0
+        self._said_ms = iter(said_ms)
+        self.renew: Callable[[int], None] = lambda until_ms: None
+
+    def __call__(self) -> float:
+        return self.now_s
+
+    def pause(self, seconds: float) -> None:
+        self.now_s += seconds
+        for until_ms in itertools.islice(self._said_ms, 1):
+            self.renew(until_ms)
 
 
-def test_a_living_process_of_this_host_keeps_it(catalog: Catalog) -> None:
-    held_by(catalog, f"{HOST}:{os.getppid()}")
-    with pytest.raises(StackError, match=f"{HOST}:{os.getppid()}"):
-        SoleHolder(catalog, "spark", "running it", unexpected)
+def tried(catalog: Catalog, held: Leadership, clock: Clock) -> SoleHolder:
+    """A second process, which the first does not know of."""
+
+    def renew(until_ms: int) -> None:
+        assert catalog.renew_leadership(held, until_ms)
+
+    clock.renew = renew
+    return SoleHolder(catalog, "spark", "running it", unexpected, clock, clock.pause)
+
+
+@pytest.mark.parametrize("holder", ["elsewhere:1", f"{HOST}:{os.getppid()}"], ids=["elsewhere", "of this host"])
+@pytest.mark.parametrize(
+    "said_ms", [NOW_MS + 2_000, NOW_MS + DAY_MS, NOW_MS - DAY_MS], ids=["in time", "set forward", "set back"]
+)
+def test_a_second_one_refuses_and_names_the_first(catalog: Catalog, holder: str, said_ms: int) -> None:
+    """The first renews, be it with a time of day that was set a day forward or back meanwhile."""
+    held = held_by(catalog, holder, NOW_MS)
+    clock = Clock(said_ms)
+
+    with pytest.raises(StackError, match=f"another process is running it: {holder}") as refused:
+        tried(catalog, held, clock)
+
+    assert "end that one first" in refused.value.fix
+    assert clock.now_s < LEASE_S
+
+
+@pytest.mark.parametrize("until_ms", [NOW_MS - DAY_MS, NOW_MS + DAY_MS], ids=["behind", "ahead"])
+def test_one_that_is_silent_is_gone_whatever_its_clock_was(catalog: Catalog, until_ms: int) -> None:
+    held = held_by(catalog, "elsewhere:1", until_ms)
+    clock = Clock()
+
+    holder = tried(catalog, held, clock)
+
+    standing = catalog.leadership("spark")
+    assert standing is not None
+    assert standing.epoch == held.epoch + 1
+    assert LEASE_S < clock.now_s < 2 * LEASE_S
+    holder.release()
 
 
 def test_that_of_a_killed_process_of_this_host_is_taken_at_once(catalog: Catalog) -> None:
@@ -66,7 +114,7 @@ def test_what_is_given_back_is_free(catalog: Catalog) -> None:
 def test_one_that_was_away_for_too_long_learns_of_it(catalog: Catalog) -> None:
     lost = threading.Event()
     holder = SoleHolder(catalog, "spark", "running it", lost.set)
-    catalog.take_leadership(Leadership("spark", "elsewhere:1", FAR_MS), now_ms=FAR_MS)
+    catalog.take_leadership(Leadership("spark", "elsewhere:1", FAR_MS), now_ms=FAR_MS + 1)
     assert lost.wait(30)
     holder.release()
     assert catalog.leadership("spark") == Leadership("spark", "elsewhere:1", FAR_MS, 2)

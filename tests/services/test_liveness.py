@@ -1,0 +1,52 @@
+"""What is believed of runners and workers, also when the time of day was set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from runtime.sole_holder import LEASE_S
+from services.liveness import DOWN, standings
+from sql.catalog import Actual, Catalog, Leadership, Query, Worker
+from sql.fragments import Engine
+
+NOW_MS = 1_704_110_400_000
+DAY_MS = 86_400_000
+LEASE_MS = int(LEASE_S * 1000)
+
+
+@pytest.fixture
+def catalog() -> Iterator[Catalog]:
+    """A running query of each engine; their runners have just given a sign of life."""
+    opened = Catalog.open("sqlite://")
+    for engine in Engine:
+        added = opened.add_query(Query(f"of_{engine}", "SELECT 1", "", "", "t", engine=engine), now_ms=0)
+        opened.report(added.id, now_ms=0, actual=Actual.RUNNING)
+    alive_at(opened, NOW_MS)
+    yield opened
+    opened.close()
+
+
+def alive_at(catalog: Catalog, now_ms: int) -> None:
+    held = catalog.take_leadership(Leadership(Engine.SPARK, "host:1", now_ms + LEASE_MS), now_ms=0)
+    catalog.renew_leadership(held, now_ms + LEASE_MS)
+    catalog.worker_seen(Worker("w", "host", 2), now_ms)
+
+
+def states(catalog: Catalog, now_ms: int) -> set[str]:
+    return {one.state for one in standings(catalog, now_ms)}
+
+
+def test_a_sign_of_life_is_good_for_ten_seconds(catalog: Catalog) -> None:
+    assert states(catalog, NOW_MS + LEASE_MS - 1) == {Actual.RUNNING}
+    assert states(catalog, NOW_MS + LEASE_MS + 1) == {DOWN}
+
+
+@pytest.mark.parametrize("days", [1, -1], ids=["forward", "back"])
+def test_when_the_time_of_day_is_set_the_next_sign_of_life_is_the_one_that_counts(catalog: Catalog, days: int) -> None:
+    """One that has died does not live for a day because of it."""
+    set_ms = NOW_MS + days * DAY_MS
+    assert states(catalog, set_ms) == {DOWN}
+    alive_at(catalog, set_ms)
+    assert states(catalog, set_ms) == {Actual.RUNNING}
