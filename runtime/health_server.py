@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
 
@@ -30,6 +30,18 @@ def listening(bind: str, port: int) -> socket.socket:
         return socket.create_server((bind, 0))
 
 
+def metrics_page(figures: Collector) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """The handler of ``/metrics``: ``figures`` in the form of Prometheus, collected on a thread."""
+    registry = CollectorRegistry()
+    registry.register(figures)
+
+    async def answer(_request: web.Request) -> web.Response:
+        body = await asyncio.to_thread(generate_latest, registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return answer
+
+
 class HealthServer:
     """``/healthz``: the process does its work. ``/readyz``: and all that it runs does. ``/metrics``, for Prometheus.
 
@@ -45,8 +57,7 @@ class HealthServer:
     ) -> None:
         """``listener`` is bound already: its address is known before anything is answered."""
         self._questions = {"healthy": healthy, "ready": ready}
-        self._registry = CollectorRegistry()
-        self._registry.register(figures)
+        self._metrics = metrics_page(figures)
         self._listener = listener
         self._loop = asyncio.new_event_loop()
         self._up = threading.Event()
@@ -64,7 +75,7 @@ class HealthServer:
         app = web.Application()
         app.router.add_get("/healthz", lambda _: self._answer("healthy"))
         app.router.add_get("/readyz", lambda _: self._answer("ready"))
-        app.router.add_get("/metrics", lambda _: self._metrics())
+        app.router.add_get("/metrics", self._metrics)
         runner = web.AppRunner(app, access_log=None)
         self._loop.run_until_complete(runner.setup())
         self._loop.run_until_complete(web.SockSite(runner, self._listener).start())
@@ -75,10 +86,6 @@ class HealthServer:
     async def _answer(self, question: str) -> web.Response:
         said = await asyncio.to_thread(self._questions[question])
         return web.json_response({question: said.holds, **said.detail}, status=200 if said.holds else 503)
-
-    async def _metrics(self) -> web.Response:
-        body = await asyncio.to_thread(generate_latest, self._registry)
-        return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)

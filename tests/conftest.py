@@ -7,15 +7,17 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.sql import SparkSession
 
+from broker.address import BrokerAddress
+from broker.topic_shapes import TopicAdmin, TopicShape
 from runtime.settings import read_settings
 from services.jars import jar_paths
 from services.stack import Stack, temporary_stack
 from spark_jobs.runner.spark_session import start_session
 from tests.paths import GOLDEN
 
+_TOPIC_S = 30.0
 TAKE_MINUTES = ("test_services.py", "test_kill.py")
 # The optimising compiler of Java takes more from runs of minutes than it gives back. Java reads this variable.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
@@ -74,13 +76,12 @@ def topics(broker: str, request: pytest.FixtureRequest) -> Callable[..., str]:
 
     Further keywords are topic settings with ``_`` for ``.``: ``cleanup_policy="compact"``.
     """
-    admin = AdminClient({"bootstrap.servers": broker, "log_level": 0})
+    admin = TopicAdmin(BrokerAddress(broker), _TOPIC_S)
 
     def create(name: str, partitions: int = 1, **config: str) -> str:
         topic = f"{name}-{next(_topic_numbers)}"
         settings = {key.replace("_", "."): value for key, value in config.items()}
-        created = admin.create_topics([NewTopic(topic, partitions, 1, config=settings)])
-        created[topic].result()
+        assert admin.create(topic, TopicShape(partitions, config=settings))
         return topic
 
     return create

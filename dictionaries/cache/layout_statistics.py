@@ -23,7 +23,7 @@ class Status(StrEnum):
 class Statistics:
     """Counts since the layout was opened. Thread-safe; counted a batch at a time."""
 
-    _COUNTERS = (
+    COUNTERS = (
         "query_count",  # keys that were looked up
         "hot",  # .. answered by the memory of the process
         "cold",  # .. by Redis, or by the stream's rows
@@ -51,7 +51,7 @@ class Statistics:
     def __init__(self, definition: Definition) -> None:
         self._definition = definition
         self._lock = Lock()
-        self._counts = dict.fromkeys(self._COUNTERS, 0)
+        self._counts = dict.fromkeys(self.COUNTERS, 0)
         self.status = Status.NOT_LOADED
         self.loading_start_ms: int | None = None
         self.last_success_ms: int | None = None

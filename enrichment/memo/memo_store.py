@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from enrichment.sqlite_file import open_or_replace, write_transaction
@@ -102,6 +104,16 @@ class MemoStore:
 
     def _set_meta(self, name: str, value: str) -> None:
         self._connection.execute("REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+def runs_in(path: Path) -> int:
+    """How many runs a file holds, asked beside whoever writes it; 0 for one that is just being made, or is damaged."""
+    try:
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
+            (held,) = connection.execute("SELECT count(*) FROM memo").fetchone()
+            return int(held)
+    except sqlite3.DatabaseError:
+        return 0
 
 
 _TABLES = (

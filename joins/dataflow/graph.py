@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from changelog.schema import StreamSchema
-from joins.dataflow.ports import Transform, Watermark
+from joins.dataflow.ports import Port, Transform, Watermark
 from joins.dataflow.specification import OperatorSpec
 
 
@@ -129,6 +129,11 @@ class Dataflow:
 
     def edge(self, edge_id: int) -> Edge:
         return next(edge for edge in self.edges if edge.id == edge_id)
+
+    @property
+    def ports(self) -> dict[int, Port]:
+        """Edge → the port of an operator that it leads to."""
+        return {edge: port for node in self.nodes for edge, port in zip(node.inputs, node.operator.ports, strict=True)}
 
     def source(self, edge_id: int) -> TopicScan:
         """The scan whose watermark an edge has."""

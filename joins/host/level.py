@@ -51,6 +51,8 @@ class LevelOutput:
     late: list[Late] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
     """``late`` rows, of each edge too (``late_of``), and ``unfounded`` retractions: those left out in this batch."""
+    watermarks: dict[int, int] = field(default_factory=dict)
+    """Where the watermark of each edge stands now; those that stand nowhere yet are not there."""
 
 
 def late_of(edge: int) -> str:
@@ -127,6 +129,12 @@ class LevelTask:
         for late in output.late:
             for name in ("late", late_of(late.edge)):
                 output.counters[name] = output.counters.get(name, 0) + late.rows.num_rows
+        output.watermarks = {
+            edge: value
+            for running in self._nodes
+            for edge, value in zip(running.node.inputs, running.watermarks.values, strict=True)
+            if value is not None
+        }
         return output
 
     def _opened(self, running: _Running) -> Changes | None:

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 from broker import clients, topics
 from broker.address import BrokerAddress
 from changelog.errors import ServiceUnavailable, UnknownName
+from runtime.clock import now_ms
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
 
@@ -48,11 +49,13 @@ class QueriesFigures(Collector):
         yield _each(running, [query for query in queries if query.desired is Desired.RUNNING], _running)
         batch = GaugeMetricFamily("dovetail_query_batch_seconds", "time that the last batch took", labels=["query"])
         yield _each(batch, queries, lambda query: query.progress.get("batch_ms", 0) / 1000)
+        yield from _state(queries)
+        yield from _watermarks(queries)
         yield self._lag(queries)
 
     def _lag(self, queries: list[Query]) -> Metric:
         """Without samples while the broker does not answer: a lag that is not known is not 0."""
-        lag = GaugeMetricFamily("dovetail_query_lag", "records of its inputs not read yet", labels=["query"])
+        lag = GaugeMetricFamily("dovetail_query_lag_records", "records of its inputs not read yet", labels=["query"])
         read = {query.name: query.progress.get("offsets") or query.progress.get("starts", {}) for query in queries}
         try:
             ends = topics.end_offsets(self._client, sorted({topic for offsets in read.values() for topic in offsets}))
@@ -81,6 +84,34 @@ def _late(queries: list[Query]) -> Metric:
         for name, count in query.progress.get("late", {}).items():
             late.add_metric([query.name, name], count)
     return late
+
+
+def _state(queries: list[Query]) -> Iterator[Metric]:
+    """Without samples for a query that has not run a batch yet."""
+    held = [query for query in queries if query.progress.get("state")]
+    kinds = {"rows": "rows that its state holds", "bytes": "size of these rows in memory"}
+    for index, (unit, text) in enumerate(kinds.items()):
+        family = GaugeMetricFamily(f"dovetail_query_state_{unit}", text, labels=["query"])
+        for query in held:
+            family.add_metric([query.name], sum(sizes[index] for sizes in query.progress["state"].values()))
+        yield family
+
+
+def _watermarks(queries: list[Query]) -> Iterator[Metric]:
+    labels = ["query", "input"]
+    at = GaugeMetricFamily(
+        "dovetail_query_watermark_timestamp_seconds", "event time before which an input is complete", labels=labels
+    )
+    lag = GaugeMetricFamily(
+        "dovetail_query_watermark_lag_seconds", "how far that is behind the time of day", labels=labels
+    )
+    asked_ms = now_ms()
+    for query in queries:
+        for name, watermark_ms in query.progress.get("watermarks", {}).items():
+            at.add_metric([query.name, name], watermark_ms / 1000)
+            lag.add_metric([query.name, name], (asked_ms - watermark_ms) / 1000)
+    yield at
+    yield lag
 
 
 def _each(family: CounterMetricFamily | GaugeMetricFamily, queries: list[Query], figure: Figure) -> Metric:

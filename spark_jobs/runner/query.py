@@ -30,6 +30,7 @@ from spark_jobs.runner.complaints import Complaints
 from spark_jobs.runner.failure import typed
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.spark_session import bucket_keys
+from spark_jobs.runner.timed_inputs import timed_inputs
 from spark_jobs.source import kafka_source as source
 from spark_jobs.stages import late
 from spark_jobs.stages.job import Job
@@ -56,6 +57,8 @@ class Progress:
     batch_ms  how long it took
     counts    sums over the batches since this start (``counts.NAMES``)
     late      those of late rows, by the name of their input
+    state     rows and bytes by level and bucket, of those that batches since this start have touched
+    watermarks  by the name of an input whose event time is a time
     """
 
     offsets: Offsets = field(default_factory=dict)
@@ -63,6 +66,8 @@ class Progress:
     batch_ms: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     late: Counter[str] = field(default_factory=Counter)
+    state: dict[str, tuple[int, int]] = field(default_factory=dict)
+    watermarks: dict[str, int] = field(default_factory=dict)
 
 
 class RunningQuery:
@@ -76,6 +81,7 @@ class RunningQuery:
         self._progress = Progress()
         self._complaints = Complaints(job.name)
         self._late_counters = late.counters(job.dataflow)
+        self._timed_inputs = timed_inputs(job.dataflow)
         committed = checkpoint.committed()
         if committed is not None:
             self._progress.batch, self._progress.offsets = committed
@@ -187,7 +193,9 @@ class RunningQuery:
         self._progress.batch_ms = progress.batchDuration
         self._progress.offsets = parsed_offsets(read.endOffset)
         observed = progress.observedMetrics.get(counts.OBSERVATION)
-        counted = Counter(observed.asDict()) if observed is not None else Counter()
+        reported = observed.asDict() if observed is not None else {}
+        self._read(counts.readings(reported.pop(counts.READINGS, ())))
+        counted = Counter(reported)
         self._progress.counts.update({name: counted[name] for name in counts.NAMES})
         late_rows: Counter[str] = Counter()
         for counter, name in self._late_counters.items():
@@ -195,6 +203,16 @@ class RunningQuery:
         self._progress.late.update(late_rows)
         untold = {} if self._job.late_topic else late_rows
         self._complaints.note(counted[counts.UNFOUNDED], untold, time.monotonic())
+
+    def _read(self, readings: Mapping[str, Mapping[str, int]]) -> None:
+        """Take note of how much state there is, and how far time has come."""
+        sizes = readings[counts.STATE_BYTES]
+        self._progress.state |= {place: (rows, sizes[place]) for place, rows in readings[counts.STATE_ROWS].items()}
+        reached: dict[str, int] = {}
+        for edge, watermark in readings[counts.WATERMARK].items():
+            if name := self._timed_inputs.get(int(edge)):
+                reached[name] = min(watermark, reached.get(name, watermark))
+        self._progress.watermarks |= reached
 
     # -- asked from outside
 
@@ -280,7 +298,7 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
         )
     if not job.fused_sink:
         rows = rows.repartition(job.buckets, "bucket").mapInArrow(SinkStage(shipped), counts.SPARK_SCHEMA)
-    return rows.observe(counts.OBSERVATION, *counts.sums(late.counters(job.dataflow)))
+    return rows.observe(counts.OBSERVATION, *counts.observed(late.counters(job.dataflow)))
 
 
 def discard(checkpoint_dir: Path, brokers: BrokerAddress, local_copy_dir: Path) -> None:

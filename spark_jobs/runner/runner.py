@@ -208,6 +208,8 @@ class Runner:
             "late": _added(before.late, now.late),
             "batch": now.batch,
             "batch_ms": now.batch_ms,
+            "state": {**before.state, **now.state},
+            "watermarks": {**before.watermarks, **now.watermarks},
         }
         if self._reported.get(query.id) != progress:
             self._catalog.report(query.id, now_ms=now_ms(), progress=progress)
@@ -239,8 +241,13 @@ class Runner:
 
 
 def counted(progress: Mapping[str, Any]) -> Progress:
-    """What a query has counted in its former lives, as reported."""
-    return Progress(counts=Counter(progress.get("counts", {})), late=Counter(progress.get("late", {})))
+    """What a query has counted in its former lives, and how it was, as reported."""
+    return Progress(
+        counts=Counter(progress.get("counts", {})),
+        late=Counter(progress.get("late", {})),
+        state={place: (rows, size) for place, (rows, size) in progress.get("state", {}).items()},
+        watermarks=dict(progress.get("watermarks", {})),
+    )
 
 
 def _added(before: Counter[str], now: Counter[str]) -> dict[str, int]:

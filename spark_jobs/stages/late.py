@@ -12,7 +12,6 @@ import pyarrow as pa
 from broker.producer_queue import OutgoingMessage
 from changelog.formats import json_text
 from joins.dataflow.graph import Dataflow
-from joins.dataflow.ports import Port
 from joins.host.level import Late, late_of
 from spark_jobs.stages.job import Job
 
@@ -23,7 +22,7 @@ LATE_ROWS = pa.schema(
 
 def late_rows(dataflow: Dataflow, late: Late) -> pa.Table:
     """LATE_ROWS of the rows that came late on an edge."""
-    watermark = _ports(dataflow)[late.edge].watermark
+    watermark = dataflow.ports[late.edge].watermark
     assert watermark is not None
     names = {name: declared for name in late.rows.column_names if (declared := _declared(name)) is not None}
     values = json_text.objects(late.rows.select(list(names)).rename_columns(list(names.values()))).to_arrow()
@@ -49,14 +48,9 @@ def counters(dataflow: Dataflow) -> dict[str, str]:
     """The counter of late rows of each edge that can have some → what the query calls its input."""
     return {
         late_of(edge): dataflow.source(edge).name
-        for edge, port in sorted(_ports(dataflow).items())
+        for edge, port in sorted(dataflow.ports.items())
         if port.watermark is not None and port.watermark.drops_late
     }
-
-
-def _ports(dataflow: Dataflow) -> dict[int, Port]:
-    """Edge → the port that it leads to."""
-    return {edge: port for node in dataflow.nodes for edge, port in zip(node.inputs, node.operator.ports, strict=True)}
 
 
 def _declared(internal: str) -> str | None:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
 from joins.dataflow import failed_calls
+from joins.host.exchange import KEYLESS
 from joins.host.level import HERE, Arrival, LevelOutput, LevelTask
 from joins.inputs.watermarks import Mark
 from joins.state.store import RunStore
@@ -75,6 +76,9 @@ class BucketOfLevel:
         output = self._on_batch(parcel.in_order(parcels), store)
         state.commit(store, copy)
         output.counters[counts.FAILED_CALLS] = failed_calls.taken()
+        output.counters |= counts.state_readings(self.level, self.bucket, store.rows, store.buffered_bytes)
+        if self.bucket == KEYLESS:
+            output.counters |= counts.watermark_readings(output.watermarks)
         return output
 
     def _on_batch(self, mine: list[Parcel], store: RunStore) -> LevelOutput:
@@ -91,7 +95,7 @@ class BucketOfLevel:
             yield Parcel(bucket, level, departure.edge, self.bucket, pack(departure.rows))
         for late in self._late(output):
             yield Parcel(self.bucket, self.job.sink_level, LATE, self.bucket, pack(late))
-        if any(output.counters.values()):
+        if output.counters:
             counted = counts.packed(Counter(output.counters))
             yield Parcel(self.bucket, self.job.sink_level, COUNTS, self.bucket, counted)
 

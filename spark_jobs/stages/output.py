@@ -79,7 +79,9 @@ def write_batch(job: Job, partition: int, batch_id: int, output: SinkBatch) -> C
 
     if output.changes or output.rejected or output.late:
         write_once(job.target, partition, batch_id, outgoing)
-    return output.counted + written
+    # Not with +, which leaves out what is 0 or below it: a state of no rows is told too.
+    written.update(output.counted)
+    return written
 
 
 def within(messages: list[OutgoingMessage], job: Job) -> tuple[list[OutgoingMessage], list[OutgoingMessage]]:

@@ -14,6 +14,7 @@ from changelog.changes import DELTA
 from changelog.encode import encode
 from changelog.errors import InternalError
 from enrichment.memo.memo import LeftRows, Memo, MemoStep, MemoStore, Update
+from enrichment.memo.memo_store import runs_in
 from enrichment.memo.net_changes import Emitted, NetChanges
 from joins.dataflow.ports import Ingest
 
@@ -142,6 +143,17 @@ def test_the_file_outlives_the_process_and_not_another_query(tmp_path: Path) -> 
     other.close()
     (tmp_path / "new" / "memo.db").write_bytes(b"something else, longer than a header of a database" * 40)
     assert MemoStore(tmp_path / "new" / "memo.db", "plan 2").offset == 0
+
+
+def test_its_runs_are_counted_beside_whoever_writes_them(tmp_path: Path) -> None:
+    file = tmp_path / "memo.db"
+    assert runs_in(file) == 0
+    store = MemoStore(file)
+    store.apply([(b"a", b"x"), (b"b", b"x"), (b"b\x001", b"x"), (b"c", None)])
+    assert runs_in(file) == 3
+    store.close()
+    file.write_bytes(b"something else, longer than a header of a database" * 40)
+    assert runs_in(file) == 0
 
 
 def test_many_identities_are_read_in_pieces() -> None:

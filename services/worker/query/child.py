@@ -25,7 +25,6 @@ from pathlib import Path
 import pyarrow as pa
 from aiohttp import web
 from confluent_kafka import KafkaException
-from prometheus_client import CollectorRegistry, generate_latest
 
 from broker import clients, topics
 from broker import group_member as group
@@ -41,6 +40,7 @@ from changelog.schema import Kind
 from joins.dataflow.ports import Ingest
 from runtime.clock import now_ms
 from runtime.faults import error_of
+from runtime.health_server import metrics_page
 from runtime.logs import configure_logs
 from runtime.query_plan import plan_of
 from runtime.settings import read_settings
@@ -86,6 +86,7 @@ class LookupQuery:
         self._orphaned = False
         self.catalog = Catalog.open(settings.catalog_url)
         self.query = self.catalog.query(name)
+        self._restarts = self.query.restarts
         self.lanes = Lanes(self._lane)
         self._broker = BrokerWatch(settings.brokers)
         self._admin = clients.admin(settings.brokers)
@@ -217,6 +218,7 @@ class LookupQuery:
             query = self.catalog.query(self.query.name)
             if query.id != self.query.id:
                 return  # dropped, and made again
+            self._restarts = query.restarts
             progress = merged(query.progress, self.flow.scan.topic, self._starts, report)
             actual = None if query.actual is Actual.FAILED else self._turned(query)
             if progress != query.progress or actual is not None:
@@ -275,12 +277,8 @@ class LookupQuery:
     # -- asked from outside
 
     async def _serve(self, listener: socket.socket) -> web.AppRunner:
-        registry = CollectorRegistry()
-        registry.register(QueryFigures(self.query.name, self.lanes, self.tables, self._files / self.origin.identity))
-
-        async def metrics(_request: web.Request) -> web.Response:
-            body = await asyncio.to_thread(generate_latest, registry)
-            return web.Response(body=body, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+        files = self._files / self.origin.identity
+        figures = QueryFigures(self.query.name, self.lanes, self.tables, files, lambda: self._restarts)
 
         async def healthy(_request: web.Request) -> web.Response:
             return web.json_response({"query": self.query.name, "partitions": self.lanes.partitions})
@@ -298,7 +296,7 @@ class LookupQuery:
             return web.Response(body=outcome_bytes(outcome), content_type="application/json")
 
         app = web.Application()
-        app.router.add_get("/metrics", metrics)
+        app.router.add_get("/metrics", metrics_page(figures))
         app.router.add_get("/healthz", healthy)
         app.router.add_get("/readyz", ready)
         app.router.add_post("/commands", command)

@@ -74,7 +74,19 @@ def test_a_query_is_run_paused_resumed_and_dropped(world: World) -> None:
         world.drained(view, orders)
         assert httpx.get(f"{worker.address}/healthz").json()["queries"] == [view]
         world.until(lambda: httpx.get(f"{worker.address}/readyz").is_success)
-        assert f'dovetail_worker_rows_in_total{{query="{view}"}} 1.0' in httpx.get(f"{worker.address}/metrics").text
+        metrics = httpx.get(f"{worker.address}/metrics").text.splitlines()
+        dictionary = f'{{dictionary="products{world.number}",query="{view}"}}'
+        for line in (
+            f'dovetail_worker_rows_in_total{{query="{view}"}} 1.0',
+            f'dovetail_worker_restarts_total{{query="{view}"}} 0.0',
+            f'dovetail_worker_memo_rows{{query="{view}"}} 0.0',
+            "# TYPE dovetail_dictionary_query_count_total counter",
+            f"dovetail_dictionary_query_count_total{dictionary} 1.0",
+            "# TYPE dovetail_dictionary_loading_duration_seconds gauge",
+            "# TYPE dovetail_dictionary_age_max_seconds gauge",
+            "# TYPE dovetail_dictionary_element_count gauge",
+        ):
+            assert line in metrics
         world.catalog.want(view, Desired.PAUSED, now_ms=0)
         world.until(lambda: is_now(world, view, Actual.PAUSED))
         world.send(orders, [{"n": 1, "k": 1}])
