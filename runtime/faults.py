@@ -34,9 +34,13 @@ def error_of(failure: BaseException, where: str) -> DovetailError:
         case MemoryError():
             return EnvironmentFault("there is no memory left", where=where, fix="see what takes it; " + _AGAIN)
         case OSError():
-            fix = _DISK.get(failure.errno or 0, "see that the folder is there, and that the disk is well")
-            return EnvironmentFault(_told(failure), where=where, fix=f"{fix}; {_AGAIN}")
+            return EnvironmentFault(_told(failure), where=where, fix=f"{remedy(failure)}; {_AGAIN}")
     return InternalError(_told(failure), where=where, fix="see the log for the whole trace, and report it")
+
+
+def remedy(failure: OSError) -> str:
+    """What to do about a disk."""
+    return _DISK.get(failure.errno or 0, "see that the folder is there, and that the disk is well")
 
 
 _AGAIN = "it is tried again by itself"

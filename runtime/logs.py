@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TextIO, cast
 
 import structlog
 
@@ -19,6 +21,22 @@ _LIBRARIES = ("faust", "mode", "aiokafka", "asyncio", "aiohttp", "services.worke
 
 _TELLING_SECRETS = ("httpx", "httpcore")
 """They write whole addresses and headers, with the keys and passwords in them, whatever the level."""
+
+
+class Unfailing:
+    """A stream that leaves out what it cannot write: a full disk under a log must end nobody who has a line for it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
 
 
 class JsonLines(logging.Formatter):
@@ -38,7 +56,7 @@ class JsonLines(logging.Formatter):
 
 def configure_logs(level: str, form: str) -> None:
     """Set the process's logging up once, at its start; ``form``: ``console`` or ``json``."""
-    lines = logging.StreamHandler()
+    lines = logging.StreamHandler(Unfailing(sys.stderr))
     lines.setFormatter(JsonLines() if form == "json" else logging.Formatter(_TEXT))
     logging.basicConfig(level=level, handlers=[lines])
     logging.getLogger("py4j").setLevel(logging.ERROR)
@@ -66,5 +84,5 @@ def _configure_structlog(level: str, form: str) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", Unfailing(sys.stderr))),
     )

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import typer
 from rich.text import Text
 
-from changelog.errors import DovetailError
+from changelog.errors import DovetailError, EnvironmentFault
+from runtime.faults import remedy
 from services.cli.show import Screen
 from sql.syntax.redact import redacted
 
@@ -28,11 +29,16 @@ def show_error(screen: Screen, error: DovetailError) -> None:
 
 @contextmanager
 def told(screen: Screen) -> Iterator[None]:
-    """Ends the command with exit code 1 and the error's text, or with 130 on Ctrl-C; never with a traceback."""
+    """Ends the command with exit code 1 and the error's text, or with 130 on Ctrl-C. A disk that fails is an error too:
+    there is a traceback of defects only.
+    """
     try:
         yield
     except DovetailError as error:
         show_error(screen, error)
+        raise typer.Exit(FAILED) from None
+    except OSError as failure:
+        show_error(screen, EnvironmentFault(str(failure), where=str(failure.filename or ""), fix=remedy(failure)))
         raise typer.Exit(FAILED) from None
     except KeyboardInterrupt:
         screen.note("interrupted")

@@ -24,6 +24,7 @@ from services.stack.components import COMPONENT_NAMES, component, in_start_order
 from services.stack.files import StackFiles, locked, tail
 from services.stack.processes import end_group, kill, marked_processes
 from services.stack.state import ChildState, Phase, StackState, read_state
+from services.stack.writable import expect_writable
 
 _POLL_S = 0.1
 Progress = Callable[[str], None]
@@ -62,8 +63,10 @@ class Stack:
     def up(self, components: Sequence[str] = COMPONENT_NAMES, on_progress: Progress = lambda line: None) -> None:
         """Start what does not run yet and wait until all of ``components`` answer.
 
-        A component that cannot start raises :class:`StackError` with the end of its log; the others stay up.
+        A folder that cannot be written to raises :class:`StackError` before anything starts, so does
+        a component that cannot start, with the end of its log; the others stay up.
         """
+        expect_writable(self.settings)
         wanted = [one.name for one in in_start_order(components) if not one.provided(self.settings)]
         with locked(self._files.lock("command")):
             state = self._living_state(on_progress)

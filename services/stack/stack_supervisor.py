@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -49,6 +50,7 @@ class Supervisor:
     deadlines: dict[str, float] = field(default_factory=dict)
     restarts: dict[str, Restarts] = field(default_factory=dict)
     state: StackState = field(init=False)
+    saved: bool = True
 
     def __post_init__(self) -> None:
         self.files = StackFiles(self.settings)
@@ -56,7 +58,7 @@ class Supervisor:
 
     def run(self) -> None:
         """Until told to stop; whatever ends the loop, no child outlives it."""
-        write_state(self.files.state, self.state)
+        self._save()
         self.read_wanted()
         try:
             while not self._told_to_stop():
@@ -86,16 +88,29 @@ class Supervisor:
                 self.restarts.pop(wanted.name, None)
                 self._record(ChildState(wanted.name))
         self.state = replace(self.state, request=request)
-        write_state(self.files.state, self.state)
+        self._save()
+
+    def _save(self) -> None:
+        """Write the state down. A disk that is full, or not there, is tried again: it is no reason to end what runs."""
+        try:
+            write_state(self.files.state, self.state)
+        except OSError as error:
+            if self.saved:
+                log.error("the state cannot be written, and is tried again", reason=str(error))
+            self.saved = False
+        else:
+            self.saved = True
 
     def tick(self) -> None:
         """One look at every component, in the order of starting."""
+        if not self.saved:
+            self._save()
         for component in in_start_order([child.name for child in self.state.children]):
             child = self.state.child(component.name)
             if child.phase is Phase.WAITING and self._may_start(component):
-                self._start(component, child, self.files.fresh_log(component.name))
+                self._start(component, child, self.files.fresh_log)
             elif child.phase is Phase.RESTARTING and self._is_due(component):
-                self._start(component, child, self.files.log(component.name))
+                self._start(component, child, self.files.log)
             elif child.phase in (Phase.STARTING, Phase.READY):
                 self._watch(component, child)
 
@@ -106,11 +121,11 @@ class Supervisor:
     def _is_due(self, component: Component) -> bool:
         return self._may_start(component) and time.monotonic() >= self.restarts[component.name].due_s
 
-    def _start(self, component: Component, child: ChildState, log_file: Path) -> None:
+    def _start(self, component: Component, child: ChildState, log_file: Callable[[str], Path]) -> None:
         """Start the process, and write down who it is before anything else happens."""
         try:
             launch = component.prepare(self.settings)
-            with log_file.open("ab") as output:
+            with log_file(component.name).open("ab") as output:
                 process = subprocess.Popen(
                     launch.argv,
                     stdin=subprocess.DEVNULL,
@@ -171,7 +186,7 @@ class Supervisor:
 
     def _record(self, child: ChildState) -> None:
         self.state = self.state.with_child(child)
-        write_state(self.files.state, self.state)
+        self._save()
         log.info("component", name=child.name, phase=child.phase, endpoint=child.endpoint, reason=child.reason)
 
     def end_all(self) -> None:

@@ -27,9 +27,14 @@ _PYTHON = re.compile(
     r"|OutOfMemoryException)\b[^\n]*",
     re.MULTILINE,
 )
-_DISK = re.compile(
-    r"[^\n]*(?:No space left on device|Disk quota exceeded|Read-only file system|Input/output error)[^\n]*"
-)
+_FOLDERS = "DOVETAIL_CHECKPOINT_DIR and DOVETAIL_LOCAL_COPY_DIR"
+_DISK = {
+    "No space left on device": f"free some space on the disk of {_FOLDERS}",
+    "Disk quota exceeded": f"free some space in {_FOLDERS}, or raise the quota",
+    "Read-only file system": f"mount the disk of {_FOLDERS} for writing",
+    "Input/output error": f"see the log of the operating system for the disk of {_FOLDERS}",
+}
+_ON_DISK = re.compile(rf"[^\n]*({'|'.join(_DISK)})[^\n]*")
 _PROCESS = re.compile(
     r"[^\n]*(?:Python worker (?:exited|process|failed)|java\.io\.EOFException"
     r"|java\.net\.\w*(?:Socket|Connect)\w*Exception"
@@ -75,8 +80,8 @@ def told_by_spark(text: str, where: str) -> DovetailError:
             where=where,
             fix=f"start the broker; {_AGAIN}",
         )
-    if found := _DISK.search(text):
-        return EnvironmentFault(found[0].strip(), where=where, fix=f"free some space on the disk; {_AGAIN}")
+    if found := _ON_DISK.search(text):
+        return EnvironmentFault(found[0].strip(), where=where, fix=f"{_DISK[found[1]]}; {_AGAIN}")
     if found := _DAMAGED.search(text):
         return CheckpointMismatch(
             f"the checkpoint is damaged: {found[0].strip()}",

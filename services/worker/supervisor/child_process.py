@@ -18,6 +18,7 @@ import httpx
 
 from changelog.errors import EnvironmentFault
 from runtime.forked import Forked, ForkServer, Request
+from runtime.logs import Unfailing
 from runtime.packages import PACKAGE_ROOT
 from services.commands.command_codec import Command, Outcome, command_bytes, outcome_of
 
@@ -77,11 +78,12 @@ class Child:
 
     def _forward(self, lines: TextIO) -> None:
         """Its log lines into the worker's log."""
+        log = Unfailing(sys.stderr)
         with lines:
             for line in lines:
                 self._last.append(line)
-                sys.stderr.write(line)
-                sys.stderr.flush()
+                log.write(line)
+                log.flush()
 
     def ended(self) -> int | None:
         """The end code; None while it runs."""
