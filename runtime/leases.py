@@ -16,7 +16,8 @@ from broker.address import BrokerAddress
 from broker.names import topics_of_query
 from changelog.errors import UnknownName
 from runtime.clock import now_ms
-from runtime.silence import Silence
+from runtime.logs.query_logs import QueryLog
+from runtime.staleness import Staleness
 from sql.catalog import Catalog, Desired, Query
 
 RENEWED_EVERY_S = 5.0
@@ -37,7 +38,7 @@ class Leases:
     def __init__(self, catalog: Catalog, brokers: BrokerAddress, clock: Callable[[], float] = time.monotonic) -> None:
         self._catalog = catalog
         self._brokers = brokers
-        self._silence = Silence(clock)
+        self._silence = Staleness(clock)
 
     def desired(self, query: Query) -> Desired:
         """What is wanted of a query: that it be dropped, where its lease has run out."""
@@ -45,7 +46,7 @@ class Leases:
             return query.desired
         if self._silence.seconds(query.id, query.lease_ms) <= LEASE_S:
             return query.desired
-        _LOG.warning('query "%s": its session is gone', query.name)
+        QueryLog(_LOG, query.name).warning("its session is gone")
         with suppress(UnknownName):
             self._catalog.want(query.name, Desired.DROPPED, now_ms=now_ms())
         return Desired.DROPPED

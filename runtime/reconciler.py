@@ -21,6 +21,7 @@ from changelog.errors import DovetailError, ServiceUnavailable
 from runtime.clock import now_ms
 from runtime.faults import error_of
 from runtime.leases import Leases
+from runtime.logs.query_logs import QueryLog
 from runtime.troubles import Patience, Setback, Troubles
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
@@ -91,6 +92,9 @@ class Reconciler:
         self._leases = leases
         self._under_way: dict[int, Future[None]] = {}
 
+    def _log_of(self, query: Query) -> QueryLog:
+        return QueryLog(self._log, query.name, lambda: query.progress.get("batch"))
+
     def look(self) -> list[Query]:
         """One look at the catalog; the queries that it holds of this engine, the dropped ones among them."""
         queries = [query for query in self._catalog.queries(dropped=True) if query.engine == self._engine]
@@ -119,7 +123,7 @@ class Reconciler:
 
     def _puzzled(self, query: Query, error: DovetailError) -> None:
         """The look itself has failed: the catalog may be what is away, and the query well."""
-        self._log.warning('query "%s": it cannot be looked at\n%s', query.name, error, exc_info=not error.retry)
+        self._log_of(query).warning("it cannot be looked at\n%s", error, exc_info=not error.retry)
         if query.desired is Desired.RUNNING and not (error.retry and self._driver.holds(query)):
             with suppress(ServiceUnavailable):
                 self._driver.end(query)
@@ -131,7 +135,7 @@ class Reconciler:
         elif query.actual is Actual.FAILED:
             self._troubles.end(query.id)
         elif self._troubles.may_try(query.id, self._clock()):
-            self._log.info('query "%s": starting', query.name)
+            self._log_of(query).info("starting")
             self._note_restart(query)
             setback = self._driver.start(query)
             if setback is not None:
@@ -157,20 +161,20 @@ class Reconciler:
             self._troubles.end(query.id)
             if query.actual is not Actual.RUNNING:
                 self._report(query, Actual.RUNNING, "")
-                self._log.info('query "%s": running', query.name)
+                self._log_of(query).info("running")
 
     def _set_back(self, query: Query, setback: Setback) -> None:
         """What the environment ended is tried again for ever; what does not pass ends the query."""
         if setback.final:
             self._troubles.end(query.id)
             self._report(query, Actual.FAILED, setback.told)
-            self._log.error('query "%s": failed\n%s', query.name, setback.told)
+            self._log_of(query).error("failed\n%s", setback.told)
             return
         trouble = self._troubles.note(query.id, self._clock())
         if self._driver.speaks_for(query):
             next_try_ms = now_ms() + int(trouble.pause_s * 1000)
             self._report(query, Actual.RECOVERING, setback.told, next_try_ms)
-        self._log.warning('query "%s": tried again in %g s\n%s', query.name, trouble.pause_s, setback.told)
+        self._log_of(query).warning("tried again in %g s\n%s", trouble.pause_s, setback.told)
 
     def _end_to(self, query: Query, then: Callable[[Query], None]) -> None:
         """End it, and do what is left. What stands in the way of that is tried again with the same pauses."""
@@ -194,7 +198,11 @@ class Reconciler:
             if self._leases is not None and not self._leases.cleared(query):
                 return
             self._catalog.forget_query(query.id)
-            self._log.info('query "%s": dropped', query.name)
+            if query.lease_ms:
+                # Nothing is kept of a query of a session, not its log either: a line there would begin it anew.
+                self._log.info('query "%s": dropped', query.name)
+            else:
+                self._log_of(query).info("dropped")
 
     def _report(self, query: Query, actual: Actual, error: str, next_try_ms: int = 0) -> None:
         self._catalog.report(query.id, now_ms=now_ms(), actual=actual, error=error, next_try_ms=next_try_ms)

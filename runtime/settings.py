@@ -45,6 +45,13 @@ class Settings(KafkaSecurity, BaseSettings):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="least level logged")
     log_format: Literal["console", "json"] = Field(default="console", description="how log lines look")
 
+    log_max_bytes: int = Field(
+        default=10 << 20, ge=4096, description="largest file of a log of the stack or of a query, in bytes"
+    )
+    log_files: int = Field(
+        default=5, ge=1, description="files of each log that are kept, the one that is written among them"
+    )
+
     brokers: str | None = Field(
         default=None, description="Kafka bootstrap servers; unset: the broker of the local stack"
     )
@@ -138,6 +145,10 @@ class Settings(KafkaSecurity, BaseSettings):
     @property
     def log_dir(self) -> Path:
         return self.data_dir / "logs"
+
+    @property
+    def query_logs(self) -> Path:
+        return self.log_dir / "queries"
 
     @property
     def checkpoints(self) -> Path:

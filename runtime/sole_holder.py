@@ -12,7 +12,7 @@ import psutil
 
 from changelog.errors import ServiceUnavailable, StackError
 from runtime.clock import now_ms
-from runtime.silence import Silence
+from runtime.staleness import Staleness
 from sql.catalog import Catalog, Leadership
 
 LEASE_S = 10.0
@@ -84,7 +84,7 @@ def _awaited_gone(
 
     A holder of which nothing can be known but its lease is watched for the length of that.
     """
-    silence = Silence(clock)
+    silence = Staleness(clock)
     first = catalog.leadership(name)
     standing = first
     while standing is not None and standing.until_ms and standing == first:

@@ -57,16 +57,17 @@ def status(output: Output = Format.TABLE) -> None:
     stack_commands.status(output)
 
 
-@app.command(epilog="Examples: `dovetail logs`, `dovetail logs spark -f`")
+@app.command(epilog="Examples: `dovetail logs`, `dovetail logs spark -f`, `dovetail logs view orders_priced`")
 def logs(
-    component: Annotated[str, typer.Argument(help="kafka, redis, spark, worker or supervisor.")] = "spark",
+    component: Annotated[str, typer.Argument(help="kafka, redis, spark, worker, supervisor, or: view.")] = "spark",
+    view: Annotated[str | None, typer.Argument(help="After the word view: the name of one.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with the lines to come.")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="So many lines of the past.")] = 100,
 ) -> None:
-    """Show the log of a component."""
+    """Show the log of a component, or what a view alone has to say, with batch and time, whoever runs it."""
     from services.cli import stack_commands
 
-    stack_commands.logs(component, follow=follow, lines=lines)
+    stack_commands.logs(component, view, follow=follow, lines=lines)
 
 
 @app.command(epilog='Examples: `dovetail sql`, `dovetail sql -c "SHOW STREAMS"`, `dovetail sql < setup.sql`')

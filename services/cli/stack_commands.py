@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 import typer
 
+from changelog.errors import StackError
 from runtime.clock import now_ms
 from runtime.settings import Settings, read_settings
 from services.cli.failures import FAILED, told
 from services.cli.row_format import Format
 from services.cli.show import Screen
+from services.cli.view_log import view_log
 from services.liveness import Standing, account, await_settled, standings
 from services.stack import Stack
 from services.stack.components import COMPONENT_NAMES, component
@@ -22,6 +24,7 @@ from sql.fragments import Engine
 
 _ENGINES = {"spark": Engine.SPARK.value, "worker": Engine.FAUST.value}
 """What the components run."""
+VIEW = "view"
 _POLL_S = 0.1
 _SAY_AFTER_S = 5.0
 
@@ -88,8 +91,18 @@ def _unwell(stack: Stack) -> list[Standing]:
         return [one for one in standings(catalog, now_ms()) if not one.well]
 
 
-def logs(component: str, *, follow: bool, lines: int) -> None:
+def logs(component: str, view: str | None, *, follow: bool, lines: int) -> None:
+    """Of a component, or of one view where ``component`` says so."""
     screen = Screen()
     with told(screen):
-        for line in Stack(read_settings()).logs(component, follow=follow, lines=lines):
+        for line in _logged(component, view, follow=follow, lines=lines):
             screen.raw(line)
+
+
+def _logged(component: str, view: str | None, *, follow: bool, lines: int) -> Iterator[str]:
+    stack = Stack(read_settings())
+    if component == VIEW and view is not None:
+        return view_log(stack.settings, view, follow=follow, lines=lines)
+    if component == VIEW or view is not None:
+        raise StackError("it is not clear whose log is meant", fix="dovetail logs view NAME; or: dovetail logs spark")
+    return stack.logs(component, follow=follow, lines=lines)

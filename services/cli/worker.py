@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from runtime.logs import configure_logs
+from runtime.logs.process_log import configure_logs
 from runtime.settings import Settings
 from runtime.signals import told_to_stop
 from services.session.session import connected_settings

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from runtime.logs.log_files import LogLimits, cut, shift
 from runtime.settings import Settings
 
 _TAIL_BYTES = 65_536
@@ -35,12 +36,15 @@ class StackFiles:
         return self.settings.log_dir / f"{name}.log"
 
     def fresh_log(self, name: str) -> Path:
-        """The log of a new start; the one before it is kept as ``<name>.previous.log``."""
+        """The log of a new start; what the start before has said is in the files with a number."""
         log = self.log(name)
         log.parent.mkdir(parents=True, exist_ok=True)
-        if log.exists():
-            log.replace(log.with_suffix(".previous.log"))
+        shift(log, self.settings.log_files)
         return log
+
+    def cut_log(self, name: str) -> None:
+        """Bound the size of a log that a component is writing to."""
+        cut(self.log(name), LogLimits(self.settings.log_max_bytes, self.settings.log_files))
 
 
 def tail(path: Path, lines: int = 20) -> str:

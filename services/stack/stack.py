@@ -14,10 +14,12 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from changelog.errors import StackError
+from runtime.logs.log_reading import Following, last_lines
 from runtime.packages import PACKAGE_ROOT
 from runtime.settings import Settings
 from services.stack.components import COMPONENT_NAMES, component, in_start_order
@@ -121,19 +123,11 @@ class Stack:
         path = self._files.log(name if name == "supervisor" else component(name).name)
         if not path.exists():
             raise StackError(f"{name} has no log yet", where=str(path), fix="run: dovetail up")
-        yield from tail(path, lines).splitlines()
-        if follow:
-            yield from self._followed(path)
-
-    def _followed(self, path: Path) -> Iterator[str]:
-        with path.open(errors="replace") as log:
-            log.seek(0, os.SEEK_END)
-            while self._files.state.exists():
-                line = log.readline()
-                if line:
-                    yield line.rstrip("\n")
-                else:
-                    time.sleep(_POLL_S)
+        with closing(Following(path)) as following:
+            yield from last_lines(path, self.settings.log_files, lines)
+            while follow and self._files.state.exists():
+                yield from following.new_lines()
+                time.sleep(_POLL_S)
 
     def _living_state(self, on_progress: Progress) -> StackState | None:
         """The state of a running supervisor; what a dead one left behind is ended first."""
@@ -156,7 +150,7 @@ class Stack:
         if self._owner_pid is not None:
             argv += ["--owner", str(self._owner_pid)]
         log = self._files.fresh_log("supervisor")
-        with log.open("wb") as output:
+        with log.open("ab") as output:
             started = subprocess.run(
                 argv,
                 stdin=subprocess.DEVNULL,

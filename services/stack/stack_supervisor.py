@@ -25,7 +25,7 @@ from pathlib import Path
 import structlog
 
 from changelog.errors import DovetailError
-from runtime.logs import configure_logs
+from runtime.logs.process_log import configure_logs
 from runtime.packages import PACKAGE_ROOT
 from runtime.settings import Settings, read_settings
 from services.stack.component import Component
@@ -105,6 +105,9 @@ class Supervisor:
         """One look at every component, in the order of starting."""
         if not self.saved:
             self._save()
+        for name in ("supervisor", *(child.name for child in self.state.children)):
+            with suppress(OSError):  # a full disk: the log is as long as it can get
+                self.files.cut_log(name)
         for component in in_start_order([child.name for child in self.state.children]):
             child = self.state.child(component.name)
             if child.phase is Phase.WAITING and self._may_start(component):

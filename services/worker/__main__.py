@@ -13,7 +13,8 @@ from dataclasses import replace
 from broker.presence import await_broker
 from changelog.errors import DovetailError, ServiceUnavailable
 from runtime.clock import now_ms
-from runtime.logs import configure_logs
+from runtime.logs.process_log import configure_logs
+from runtime.logs.query_logs import keep_query_logs
 from runtime.settings import Settings, read_settings
 from runtime.signals import told_to_stop
 from services.commands.command_reader import CommandReader
@@ -30,6 +31,7 @@ _STALE_S = 10.0
 def run(settings: Settings, stopped: threading.Event) -> None:
     """Look at the catalog until ``stopped``. Raises ServiceUnavailable if a service is away at first."""
     of_worker = WorkerSettings.of(settings)
+    keep_query_logs(settings)
     await_broker(of_worker.brokers, of_worker.broker_timeout_s, "the lookup worker")
     catalog = Catalog.open(of_worker.catalog_url)
     worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=now_ms())

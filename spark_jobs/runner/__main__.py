@@ -8,7 +8,8 @@ import sys
 import threading
 
 from changelog.errors import DovetailError
-from runtime.logs import configure_logs
+from runtime.logs.process_log import configure_logs
+from runtime.logs.query_logs import keep_query_logs
 from runtime.settings import read_settings
 from runtime.signals import told_to_stop
 from spark_jobs.runner.runner import run
@@ -21,6 +22,7 @@ def main() -> int:
     try:
         settings = read_settings()
         configure_logs(settings.log_level, settings.log_format)
+        keep_query_logs(settings)
         run(RunnerSettings.of(settings), stopped)
     except DovetailError as error:
         print(error, file=sys.stderr)

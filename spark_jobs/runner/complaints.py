@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Mapping
 
-_LOG = logging.getLogger(__name__)
+from runtime.logs.query_logs import QueryLog
+
 _PAUSE_S = 60.0
 
 
 class Complaints:
     """Of one query; the clock is handed in. What comes in a pause is told after it."""
 
-    def __init__(self, query: str) -> None:
-        self._query = query
+    def __init__(self, log: QueryLog) -> None:
+        self._log = log
         self._said_s = -_PAUSE_S
         self._unfounded = 0
         self._late: Counter[str] = Counter()
@@ -28,12 +28,10 @@ class Complaints:
         if now_s - self._said_s < _PAUSE_S or not (self._unfounded or self._late.total()):
             return
         if self._unfounded:
-            _LOG.error(
-                'query "%s": %d retractions of rows that were never inserted, left out', self._query, self._unfounded
-            )
+            self._log.error("%d retractions of rows that were never inserted, left out", self._unfounded)
         if self._late.total():
             sides = ", ".join(f"{count} of {name}" for name, count in sorted(self._late.items()) if count)
-            _LOG.warning('query "%s": late rows, left out: %s; SETTINGS late_topic keeps them', self._query, sides)
+            self._log.warning("late rows, left out: %s; SETTINGS late_topic keeps them", sides)
         self._said_s = now_s
         self._unfounded = 0
         self._late.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
 import time
@@ -25,6 +26,7 @@ from broker.transactional_writer import WriteTarget, behind_its_output, fence
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
 from joins.dataflow.graph import Dataflow
+from runtime.logs.query_logs import BatchLog, QueryLog
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.runner.complaints import Complaints
 from spark_jobs.runner.failure import typed
@@ -39,6 +41,7 @@ from spark_jobs.stages.output import SinkStage
 from spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
 from spark_jobs.state.uncommitted import forget_uncommitted
 
+_LOG = logging.getLogger("dovetail.runner")
 MARKS_TOPIC = "dovetail.marks"
 MARKS_PARTITIONS = 64
 """At the first start of all; a query of more buckets widens it."""
@@ -79,7 +82,9 @@ class RunningQuery:
         self._checkpoint = checkpoint
         self._settings = settings
         self._progress = Progress()
-        self._complaints = Complaints(job.name)
+        log = QueryLog(_LOG, job.name, lambda: self._progress.batch)
+        self._complaints = Complaints(log)
+        self._batch_log = BatchLog(log)
         self._late_counters = late.counters(job.dataflow)
         self._timed_inputs = timed_inputs(job.dataflow)
         committed = checkpoint.committed()
@@ -202,7 +207,9 @@ class RunningQuery:
             late_rows[name] += counted[counter]
         self._progress.late.update(late_rows)
         untold = {} if self._job.late_topic else late_rows
-        self._complaints.note(counted[counts.UNFOUNDED], untold, time.monotonic())
+        now_s = time.monotonic()
+        self._complaints.note(counted[counts.UNFOUNDED], untold, now_s)
+        self._batch_log.note(counted[counts.ROWS_IN], counted[counts.ROWS_OUT], progress.batchDuration, now_s)
 
     def _read(self, readings: Mapping[str, Mapping[str, int]]) -> None:
         """Take note of how much state there is, and how far time has come."""

@@ -27,6 +27,8 @@ from joins.dataflow.graph import Dataflow
 from runtime.clock import now_ms
 from runtime.health_server import HealthServer, Said, listening
 from runtime.leases import Leases
+from runtime.logs.log_files import remove
+from runtime.logs.query_logs import QueryLog, log_of
 from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
@@ -196,7 +198,7 @@ class Runner:
                 "Spark is going down", where=f'query "{query.name}"', fix="the runner starts again by itself"
             )
         if failure is not None:
-            _LOG.error('query "%s": a defect of Dovetail', query.name, exc_info=failure)
+            QueryLog(_LOG, query.name).error("a defect of Dovetail", exc_info=failure)
         return error
 
     def _report_progress(self, query: Query, running: RunningQuery) -> None:
@@ -222,14 +224,16 @@ class Runner:
             try:
                 running.stop()
             except (Py4JError, OSError) as failure:
-                _LOG.warning('query "%s": it ended with the JVM: %s', query.name, failure)
+                QueryLog(_LOG, query.name).warning("it ended with the JVM: %s", failure)
             else:
-                _LOG.info('query "%s": stopped', query.name)
+                QueryLog(_LOG, query.name).info("stopped")
         return True
 
     def discard(self, query: Query) -> bool:
         if query.checkpoint:
             discard(Path(query.checkpoint), self._settings.brokers, self._settings.job.local_copy_dir)
+        if query.lease_ms:
+            remove(log_of(self._settings.query_logs, query.name), self._settings.log_files)
         return True
 
     def speaks_for(self, query: Query) -> bool:

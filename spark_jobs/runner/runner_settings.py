@@ -21,6 +21,7 @@ class RunnerSettings:
     jars                   folder of the jars that go beside PySpark's own
     ready_file             gets the pid of the runner once it takes up queries
     checkpoints            folder of the queries' checkpoints
+    query_logs, log_files  folder of the queries' logs, and of how many files each is
     broker_timeout_s       longest wait for Kafka at the start
     bind, port             where health and metrics are asked for
     """
@@ -30,6 +31,8 @@ class RunnerSettings:
     jars: Path
     ready_file: Path | None
     checkpoints: Path
+    query_logs: Path
+    log_files: int
     spark_master: str
     driver_memory: str
     broker_timeout_s: float
@@ -49,6 +52,8 @@ class RunnerSettings:
             jars=Path(environment.get(_JARS) or settings.jars / "spark"),
             ready_file=Path(environment[_READY_FILE]) if _READY_FILE in environment else None,
             checkpoints=settings.checkpoints,
+            query_logs=settings.query_logs,
+            log_files=settings.log_files,
             spark_master=settings.spark_master,
             driver_memory=f"{settings.driver_memory_gib}g",
             broker_timeout_s=settings.broker_timeout_s,

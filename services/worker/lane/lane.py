@@ -66,6 +66,10 @@ class Lane:
     def counts(self) -> Counter[str]:
         return self._uncommitted.counts
 
+    @property
+    def commits(self) -> int:
+        return self._uncommitted.commits
+
     # -- from the event loop
 
     def open(self) -> int:

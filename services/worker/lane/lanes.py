@@ -25,6 +25,7 @@ class Lanes:
         self.opened = False
         """Whether the group has said what belongs to this process, be it nothing."""
         self._past: Counter[str] = Counter()
+        self._past_commits = 0
         self._reached: dict[int, int] = {}
 
     def open(self, partitions: Collection[int], member: GroupMember) -> Mapping[int, int]:
@@ -58,6 +59,7 @@ class Lanes:
         for partition, lane in self._lanes.items():
             lane.close()
             self._past.update(lane.counts)
+            self._past_commits += lane.commits
             self._reached[partition] = lane.reached
         self._lanes = {}
 
@@ -89,6 +91,10 @@ class Lanes:
     def counts(self) -> Counter[str]:
         """Of everything that was committed since the start of the process."""
         return sum((lane.counts for lane in list(self._lanes.values())), self._past.copy())
+
+    def commits(self) -> int:
+        """How many there were since the start of the process: the number of its last batch."""
+        return self._past_commits + sum(lane.commits for lane in list(self._lanes.values()))
 
     def batch_ms(self) -> int:
         return max((lane.batch_ms for lane in list(self._lanes.values())), default=0)

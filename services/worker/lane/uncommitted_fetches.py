@@ -33,7 +33,7 @@ _FENCED_PAUSE_S = 0.05
 
 
 class UncommittedFetches:
-    """From ``open`` to ``abort``; ``reached`` and ``counts`` are of what was committed."""
+    """From ``open`` to ``abort``; ``reached`` and ``counts`` are of what was committed, in so many ``commits``."""
 
     def __init__(
         self,
@@ -63,6 +63,7 @@ class UncommittedFetches:
         self._backoff: Backoff | None = None
         self.reached = 0
         self.counts: Counter[str] = Counter()
+        self.commits = 0
 
     def open(self) -> int:
         """Where the partition is to be read from. Raises RecordsGone, NotAMember, ServiceUnavailable."""
@@ -159,6 +160,7 @@ class UncommittedFetches:
         self._backoff = None
         self._committed_s = time.monotonic()
         self.counts.update(self._counts_written)
+        self.commits += 1
         self._counts_written.clear()
         self.reached = done[-1].end
 

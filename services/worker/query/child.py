@@ -18,6 +18,7 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -37,11 +38,13 @@ from broker.transactional_writer import WriteTarget
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, InternalError, ServiceUnavailable
 from changelog.schema import Kind
+from enrichment.enricher import ROWS_IN, ROWS_OUT
 from joins.dataflow.ports import Ingest
 from runtime.clock import now_ms
 from runtime.faults import error_of
 from runtime.health_server import metrics_page
-from runtime.logs import configure_logs
+from runtime.logs.process_log import configure_logs
+from runtime.logs.query_logs import BatchLog, QueryLog, keep_query_logs
 from runtime.query_plan import plan_of
 from runtime.settings import read_settings
 from services.commands.command_codec import command_of, outcome_bytes
@@ -87,7 +90,9 @@ class LookupQuery:
         self.catalog = Catalog.open(settings.catalog_url)
         self.query = self.catalog.query(name)
         self._restarts = self.query.restarts
+        self._said: Counter[str] = Counter()
         self.lanes = Lanes(self._lane)
+        self._batch_log = BatchLog(QueryLog(_LOG, name, self.lanes.commits))
         self._broker = BrokerWatch(settings.brokers)
         self._admin = clients.admin(settings.brokers)
         self._standstill = Standstill(
@@ -214,6 +219,7 @@ class LookupQuery:
     def _report(self) -> None:
         """Progress, where the catalog does not have it yet; and that it runs, once the group has said what is its."""
         report = Report(self._worker, self.lanes.reached(), self.lanes.counts(), self.lanes.batch_ms())
+        self._say_what_is_new(report)
         try:
             query = self.catalog.query(self.query.name)
             if query.id != self.query.id:
@@ -246,6 +252,11 @@ class LookupQuery:
     def _ends(self, partitions: Collection[int]) -> PartitionOffsets:
         topic = self.flow.scan.topic
         return topics.ends(self._admin, {topic: partitions})[topic]
+
+    def _say_what_is_new(self, report: Report) -> None:
+        new, self._said = Counter(report.counts) - self._said, Counter(report.counts)
+        if new:
+            self._batch_log.note(new[ROWS_IN], new[ROWS_OUT], report.batch_ms, time.monotonic())
 
     def _turned(self, query: Query) -> Actual | None:
         """How the query is from now on, where the catalog does not have it yet. Until its partitions are here that is
@@ -336,6 +347,7 @@ def run(arguments: argparse.Namespace) -> int:
         else socket.create_server(("127.0.0.1", 0))
     )
     query = LookupQuery(arguments.name, arguments.worker, arguments.files, settings)
+    keep_query_logs(read_settings(), arguments.name, query.lanes.commits)
     try:
         group.check(settings.brokers)
         query.open()

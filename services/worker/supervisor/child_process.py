@@ -18,7 +18,7 @@ import httpx
 
 from changelog.errors import EnvironmentFault
 from runtime.forked import Forked, ForkServer, Request
-from runtime.logs import Unfailing
+from runtime.logs.process_log import Unfailing
 from runtime.packages import PACKAGE_ROOT
 from services.commands.command_codec import Command, Outcome, command_bytes, outcome_of
 

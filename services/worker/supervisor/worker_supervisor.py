@@ -23,6 +23,8 @@ from broker.query_origin import QueryOrigin
 from changelog.errors import ServiceUnavailable
 from runtime.clock import now_ms
 from runtime.leases import Leases
+from runtime.logs.log_files import remove
+from runtime.logs.query_logs import QueryLog, log_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from services.commands.command_codec import Command, Outcome
@@ -103,6 +105,8 @@ class WorkerSupervisor:
             return False
         if query.checkpoint:
             self._forget(query)
+        if query.lease_ms:
+            remove(log_of(self._settings.query_logs, query.name), self._settings.log_files)
         return True
 
     def speaks_for(self, query: Query) -> bool:
@@ -113,7 +117,7 @@ class WorkerSupervisor:
         client = clients.admin(self._settings.brokers)
         topics.forget_group(client, QueryOrigin.read(query.checkpoint).identity)
         if not topics.delete(client, [memo_topic(query.name)]):
-            _LOG.warning('query "%s": the broker does not answer, and its memo is left', query.name)
+            QueryLog(_LOG, query.name).warning("the broker does not answer, and its memo is left")
 
     def _ended(self, query_id: int) -> bool:
         """End the child of a query, a look at a time; whether there is none any more."""

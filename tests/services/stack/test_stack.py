@@ -237,6 +237,26 @@ def test_logs_end_with_the_last_lines(redis_stack: Stack) -> None:
         list(redis_stack.logs("kafka"))
 
 
+def test_the_log_of_a_component_is_cut_where_it_is_too_long(tmp_path: Path) -> None:
+    with temporary_stack(tmp_path, ("redis",), log_max_bytes=4096, log_files=2) as stack:
+        log = StackFiles(stack.settings).log("redis")
+        for number in range(3):
+            with log.open("a") as file:
+                file.write(f"flood {number} of some component\n" * 1000)
+            deadline = time.monotonic() + 60
+            while log.stat().st_size > 4096:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+        assert sorted(path.name for path in log.parent.glob("redis.*")) == ["redis.log", "redis.log.1"]
+        assert list(stack.logs("redis", lines=1)) == ["flood 2 of some component"]
+        _, pid = status_of(stack, "redis")
+        assert pid is not None
+        os.kill(pid, signal.SIGTERM)
+        await_ready(stack, "redis", after=pid)
+        # It goes on in the same file, though it knew nothing of this.
+        assert any("Ready to accept connections" in line for line in stack.logs("redis", lines=50))
+
+
 def test_an_unknown_component_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(StackError, match="no component 'zookeeper'") as caught:
         Stack(temporary_settings(tmp_path)).up(("zookeeper",))

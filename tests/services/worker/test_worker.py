@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import httpx
 import psutil
 import pytest
 
+from services.cli.view_log import view_log
 from services.commands.command_codec import Refresh, Stats, UnknownCommand
 from sql.catalog import Actual, Desired, Worker
 from tests.paths import ROOT
@@ -93,6 +95,10 @@ def test_a_query_is_run_paused_resumed_and_dropped(world: World) -> None:
         world.catalog.want(view, Desired.RUNNING, now_ms=0)
         world.drained(view, orders)
         assert [row["n"] for row in world.values(view)] == [0, 1]
+        logged = list(view_log(world.settings, view, follow=False, lines=100))
+        assert [line for line in logged if not re.match(rf"\S+Z [A-Z]+ {view} batch (-|\d+): ", line)] == []
+        assert any(f" INFO {view} batch -: starting" in line for line in logged)
+        assert any(f" INFO {view} batch 1: 1 records read, 1 written" in line for line in logged)
         world.catalog.want(view, Desired.DROPPED, now_ms=0)
         world.until(lambda: all(query.name != view for query in world.catalog.queries(dropped=True)))
         assert [path for path in (world.folder / "worker" / "1").iterdir() if path.is_dir()] == []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,10 +14,13 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from runtime.settings import read_settings
+from services.cli.main import app
 from services.jars import jar_paths
 from sql.catalog import Actual, Catalog, Desired, Query, What
+from sql.fragments import Engine
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream, CreateView, Drop
@@ -30,10 +35,10 @@ WAIT_S = 120.0
 class Running:
     """A runner in a process of its own, over a catalog of its own."""
 
-    def __init__(self, folder: Path, brokers: str, **settings: object) -> None:
+    def __init__(self, folder: Path, brokers: str, log: str = "runner.log", **settings: object) -> None:
         self.url = f"sqlite:///{folder / 'catalog.db'}"
         self.catalog = Catalog.open(self.url)
-        self.log = folder / "runner.log"
+        self.log = folder / log
         [jars] = {path.parent for path in jar_paths(read_settings(), "spark")}
         environment = {
             "DATA_DIR": folder,
@@ -45,13 +50,13 @@ class Running:
             "BUCKETS": 1,
             **settings,
         }
-        with self.log.open("wb") as log:
+        with self.log.open("wb") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "spark_jobs.runner"],
                 cwd=ROOT,
                 env={**os.environ, **{f"DOVETAIL_{name}": str(value) for name, value in environment.items()}},
-                stdout=log,
-                stderr=log,
+                stdout=output,
+                stderr=output,
             )
 
     def create(self, sql: str) -> None:
@@ -93,7 +98,7 @@ def read_in(rows: int) -> Callable[[Query], bool]:
 
 
 def test_queries_run_pause_resume_fail_and_go(
-    runner: Running, broker: str, topics: Callable[..., str], tmp_path: Path
+    runner: Running, broker: str, topics: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left, right = topics("left"), topics("right")
     runner.create(f"CREATE TABLE l (k BIGINT, a VARCHAR) APPEND ONLY WITH (topic = '{left}')")
@@ -126,6 +131,37 @@ def test_queries_run_pause_resume_fail_and_go(
     assert not list((tmp_path / "checkpoints").glob("*pairs*"))
     assert not list((tmp_path / "state-copy").glob("*pairs*"))
     assert runner.stop() == 0
+
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
+    logged = CliRunner().invoke(app, ["logs", "view", "pairs"]).output.splitlines()
+    said = [re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z INFO pairs batch (-|\d+): (\w+).*", line) for line in logged]
+    words = [line[2] for line in said if line]
+    assert len(words) == len(logged)
+    assert words[0] == "starting"
+    assert words[-1] == "dropped"
+    assert {"running", "stopped", "2"} <= set(words)
+    assert {line[1] for line in said if line} >= {"-", "0"}
+    assert CliRunner().invoke(app, ["logs", "view", "pairs", "-n", "1"]).output.splitlines() == logged[-1:]
+
+
+def test_a_second_runner_of_a_catalog_refuses_and_names_the_first(runner: Running, broker: str, tmp_path: Path) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while (leader := runner.catalog.leadership(Engine.SPARK.value)) is None:
+        assert time.monotonic() < deadline, runner.log.read_text()[-3000:]
+        time.sleep(0.05)
+
+    second = Running(tmp_path, broker, log="second.log")
+
+    assert second.process.wait(WAIT_S) == 1
+    assert leader.holder == f"{socket.gethostname()}:{runner.process.pid}"
+    said = second.log.read_text()
+    assert f"another process is the Spark runner of this catalog: {leader.holder}" in said
+    assert "fix:   end that one first" in said
+    assert runner.process.poll() is None
+    standing = runner.catalog.leadership(Engine.SPARK.value)
+    assert standing is not None
+    assert (standing.holder, standing.epoch) == (leader.holder, leader.epoch)
+    second.catalog.close()
 
 
 def test_a_broker_that_is_down_ends_the_start_with_a_message(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.paths import ROOT
 
 WRITER = """
 import logging, structlog
-from runtime.logs import configure_logs
+from runtime.logs.process_log import configure_logs
 configure_logs("INFO", "{form}")
 logging.getLogger("dovetail.worker").warning("one of %s", "logging")
 structlog.get_logger().warning("one of structlog")
@@ -44,7 +44,7 @@ def test_text_lines_hold_the_event(event: str) -> None:
 
 _ASKING = """
 import sys, httpx
-from runtime.logs import configure_logs
+from runtime.logs.process_log import configure_logs
 configure_logs(sys.argv[1], "console")
 httpx.get(sys.argv[2], headers={"Authorization": "Bearer s3cret"})
 """

@@ -28,7 +28,10 @@ def numbered(path: Path, files: int) -> list[Path]:
 
 def shift(path: Path, files: int) -> None:
     """Let the next line begin a file of its own."""
-    places = numbered(path, files)
+    _move_up(numbered(path, files))
+
+
+def _move_up(places: list[Path]) -> None:
     places[-1].unlink(missing_ok=True)
     for newer, older in reversed(list(itertools.pairwise(places))):
         with suppress(FileNotFoundError):
@@ -72,9 +75,9 @@ def cut(path: Path, limits: LogLimits) -> None:
         except OSError:
             copy.unlink(missing_ok=True)
             raise
-        shift(path.with_name(f"{path.name}.1"), 1)
-        _shift_older(path, limits.files)
-        copy.replace(path.with_name(f"{path.name}.1"))
+        older = numbered(path, limits.files)[1:]
+        _move_up(older)
+        copy.replace(older[0])
     os.truncate(path, 0)
 
 

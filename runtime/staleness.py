@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Hashable
 
 
-class Silence:
+class Staleness:
     """What was last heard of each name, and since when it is that."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
