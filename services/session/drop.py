@@ -29,6 +29,9 @@ def drop(context: Context, statement: Drop) -> Done:
         return Done("nothing was dropped")
     names = [relation.name for relation in going]
     fragments = [query for query in context.catalog.queries() if query.view in names]
+    if fragments or any(topic_of(relation.definition) is not None for relation in going):
+        # A broker that does not answer would be met only when the names were gone, and the topics left without them.
+        context.topics.partitions()
     dropped = context.catalog.drop(statement, now_ms=context.now_ms, agreed=names)
     await_gone(context, names)
     return Done(f"dropped {_listed(dropped)}{clear(context, dropped, fragments, with_data=statement.with_data)}")
