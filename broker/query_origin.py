@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
-from broker.topics import PartitionOffsets
+from broker.topics import Offsets, PartitionOffsets
 from changelog.errors import CheckpointMismatch, RecordsGone
 
 _STARTS = "starts"
@@ -26,6 +26,7 @@ class QueryOrigin:
     snapshots      static table → partition → where its topic ended then; empty where the rows themselves are kept
     buckets        of keys; 0 where there are none
     topic_ids      of the inputs; empty where an earlier release has started the query
+    history        topic → partition → where it ended then; empty where no rows are answered once
     """
 
     identity: str
@@ -35,6 +36,7 @@ class QueryOrigin:
     snapshots: Mapping[str, PartitionOffsets] = field(default_factory=dict)
     buckets: int = 0
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    history: Offsets = field(default_factory=dict)
 
     @staticmethod
     def new_identity(query: str) -> str:
@@ -70,6 +72,7 @@ class QueryOrigin:
             {name: _numbered(ends) for name, ends in members.get("snapshots", {}).items()},
             members.get("buckets", 0),
             members.get("topic_ids", {}),
+            {topic: _numbered(ends) for topic, ends in members.get("history", {}).items()},
         )
 
 

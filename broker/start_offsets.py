@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from confluent_kafka import TopicPartition
@@ -35,6 +36,18 @@ class ReadStart(Protocol):
     def starts_latest(self) -> bool:
         """Where ``start_offsets`` says nothing: whether it begins at the end of the topic, or at its beginning."""
         ...
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """From where a query reads.
+
+    first_offsets  by reading
+    history        topic → partition → where it ended at the query's first start; empty where that does not matter
+    """
+
+    first_offsets: Sequence[FirstOffsets]
+    history: Offsets = field(default_factory=dict)
 
 
 def resolved_first_offsets(client: AdminClient, readings: Sequence[ReadStart]) -> list[FirstOffsets]:

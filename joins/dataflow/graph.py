@@ -139,6 +139,12 @@ class Dataflow:
         """The scan whose watermark an edge has."""
         return next(scan for scan in self.scans if edge_id in self.beyond(scan.edge))
 
+    def scans_behind(self, edge_id: int) -> frozenset[int]:
+        """The numbers of the scans whose rows an edge carries, or rows that are made of theirs."""
+        own = {number for number, scan in enumerate(self.scans) if scan.edge == edge_id}
+        inputs = [edge for node in self.nodes if node.output == edge_id for edge in node.inputs]
+        return frozenset(own.union(*(self.scans_behind(edge) for edge in inputs)))
+
     def beyond(self, edge_id: int) -> tuple[int, ...]:
         """An edge, and those beyond operators of one input: they have its watermark."""
         edges = [edge_id]

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from broker import clients, topics
 from broker.address import BrokerAddress
-from broker.start_offsets import least_offsets, resolved_first_offsets
+from broker.start_offsets import Beginning, least_offsets, resolved_first_offsets
 from broker.topics import Offsets
 from broker.transactional_writer import WriteTarget, behind_its_output, fence
 from changelog.dead_letter import topic_of
@@ -90,7 +90,6 @@ class RunningQuery:
         committed = checkpoint.committed()
         if committed is not None:
             self._progress.batch, self._progress.offsets = committed
-        self._loading_history = committed is None and self._answers_once()
         self._query = self._launch()
 
     @staticmethod
@@ -118,7 +117,7 @@ class RunningQuery:
             fingerprint,
             plan,
             settings.buckets,
-            lambda: resolved_first_offsets(client, dataflow.scans),
+            lambda: _beginning(client, dataflow),
             snapshots,
             _topic_ids(client, dataflow, known=resumed),
         )
@@ -158,36 +157,30 @@ class RunningQuery:
             local_copy_max_bytes=settings.local_copy_max_bytes,
             late_topic=settings.late_topic,
             topic_ids=origin.topic_ids,
+            history=origin.history,
         )
         return RunningQuery(session, job, checkpoint, settings)
 
     # -- running
 
-    def _answers_once(self) -> bool:
-        """Whether rows are answered once, so that the history of the other side must be there before them."""
-        return self._job.dataflow.answers_once
-
     def _launch(self) -> StreamingQuery:
-        limit = None if self._loading_history else self._settings.max_offsets_per_trigger
         forget_uncommitted(self._checkpoint.spark)
         with _starting:
             self._session.conf.set("spark.sql.shuffle.partitions", str(self._job.buckets))
-            writer = (
-                stages(source.parcels(self._session, self._job, limit), self._job)
+            rows = source.parcels(self._session, self._job, self._settings.max_offsets_per_trigger)
+            return (
+                stages(rows, self._job)
                 .writeStream.format("noop")
                 .queryName(self._job.name)
                 .outputMode("append")
                 .option("checkpointLocation", str(self._checkpoint.spark.absolute()))
+                .start()
             )
-            return (writer.trigger(availableNow=True) if self._loading_history else writer).start()
 
     def _advance(self) -> None:
-        """Take note of what Spark has finished; after the history, go on with batches of limited size."""
+        """Take note of what Spark has finished."""
         for progress in self._query.recentProgress:
             self._note(progress)
-        if self._loading_history and not self._query.isActive and self._query.exception() is None:
-            self._loading_history = False
-            self._query = self._launch()
 
     def _note(self, progress: StreamingQueryProgress) -> None:
         read = progress.sources[0]
@@ -235,7 +228,7 @@ class RunningQuery:
     def has_read(self, ends: Offsets) -> bool:
         """Whether committed batches have read every input up to ``ends``."""
         reached, first_offsets = self.progress().offsets, self.first_offsets
-        return not self._loading_history and all(
+        return all(
             reached.get(topic, first_offsets[topic]).get(partition, 0) >= end
             for topic, wanted in ends.items()
             for partition, end in wanted.items()
@@ -281,6 +274,12 @@ class RunningQuery:
         self._query.stop()
         with suppress(ServiceUnavailable):
             fence(replace(self._job.target, broker_wait_s=_LAST_CALL_S), self._job.buckets)
+
+
+def _beginning(client: AdminClient, dataflow: Dataflow) -> Beginning:
+    # The history first: so nothing of an input that is read from now on belongs to it.
+    history = topics.end_offsets(client, dataflow.topics) if dataflow.answers_once else {}
+    return Beginning(resolved_first_offsets(client, dataflow.scans), history)
 
 
 def _topic_ids(client: AdminClient, dataflow: Dataflow, *, known: bool) -> Mapping[str, str]:

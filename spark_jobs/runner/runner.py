@@ -176,7 +176,7 @@ class Runner:
             self._report_progress(query, running)
         except ServiceUnavailable:
             raise  # the catalog is away, and the query may be well
-        except Exception as failure:  # noqa: BLE001 - the second launch, after the history, may fail like the first
+        except Exception as failure:  # noqa: BLE001 - the JVM may be gone
             error, well = self._error(failure, query), False
         if error is None:
             return Watched(well and not self._broker.trouble, self._broker.trouble)

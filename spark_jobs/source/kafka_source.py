@@ -11,7 +11,7 @@ import base64
 import time
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import pyarrow as pa
 from confluent_kafka import KafkaException
@@ -22,7 +22,6 @@ from pyspark.sql.streaming.datasource import (
     ReadAllAvailable,
     ReadLimit,
     ReadMaxRows,
-    SupportsTriggerAvailableNow,
 )
 from pyspark.sql.types import StructType
 
@@ -34,6 +33,7 @@ from broker.start_offsets import readable_offsets
 from broker.topics import Offsets
 from changelog.errors import RecordsGone, ServiceUnavailable, UnknownName
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
+from spark_jobs.source.history import HistoryPhase, next_end, phases
 from spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, of_topics, silences
 from spark_jobs.stages.decode import Silence, parcels_of
 from spark_jobs.stages.job import Job, opened
@@ -74,18 +74,21 @@ class Share(InputPartition):
     silences: tuple[Silence, ...] = ()
 
 
-class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class KafkaReader(DataSourceStreamReader):
     """Lives in a process of its own beside the driver; a copy of it, in each worker, serves ``read`` only."""
 
     def __init__(self, shipped: bytes, limit: int | None) -> None:
         self._shipped = shipped
         self._limit = limit
-        self._final: JsonOffsets | None = None
         self._idleness: Idleness | None = None
 
     @property
     def _job(self) -> Job:
         return opened(self._shipped)
+
+    @cached_property
+    def _history(self) -> list[HistoryPhase]:
+        return phases(self._job.dataflow, self._job.scan_starts, self._job.history)
 
     def initialOffset(self) -> JsonOffsets:  # noqa: N802
         client = _client(self._job.target.brokers)
@@ -97,14 +100,17 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: JsonOffsets, limit: ReadLimit) -> JsonOffsets:  # noqa: N802
         """Where the next batch ends: at the end of the topics, or before, in proportion to what each has left; with the
         partitions that are idle by then. The same as ``start`` where nothing is new: then no batch runs.
+
+        Where rows are answered once, the history of what they ask comes first (``spark_jobs.source.history``).
         """
-        ends = self._final or self._looked()
+        ends = self._looked()
         deadline_s = time.monotonic() + _BACKWARDS_S
-        while self._final is None and behind(start, ends) and time.monotonic() < deadline_s:
+        while behind(start, ends) and time.monotonic() < deadline_s:
             time.sleep(_PAUSE_S)
             ends = self._looked()
         refuse_backwards(start, ends)
-        reached = limited(start, ends, limit.max_rows) if isinstance(limit, ReadMaxRows) else ends
+        most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
+        reached = next_end(start, ends, self._history, self._job.history, most)
         idle = self._idleness.idle(start, reached, time.monotonic()) if self._idleness else {}
         return {**reached, IDLE: idle} if idle else reached
 
@@ -118,9 +124,6 @@ class KafkaReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         waited_s = now_s - begun_s
         self._idleness.look(ends, now_s, waited_s if waited_s > _PAUSE_S else 0.0)
         return ends
-
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._final = _as_json(_ends(self._job))
 
     def partitions(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[InputPartition]:
         ranges = [
@@ -202,26 +205,6 @@ def refuse_backwards(start: JsonOffsets, ends: JsonOffsets) -> None:
             where=f'topic "{topic}", deleted and made again?',
             fix="drop the query and create it again",
         )
-
-
-def limited(start: JsonOffsets, ends: JsonOffsets, limit: int) -> JsonOffsets:
-    """The ends of a batch of about ``limit`` records, which takes from each partition its share of what is left."""
-    left = {
-        (topic, partition): max(end - start.get(topic, {}).get(partition, 0), 0)
-        for topic, wanted in ends.items()
-        for partition, end in wanted.items()
-    }
-    total = sum(left.values())
-    if total <= limit:
-        return ends
-    # Rounded up: a partition with few records left would otherwise wait for the others to be read.
-    return {
-        topic: {
-            partition: end - left[topic, partition] + -(-left[topic, partition] * limit // total)
-            for partition, end in wanted.items()
-        }
-        for topic, wanted in ends.items()
-    }
 
 
 def _as_json(offsets: Mapping[str, Mapping[int, int]]) -> JsonOffsets:

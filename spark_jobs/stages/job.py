@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from broker.topics import Offsets
 from broker.transactional_writer import WriteTarget
 from joins.dataflow.graph import Dataflow
 
@@ -22,6 +23,7 @@ class Job:
     local_copy    directory of the local copies of the state
     late_topic    where late rows go; empty: nowhere
     topic_ids     of the inputs, as they were at the query's first start
+    history       topic → partition → where it ended then; empty where no rows are answered once
     """
 
     name: str
@@ -36,6 +38,7 @@ class Job:
     local_copy_max_bytes: int
     late_topic: str = ""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    history: Offsets = field(default_factory=dict)
 
     @property
     def buckets(self) -> int:

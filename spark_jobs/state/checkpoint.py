@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 
 from broker.query_origin import QueryOrigin, refuse_other_topics
+from broker.start_offsets import Beginning
 from broker.topics import Offsets
 from changelog.errors import CheckpointMismatch
 
@@ -38,13 +39,13 @@ class Checkpoint:
         fingerprint: str,
         plan: str,
         buckets: int,
-        first_offsets: Callable[[], Sequence[Mapping[int, int]]],
+        beginning: Callable[[], Beginning],
         snapshots: Callable[[], Mapping[str, pa.Table]],
         topic_ids: Mapping[str, str],
     ) -> QueryOrigin:
         """The origin of the query: as written at the first start, or written now.
 
-        ``first_offsets`` and ``snapshots`` are asked at the first start only. CheckpointMismatch if the plan is another
+        ``beginning`` and ``snapshots`` are asked at the first start only. CheckpointMismatch if the plan is another
         now.
         """
         existing = self.origin()
@@ -56,8 +57,16 @@ class Checkpoint:
         self.snapshots.mkdir(parents=True)
         for table_name, rows in snapshots().items():
             _write_arrow(self.snapshots / f"{table_name}.arrow", rows)
-        identity = QueryOrigin.new_identity(name)
-        origin = QueryOrigin(identity, fingerprint, plan, tuple(first_offsets()), buckets=buckets, topic_ids=topic_ids)
+        begun = beginning()
+        origin = QueryOrigin(
+            QueryOrigin.new_identity(name),
+            fingerprint,
+            plan,
+            tuple(begun.first_offsets),
+            buckets=buckets,
+            topic_ids=topic_ids,
+            history=begun.history,
+        )
         unfinished = self._origin.with_suffix(".tmp")
         unfinished.write_text(origin.text)
         unfinished.replace(self._origin)

@@ -125,12 +125,12 @@ def orders_users(orders: str, users: str) -> Dataflow:
     )
 
 
-def enriched_orders(orders: str, users: str) -> Dataflow:
-    """Each order once, with the users held when it comes; orders are read from the end of their topic."""
+def enriched_orders(orders: str, users: str, latest: bool = True) -> Dataflow:
+    """Each order once, with the users held when it comes; orders are read from the end of their topic, or all."""
     right = Port(_USER, ("u.k",), Ingest.CHANGES)
     return Dataflow(
         scans=(
-            scan(ORDERS, orders, "l", ("k", "a"), 0, starts_latest=True),
+            scan(ORDERS, orders, "l", ("k", "a"), 0, starts_latest=latest),
             scan(USERS, users, "u", ("id", "k", "name"), 1),
         ),
         nodes=(

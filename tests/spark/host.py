@@ -14,14 +14,19 @@ from services.jars import jar_paths
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 from spark_jobs.runner.spark_session import start_session
-from tests.spark.flows import orders_clicks
+from tests.spark.flows import enriched_orders, orders_clicks
+
+FLOWS = {
+    "clicks": lambda left, right: orders_clicks(left, right, JoinKind.LEFT),
+    "enriched": lambda left, right: enriched_orders(left, right, latest=False),
+}
 
 
 def main() -> None:
     chosen = json.loads(Path(sys.argv[1]).read_text())
     session = start_session("host", jar_paths(read_settings(), "spark"), "local[2]", polling_delay_ms=20)
     folder = Path(chosen["folder"])
-    dataflow = orders_clicks(chosen["left"], chosen["right"], JoinKind.LEFT)
+    dataflow = FLOWS[chosen.get("flow", "clicks")](chosen["left"], chosen["right"])
     query = RunningQuery.start(
         session,
         dataflow,

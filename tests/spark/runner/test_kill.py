@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pyarrow as pa
 import pytest
 
@@ -22,8 +17,8 @@ from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import JoinKind
 from joins.host.in_memory import LocalQuery
 from spark_jobs.state.checkpoint import Checkpoint
-from tests.paths import ROOT
 from tests.spark.flows import orders_clicks
+from tests.spark.hosted import HostedQuery
 from tests.spark.kafka import messages, multiset, records, send, values
 
 pytestmark = pytest.mark.services
@@ -31,41 +26,6 @@ pytestmark = pytest.mark.services
 KILLS = 10
 RECORDS = 6000
 PER_BATCH = 100
-
-
-class Host:
-    """The query in a process of its own."""
-
-    def __init__(self, folder: Path, chosen: dict[str, object]) -> None:
-        self._checkpoint = folder / str(chosen["name"]) / "spark"
-        file = folder / "host.json"
-        file.write_text(json.dumps({"folder": str(folder), **chosen}))
-        with (folder / "host.log").open("ab") as log:
-            command = [sys.executable, "-m", "tests.spark.host", str(file)]
-            self._process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
-
-    def kill_after(self, seconds: float) -> None:
-        """Kill the whole tree ``seconds`` after the next batch has begun."""
-        begun = self._batches()
-        while self._batches() <= begun:
-            self._stays_for(0.01)
-        self._stays_for(seconds)
-        tree = [*psutil.Process(self._process.pid).children(recursive=True), psutil.Process(self._process.pid)]
-        for process in reversed(tree):
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
-        psutil.wait_procs(tree, timeout=30)
-        self._process.wait(30)
-
-    def finish(self) -> None:
-        assert self._process.wait(180) == 0
-
-    def _batches(self) -> int:
-        return sum(1 for _ in (self._checkpoint / "offsets").glob("[0-9]*"))
-
-    def _stays_for(self, seconds: float) -> None:
-        with suppress(subprocess.TimeoutExpired):
-            pytest.fail(f"the host ended by itself: {self._process.wait(seconds)}")
 
 
 def test_ten_kills_lose_nothing_and_repeat_nothing(broker: str, topics: Callable[..., str], tmp_path: Path) -> None:
@@ -76,10 +36,10 @@ def test_ten_kills_lose_nothing_and_repeat_nothing(broker: str, topics: Callable
     chosen = {"brokers": broker, "name": "killed", "left": left, "right": right, "records_per_batch": PER_BATCH}
 
     for kill in range(KILLS):
-        Host(tmp_path, chosen).kill_after(chance.uniform(0, 1.2))
+        HostedQuery(tmp_path, chosen).kill_after(chance.uniform(0, 1.2))
         if kill % 2:
             shutil.rmtree(tmp_path / "copy", ignore_errors=True)
-    Host(tmp_path, {**chosen, "records_per_batch": 10 * RECORDS}).finish()
+    HostedQuery(tmp_path, {**chosen, "records_per_batch": 10 * RECORDS}).finish()
 
     dataflow = orders_clicks(left, right, JoinKind.LEFT)
     assert multiset(values(broker, "killed")) == unbroken(broker, dataflow, tmp_path / "killed")

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from broker.query_origin import QueryOrigin
+from broker.start_offsets import Beginning
 from changelog.errors import CheckpointMismatch, RecordsGone
 from spark_jobs.stages.job import static_tables
 from spark_jobs.state.checkpoint import Checkpoint
@@ -16,7 +17,7 @@ from spark_jobs.state.checkpoint import Checkpoint
 def opened(folder: Path, plan: str = "Join inner\n  on k", start: int = 5, topic_id: str = "a") -> QueryOrigin:
     tables = {"rates": pa.table({"start": [start]})}
     return Checkpoint(folder).open(
-        "view", plan, plan, 2, lambda: [{0: start}], lambda: tables, topic_ids={"orders": topic_id}
+        "view", plan, plan, 2, lambda: Beginning([{0: start}]), lambda: tables, topic_ids={"orders": topic_id}
     )
 
 
