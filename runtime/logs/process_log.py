@@ -15,9 +15,14 @@ from typing import TextIO, cast
 
 import structlog
 
+from runtime.repeated_lines import FirstOfMany
+
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _LIBRARIES = ("faust", "mode", "aiokafka", "asyncio", "aiohttp", "services.worker.query.transport")
 """They say much that is of no use to whoever runs a query; DEBUG shows it."""
+
+_TIRELESS = ("aiokafka",)
+"""They say many times a second that the broker is away."""
 
 _TELLING_SECRETS = ("httpx", "httpcore")
 """They write whole addresses and headers, with the keys and passwords in them, whatever the level."""
@@ -58,6 +63,7 @@ def configure_logs(level: str, form: str) -> None:
     """Set the process's logging up once, at its start; ``form``: ``console`` or ``json``."""
     lines = logging.StreamHandler(Unfailing(sys.stderr))
     lines.setFormatter(JsonLines() if form == "json" else logging.Formatter(_TEXT))
+    lines.addFilter(FirstOfMany(*_TIRELESS))
     logging.basicConfig(level=level, handlers=[lines])
     logging.getLogger("py4j").setLevel(logging.ERROR)
     for name in _TELLING_SECRETS:

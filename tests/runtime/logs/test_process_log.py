@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 import threading
@@ -10,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import orjson
 import pytest
 
+from runtime.repeated_lines import FirstOfMany
 from tests.paths import ROOT
 
 WRITER = """
@@ -62,3 +64,70 @@ def test_no_line_of_a_library_has_an_address_with_its_secrets(level: str) -> Non
         server.shutdown()
         serving.join()
     assert "s3cret" not in lines.stdout + lines.stderr
+
+
+_WITHOUT_BROKER = """
+import asyncio, contextlib, logging
+from aiokafka.client import AIOKafkaClient
+from runtime.logs import configure_logs
+configure_logs("INFO", "console")
+
+async def tried(times):
+    client = AIOKafkaClient(bootstrap_servers="127.0.0.1:1")
+    for _ in range(times):
+        with contextlib.suppress(Exception):
+            await client.bootstrap()
+
+asyncio.run(tried(50))
+logging.getLogger("dovetail.worker").warning("what we say ourselves")
+logging.getLogger("dovetail.worker").warning("what we say ourselves")
+"""
+
+
+def test_a_client_without_its_broker_does_not_fill_the_log() -> None:
+    tried = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_BROKER], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    lines = tried.stderr.splitlines()
+
+    assert sum("aiokafka" in line and "Unable connect" in line for line in lines) == 1
+    assert sum("what we say ourselves" in line for line in lines) == 2
+
+
+def said(line: int, second: float, level: int = logging.ERROR, name: str = "aiokafka.cluster") -> logging.LogRecord:
+    """A record as the library makes it at ``line`` of a file."""
+    record = logging.LogRecord(name, level, "client.py", line, "node %s is away", (second,), None)
+    record.created = second
+    return record
+
+
+def test_a_line_that_comes_again_and_again_is_written_once_a_minute() -> None:
+    one = FirstOfMany("aiokafka")
+    passed = [record.getMessage() for record in (said(7, float(second)) for second in range(130)) if one.filter(record)]
+
+    assert passed == [
+        "node 0.0 is away",
+        "node 60.0 is away (and 59 lines like it that were left out)",
+        "node 120.0 is away (and 59 lines like it that were left out)",
+    ]
+
+
+def test_a_place_that_was_silent_for_a_while_is_heard_at_once() -> None:
+    one = FirstOfMany("aiokafka")
+    passed = [record.getMessage() for record in (said(7, second) for second in (0.0, 90.0, 91.0)) if one.filter(record)]
+
+    assert passed == ["node 0.0 is away", "node 90.0 is away"]
+
+
+def test_other_places_other_libraries_and_lesser_lines_pass() -> None:
+    one = FirstOfMany("aiokafka")
+    records = [
+        said(7, 0.0),
+        said(8, 0.0),
+        said(7, 0.0, level=logging.INFO),
+        said(7, 0.0, name="dovetail.worker"),
+        said(7, 0.0, name="aiokafkaesque"),
+    ]
+
+    assert all(one.filter(record) for record in records)
+    assert not one.filter(said(7, 0.0))
