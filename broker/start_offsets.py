@@ -15,7 +15,7 @@ from broker.topics import Offsets
 from changelog.errors import Unsupported
 
 FirstOffsets = dict[int, int]
-"""Partition → offset of the first record that a reading wants; 0: all there is."""
+"""Partition → offset of the first record that a reading wants."""
 
 _FIRST_TIME_MS = 100_000_000_000
 """A lone number below is an offset, from it on a time in ms (1973): no partition holds that many records."""
@@ -51,8 +51,17 @@ class Beginning:
 
 
 def resolved_first_offsets(client: AdminClient, readings: Sequence[ReadStart]) -> list[FirstOffsets]:
-    """Where each reading begins, as offsets. Asked once in a query's life: "latest" means its very first start."""
-    return [_starts(client, reading, topics.partitions(client, reading.topic)) for reading in readings]
+    """Where each reading begins, as offsets of records that are there, or are yet to come.
+
+    Asked once in a query's life: "latest" means its very first start, and what is deleted after it is missed.
+    """
+    return [_resolved(client, reading, topics.partitions(client, reading.topic)) for reading in readings]
+
+
+def _resolved(client: AdminClient, reading: ReadStart, partitions: Sequence[int]) -> FirstOffsets:
+    there = _asked(client, reading.topic, partitions, OffsetSpec.earliest())
+    wanted = _starts(client, reading, partitions)
+    return {partition: max(offset, there[partition]) for partition, offset in wanted.items()}
 
 
 def _starts(client: AdminClient, reading: ReadStart, partitions: Sequence[int]) -> FirstOffsets:
@@ -104,16 +113,3 @@ def least_offsets(readings: Sequence[ReadStart], first_offsets: Sequence[Mapping
         for partition, offset in wanted.items():
             of_topic[partition] = min(offset, of_topic.get(partition, offset))
     return least
-
-
-def readable_offsets(
-    client: AdminClient, readings: Sequence[ReadStart], first_offsets: Sequence[Mapping[int, int]]
-) -> Offsets:
-    """``least_offsets``, where the records are gone that it names: those of the first ones that are there."""
-    least = least_offsets(readings, first_offsets)
-    places = [TopicPartition(topic, partition) for topic, wanted in least.items() for partition in wanted]
-    there = topics.offsets(client, {place: OffsetSpec.earliest() for place in places})
-    return {
-        topic: {partition: max(offset, there[topic, partition]) for partition, offset in wanted.items()}
-        for topic, wanted in least.items()
-    }

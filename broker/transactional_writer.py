@@ -57,6 +57,7 @@ class WriteTarget:
 
     message_bytes  the largest message that the output topic takes
     letter_bytes   and the topics of what could not be used
+    life           another one for each start of the query: what a writer of an earlier one knows is not relied on
     """
 
     brokers: BrokerAddress
@@ -66,6 +67,7 @@ class WriteTarget:
     broker_wait_s: float
     message_bytes: int = MESSAGE_BYTES
     letter_bytes: int = MESSAGE_BYTES
+    life: str = ""
 
     @property
     def call_s(self) -> float:
@@ -80,6 +82,7 @@ class TransactionalWriter:
     """An initialised transactional producer of one partition, and the partition's commit mark."""
 
     def __init__(self, target: WriteTarget, partition: int) -> None:
+        self.life = target.life
         self._place = TopicPartition(target.commit_marks, partition)
         self._call_s = target.call_s
         self._producer = transactional_producer(target, partition)
@@ -144,7 +147,9 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
     waited = Backoff(target)
     while True:
         try:
-            writer = writers.get(name) or writers.setdefault(name, TransactionalWriter(target, partition))
+            writer = writers.get(name)
+            if writer is None or writer.life != target.life:
+                writer = writers[name] = TransactionalWriter(target, partition)
             if writer.commit_mark > batch_id:
                 raise behind_its_output(target, batch_id, writer.commit_mark)
             if writer.commit_mark == batch_id:

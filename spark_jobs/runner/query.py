@@ -6,6 +6,7 @@ import logging
 import shutil
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -139,6 +140,7 @@ class RunningQuery:
             settings.broker_wait_s,
             topics.message_bytes(client, output_topic),
             topics.message_bytes(client, topic_of(name)),
+            life=uuid.uuid4().hex[:12],
         )
         if resumed:
             mark = fence(target, origin.buckets)

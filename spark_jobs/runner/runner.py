@@ -127,6 +127,8 @@ class Runner:
         self._counted_before[query.id] = counted(query.progress)
         try:
             self._running[query.id] = self._started(query)
+            # Now, and not at the next look: who has begun, and lost its checkpoint, must not begin afresh.
+            self._report_progress(query, self._running[query.id])
         except Exception as failure:  # noqa: BLE001 - whatever is wrong with one query, the others go on
             return Setback.of(self._error(failure, query))
         return None
@@ -137,7 +139,7 @@ class Runner:
         checkpoint = Path(query.checkpoint or self._settings.checkpoints / f"{query.id}-{query.name}").absolute()
         if not query.checkpoint:
             self._catalog.set_checkpoint(query.id, str(checkpoint))
-        elif query.progress.get("batch", -1) >= 0 and Checkpoint(checkpoint).origin() is None:
+        elif query.progress and Checkpoint(checkpoint).origin() is None:
             raise EnvironmentFault(
                 f'the checkpoint of "{query.name}" is gone, and the query has run before: to start afresh would write'
                 " its rows a second time",

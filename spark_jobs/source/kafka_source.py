@@ -29,7 +29,7 @@ from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.offset_ranges import OffsetRange, read, shares
 from broker.query_origin import refuse_other_topics
-from broker.start_offsets import readable_offsets
+from broker.start_offsets import least_offsets
 from broker.topics import Offsets
 from changelog.errors import RecordsGone, ServiceUnavailable, UnknownName
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
@@ -91,8 +91,8 @@ class KafkaReader(DataSourceStreamReader):
         return phases(self._job.dataflow, self._job.scan_starts, self._job.history)
 
     def initialOffset(self) -> JsonOffsets:  # noqa: N802
-        client = _client(self._job.target.brokers)
-        return _as_json(readable_offsets(client, self._job.dataflow.scans, self._job.scan_starts))
+        # Asked again where the first batch is run again, so nothing may be looked up here: it must be the same.
+        return _as_json(least_offsets(self._job.dataflow.scans, self._job.scan_starts))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)

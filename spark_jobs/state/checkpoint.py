@@ -53,6 +53,13 @@ class Checkpoint:
             existing.expect_plan(name, fingerprint, plan, where=str(self.directory))
             refuse_other_topics(existing.topic_ids, topic_ids, name)
             return existing
+        if self.last_planned >= 0:
+            raise CheckpointMismatch(
+                f"the checkpoint is damaged: query.json is gone, and batch {self.last_planned} has begun: to start"
+                " afresh would write its rows a second time",
+                where=str(self._origin),
+                fix="restore the checkpoint from a backup, or drop the query and create it again",
+            )
         shutil.rmtree(self.directory, ignore_errors=True)
         self.snapshots.mkdir(parents=True)
         for table_name, rows in snapshots().items():

@@ -6,6 +6,7 @@ import itertools
 import shutil
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -15,18 +16,19 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from broker import clients
 from broker.address import BrokerAddress
 from changelog.dead_letter import topic_of
-from changelog.errors import CheckpointMismatch
+from changelog.errors import CheckpointMismatch, RecordsGone
 from joins.dataflow.graph import Dataflow
 from spark_jobs.runner.query import MARKS_TOPIC, RunningQuery
 from spark_jobs.state.checkpoint import Checkpoint
 from tests.spark.conftest import Queries
-from tests.spark.flows import orders_users
-from tests.spark.kafka import messages, multiset, send, values
+from tests.spark.flows import enriched_orders, orders_users
+from tests.spark.kafka import messages, multiset, send, trim, values
 
 pytestmark = pytest.mark.services
 
 
 USERS = 100
+enriched = partial(enriched_orders, latest=False)
 _numbers = itertools.count(100)
 
 
@@ -76,6 +78,70 @@ def test_a_batch_that_kafka_has_and_spark_has_not_is_not_written_again(
     assert again.progress().batch == last
     assert again.progress().counts["rows_out"] == 0
     assert multiset(values(broker, name)) == once
+
+
+@pytest.mark.parametrize("flow", [orders_users, enriched], ids=["corrected", "answered once"])
+def test_the_first_batch_of_all_is_recognised_too(
+    broker: str, topics: Callable[..., str], queries: Queries, flow: Callable[..., Dataflow], tmp_path: Path
+) -> None:
+    """Offsets logged, output committed, and no commit of Spark yet: killed in its first batch, or in the one in which
+    the first rows are answered.
+    """
+    dataflow, name = flow(topics("orders"), topics("users")), queries.new_name()
+    send(broker, dataflow.scans[0].topic, [{"k": n % 10, "a": f"order {n}"} for n in range(100)])
+    send_users(broker, dataflow)
+    last = drained(queries, dataflow, name).progress().batch
+    once = multiset(values(broker, name))
+    assert (last, len(once)) == (1 if flow is enriched else 0, 10 * USERS)
+
+    _forget_commit(queries.checkpoint(name), last)
+    shutil.rmtree(tmp_path / "copy")
+    again = drained(queries, dataflow, name)
+
+    assert (again.progress().batch, again.progress().counts["rows_out"]) == (last, 0)
+    assert multiset(values(broker, name)) == once
+
+
+def test_half_of_the_first_batch_is_written_where_the_other_half_is(
+    broker: str, dataflow: Dataflow, queries: Queries, name: str, tmp_path: Path
+) -> None:
+    send(broker, dataflow.scans[0].topic, [{"k": n % 10, "a": f"order {n}"} for n in range(100)])
+    send_users(broker, dataflow)
+    assert drained(queries, dataflow, name).progress().batch == 0
+    _forget_commit(queries.checkpoint(name), 0)
+    _set_mark(broker, queries.checkpoint(name), partition=1, batch=-1)
+    shutil.rmtree(tmp_path / "copy")
+    again = drained(queries, dataflow, name).progress().counts["rows_out"]
+
+    assert 0 < again < 10 * USERS
+    assert Counter(multiset(values(broker, name)).values()) == {1: 10 * USERS - again, 2: again}
+
+
+def test_a_first_batch_whose_records_are_gone_is_not_run_over_the_rest_of_them(
+    broker: str, dataflow: Dataflow, queries: Queries, name: str
+) -> None:
+    """Its rows are written; the state that belongs to them would lack those of the deleted records."""
+    orders = dataflow.scans[0].topic
+    send(broker, orders, [{"k": n % 10, "a": f"order {n}"} for n in range(100)])
+    send_users(broker, dataflow)
+    assert drained(queries, dataflow, name).progress().batch == 0
+    _forget_commit(queries.checkpoint(name), 0)
+    trim(broker, orders, 50)
+
+    with pytest.raises(RecordsGone):
+        drained(queries, dataflow, name)
+
+
+def test_a_query_that_begins_with_a_trimmed_topic_reads_what_is_there(
+    broker: str, dataflow: Dataflow, queries: Queries, name: str
+) -> None:
+    orders = dataflow.scans[0].topic
+    send(broker, orders, [{"k": n % 10, "a": f"order {n}"} for n in range(100)])
+    trim(broker, orders, 50)
+    send_users(broker, dataflow)
+    drained(queries, dataflow, name)
+
+    assert len(multiset(values(broker, name))) == 5 * USERS
 
 
 def test_of_a_half_committed_batch_the_other_half_is_written(

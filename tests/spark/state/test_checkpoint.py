@@ -41,6 +41,18 @@ def test_a_start_that_was_cut_short_is_a_first_start_again(tmp_path: Path) -> No
     assert not (tmp_path / "spark").exists()
 
 
+def test_a_query_that_has_begun_a_batch_is_not_started_afresh(tmp_path: Path) -> None:
+    """Killed in its first batch, it may have written rows, and who wrote them stands in the file that is gone."""
+    opened(tmp_path)
+    (tmp_path / "query.json").unlink()
+    (tmp_path / "spark" / "offsets").mkdir(parents=True)
+    (tmp_path / "spark" / "offsets" / "0").touch()
+
+    with pytest.raises(CheckpointMismatch, match=r"query.json is gone, and batch 0 has begun"):
+        opened(tmp_path)
+    assert (tmp_path / "spark" / "offsets" / "0").exists()
+
+
 def test_another_plan_is_refused_and_the_difference_told(tmp_path: Path) -> None:
     opened(tmp_path)
 
