@@ -1,12 +1,13 @@
 """``Parcel``: the unit that crosses an exchange, and its form as a row of Spark.
 
-A parcel carries the rows of one edge for one bucket. Four edges belong to no operator and are only forwarded by the
+A parcel carries the rows of one edge for one bucket. Five edges belong to no operator and are only forwarded by the
 levels, so that what they carry reaches the task that needs it in the same batch:
 
     REJECTED  records that could not be decoded, to the sink: they are written in the transaction of the output
     LATE      rows that came behind the watermark, to the sink, where the query has a topic for them
     MARKS     event times seen per input partition, to every bucket of the level of their edge
     COUNTS    what was counted on the way, to the last stage, which reports it
+    TALLY     how many parcels a sender has for a bucket, to whoever opens them (``spark_jobs.exchange.tally``)
 """
 
 from __future__ import annotations
@@ -20,12 +21,21 @@ REJECTED = -1
 MARKS = -2
 COUNTS = -3
 LATE = -4
+TALLY = -5
 TOPIC = "topic"
 """On REJECTED: the column that names the topic of the record, beside those of ``changelog.decode.REJECTED``."""
 
-SPARK_SCHEMA = "bucket int, level int, edge int, origin int, rows binary"
+SPARK_SCHEMA = "bucket int, level int, edge int, origin int, rows binary, sender string, number int"
 SCHEMA = pa.schema(
-    [("bucket", pa.int32()), ("level", pa.int32()), ("edge", pa.int32()), ("origin", pa.int32()), ("rows", pa.binary())]
+    [
+        ("bucket", pa.int32()),
+        ("level", pa.int32()),
+        ("edge", pa.int32()),
+        ("origin", pa.int32()),
+        ("rows", pa.binary()),
+        ("sender", pa.string()),
+        ("number", pa.int32()),
+    ]
 )
 
 
@@ -36,6 +46,8 @@ class Parcel:
     edge    the edge its rows travel on
     origin  Kafka partition or bucket that sent it; orders the parcels of an edge, whatever order Spark delivers
     rows    the packed rows
+    sender  the task or bucket that sent it
+    number  of it among those of its sender for this bucket and level; of a TALLY: how many these are
     """
 
     bucket: int
@@ -43,11 +55,13 @@ class Parcel:
     edge: int
     origin: int
     rows: bytes
+    sender: str = ""
+    number: int = 0
 
 
 def to_batch(parcels: Iterable[Parcel], bucket_keys: tuple[int, ...]) -> pa.RecordBatch:
     """The parcels as rows of Spark; ``bucket_keys[n]`` is the value that Spark's hash sends to partition n."""
-    columns = [(bucket_keys[p.bucket], p.level, p.edge, p.origin, p.rows) for p in parcels]
+    columns = [(bucket_keys[p.bucket], p.level, p.edge, p.origin, p.rows, p.sender, p.number) for p in parcels]
     return pa.RecordBatch.from_arrays(
         [pa.array(values, field.type) for values, field in zip(zip(*columns, strict=True), SCHEMA, strict=True)]
         if columns
@@ -63,4 +77,4 @@ def from_batch(batch: pa.RecordBatch, bucket_keys: tuple[int, ...]) -> Iterator[
 
 def in_order(parcels: Iterable[Parcel]) -> list[Parcel]:
     """The order in which a level takes its parcels: the same in every replay."""
-    return sorted(parcels, key=lambda parcel: (parcel.edge, parcel.origin))
+    return sorted(parcels, key=lambda parcel: (parcel.edge, parcel.origin, parcel.sender, parcel.number))

@@ -68,10 +68,14 @@ class KafkaSource(DataSource):
 
 @dataclass
 class Share(InputPartition):
-    """What one task reads; and which partitions have fallen silent, for whoever has to tell the operators."""
+    """What one task reads; and which partitions have fallen silent, for whoever has to tell the operators.
+
+    number   of the task in its batch
+    """
 
     ranges: tuple[OffsetRange, ...]
     silences: tuple[Silence, ...] = ()
+    number: int = 0
 
 
 class KafkaReader(DataSourceStreamReader):
@@ -131,14 +135,15 @@ class KafkaReader(DataSourceStreamReader):
             for topic, ends in of_topics(end).items()
             for partition, offset in ends.items()
         ]
-        dealt = [Share(share) for share in shares((one for one in ranges if one.length > 0), self._job.buckets)]
+        dealt = shares((one for one in ranges if one.length > 0), self._job.buckets)
         fallen = silences(start, end)
-        return [*dealt, Share((), fallen)] if fallen else dealt
+        told = [Share((), fallen, len(dealt))] if fallen else []
+        return [*(Share(share, number=number) for number, share in enumerate(dealt)), *told]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Share)
         records = read(self._job.target.brokers, partition.ranges) if partition.ranges else ()
-        return parcels_of(self._shipped, records, partition.silences)
+        return parcels_of(self._shipped, records, partition.silences, f"share {partition.number}")
 
 
 def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:

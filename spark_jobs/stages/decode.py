@@ -23,6 +23,7 @@ from joins.host.exchange import KEYLESS, cut
 from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import pack
 from spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
+from spark_jobs.exchange.tally import Sender
 from spark_jobs.stages.job import Job, opened, snapshots
 
 _ROWS_PER_PARCEL = 500_000
@@ -39,15 +40,19 @@ class Silence:
 
 
 def parcels_of(
-    shipped: bytes, pieces: Iterable[tuple[str, int, pa.Table]], silences: Iterable[Silence] = ()
+    shipped: bytes,
+    pieces: Iterable[tuple[str, int, pa.Table]],
+    silences: Iterable[Silence] = (),
+    name: str = "share 0",
 ) -> Iterator[pa.RecordBatch]:
     """``pieces`` (topic, partition, records of it in order) decoded, cut by bucket and packed.
 
-    A heartbeat makes a mark, and counts as no record; a silence makes a mark, too.
+    A heartbeat makes a mark, and counts as no record; a silence makes a mark, too. ``name`` is that of the task among
+    those of the batch.
     """
     failed_calls.taken()  # those of an attempt that did not come to its end
     job = opened(shipped)
-    outbox = Outbox(job)
+    outbox, sender = Outbox(job), Sender(name)
     readings = _readings(shipped)
     for silence in silences:
         for reading in readings.get(silence.topic, ()):
@@ -60,8 +65,9 @@ def parcels_of(
             reading.hear(partition, heartbeats, outbox)
             reading.read(topic, partition, records, outbox)
         if outbox.rows >= _ROWS_PER_PARCEL:
-            yield to_batch(outbox.parcels(), job.bucket_keys)
-    yield to_batch([*outbox.parcels(), *outbox.closing_parcels()], job.bucket_keys)
+            yield to_batch(sender.numbered(outbox.parcels()), job.bucket_keys)
+    last = [*sender.numbered(outbox.parcels()), *sender.numbered(outbox.closing_parcels())]
+    yield to_batch([*last, *sender.tallies()], job.bucket_keys)
 
 
 class Outbox:

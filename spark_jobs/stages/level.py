@@ -19,6 +19,7 @@ from joins.state.store import RunStore
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.exchange.blob import pack, unpack
 from spark_jobs.exchange.parcel import COUNTS, LATE, MARKS, Parcel
+from spark_jobs.exchange.tally import Sender, complete
 from spark_jobs.stages.job import Job, opened, snapshots
 from spark_jobs.stages.late import late_rows
 from spark_jobs.stages.output import SinkBatch, write_batch
@@ -47,12 +48,18 @@ class LevelProcessor(StatefulProcessor):
         job = opened(self._shipped)
         parcels = [row for frame in rows for row in parcel.from_batch(_record_batch(frame, key[0]), job.bucket_keys)]
         host = BucketOfLevel(job, self._level, job.bucket_keys.index(key[0]))
-        departed = host.run([row for row in parcels if row.level == self._level], self._state)
+        mine = complete(row for row in parcels if row.level == self._level)
         passing = [row for row in parcels if row.level != self._level]
-        if job.fused_sink and self._level == job.dataflow.levels:
-            yield counts.to_batch(host.write(departed, passing)).to_pandas()
+        writes = job.fused_sink and self._level == job.dataflow.levels
+        # Before anything is kept or written of an incomplete batch.
+        passed = complete(passing) if writes else passing
+        departed = host.run(mine, self._state)
+        if writes:
+            yield counts.to_batch(host.write(departed, passed)).to_pandas()
         else:
-            yield parcel.to_batch([*passing, *host.parcels(departed)], job.bucket_keys).to_pandas()
+            sender = Sender(f"bucket {host.bucket} of level {self._level}")
+            sent = [*sender.numbered(host.parcels(departed)), *sender.tallies()]
+            yield parcel.to_batch([*passed, *sent], job.bucket_keys).to_pandas()
 
     def close(self) -> None:
         """Nothing is held between batches."""

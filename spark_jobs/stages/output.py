@@ -18,6 +18,7 @@ from joins.dataflow.graph import Sink
 from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import unpack
 from spark_jobs.exchange.parcel import COUNTS, LATE, REJECTED, TOPIC, Parcel, from_batch, in_order
+from spark_jobs.exchange.tally import complete
 from spark_jobs.stages.job import Job, opened
 from spark_jobs.stages.late import late_messages
 from spark_jobs.stages.task import batch_id, partition
@@ -55,7 +56,7 @@ class SinkStage:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         job = opened(self.shipped)
         output = SinkBatch()
-        output.take(parcel for batch in batches for parcel in from_batch(batch, job.bucket_keys))
+        output.take(complete(parcel for batch in batches for parcel in from_batch(batch, job.bucket_keys)))
         yield counts.to_batch(write_batch(job, partition(), batch_id(), output))
 
 
