@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -127,10 +128,11 @@ class Runner:
         self._counted_before[query.id] = counted(query.progress)
         try:
             self._running[query.id] = self._started(query)
-            # Now, and not at the next look: who has begun, and lost its checkpoint, must not begin afresh.
-            self._report_progress(query, self._running[query.id])
         except Exception as failure:  # noqa: BLE001 - whatever is wrong with one query, the others go on
             return Setback.of(self._error(failure, query))
+        # Now, and not at the next look: who has begun, and lost its checkpoint, must not begin afresh.
+        with suppress(ServiceUnavailable, Py4JError, OSError):
+            self._report_progress(query, self._running[query.id])
         return None
 
     def _started(self, query: Query) -> RunningQuery:

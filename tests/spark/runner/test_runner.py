@@ -164,6 +164,34 @@ def test_a_second_runner_of_a_catalog_refuses_and_names_the_first(runner: Runnin
     second.catalog.close()
 
 
+def test_a_query_that_has_begun_and_lost_its_checkpoint_waits_for_it(
+    runner: Running, broker: str, topics: Callable[..., str], tmp_path: Path
+) -> None:
+    """As a disk that is not mounted; here in the first batch, of which nothing is reported but that it has begun."""
+    numbers = topics("numbers")
+    runner.create(f"CREATE TABLE numbers (k BIGINT) APPEND ONLY WITH (topic = '{numbers}')")
+    runner.create("CREATE MATERIALIZED VIEW doubled AS SELECT k * 2 AS k FROM numbers")
+    send(broker, numbers, [{"k": 1}, {"k": 2}])
+    query = runner.wait("doubled", read_in(2))
+    assert runner.stop() == 0
+    once = multiset(values(broker, "doubled"))
+    runner.catalog.report(query.id, now_ms=1, progress={"starts": query.progress["starts"], "batch": -1})
+    checkpoint, away = Path(query.checkpoint), tmp_path / "away"
+    checkpoint.rename(away)
+
+    again = Running(tmp_path, broker)
+    lost = again.wait("doubled", lambda query: query.actual is Actual.RECOVERING)
+    assert "is gone, and the query has run before" in lost.error
+    assert multiset(values(broker, "doubled")) == once
+    away.rename(checkpoint)
+    again.wait("doubled", lambda query: query.actual is Actual.RUNNING)
+    send(broker, numbers, [{"k": 3}])
+    again.wait("doubled", lambda query: query.progress["offsets"] == {numbers: {"0": 3}})
+    assert again.stop() == 0
+    again.catalog.close()
+    assert multiset(values(broker, "doubled")) == {**once, (6,): 1}
+
+
 def test_a_broker_that_is_down_ends_the_start_with_a_message(tmp_path: Path) -> None:
     running = Running(tmp_path, "127.0.0.1:1", BROKER_TIMEOUT_S=1)
 
