@@ -1,14 +1,23 @@
-"""Queries that run until they are dropped: waited for, paused, resumed, explained."""
+"""Queries that run until they are dropped, or as long as somebody answers for them: waited for, paused, resumed,
+explained.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 
-from changelog.errors import ServiceUnavailable, SqlError, StackError
+from changelog.errors import ServiceUnavailable, SqlError, StackError, UnknownName
+from runtime.leases import RENEWED_EVERY_S, lease_from_now
 from services.session.context import Context
+from services.session.drop import await_gone, topics_of_select
 from services.session.result import Done, Text
+from services.session.topics import output_shape
 from sql.catalog import Actual, Desired, Query
+from sql.catalog.entries import queries_of
 from sql.fragments import Engine
 from sql.planner import Plan, plan_query
 from sql.syntax.statements import CreateView, Explain, Pause, Resume
@@ -66,6 +75,51 @@ def _not_taken_up(context: Context, query: Query, wanted: Actual) -> ServiceUnav
         fix="dovetail status shows whether it runs; SHOW QUERIES shows how far the query is; "
         "DOVETAIL_START_TIMEOUT_S is the wait",
     )
+
+
+@contextmanager
+def leased(context: Context, plan: Plan, text: str) -> Iterator[None]:
+    """The query at work, with topics of its own, all gone at the end; also where this process is killed meanwhile.
+
+    One partition, so that rows are shown in their order. Raises as ``await_running`` does.
+    """
+    lease_ms = lease_from_now()
+    *upstream, last = (replace(query, desired=Desired.PAUSED, lease_ms=lease_ms) for query in queries_of(plan, text))
+    # In the catalog before there is a topic: whoever finds the lease run out knows what to delete.
+    context.catalog.add_query(last, now_ms=context.now_ms, upstream=upstream)
+    try:
+        with _renewed(context, last.name):
+            for query in upstream:
+                context.topics.create(query.topic, output_shape(plan, query.topic, context.settings.output_partitions))
+            context.topics.create(last.topic, output_shape(plan, last.topic, partitions=1))
+            context.catalog.want(last.name, Desired.RUNNING, now_ms=context.now_ms)
+            await_running(context, last.name)
+            yield
+    finally:
+        with suppress(UnknownName):
+            context.catalog.want(last.name, Desired.DROPPED, now_ms=context.now_ms)
+        await_gone(context, [last.name])
+        context.topics.delete(topics_of_select([*upstream, last]))
+
+
+@contextmanager
+def _renewed(context: Context, name: str) -> Iterator[None]:
+    """Answer for a query, again and again, as long as this process lives."""
+    over = threading.Event()
+
+    def renew() -> None:
+        while not over.wait(RENEWED_EVERY_S):
+            # A catalog that does not answer now may do so before the lease runs out.
+            with suppress(ServiceUnavailable):
+                context.catalog.renew(name, lease_from_now())
+
+    renewing = threading.Thread(target=renew, name=f"lease of {name}", daemon=True)
+    renewing.start()
+    try:
+        yield
+    finally:
+        over.set()
+        renewing.join()
 
 
 def pause(context: Context, statement: Pause) -> Done:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import secrets
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -15,19 +14,14 @@ from broker.reader import RECORDS, TopicReader
 from broker.topics import PartitionOffsets
 from changelog.changes import DELTA
 from changelog.decode import Decoder
-from changelog.errors import ServiceUnavailable, UnknownName
 from changelog.row_reader import WIRE_DELTA
 from changelog.schema import ARRIVAL, Kind
-from runtime.leases import RENEWED_EVERY_S, lease_from_now
 from services.session.contents import answer
 from services.session.context import Context
-from services.session.drop import await_gone, topics_of_select
 from services.session.input_progress import CatchUp, await_upstream, expect_alive
-from services.session.queries import await_running, engines_of, expect_runner
+from services.session.queries import engines_of, expect_runner, leased
 from services.session.result import Changelog, Live, Rows
-from services.session.views import from_now_on, output_shape
-from sql.catalog import Desired
-from sql.catalog.entries import queries_of
+from services.session.views import from_now_on
 from sql.planner import Plan, plan_query
 from sql.relations import Stream
 from sql.syntax.statements import Select
@@ -46,44 +40,8 @@ def select(context: Context, statement: Select) -> Rows | Live:
 
 @contextmanager
 def _running(context: Context, plan: Plan, text: str) -> Iterator[Changelog]:
-    """The query with topics of its own, all gone at the end. One partition, so that rows are shown in their order."""
-    lease_ms = lease_from_now()
-    *upstream, last = (replace(query, desired=Desired.PAUSED, lease_ms=lease_ms) for query in queries_of(plan, text))
-    # In the catalog before there is a topic: whoever finds the lease run out knows what to delete.
-    context.catalog.add_query(last, now_ms=context.now_ms, upstream=upstream)
-    try:
-        with _renewed(context, last.name):
-            for query in upstream:
-                context.topics.create(query.topic, output_shape(plan, query.topic, context.settings.output_partitions))
-            context.topics.create(last.topic, output_shape(plan, last.topic, partitions=1))
-            context.catalog.want(last.name, Desired.RUNNING, now_ms=context.now_ms)
-            await_running(context, last.name)
-            yield QueryChangelog(context, plan)
-    finally:
-        with suppress(UnknownName):
-            context.catalog.want(last.name, Desired.DROPPED, now_ms=context.now_ms)
-        await_gone(context, [last.name])
-        context.topics.delete(topics_of_select([*upstream, last]))
-
-
-@contextmanager
-def _renewed(context: Context, name: str) -> Iterator[None]:
-    """Answer for a query, again and again, as long as this process lives."""
-    over = threading.Event()
-
-    def renew() -> None:
-        while not over.wait(RENEWED_EVERY_S):
-            # A catalog that does not answer now may do so before the lease runs out.
-            with suppress(ServiceUnavailable):
-                context.catalog.renew(name, lease_from_now())
-
-    renewing = threading.Thread(target=renew, name=f"lease of {name}", daemon=True)
-    renewing.start()
-    try:
-        yield
-    finally:
-        over.set()
-        renewing.join()
+    with leased(context, plan, text):
+        yield QueryChangelog(context, plan)
 
 
 class TopicRows:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from broker.names import memo_topic
-from broker.topic_shapes import TopicShape
+from broker.topic_shapes import TopicShape, config_for
 from changelog.dead_letter import topic_of as dead_letter_topic
+from changelog.schema import Kind
 from services.session.context import Context
 from sql.catalog import Query
+from sql.planner import Plan
 
 
 def make(context: Context, topic: str, shape: TopicShape) -> bool:
@@ -50,3 +52,10 @@ def state_topics(fragments: Iterable[Query]) -> list[str]:
 
 def dead_letter_topics(fragments: Iterable[Query]) -> list[str]:
     return [dead_letter_topic(query.name) for query in fragments]
+
+
+def output_shape(plan: Plan, topic: str, partitions: int = -1) -> TopicShape:
+    """How the topic of a query is made; one between two of its fragments is a plain changelog."""
+    last = plan.output is not None and plan.output.topic == topic
+    upsert = last and plan.output is not None and plan.output.format == "upsert"
+    return TopicShape(partitions=partitions, config=config_for(Kind.UPSERT if upsert else Kind.CHANGELOG))

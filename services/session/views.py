@@ -3,20 +3,24 @@
 The name is taken in the catalog first, with a query that nobody runs yet; then what is replaced is ended, and the
 topics are made; then the query is wanted running. So of two sessions that create one view at once, one has all of it,
 and the other is refused before it touches a topic.
+
+A view that is replaced goes on until its successor has shown that it starts: under another name, with a topic of its
+own, since two queries in one topic would write each row twice.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from broker.topic_shapes import TopicShape, config_for
 from changelog.errors import DovetailError, SqlError, Unsupported
 from changelog.schema import Kind, StreamSchema
+from runtime.query_plan import on_trial
 from services.session import topics
 from services.session.context import Context
 from services.session.drop import await_gone, clear, expect_disposable
-from services.session.queries import await_running, engines_of, expect_runner
+from services.session.queries import await_running, engines_of, expect_runner, leased
 from services.session.result import Done
 from sql.catalog import Desired, Query, Relation
 from sql.catalog.entries import queries_of
@@ -55,6 +59,8 @@ def create_view(context: Context, statement: CreateView) -> Done:
         )
     if statement.into is None:
         _expect_topic(context, statement, plan, existing)
+    if existing is not None:
+        _try(context, statement)
     return _materialized(context, statement, plan, existing, replaced)
 
 
@@ -131,12 +137,31 @@ def _inputs(plan: Plan) -> Iterator[Scan]:
                 yield node
 
 
+def _try(context: Context, statement: CreateView) -> None:
+    """Raises, before anything is touched, where the query of ``statement`` does not start."""
+    name = f"{statement.name}_trial_{secrets.token_hex(4)}"
+    plan = plan_query(name, on_trial(statement, name), context.catalog)
+    context.say(f"trying the new query of {statement.name}, which goes on as it was meanwhile")
+    try:
+        with leased(context, plan, statement.text):
+            return
+    except SqlError as failure:
+        raise SqlError(
+            f'the new query of "{statement.name}" does not start, and the view goes on as it was: {failure.what}',
+            where=failure.where or f"CREATE OR REPLACE, tried as {name}",
+            fix=failure.fix,
+        ) from failure
+
+
 def _materialized(
     context: Context, statement: CreateView, plan: Plan, existing: Relation | None, replaced: Sequence[Query]
 ) -> Done:
     uses = (*plan.reads, *((statement.into,) if statement.into is not None else ()))
     *upstream, query = (replace(one, desired=Desired.PAUSED) for one in queries_of(plan, statement.text))
-    context.catalog.create(statement, now_ms=context.now_ms, uses=uses, query=query, upstream=upstream)
+    seen = [] if existing is None else [existing]
+    mine, _ = context.catalog.create(
+        statement, now_ms=context.now_ms, uses=uses, query=query, upstream=upstream, seen=seen
+    )
     fragments, made = [*upstream, query], list[str]()
     try:
         if existing is not None:
@@ -146,17 +171,17 @@ def _materialized(
             topics.delete(context, [statement.name, *topics.dead_letter_topics(fragments)])
         _make_topics(context, plan, upstream if statement.into is not None else fragments, made)
     except DovetailError:
-        _take_back(context, statement)
-        topics.delete(context, made)
+        if _take_back(context, mine):
+            topics.delete(context, made)
         raise
     context.catalog.want(statement.name, Desired.RUNNING, now_ms=context.now_ms)
     try:
         await_running(context, statement.name)
     except SqlError:
-        _take_back(context, statement)
-        await_gone(context, [statement.name])
-        clear(context, [], fragments, with_data=False)
-        topics.delete(context, made)
+        if _take_back(context, mine):
+            await_gone(context, [statement.name])
+            clear(context, [], fragments, with_data=False)
+            topics.delete(context, made)
         raise
     verb = "created" if existing is None else "replaced"
     return Done(f"{verb} materialized view {statement.name}, running, topic {query.topic}{_beginning(plan)}")
@@ -183,17 +208,15 @@ def _make_topics(context: Context, plan: Plan, fragments: Iterable[Query], made:
     for query in fragments:
         if query.name != query.view:
             topics.delete(context, topics.own(context, [query.topic]))
-        if topics.make(context, query.topic, output_shape(plan, query.topic, context.settings.output_partitions)):
+        if topics.make(
+            context, query.topic, topics.output_shape(plan, query.topic, context.settings.output_partitions)
+        ):
             made.append(query.topic)
 
 
-def _take_back(context: Context, statement: CreateView) -> None:
-    """The view is not created after all."""
-    context.catalog.drop(Drop("view", statement.name), now_ms=context.now_ms)
-
-
-def output_shape(plan: Plan, topic: str, partitions: int = -1) -> TopicShape:
-    """How the topic of a query is made; one between two of its fragments is a plain changelog."""
-    last = plan.output is not None and plan.output.topic == topic
-    upsert = last and plan.output is not None and plan.output.format == "upsert"
-    return TopicShape(partitions=partitions, config=config_for(Kind.UPSERT if upsert else Kind.CHANGELOG))
+def _take_back(context: Context, mine: Relation) -> bool:
+    """The view is not created after all; False where somebody else has replaced or dropped it meanwhile."""
+    if context.catalog.find(mine.name) != mine:
+        return False
+    context.catalog.drop(Drop("view", mine.name), now_ms=context.now_ms)
+    return True

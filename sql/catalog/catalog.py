@@ -65,11 +65,14 @@ class Catalog:
         uses: Iterable[str] = (),
         query: Query | None = None,
         upstream: Sequence[Query] = (),
+        seen: Sequence[Relation] | None = None,
     ) -> tuple[Relation, Query | None]:
         """Adds a relation and, of a materialized view, the query that fills it, with the fragments ``upstream`` of it.
 
         ``uses`` names the relations that a view reads and writes; they cannot be dropped before it. With IF NOT EXISTS
         an existing relation is left alone and returned; with OR REPLACE it gives way, unless others use it.
+
+        ``seen`` is what had the name when the caller looked, at most one: SqlError where it is another one by now.
         """
         relation = Relation(definition.name, What.of(definition), definition.text, now_ms)
         used = {definition.stream} if isinstance(definition, CreateIndex) else uses
@@ -78,7 +81,11 @@ class Catalog:
             if existing is not None and definition.if_not_exists:
                 return existing, stored_queries.find(connection, relation.name)
             if existing is not None:
-                _give_way(connection, existing, definition, now_ms)
+                stored_relations.refuse_to_give_way(connection, existing, definition)
+            if seen is not None and list(seen) != ([] if existing is None else [existing]):
+                raise _changed(relation.name)
+            if existing is not None:
+                _give_way(connection, existing, now_ms)
             stored_relations.add(connection, relation, used)
             return relation, None if query is None else _added(connection, query, upstream, now_ms)
 
@@ -86,9 +93,7 @@ class Catalog:
         """Another text for a relation that stays. Raises SqlError where it is another one by now."""
         with self._write() as connection:
             if not stored_relations.redefine(connection, relation, ddl):
-                raise SqlError(
-                    f'another process has just changed "{relation.name}"', fix="look at it, and run the statement again"
-                )
+                raise _changed(relation.name)
 
     def get(self, name: str) -> Relation:
         """Raises UnknownName with the nearest name there is."""
@@ -333,9 +338,17 @@ def _made_for_its_owner(file: Path) -> None:
         ) from error
 
 
-def _give_way(connection: Connection, existing: Relation, definition: RelationDefinition, now_ms: int) -> None:
-    """Removes ``existing`` and its indexes for its replacement; raises where it may not be replaced."""
-    stored_relations.refuse_to_give_way(connection, existing, definition)
+def _changed(name: str) -> SqlError:
+    return SqlError(f'another process has just changed "{name}"', fix="look at it, and run the statement again")
+
+
+def _give_way(connection: Connection, existing: Relation, now_ms: int) -> None:
+    """Removes ``existing`` and its indexes for its replacement; raises while somebody is still making its query."""
+    if any(query.unmade for query in stored_queries.fragments(connection, existing.name)):
+        raise SqlError(
+            f'another process is just creating the {existing.what} "{existing.name}"',
+            fix=f"wait until it runs; where that process has gone, RESUME {existing.name} or drop it",
+        )
     for relation in stored_relations.with_users(connection, existing):
         _remove(connection, relation.name, now_ms)
 

@@ -117,6 +117,11 @@ class Query:
     updated_ms: int = 0
     lease_ms: int = 0
 
+    @property
+    def unmade(self) -> bool:
+        """Whether it was never wanted to run yet: its statement is still under way, or was killed."""
+        return self.desired is Desired.PAUSED and not self.checkpoint
+
 
 @dataclass(frozen=True)
 class Worker:

@@ -8,11 +8,12 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event
 
 import pyarrow as pa
 import pytest
@@ -33,6 +34,7 @@ from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView
 from tests.services.conftest import leave_nothing
+from tests.spark.kafka import values
 
 pytestmark = pytest.mark.services
 
@@ -378,6 +380,92 @@ def test_a_view_is_replaced_where_its_rows_cannot_mix(session: Session) -> None:
     assert done == Done("replaced materialized view priced, running, topic priced")
     settle(session, "priced")
     assert rows_of(session, "SELECT id, amount FROM table(priced)") == [(10, 6)]
+
+
+def test_a_view_whose_successor_does_not_start_goes_on(session: Session) -> None:
+    session.run("CREATE STREAM clicks (id int64)")
+    session.run("CREATE MATERIALIZED VIEW even AS SELECT id FROM clicks WHERE id % 2 = 0 SETTINGS seek_to = 'earliest'")
+    session.run("INSERT INTO clicks VALUES (1), (2)")
+    settle(session, "even")
+    before = session.context.catalog.get("even")
+    # What the topic has for partitions is asked only where the query starts.
+    later = "CREATE OR REPLACE MATERIALIZED VIEW even AS SELECT id FROM clicks WHERE id > 9 SETTINGS seek_to = '1,2,3'"
+    with pytest.raises(
+        SqlError, match='"even" does not start, and the view goes on as it was: seek_to gives 3 offsets'
+    ):
+        session.run(f"{later} WITH DATA")
+    assert session.context.catalog.get("even") == before
+    [query] = session.context.catalog.queries(dropped=True)
+    assert (query.name, query.desired) == ("even", Desired.RUNNING)
+    assert not [topic for topic in session.context.topics.partitions() if "trial" in topic]
+    session.run("INSERT INTO clicks VALUES (3), (4)")
+    settle(session, "even")
+    assert rows_of(session, "SELECT id FROM table(even) ORDER BY id") == [(2,), (4,)]
+    assert session.verify("even").holds
+
+
+def test_a_view_that_is_replaced_under_load_is_that_of_its_new_query(session: Session, running: Stack) -> None:
+    session.run(ORDERS + PRICED)
+    session.run("INSERT INTO users VALUES (0, 'ann'), (1, 'bob'); INSERT INTO orders VALUES (0, 0, 0)")
+    settle(session, "priced")
+    replaced = Event()
+
+    def load() -> int:
+        """Orders, each of them moved to another user, for as long as the view is being replaced, and a while longer."""
+        with Session.open(running.settings) as other:
+            number = further = 0
+            while further < 5:
+                further += replaced.is_set()
+                number += 1
+                other.run(f"INSERT INTO orders VALUES ({number}, {number % 3}, {number})")
+                other.run(f"UPDATE orders SET user_id = {(number + 1) % 3} WHERE id = {number}")
+        return number
+
+    with ThreadPoolExecutor(1) as beside:
+        orders = beside.submit(load)
+        try:
+            again = PRICED.replace("CREATE", "CREATE OR REPLACE").rstrip().rstrip(";")
+            session.run(again.replace("o.amount AS", "o.amount + 1 AS") + " WITH DATA")
+        finally:
+            replaced.set()
+    settle(session, "priced")
+    names = {0: "ann", 1: "bob"}
+    assert rows_of(session, "SELECT id, name, amount FROM table(priced) ORDER BY id") == [
+        (0, "ann", 1),
+        *((number, names.get((number + 1) % 3), number + 1) for number in range(1, orders.result() + 1)),
+    ]
+    held: Counter[str] = Counter()
+    for row in values(session.context.brokers.servers, "priced"):
+        delta = row.pop("_tp_delta")
+        assert isinstance(delta, int)
+        held[repr(row)] += delta
+        assert held[repr(row)] >= 0
+
+
+def test_of_two_sessions_that_replace_a_view_at_once_one_has_all_of_it(session: Session, running: Stack) -> None:
+    session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
+    settle(session, "priced")
+    again = PRICED.replace("CREATE", "CREATE OR REPLACE").rstrip().rstrip(";")
+    start = Barrier(2)
+
+    def replace(more: int) -> str:
+        with Session.open(running.settings) as other:
+            start.wait()
+            try:
+                other.run(again.replace("o.amount AS", f"o.amount + {more} AS") + " WITH DATA")
+            except SqlError as refused:
+                return refused.what
+        return "replaced"
+
+    with ThreadPoolExecutor(2) as both:
+        outcomes = list(both.map(replace, (100, 200)))
+    assert outcomes.count("replaced") == 1
+    [refused] = [outcome for outcome in outcomes if outcome != "replaced"]
+    assert refused == 'another process has just changed "priced"'
+    settle(session, "priced")
+    amount = 5 + (100, 200)[outcomes.index("replaced")]
+    assert rows_of(session, "SELECT id, amount FROM table(priced)") == [(10, amount)]
+    assert [query.name for query in session.context.catalog.queries(dropped=True)] == ["priced"]
 
 
 def test_a_view_of_new_rows_goes_on_in_its_topic(session: Session) -> None:

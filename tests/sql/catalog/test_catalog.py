@@ -98,6 +98,41 @@ def test_replacing_stops_the_old_query(filled: Catalog) -> None:
     assert [one.name for one in filled.queries()] == ["v"]
 
 
+def test_only_what_was_seen_is_replaced(filled: Catalog) -> None:
+    """Of two that replace a view at once, the second has seen the one before."""
+    first, second = (definition(f"CREATE OR REPLACE VIEW w AS SELECT k + {n} AS k FROM v") for n in (1, 2))
+    seen = [filled.get("w")]
+    filled.create(first, now_ms=2, uses=["v"], seen=seen)
+    with pytest.raises(SqlError, match='another process has just changed "w"'):
+        filled.create(second, now_ms=3, uses=["v"], seen=seen)
+    assert "k + 1" in filled.get("w").ddl
+    filled.create(second, now_ms=3, uses=["v"], seen=[filled.get("w")])
+    assert "k + 2" in filled.get("w").ddl
+
+
+def test_what_was_not_there_is_not_replaced(filled: Catalog) -> None:
+    with pytest.raises(SqlError, match='another process has just changed "w"'):
+        filled.create(definition("CREATE OR REPLACE VIEW w AS SELECT k FROM v"), now_ms=2, uses=["v"], seen=[])
+
+
+def test_a_view_that_is_still_being_made_is_not_replaced(filled: Catalog) -> None:
+    later = "CREATE OR REPLACE MATERIALIZED VIEW w AS SELECT k + {} AS k FROM v"
+    made = replace(query("w"), desired=Desired.PAUSED)
+    create(filled, later.format(1), "v", query=made)
+    with pytest.raises(SqlError, match='another process is just creating the view "w"') as refused:
+        create(filled, later.format(2), "v", query=made)
+    assert "RESUME w" in refused.value.fix
+    filled.want("w", Desired.RUNNING, now_ms=3)
+    create(filled, later.format(2), "v", query=made)
+
+
+def test_a_paused_view_is_replaced(filled: Catalog) -> None:
+    filled.set_checkpoint(filled.query("w").id, "there")
+    filled.want("w", Desired.PAUSED, now_ms=2)
+    create(filled, "CREATE OR REPLACE MATERIALIZED VIEW w AS SELECT k + 1 AS k FROM v", "v", query=query("w"))
+    assert filled.query("w").desired is Desired.RUNNING
+
+
 def test_only_what_no_view_uses_is_replaced(catalog: Catalog) -> None:
     create(catalog, "CREATE TABLE users (k INT PRIMARY KEY)")
     create(catalog, "CREATE INDEX users_by_k ON users (k)")
