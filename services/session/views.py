@@ -59,6 +59,8 @@ def create_view(context: Context, statement: CreateView) -> Done:
         )
     if statement.into is None:
         _expect_topic(context, statement, plan, existing)
+    elif existing is not None:
+        _expect_target(context, statement, plan, existing)
     if existing is not None:
         _try(context, statement)
     return _materialized(context, statement, plan, existing, replaced)
@@ -92,7 +94,9 @@ def _expect_topic(context: Context, statement: CreateView, plan: Plan, existing:
         if topic in context.topics.partitions():
             expect_disposable(context, topic, order="WITH DATA", but=statement.name)
         return
-    if not context.topics.ever_written(topic) or (existing is not None and _goes_on(context, plan, existing)):
+    if not context.topics.ever_written(topic) or (
+        existing is not None and _goes_on(context, statement, plan, existing)
+    ):
         return
     empty = "WITH DATA at the end of the statement begins with an empty topic"
     if existing is not None:
@@ -111,10 +115,25 @@ def _expect_topic(context: Context, statement: CreateView, plan: Plan, existing:
     )
 
 
-def _goes_on(context: Context, plan: Plan, existing: Relation) -> bool:
+def _expect_target(context: Context, statement: CreateView, plan: Plan, existing: Relation) -> None:
+    """Raises where what the view has written INTO its target would stand beside the same rows of its new query."""
+    before = existing.definition
+    if not isinstance(before, CreateView) or before.into != statement.into or plan.output is None:
+        return
+    if context.topics.ever_written(plan.output.topic) and not _goes_on(context, statement, plan, existing):
+        raise Unsupported(
+            f'"{statement.into}" holds the rows that the view wrote as it was, and the new query would write all of its'
+            " own after them",
+            where="CREATE OR REPLACE .. INTO",
+            fix=f"write INTO another stream; or drop the view, CREATE OR REPLACE STREAM {statement.into} .. WITH DATA, "
+            "which empties it, and create the view again",
+        )
+
+
+def _goes_on(context: Context, statement: CreateView, plan: Plan, existing: Relation) -> bool:
     """Whether the rows of a new query simply follow those of the old one: of the same form, appended, from now on."""
     before = existing.definition
-    if not isinstance(before, CreateView) or not before.materialized or before.into is not None:
+    if not isinstance(before, CreateView) or not before.materialized or before.into != statement.into:
         return False
     old = plan_query(before.name, before, context.catalog).stream().schema
     return _form(old) == _form(plan.stream().schema) and old.kind is Kind.APPEND and _from_now_on(plan)

@@ -12,6 +12,8 @@ from changelog.errors import DovetailError, Unsupported
 from services.session import Done, Session, agreed
 from services.session.context import Context
 from services.stack import Stack
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateView
 from tests.services.conftest import Ask
 
 pytestmark = pytest.mark.services
@@ -203,3 +205,21 @@ def test_a_view_over_kept_records_is_refused_with_ways_out(session: Session, sta
     ours = refused(ready, "CREATE MATERIALIZED VIEW v AS SELECT id FROM s")
     assert ours.fix.startswith("WITH DATA at the end of the statement begins with an empty topic; or ")
     assert session.context.catalog.find("v") is None
+
+
+def test_a_view_is_not_replaced_over_the_rows_it_has_written_into_a_stream(session: Session, stack: Stack) -> None:
+    ready = Session(stack.settings, session.context.catalog, session.context.brokers, runner_fault=lambda _engine: "")
+    session.run("CREATE STREAM s (id int64); CREATE STREAM target (id int64)")
+    view = parse_one("CREATE MATERIALIZED VIEW v INTO target AS SELECT id FROM s SETTINGS seek_to = 'earliest'")
+    assert isinstance(view, CreateView)
+    existing, _ = session.context.catalog.create(view, now_ms=1, uses=["s", "target"])
+    session.run("INSERT INTO target VALUES (1)")
+    later = (
+        "CREATE OR REPLACE MATERIALIZED VIEW v INTO target AS SELECT id + 1 AS id FROM s SETTINGS seek_to = 'earliest'"
+    )
+
+    error = refused(ready, later)
+
+    assert error.what.startswith('"target" holds the rows that the view wrote as it was')
+    assert "CREATE OR REPLACE STREAM target .. WITH DATA" in error.fix
+    assert session.context.catalog.get("v") == existing

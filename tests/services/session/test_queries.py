@@ -484,6 +484,17 @@ def test_a_view_of_new_rows_goes_on_in_its_topic(session: Session) -> None:
     assert rows_of(session, "SELECT id FROM table(even) ORDER BY id") == [(2,), (8,)]
 
 
+def test_a_view_of_new_rows_goes_on_in_the_stream_it_writes_into(session: Session) -> None:
+    session.run("CREATE STREAM clicks (id int64); CREATE STREAM found (id int64)")
+    session.run("CREATE MATERIALIZED VIEW even INTO found AS SELECT id FROM clicks WHERE id % 2 = 0")
+    session.run("INSERT INTO clicks VALUES (1), (2)")
+    settle(session, "even")
+    session.run("CREATE OR REPLACE MATERIALIZED VIEW even INTO found AS SELECT id FROM clicks WHERE id % 4 = 0")
+    session.run("INSERT INTO clicks VALUES (6), (8)")
+    settle(session, "even")
+    assert rows_of(session, "SELECT id FROM table(found) ORDER BY id") == [(2,), (8,)]
+
+
 def test_a_running_view_does_not_notice_a_column_that_is_added(session: Session) -> None:
     session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
     settle(session, "priced")
