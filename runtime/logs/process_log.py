@@ -15,7 +15,7 @@ from typing import TextIO, cast
 
 import structlog
 
-from runtime.repeated_lines import FirstOfMany
+from runtime.logs.repeated_lines import FirstOfMany
 
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _LIBRARIES = ("faust", "mode", "aiokafka", "asyncio", "aiohttp", "services.worker.query.transport")

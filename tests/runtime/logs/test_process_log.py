@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import orjson
 import pytest
 
-from runtime.repeated_lines import FirstOfMany
+from runtime.logs.repeated_lines import FirstOfMany
 from tests.paths import ROOT
 
 WRITER = """
@@ -69,7 +69,7 @@ def test_no_line_of_a_library_has_an_address_with_its_secrets(level: str) -> Non
 _WITHOUT_BROKER = """
 import asyncio, contextlib, logging
 from aiokafka.client import AIOKafkaClient
-from runtime.logs import configure_logs
+from runtime.logs.process_log import configure_logs
 configure_logs("INFO", "console")
 
 async def tried(times):
