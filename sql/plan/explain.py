@@ -1,10 +1,7 @@
-"""EXPLAIN: a plan as a tree of lines, one for each node. The same text for the same query, so a hash of the lines tells
-whether a checkpoint fits.
-"""
+"""EXPLAIN: a plan as a tree of lines, one for each node. The same text for the same query."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import assert_never
 
@@ -31,7 +28,7 @@ from sql.plan.nodes import (
     Window,
     declared_type,
 )
-from sql.plan.properties import changes, inputs_of, retracts, walk, watermark_at
+from sql.plan.properties import changes, inputs_of, retracts, watermark_at
 from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
 from sql.plan.unbounded_groups import unbounded
 
@@ -51,16 +48,6 @@ def _lines(node: Output | Node, again: Mapping[str, tuple[str, ...]]) -> list[st
         lines.append(("└─ " if last else "├─ ") + head)
         lines += [("   " if last else "│  ") + text for text in rest]
     return lines
-
-
-def fingerprint(plan: Output) -> str:
-    """A hash over everything that the state and the output of the query depend on."""
-    text = "\n".join(f"{type(node).__name__} {line(node)} {_types(node)}" for node in walk(plan))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _types(node: Output | Node) -> str:
-    return ", ".join(f"{field.name}: {field.type}" for field in node.schema)
 
 
 def line(node: Output | Node) -> str:

@@ -35,3 +35,14 @@ def test_only_its_own_plan_goes_on() -> None:
     STATEFUL.expect_plan("view", "f", "another text of the same plan", where="here")
     with pytest.raises(CheckpointMismatch, match="    -Join inner\n    \\+Join left"):
         STATEFUL.expect_plan("view", "g", "Join left", where="here")
+
+
+def test_a_plan_that_another_release_has_written_down_is_not_compared() -> None:
+    origin = QueryOrigin("i", "1:aa", "Join inner", ())
+    with pytest.raises(CheckpointMismatch, match="by another release, in form 1 instead of 2"):
+        origin.expect_plan("view", "2:aa", "Join inner", where="here")
+
+
+def test_a_difference_that_explain_does_not_show_is_said_to_be_one() -> None:
+    with pytest.raises(CheckpointMismatch, match="another plan, in what EXPLAIN does not show"):
+        QueryOrigin("i", "1:aa", "Join inner", ()).expect_plan("view", "1:bb", "Join inner", where="here")
