@@ -12,7 +12,7 @@ PROCESSES ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-join bench-lookup golden lock clean
+.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-join bench-lookup golden checkpoints lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,9 @@ bench-join: setup ## the join benchmark beside Spark's own stream-stream join
 
 golden: setup ## rewrite the golden files; read the difference before it is committed
 	@$(BIN)/python -m pytest -m "not services" --golden
+
+checkpoints: setup ## write the checkpoints of this release, which later ones have to go on with
+	@$(BIN)/python -m tests.spark.releases.write
 
 lock: setup ## resolve pyproject.toml into requirements.lock again
 	@$(BIN)/python -m pip install --quiet uv==0.13.8

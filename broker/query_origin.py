@@ -5,12 +5,17 @@ from __future__ import annotations
 import difflib
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from broker.topics import Offsets, PartitionOffsets
 from changelog.errors import CheckpointMismatch, RecordsGone
 
+FORMAT = 1
+"""Of the text of an origin and of all state beside it: the arrangements by name, the columns of their rows, the numbers
+beside them, the variables in Spark's store, the snapshots. It rises with whatever a former release could not read, or
+would read wrongly; ``tests/data/checkpoints`` has those of releases."""
+_FORMAT = "format"
 _STARTS = "starts"
 """``first_offsets`` in the text that checkpoints keep."""
 
@@ -50,8 +55,8 @@ class QueryOrigin:
         former, present = _form(self.fingerprint), _form(fingerprint)
         if former != present:
             raise CheckpointMismatch(
-                f'the plan of query "{query}" was written down by another release, in form {former or "none"} instead of'
-                f" {present}, so the two cannot be compared",
+                f'the plan of query "{query}" was written down by another release, in form {former or "none"} instead'
+                f" of {present}, so the two cannot be compared",
                 where=where,
                 fix="go on with that release, or replay: drop the query and create it again",
             )
@@ -64,25 +69,44 @@ class QueryOrigin:
 
     @property
     def text(self) -> str:
-        members = asdict(self)
+        members = {_FORMAT: FORMAT, **asdict(self)}
         members[_STARTS] = members.pop("first_offsets")
         return json.dumps(members)
 
     @staticmethod
-    def read(text: str) -> QueryOrigin:
+    def read(text: str, *, where: str) -> QueryOrigin:
+        """Raises CheckpointMismatch where another release has written it, in a format of its own."""
         members = json.loads(text)
-        # A lookup query has one scan; its text once held the starts of that one, without the list around them.
-        starts: Sequence[Mapping[str, int]] = members[_STARTS]
+        _expect_format(members.get(_FORMAT, 0), where)
         return QueryOrigin(
             members["identity"],
             members["fingerprint"],
             members["plan"],
-            tuple(_numbered(offsets) for offsets in ([starts] if isinstance(starts, dict) else starts)),
-            {name: _numbered(ends) for name, ends in members.get("snapshots", {}).items()},
-            members.get("buckets", 0),
-            members.get("topic_ids", {}),
-            {topic: _numbered(ends) for topic, ends in members.get("history", {}).items()},
+            tuple(_numbered(offsets) for offsets in members[_STARTS]),
+            {name: _numbered(ends) for name, ends in members["snapshots"].items()},
+            members["buckets"],
+            members["topic_ids"],
+            {topic: _numbered(ends) for topic, ends in members["history"].items()},
         )
+
+    @staticmethod
+    def identity_in(text: str) -> str:
+        """The identity alone, which stands there in every format: what a dropped query leaves is found by it."""
+        return str(json.loads(text)["identity"])
+
+
+def _expect_format(written: object, where: str) -> None:
+    if written == FORMAT:
+        return
+    newer = isinstance(written, int) and written > FORMAT
+    raise CheckpointMismatch(
+        f"the checkpoint has format {written or 'none'}, and this release reads format {FORMAT}",
+        where=where,
+        fix=(
+            "go on with the release that wrote it, which is newer" if newer else "go on with the release that wrote it"
+        )
+        + "; or replay: drop the query and create it again",
+    )
 
 
 def refuse_other_topics(known: Mapping[str, str], now: Mapping[str, str], query: str) -> None:

@@ -40,6 +40,7 @@ from spark_jobs.stages.job import Job
 from spark_jobs.stages.level import LevelProcessor
 from spark_jobs.stages.output import SinkStage
 from spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
+from spark_jobs.state.relocation import move_in
 from spark_jobs.state.uncommitted import forget_uncommitted
 
 _LOG = logging.getLogger("dovetail.runner")
@@ -166,6 +167,7 @@ class RunningQuery:
     # -- running
 
     def _launch(self) -> StreamingQuery:
+        move_in(self._checkpoint.spark)
         forget_uncommitted(self._checkpoint.spark)
         with _starting:
             self._session.conf.set("spark.sql.shuffle.partitions", str(self._job.buckets))
@@ -311,8 +313,8 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
 
 def discard(checkpoint_dir: Path, brokers: BrokerAddress, local_copy_dir: Path) -> None:
     """Remove what a dropped query leaves: its checkpoint, the local copies of its state, its marks at the broker."""
-    origin = Checkpoint(checkpoint_dir).origin()
-    if origin is not None:
-        shutil.rmtree(local_copy_dir.absolute() / origin.identity, ignore_errors=True)
-        topics.forget_group(clients.admin(brokers), origin.identity)
+    identity = Checkpoint(checkpoint_dir).identity
+    if identity:
+        shutil.rmtree(local_copy_dir.absolute() / identity, ignore_errors=True)
+        topics.forget_group(clients.admin(brokers), identity)
     shutil.rmtree(checkpoint_dir, ignore_errors=True)

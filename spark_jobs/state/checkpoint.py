@@ -80,17 +80,25 @@ class Checkpoint:
         return origin
 
     def origin(self) -> QueryOrigin | None:
-        """None before the first start. Raises CheckpointMismatch where the file is damaged."""
+        """None before the first start. Raises CheckpointMismatch where the file is damaged, or of another release."""
         if not self._origin.exists():
             return None
         try:
-            return QueryOrigin.read(self._origin.read_text())
+            return QueryOrigin.read(self._origin.read_text(), where=str(self._origin))
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise CheckpointMismatch(
                 f"the checkpoint is damaged: query.json cannot be read ({type(fault).__name__}: {fault})",
                 where=str(self._origin),
                 fix="restore the checkpoint from a backup, or drop the query and create it again",
             ) from fault
+
+    @property
+    def identity(self) -> str:
+        """'' where no first start got so far, or where nobody can tell any more."""
+        try:
+            return QueryOrigin.identity_in(self._origin.read_text())
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
 
     def committed(self) -> tuple[int, Offsets] | None:
         """Number and end offsets of the last committed batch; None before the first."""

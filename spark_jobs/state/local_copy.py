@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from broker.query_origin import FORMAT
 from joins.state.store import Run, RunStore
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -46,7 +47,7 @@ class LocalCopy:
         """The store as of ``version``; None if there is no sound copy of it."""
         try:
             manifest = json.loads((self._directory / version.manifest).read_bytes())
-            if manifest["boot"] != _boot():
+            if (manifest["format"], manifest["boot"]) != (FORMAT, _boot()):
                 return None
             return self._opened(manifest)
         except (OSError, ValueError, KeyError, pa.ArrowException):
@@ -102,6 +103,7 @@ class LocalCopy:
 
     def _written(self, store: RunStore, version: StateVersion) -> dict[str, Any]:
         return {
+            "format": FORMAT,
             "boot": _boot(),
             "scalars": store.scalars,
             "next_id": store.next_id,

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from broker.query_origin import QueryOrigin
+from broker.query_origin import FORMAT, QueryOrigin
 from changelog.errors import CheckpointMismatch
 
 STATEFUL = QueryOrigin("dovetail.view.1", "f", "Join inner", ({0: 5, 1: 0}, {0: 7}), buckets=4)
@@ -15,14 +15,26 @@ LOOKUP = QueryOrigin("dovetail.view.2", "f", "Lookup", ({0: 5},), snapshots={"ra
 
 @pytest.mark.parametrize("origin", [STATEFUL, LOOKUP])
 def test_it_is_read_as_it_was_written(origin: QueryOrigin) -> None:
-    assert QueryOrigin.read(origin.text) == origin
+    assert QueryOrigin.read(origin.text, where="here") == origin
 
 
-def test_texts_of_the_first_version_are_read() -> None:
-    lookup = {"identity": "i", "fingerprint": "f", "plan": "", "starts": {"0": 5}, "snapshots": {"rates": {"0": 3}}}
-    assert QueryOrigin.read(json.dumps(lookup)).first_offsets == ({0: 5},)
-    stateful = {"name": "v", "identity": "i", "fingerprint": "f", "plan": "", "buckets": 2, "starts": [{"0": 5}, {}]}
-    assert QueryOrigin.read(json.dumps(stateful)) == QueryOrigin("i", "f", "", ({0: 5}, {}), buckets=2)
+@pytest.mark.parametrize(
+    ("written", "told", "way_out"),
+    [
+        (FORMAT + 1, f"format {FORMAT + 1}", "which is newer"),
+        (None, "format none", "that wrote it;"),
+        ("x", "x", "it;"),
+    ],
+)
+def test_a_text_of_another_format_is_refused_with_the_way_out(written: object, told: str, way_out: str) -> None:
+    members = {**json.loads(STATEFUL.text), "format": written, "plan": ["in", "another", "form"]}
+    with pytest.raises(CheckpointMismatch, match=f"{told}, and this release reads format {FORMAT}") as refused:
+        QueryOrigin.read(json.dumps(members), where="here")
+    assert way_out in refused.value.fix
+
+
+def test_what_a_dropped_query_leaves_is_found_in_every_format() -> None:
+    assert QueryOrigin.identity_in(json.dumps({"format": FORMAT + 1, "identity": "i"})) == "i"
 
 
 def test_each_life_of_a_query_has_an_identity_of_its_own() -> None:

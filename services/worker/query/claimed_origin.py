@@ -24,7 +24,7 @@ def claimed_origin(
     if not text:
         made = _made(query, fragment, client, snapshot_topics)
         text = catalog.claim_checkpoint(query.id, made.text)
-    origin = QueryOrigin.read(text)
+    origin = QueryOrigin.read(text, where="the catalog")
     origin.expect_plan(query.name, fragment.fingerprint, fragment.explain(), where="the catalog")
     return origin
 

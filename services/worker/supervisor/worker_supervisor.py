@@ -100,7 +100,7 @@ class WorkerSupervisor:
 
     def discard(self, query: Query) -> bool:
         if query.checkpoint:
-            shutil.rmtree(self.files / QueryOrigin.read(query.checkpoint).identity, ignore_errors=True)
+            shutil.rmtree(self.files / QueryOrigin.identity_in(query.checkpoint), ignore_errors=True)
         if self._elsewhere(query):
             return False
         if query.checkpoint:
@@ -115,7 +115,7 @@ class WorkerSupervisor:
     def _forget(self, query: Query) -> None:
         """What the broker holds of a dropped query, besides its output."""
         client = clients.admin(self._settings.brokers)
-        topics.forget_group(client, QueryOrigin.read(query.checkpoint).identity)
+        topics.forget_group(client, QueryOrigin.identity_in(query.checkpoint))
         if not topics.delete(client, [memo_topic(query.name)]):
             QueryLog(_LOG, query.name).warning("the broker does not answer, and its memo is left")
 
@@ -211,7 +211,7 @@ def claimed_folder(root: Path) -> tuple[Path, TextIOWrapper]:
 
 def discard_orphans(folder: Path, catalog: Catalog) -> None:
     """Remove what is kept of queries that were dropped while no worker used the folder."""
-    known = {QueryOrigin.read(query.checkpoint).identity for query in _lookups(catalog) if query.checkpoint}
+    known = {QueryOrigin.identity_in(query.checkpoint) for query in _lookups(catalog) if query.checkpoint}
     for kept in folder.iterdir():
         if kept.is_dir() and kept.name not in known:
             shutil.rmtree(kept, ignore_errors=True)

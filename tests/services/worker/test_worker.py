@@ -14,6 +14,7 @@ import httpx
 import psutil
 import pytest
 
+from broker.query_origin import QueryOrigin
 from services.cli.view_log import view_log
 from services.commands.command_codec import Refresh, Stats, UnknownCommand
 from sql.catalog import Actual, Desired, Worker
@@ -132,7 +133,7 @@ def test_a_query_that_cannot_run_says_why(world: World) -> None:
     world.database.unlink()
     world.catalog.set_checkpoint(
         world.catalog.query(view).id,
-        '{"identity": "i", "fingerprint": "of another plan", "plan": "", "starts": {}, "snapshots": {}}',
+        QueryOrigin("i", "1:of another plan", "", ()).text,
     )
     with working(world):
         world.until(lambda: is_now(world, view, Actual.FAILED))

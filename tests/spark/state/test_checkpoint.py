@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from broker.query_origin import QueryOrigin
+from broker.query_origin import FORMAT, QueryOrigin
 from broker.start_offsets import Beginning
 from changelog.errors import CheckpointMismatch, RecordsGone
 from spark_jobs.stages.job import static_tables
@@ -74,7 +75,7 @@ def test_a_topic_that_was_made_again_is_refused(tmp_path: Path) -> None:
         opened(tmp_path, topic_id="b")
 
 
-@pytest.mark.parametrize("left", ["", "{", '{"identity": "x"', "[]", '{"identity": "x"}', "\x00" * 40])
+@pytest.mark.parametrize("left", ["", "{", '{"identity": "x"', "[]", '{"format": 1, "identity": "x"}', "\x00" * 40])
 def test_a_truncated_origin_is_said_with_the_way_out(tmp_path: Path, left: str) -> None:
     opened(tmp_path)
     (tmp_path / "query.json").write_text(left)
@@ -82,6 +83,16 @@ def test_a_truncated_origin_is_said_with_the_way_out(tmp_path: Path, left: str) 
     with pytest.raises(CheckpointMismatch, match="damaged") as refused:
         opened(tmp_path)
     assert "backup" in refused.value.fix
+
+
+def test_a_checkpoint_of_a_newer_format_is_refused_and_can_be_dropped(tmp_path: Path) -> None:
+    origin = opened(tmp_path)
+    written = json.loads(origin.text)
+    (tmp_path / "query.json").write_text(json.dumps({**written, "format": FORMAT + 1}))
+
+    with pytest.raises(CheckpointMismatch, match=f"has format {FORMAT + 1}, and this release reads format {FORMAT}"):
+        opened(tmp_path)
+    assert Checkpoint(tmp_path).identity == origin.identity
 
 
 def test_the_last_committed_batch_tells_what_was_read(tmp_path: Path) -> None:

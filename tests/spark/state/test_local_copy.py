@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from broker.query_origin import FORMAT
 from changelog.changes import Changes
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
@@ -55,6 +56,14 @@ def test_a_store_comes_back_as_it_was(tmp_path: Path, copy: LocalCopy, store: Ru
     assert [(name, run.entries) for name, run in back.all_runs()] == [
         (name, run.entries) for name, run in store.all_runs()
     ]
+
+
+def test_a_copy_that_another_release_has_written_is_a_miss(
+    tmp_path: Path, copy: LocalCopy, store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy.save(store, FIRST)
+    monkeypatch.setattr(local_copy, "FORMAT", FORMAT + 1)
+    assert LocalCopy(tmp_path / "1-0", 1 << 20).load(FIRST) is None
 
 
 def test_another_attempt_at_the_same_version_is_a_miss(copy: LocalCopy, store: RunStore) -> None:

@@ -1,0 +1,34 @@
+"""A checkpoint in another folder: Spark's notes name the one that it is in."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from spark_jobs.state.relocation import move_in
+from tests.spark.releases.write import CHECKPOINTS
+
+KEPT = CHECKPOINTS / "0.1.0" / "release_pairs" / "checkpoint"
+
+
+def paths_in(folder: Path) -> list[str]:
+    return [path.read_text() for path in sorted((folder / "state").glob("*/_metadata/v2/*"))]
+
+
+def test_the_notes_of_every_level_name_the_folder_they_are_in(tmp_path: Path) -> None:
+    moved = tmp_path / "with a blank"
+    shutil.copytree(KEPT / "spark", moved)
+    move_in(moved)
+    notes = paths_in(moved)
+    assert len(notes) == 2
+    for level, note in enumerate(notes):
+        assert f'"file:{moved}/state/{level}/_stateSchema/default/' in note
+        assert "elsewhere" not in note
+
+
+def test_notes_that_name_it_already_stay_as_they_are(tmp_path: Path) -> None:
+    shutil.copytree(KEPT / "spark", tmp_path / "spark")
+    move_in(tmp_path / "spark")
+    before = {path: path.stat().st_ino for path in (tmp_path / "spark" / "state").glob("*/_metadata/v2/*")}
+    move_in(tmp_path / "spark")
+    assert {path: path.stat().st_ino for path in before} == before
