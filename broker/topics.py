@@ -110,6 +110,18 @@ def known_ids(client: AdminClient, names: Collection[str], timeout_s: float) -> 
     return found
 
 
+def ids_again(client: AdminClient, names: Iterable[str]) -> dict[str, str]:
+    """``ids`` of topics that were there before: a broker that comes back may not know them at once, so one that is not
+    there is ServiceUnavailable.
+    """
+    try:
+        return ids(client, names)
+    except UnknownName as failure:
+        raise ServiceUnavailable(
+            failure.what, where=failure.where, fix="the query waits for it, or drop it"
+        ) from failure
+
+
 def _await_leaders(client: AdminClient, topic: str) -> None:
     """The controller answers before a broker knows of the new topic: wait until it does."""
     deadline = time.monotonic() + _CALL_S

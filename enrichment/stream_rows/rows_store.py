@@ -118,10 +118,17 @@ class RowsStore:
             (count,) = reader.execute(self._layout.count).fetchone()
         return int(count)
 
-    def clear(self) -> None:
-        """Forget all rows and offsets."""
+    @property
+    def topic_id(self) -> str:
+        """The id of the topic that the rows are of, as it was told to ``clear``; '' before."""
+        with self._writing:
+            return _noted(self._writer, "topic_id") or ""
+
+    def clear(self, topic_id: str = "") -> None:
+        """Forget all rows and offsets: those to come are of ``topic_id``."""
         with self._writing:
             self._layout.create(self._writer)
+            self._writer.execute("INSERT INTO meta VALUES ('topic_id', ?)", (topic_id,))
             self._offsets.clear()
 
     def close(self) -> None:
@@ -131,7 +138,7 @@ class RowsStore:
 
     def _opened(self) -> sqlite3.Connection:
         connection = open_or_replace(self._path)
-        if _fingerprint(connection) != self._layout.fingerprint:
+        if _noted(connection, "fingerprint") != self._layout.fingerprint:
             self._layout.create(connection)
         return connection
 
@@ -148,10 +155,10 @@ class StoreLookup:
         return [found.get(key, ()) for key in keys]
 
 
-def _fingerprint(connection: sqlite3.Connection) -> str | None:
+def _noted(connection: sqlite3.Connection, name: str) -> str | None:
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'meta'").fetchone() is None:
         return None
-    row = connection.execute("SELECT value FROM meta WHERE name = 'fingerprint'").fetchone()
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
 
 

@@ -25,7 +25,7 @@ from broker.start_offsets import Beginning, least_offsets, resolved_first_offset
 from broker.topics import Offsets
 from broker.transactional_writer import WriteTarget, behind_its_output, fence
 from changelog.dead_letter import topic_of
-from changelog.errors import DovetailError, ServiceUnavailable, UnknownName
+from changelog.errors import DovetailError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from runtime.logs.query_logs import BatchLog, QueryLog
 from spark_jobs.exchange import counts, parcel
@@ -121,7 +121,7 @@ class RunningQuery:
             settings.buckets,
             lambda: _beginning(client, dataflow),
             snapshots,
-            _topic_ids(client, dataflow, known=resumed),
+            _topic_ids(client, dataflow, resumed=resumed),
         )
         topics.ensure(
             client,
@@ -286,16 +286,9 @@ def _beginning(client: AdminClient, dataflow: Dataflow) -> Beginning:
     return Beginning(resolved_first_offsets(client, dataflow.scans), history)
 
 
-def _topic_ids(client: AdminClient, dataflow: Dataflow, *, known: bool) -> Mapping[str, str]:
-    """``known``: the topics were there before. A broker that comes back may not know them at once."""
-    try:
-        return topics.ids(client, (scan.topic for scan in dataflow.scans))
-    except UnknownName as failure:
-        if not known:
-            raise
-        raise ServiceUnavailable(
-            failure.what, where=failure.where, fix="the query waits for it, or drop it"
-        ) from failure
+def _topic_ids(client: AdminClient, dataflow: Dataflow, *, resumed: bool) -> Mapping[str, str]:
+    names = [scan.topic for scan in dataflow.scans]
+    return topics.ids_again(client, names) if resumed else topics.ids(client, names)
 
 
 def stages(rows: DataFrame, job: Job) -> DataFrame:

@@ -16,7 +16,7 @@ _STATE = "/state/"
 def move_in(checkpoint: Path, stands_in: Path | None = None) -> None:
     """Have the notes of ``checkpoint`` (Spark's) name the folder that it is in, or is to stand in."""
     home = f"file:{(stands_in or checkpoint).absolute()}"
-    for noted in (checkpoint / "state").glob("*/_metadata/v2/*"):
+    for noted in (checkpoint / "state").glob("*/_metadata/v2/[0-9]*"):
         version, text = noted.read_text().split("\n", 1)
         members = json.loads(text)
         for store in members["stateStoreInfo"]:

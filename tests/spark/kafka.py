@@ -11,10 +11,11 @@ from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from broker import clients
 from broker.address import BrokerAddress
-from broker.topic_shapes import TopicAdmin
+from broker.topic_shapes import TopicAdmin, TopicShape
 
 Value = dict[str, object] | bytes | None
 _OPEN_S = 3.0
+_MAKE_S = 30.0
 
 
 def send(brokers: str, topic: str, values: Iterable[Value], keys: Iterable[Value] = ()) -> None:
@@ -28,6 +29,13 @@ def send(brokers: str, topic: str, values: Iterable[Value], keys: Iterable[Value
 
 def _bytes(value: Value) -> bytes | None:
     return orjson.dumps(value) if isinstance(value, dict) else value
+
+
+def made_again(brokers: str, topic: str, partitions: int = 1) -> None:
+    """Delete a topic, and make another one of its name."""
+    admin = TopicAdmin(BrokerAddress(brokers), _MAKE_S)
+    admin.delete([topic])
+    assert admin.create(topic, TopicShape(partitions))
 
 
 def trim(brokers: str, topic: str, first: int) -> None:

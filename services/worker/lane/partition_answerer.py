@@ -14,6 +14,7 @@ from broker.address import BrokerAddress
 from broker.names import memo_topic
 from broker.reader import TopicReader
 from changelog.encode import MESSAGE_BYTES
+from changelog.errors import ServiceUnavailable
 from changelog.lookup import Lookup
 from enrichment.enricher import AnsweredBatch, Enricher
 from enrichment.memo.memo import Memo
@@ -70,9 +71,12 @@ class PartitionAnswerer:
         end = topics.ends(clients.admin(self._answers.brokers), {topic: [partition]})[topic][partition]
         start = self._store.offset
         if start > end:
-            # The topic was made anew.
-            self._store.clear()
-            start = 0
+            # The topic is the one that it was, by its id: its broker has lost records, or finds its end step by step.
+            raise ServiceUnavailable(
+                f"{topic}[{partition}], the memo, ends at offset {end}, and was read up to {start}",
+                where=str(self._answers.brokers),
+                fix="the query waits for it; if it has lost records, drop the query and create it again",
+            )
         for records in TopicReader(self._answers.brokers, topic, {partition: start}).until({partition: end}):
             updates = zip(records["key"].to_pylist(), records["value"].to_pylist(), strict=True)
             written_ms = pc.max(records["timestamp"]).cast(pa.int64()).as_py()

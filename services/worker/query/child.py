@@ -36,7 +36,7 @@ from broker.topic_shapes import TopicAdmin, TopicShape, config_for
 from broker.topics import PartitionOffsets
 from broker.transactional_writer import WriteTarget
 from changelog.dead_letter import topic_of
-from changelog.errors import DovetailError, InternalError, ServiceUnavailable
+from changelog.errors import DovetailError, InternalError, RecordsGone, ServiceUnavailable
 from changelog.schema import Kind
 from enrichment.enricher import ROWS_IN, ROWS_OUT
 from joins.dataflow.ports import Ingest
@@ -60,6 +60,7 @@ from services.worker.query.dictionary_commands import DictionaryCommands
 from services.worker.query.metrics import QueryFigures
 from services.worker.query.progress import Report, merged
 from services.worker.query.standstill import Standstill
+from services.worker.query.topics_watch import TopicsWatch
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.tables.lookup_tables import Tables
 from sql.catalog import Actual, Catalog, Query
@@ -108,13 +109,24 @@ class LookupQuery:
         self.flow = fragment.lookup_flow
         client = self._admin
         static = {table: stream_of(self.catalog, table) for table in self.flow.snapshots}
-        self.origin = claimed_origin(
-            self.query, fragment, self.catalog, client, {table: stream.topic for table, stream in static.items()}
-        )
         partitions = topics.partitions(client, self.flow.scan.topic)
+        if self._remembers and not self.query.checkpoint:
+            # Only now: a memo that has gone later has taken with it what is to be taken back.
+            TopicAdmin(settings.brokers, settings.broker_timeout_s).create(
+                memo_topic(name), memo_shape(len(partitions))
+            )
+        self.origin = claimed_origin(
+            self.query,
+            fragment,
+            self.catalog,
+            client,
+            {table: stream.topic for table, stream in static.items()},
+            memo_topic(name) if self._remembers else "",
+        )
         topics.ensure(client, {self.query.topic: settings.output_partitions, topic_of(name): 1})
         if self._remembers:
-            ensure_memo(settings, memo_topic(name), len(partitions))
+            topics.widen(client, memo_topic(name), len(partitions))
+        self._watch = TopicsWatch(name, self.origin.topic_ids, client)
         self._topics = LaneTopics(self.query.topic, topic_of(name), memo_topic(name) if self._remembers else "")
         written = filter(None, (self._topics.output, self._topics.memo))
         largest = min(topics.message_bytes(client, topic) for topic in written)
@@ -205,6 +217,7 @@ class LookupQuery:
                 break
             await asyncio.to_thread(self._report)
             await asyncio.to_thread(self._look_for_standstill)
+            await asyncio.to_thread(self._look_at_topics)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), _LOOK_S)
         _end_within(_LONGEST_END_S)
@@ -215,6 +228,12 @@ class LookupQuery:
         await server.cleanup()
         await asyncio.to_thread(self.tables.close)
         return self._end_code(self._failure or crashed)
+
+    def _look_at_topics(self) -> None:
+        try:
+            self._watch.look(time.monotonic())
+        except RecordsGone as failure:
+            self.fail(failure)
 
     def _report(self) -> None:
         """Progress, where the catalog does not have it yet; and that it runs, once the group has said what is its."""
@@ -331,11 +350,9 @@ def _end_within(seconds: float) -> None:
     timer.start()
 
 
-def ensure_memo(settings: WorkerSettings, topic: str, partitions: int) -> None:
-    """The topic of the memo, with as many partitions as the input has by now."""
-    admin = TopicAdmin(settings.brokers, settings.broker_timeout_s)
-    if not admin.create(topic, TopicShape(partitions, config=config_for(Kind.UPSERT))):
-        topics.widen(clients.admin(settings.brokers), topic, partitions)
+def memo_shape(partitions: int) -> TopicShape:
+    """Of the topic of the memo, which has as many partitions as the input."""
+    return TopicShape(partitions, config=config_for(Kind.UPSERT))
 
 
 def run(arguments: argparse.Namespace) -> int:

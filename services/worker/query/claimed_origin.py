@@ -7,29 +7,41 @@ from collections.abc import Mapping
 from confluent_kafka.admin import AdminClient
 
 from broker import topics
-from broker.query_origin import QueryOrigin
+from broker.query_origin import QueryOrigin, refuse_other_topics
 from broker.start_offsets import resolved_first_offsets
 from sql.catalog import Catalog, Query
 from sql.fragments import Fragment
 
 
 def claimed_origin(
-    query: Query, fragment: Fragment, catalog: Catalog, client: AdminClient, snapshot_topics: Mapping[str, str]
+    query: Query,
+    fragment: Fragment,
+    catalog: Catalog,
+    client: AdminClient,
+    snapshot_topics: Mapping[str, str],
+    memo: str = "",
 ) -> QueryOrigin:
-    """That of the worker that started ``query`` first. CheckpointMismatch if its plan is another now.
+    """That of the worker that started ``query`` first.
+
+    Raises CheckpointMismatch if its plan is another now, RecordsGone if one of its topics is, ServiceUnavailable if one
+    is not there any more.
 
     snapshot_topics   static table → its topic
+    memo              the topic of its memo; '' for none
     """
     text = query.checkpoint
     if not text:
-        made = _made(query, fragment, client, snapshot_topics)
+        made = _made(query, fragment, client, snapshot_topics, memo)
         text = catalog.claim_checkpoint(query.id, made.text)
     origin = QueryOrigin.read(text, where="the catalog")
     origin.expect_plan(query.name, fragment.fingerprint, fragment.explain(), where="the catalog")
+    refuse_other_topics(origin.topic_ids, topics.ids_again(client, origin.topic_ids), query.name)
     return origin
 
 
-def _made(query: Query, fragment: Fragment, client: AdminClient, snapshot_topics: Mapping[str, str]) -> QueryOrigin:
+def _made(
+    query: Query, fragment: Fragment, client: AdminClient, snapshot_topics: Mapping[str, str], memo: str
+) -> QueryOrigin:
     first_offsets = resolved_first_offsets(client, [fragment.lookup_flow.scan])
     ends = topics.end_offsets(client, list(snapshot_topics.values()))
     return QueryOrigin(
@@ -38,4 +50,5 @@ def _made(query: Query, fragment: Fragment, client: AdminClient, snapshot_topics
         plan=fragment.explain(),
         first_offsets=tuple(first_offsets),
         snapshots={name: ends[topic] for name, topic in snapshot_topics.items()},
+        topic_ids=topics.ids(client, [*fragment.topics, *snapshot_topics.values(), *([memo] if memo else [])]),
     )

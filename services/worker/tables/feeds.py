@@ -24,7 +24,7 @@ from runtime.clock import now_ms
 _LOG = logging.getLogger("dovetail.worker")
 _BATCH = 5_000
 _CALL_S = 10.0
-_LOOK_S = 10.0
+_LOOK_S = 5.0
 _TOLD_EVERY_S = 60.0
 
 
@@ -121,7 +121,20 @@ class FeedReader:
         if now_s < self._next_look_s:
             return False
         self._next_look_s = now_s + _LOOK_S
-        return self._has_grown()
+        return self._is_another() or self._has_grown()
+
+    def _is_another(self) -> bool:
+        """Whether the topic was deleted and made again. All is forgotten then: nobody knows what happened at the source
+        in between.
+        """
+        try:
+            if self._described()[0] == self._feed:
+                return False
+        except (DovetailError, KafkaException, TimeoutError):
+            return False
+        _LOG.warning("feed %s of dictionary %s: made again, all is forgotten", self._topic, self._name)
+        self._place(anew=True)
+        return True
 
     def _has_grown(self) -> bool:
         """Whether the topic has new partitions, which are read from their beginning."""

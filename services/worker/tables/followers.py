@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -23,7 +24,7 @@ from broker.topic_writer import TopicWriter
 from changelog.changes import Changes
 from changelog.decode import Decoder
 from changelog.encode import Encoded, records_of
-from changelog.errors import ServiceUnavailable
+from changelog.errors import ServiceUnavailable, UnknownName
 from changelog.lookup import Key, Row, Rows
 from changelog.schema import StreamSchema
 from dictionaries.resources import Watch
@@ -34,6 +35,8 @@ from sql.syntax.statements import Index
 _LOG = logging.getLogger("dovetail.worker")
 _BATCH = 20_000
 _WRITE_S = 30.0
+_LOOK_S = 5.0
+"""Between two looks whether the topic is still the one that is followed."""
 
 
 @dataclass(eq=False)
@@ -51,7 +54,11 @@ class KeyWatch:
 
 
 class Follower:
-    """Reads committed records of a stream's topic into a store, on a thread; goes on from where the store ends."""
+    """Reads committed records of a stream's topic into a store, on a thread; goes on from where the store ends.
+
+    A topic that is deleted and made again is read from its beginning, into an empty store. Until that is so, nobody is
+    told that the store has caught up.
+    """
 
     def __init__(self, stream: Stream, indexes: Sequence[Index], path: Path, brokers: BrokerAddress) -> None:
         self.store = RowsStore(path, stream.schema, indexes)
@@ -62,16 +69,26 @@ class Follower:
         self._admin: AdminClient = clients.admin(brokers)
         self._decoder = Decoder(stream.schema, self.store.columns)
         self._partitions = topics.partitions(self._admin, stream.topic)
-        self._begin_anew_where_the_topic_was()
+        self._next_look_s = 0.0
+        self._made_again = threading.Event()
         self._follower = TopicFollower(
             brokers, stream.topic, self, group="dovetail-follower", reset="earliest", batch=_BATCH
         )
+        if self._is_another():
+            self.store.clear(self._topic_id())
         self._follower.place({partition: self.store.offsets.get(partition, 0) for partition in self._partitions})
         self._follower.start()
 
     def await_caught_up(self) -> None:
-        """Return once everything is in that the topic holds now. Raises ServiceUnavailable if that takes too long."""
-        self._follower.await_reached(self._ends())
+        """Return once everything is in that the topic holds now.
+
+        Raises ServiceUnavailable if that takes too long, or if the topic has just been made again.
+        """
+        ends = self._ends()
+        if self._made_again.is_set() or self._is_another(ends):
+            self._made_again.set()
+            raise self.unavailable("it was deleted and made again, and is about to be read from its beginning")
+        self._follower.await_reached(ends)
 
     def lag(self) -> int:
         """Offsets between what is in and the end of the topic."""
@@ -82,11 +99,23 @@ class Follower:
         self._follower.close()
         self.store.close()
 
-    def _begin_anew_where_the_topic_was(self) -> None:
-        """A topic that ends before what was read of it is another topic of the same name."""
-        ends = self._ends()
-        if any(offset > ends.get(partition, 0) for partition, offset in self.store.offsets.items()):
-            self.store.clear()
+    def _is_another(self, ends: Mapping[int, int] | None = None) -> bool:
+        """Whether the store holds the rows of another topic of this name. Asked anew every so often, and at once where
+        the topic ends before what was read of it.
+        """
+        ends = self._ends() if ends is None else ends
+        backwards = any(offset > ends.get(partition, 0) for partition, offset in self.store.offsets.items())
+        now_s = time.monotonic()
+        if not backwards and now_s < self._next_look_s:
+            return False
+        self._next_look_s = now_s + _LOOK_S
+        return backwards or self.store.topic_id != self._topic_id()
+
+    def _topic_id(self) -> str:
+        try:
+            return topics.ids(self._admin, [self._topic])[self._topic]
+        except (KafkaException, TimeoutError, UnknownName) as failure:
+            raise self.unavailable(str(failure)) from failure
 
     def _ends(self) -> Mapping[int, int]:
         try:
@@ -131,7 +160,13 @@ class Follower:
                 watch.see(rows)
 
     def after_poll(self) -> bool:
-        return False
+        if not self._made_again.is_set():
+            return False
+        self.store.clear(self._topic_id())
+        self._partitions = topics.partitions(self._admin, self._topic)
+        self._follower.place(dict.fromkeys(self._partitions, 0))
+        self._made_again.clear()
+        return True
 
     def missed(self) -> None:
         """Goes on from the earliest record that is there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from services.commands.command_codec import Stats
 from services.worker.supervisor.child_process import Child
 from tests.servers.redis_server import redis_server
 from tests.services.worker.conftest import World
+from tests.spark.kafka import made_again
 
 pytestmark = pytest.mark.services
 
@@ -116,6 +118,17 @@ def test_what_changed_while_no_worker_ran_is_seen_by_the_first_row(world: World)
     assert shop.answers(10, "p1", "p2") == ["quill", "ink"]
     figures = shop.figures(child)
     assert (figures["feed_records"], figures["cold_hits"], figures["source_keys"]) == (1, 1, 1)
+
+
+def test_what_a_former_feed_did_not_tell_is_asked_for_again(world: World) -> None:
+    """Nobody knows what happened at the source while there was no topic."""
+    shop = Shop(world)
+    world.start(shop.view)
+    assert shop.answers(0, "p1", "p2") == ["pen", "ink"]
+    made_again(world.broker, shop.feed, partitions=2)
+    shop.fill(p1="quill")
+    numbers = itertools.count(10)
+    world.until(lambda: shop.answers(next(numbers), "p1") == ["quill"])
 
 
 def test_rows_that_records_carry_are_served_without_the_source(world: World) -> None:

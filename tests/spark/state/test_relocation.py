@@ -12,13 +12,17 @@ KEPT = CHECKPOINTS / "0.1.0" / "release_pairs" / "checkpoint"
 
 
 def paths_in(folder: Path) -> list[str]:
-    return [path.read_text() for path in sorted((folder / "state").glob("*/_metadata/v2/*"))]
+    return [path.read_text() for path in sorted((folder / "state").glob("*/_metadata/v2/[0-9]*"))]
 
 
 def test_the_notes_of_every_level_name_the_folder_they_are_in(tmp_path: Path) -> None:
     moved = tmp_path / "with a blank"
     shutil.copytree(KEPT / "spark", moved)
+    sums = [folder / ".0.crc" for folder in (moved / "state").glob("*/_metadata/v2")]
+    for path in sums:
+        path.write_bytes(b"crc\0\0\2\0\0\xb8")
     move_in(moved)
+    assert not any(path.exists() for path in sums)
     notes = paths_in(moved)
     assert len(notes) == 2
     for level, note in enumerate(notes):
