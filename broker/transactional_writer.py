@@ -58,6 +58,7 @@ class WriteTarget:
     message_bytes  the largest message that the output topic takes
     letter_bytes   and the topics of what could not be used
     life           another one for each start of the query: what a writer of an earlier one knows is not relied on
+    replayed_until batches up to this number are run again as they were, and are skipped where they were written
     """
 
     brokers: BrokerAddress
@@ -68,6 +69,7 @@ class WriteTarget:
     message_bytes: int = MESSAGE_BYTES
     letter_bytes: int = MESSAGE_BYTES
     life: str = ""
+    replayed_until: int = -1
 
     @property
     def call_s(self) -> float:
@@ -141,7 +143,8 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
     """Write a batch's records of one partition, exactly once; False if an earlier attempt did.
 
     ``outgoing`` is called once an attempt. A lost broker is waited for, up to ``target.broker_wait_s``. Raises
-    CheckpointMismatch where a later batch is written already: only the last one can be a replay.
+    CheckpointMismatch where a later batch is written already: only the last one can be a replay, or those up to
+    ``target.replayed_until``.
     """
     name = target.transactional_id(partition)
     waited = Backoff(target)
@@ -150,9 +153,9 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
             writer = writers.get(name)
             if writer is None or writer.life != target.life:
                 writer = writers[name] = TransactionalWriter(target, partition)
-            if writer.commit_mark > batch_id:
+            if writer.commit_mark > max(batch_id, target.replayed_until):
                 raise behind_its_output(target, batch_id, writer.commit_mark)
-            if writer.commit_mark == batch_id:
+            if writer.commit_mark >= batch_id:
                 return False
             writer.write(batch_id, outgoing())
             return True
@@ -165,8 +168,8 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
 
 def behind_its_output(target: WriteTarget, batch_id: int, commit_mark: int) -> CheckpointMismatch:
     return CheckpointMismatch(
-        f"the checkpoint is at batch {batch_id}, and batch {commit_mark} is written already: to go on would leave out"
-        " rows",
+        f"the checkpoint is at batch {batch_id}, and batch {commit_mark} is written already; what was read in between"
+        " is not known any more: to go on would leave out rows",
         where=f"transactional id {target.identity}",
         fix="restore the newest backup of the checkpoint; or drop the query and create it again, which starts over",
     )

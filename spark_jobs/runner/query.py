@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import threading
@@ -21,6 +22,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from broker import clients, topics
 from broker.address import BrokerAddress
+from broker.query_origin import QueryOrigin
 from broker.start_offsets import Beginning, least_offsets, resolved_first_offsets
 from broker.topics import Offsets
 from broker.transactional_writer import WriteTarget, behind_its_output, fence
@@ -35,6 +37,9 @@ from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.spark_session import bucket_keys
 from spark_jobs.runner.timed_inputs import timed_inputs
 from spark_jobs.source import kafka_source as source
+from spark_jobs.source.batch_log import batches_after, ensure_log, place
+from spark_jobs.source.idle import JsonOffsets
+from spark_jobs.source.kafka_source import as_json
 from spark_jobs.stages import late
 from spark_jobs.stages.job import Job
 from spark_jobs.stages.level import LevelProcessor
@@ -143,10 +148,13 @@ class RunningQuery:
             topics.message_bytes(client, topic_of(name)),
             life=uuid.uuid4().hex[:12],
         )
+        ensure_log(brokers)
+        replays: list[tuple[JsonOffsets, JsonOffsets]] = []
         if resumed:
             mark = fence(target, origin.buckets)
             if mark > checkpoint.last_planned:
-                raise behind_its_output(target, checkpoint.last_planned, mark)
+                replays = _written_since(checkpoint, origin, dataflow, target, mark)
+                target = replace(target, replayed_until=checkpoint.last_planned + len(replays))
         job = Job(
             name=name,
             dataflow=dataflow,
@@ -161,6 +169,7 @@ class RunningQuery:
             late_topic=settings.late_topic,
             topic_ids=origin.topic_ids,
             history=origin.history,
+            replays={place(start): end for start, end in replays},
         )
         return RunningQuery(session, job, checkpoint, settings)
 
@@ -289,6 +298,18 @@ def _beginning(client: AdminClient, dataflow: Dataflow) -> Beginning:
 def _topic_ids(client: AdminClient, dataflow: Dataflow, *, resumed: bool) -> Mapping[str, str]:
     names = [scan.topic for scan in dataflow.scans]
     return topics.ids_again(client, names) if resumed else topics.ids(client, names)
+
+
+def _written_since(
+    checkpoint: Checkpoint, origin: QueryOrigin, dataflow: Dataflow, target: WriteTarget, mark: int
+) -> list[tuple[JsonOffsets, JsonOffsets]]:
+    """The batches that a checkpoint from a backup has not seen. Raises CheckpointMismatch if they are not all known."""
+    end = checkpoint.planned_end
+    start = json.loads(end) if end else as_json(least_offsets(dataflow.scans, origin.first_offsets))
+    found = batches_after(target.brokers, target.identity, start)
+    if checkpoint.last_planned + len(found) < mark:
+        raise behind_its_output(target, checkpoint.last_planned, mark)
+    return found
 
 
 def stages(rows: DataFrame, job: Job) -> DataFrame:

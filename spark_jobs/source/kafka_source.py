@@ -33,6 +33,7 @@ from broker.start_offsets import least_offsets
 from broker.topics import Offsets
 from changelog.errors import RecordsGone, ServiceUnavailable, UnknownName
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
+from spark_jobs.source.batch_log import note_batch, place
 from spark_jobs.source.history import HistoryPhase, next_end, phases
 from spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, of_topics, silences
 from spark_jobs.stages.decode import Silence, parcels_of
@@ -96,17 +97,20 @@ class KafkaReader(DataSourceStreamReader):
 
     def initialOffset(self) -> JsonOffsets:  # noqa: N802
         # Asked again where the first batch is run again, so nothing may be looked up here: it must be the same.
-        return _as_json(least_offsets(self._job.dataflow.scans, self._job.scan_starts))
+        return as_json(least_offsets(self._job.dataflow.scans, self._job.scan_starts))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
 
     def latestOffset(self, start: JsonOffsets, limit: ReadLimit) -> JsonOffsets:  # noqa: N802
         """Where the next batch ends: at the end of the topics, or before, in proportion to what each has left; with the
-        partitions that are idle by then. The same as ``start`` where nothing is new: then no batch runs.
+        partitions that are idle by then. The same as ``start`` where nothing is new: then no batch runs. A batch whose
+        output is written already ends where it did.
 
         Where rows are answered once, the history of what they ask comes first (``spark_jobs.source.history``).
         """
+        if (end := self._job.replays.get(place(start))) is not None:
+            return end
         ends = self._looked()
         deadline_s = time.monotonic() + _BACKWARDS_S
         while behind(start, ends) and time.monotonic() < deadline_s:
@@ -123,13 +127,19 @@ class KafkaReader(DataSourceStreamReader):
         if self._idleness is None:
             self._idleness = Idleness(idle_times(self._job.dataflow))
         begun_s = time.monotonic()
-        ends = _as_json(_ends(self._job))
+        ends = as_json(_ends(self._job))
         now_s = time.monotonic()
         waited_s = now_s - begun_s
         self._idleness.look(ends, now_s, waited_s if waited_s > _PAUSE_S else 0.0)
         return ends
 
     def partitions(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[InputPartition]:
+        target = self._job.target
+        note_batch(target.brokers, target.identity, start, end, target.broker_wait_s)
+        return self.dealt(start, end)
+
+    def dealt(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[Share]:
+        """What each task of a batch reads."""
         ranges = [
             OffsetRange(topic, int(partition), start.get(topic, {}).get(partition, 0), offset)
             for topic, ends in of_topics(end).items()
@@ -212,5 +222,6 @@ def refuse_backwards(start: JsonOffsets, ends: JsonOffsets) -> None:
         )
 
 
-def _as_json(offsets: Mapping[str, Mapping[int, int]]) -> JsonOffsets:
+def as_json(offsets: Mapping[str, Mapping[int, int]]) -> JsonOffsets:
+    """As Spark logs them."""
     return {topic: {str(place): offset for place, offset in wanted.items()} for topic, wanted in offsets.items()}

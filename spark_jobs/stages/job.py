@@ -24,6 +24,7 @@ class Job:
     late_topic    where late rows go; empty: nowhere
     topic_ids     of the inputs, as they were at the query's first start
     history       topic → partition → where it ended then; empty where no rows are answered once
+    replays       of batches whose output is written already: start, as ``batch_log.place`` gives it → end
     """
 
     name: str
@@ -39,6 +40,7 @@ class Job:
     late_topic: str = ""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     history: Offsets = field(default_factory=dict)
+    replays: Mapping[str, dict[str, dict[str, int]]] = field(default_factory=dict)
 
     @property
     def buckets(self) -> int:

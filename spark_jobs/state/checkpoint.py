@@ -110,13 +110,22 @@ class Checkpoint:
         """The number of the last batch that Spark has begun, -1 before the first."""
         return max(_numbers(self.spark / "offsets"), default=-1)
 
+    @property
+    def planned_end(self) -> str:
+        """Where the last batch ends that Spark has begun, as it is logged; '' before the first."""
+        batch = self.last_planned
+        return "" if batch < 0 else self._logged_end(batch)
+
     def planned(self) -> list[Offsets]:
         """The end offsets of all batches that Spark's log still holds, the one under way among them."""
         return [self._ends(batch) for batch in sorted(_numbers(self.spark / "offsets"))]
 
     def _ends(self, batch: int) -> Offsets:
+        return parsed_offsets(self._logged_end(batch))
+
+    def _logged_end(self, batch: int) -> str:
         # A line each: version, metadata, and the one source.
-        return parsed_offsets((self.spark / "offsets" / str(batch)).read_text().splitlines()[2])
+        return (self.spark / "offsets" / str(batch)).read_text().splitlines()[2]
 
 
 def parsed_offsets(text: str) -> Offsets:

@@ -19,10 +19,11 @@ from changelog.dead_letter import topic_of
 from changelog.errors import CheckpointMismatch, RecordsGone
 from joins.dataflow.graph import Dataflow
 from spark_jobs.runner.query import MARKS_TOPIC, RunningQuery
+from spark_jobs.source.batch_log import BATCHES_TOPIC
 from spark_jobs.state.checkpoint import Checkpoint
 from tests.spark.conftest import Queries
 from tests.spark.flows import enriched_orders, orders_users
-from tests.spark.kafka import messages, multiset, send, trim, values
+from tests.spark.kafka import made_again, messages, multiset, send, trim, values
 
 pytestmark = pytest.mark.services
 
@@ -160,17 +161,51 @@ def test_of_a_half_committed_batch_the_other_half_is_written(
     assert times == {1: 10 * USERS - again, 2: again}
 
 
-def test_a_checkpoint_behind_its_output_is_refused(
+def put_back(queries: Queries, name: str, backup: Path) -> None:
+    """The checkpoint as it was, on a machine that has no local copy of the state."""
+    shutil.rmtree(queries.checkpoint(name))
+    shutil.copytree(backup, queries.checkpoint(name))
+    shutil.rmtree(backup.parent / "copy")
+
+
+def test_a_checkpoint_behind_its_output_runs_the_batches_since_again(
     broker: str, dataflow: Dataflow, queries: Queries, name: str, first_batch: int, tmp_path: Path
 ) -> None:
-    """As a backup is, that was made before the last batch."""
+    """As a backup is: the batches since are those that they were, one without output among them, and nothing is written
+    twice."""
+    backup = tmp_path / "backup"
+    shutil.copytree(queries.checkpoint(name), backup)
+    for _ in range(3):
+        send_orders(broker, dataflow.scans[0].topic)
+        drained(queries, dataflow, name)
+    send_users(broker, dataflow)
+    drained(queries, dataflow, name)
+    send_orders(broker, dataflow.scans[0].topic)
+    last = drained(queries, dataflow, name).progress().batch
+    once = multiset(values(broker, name))
+    assert (last, set(once.values())) == (first_batch + 5, {1})
+    put_back(queries, name, backup)
+    send_orders(broker, dataflow.scans[0].topic)
+
+    again = drained(queries, dataflow, name).progress()
+
+    assert again.batch == last + 1
+    assert again.counts["rows_out"] == 20 * USERS // 10
+    assert multiset(values(broker, name)) >= once
+    assert multiset(values(broker, name)).total() == (100 + 5 * 20) * USERS // 10
+
+
+def test_a_checkpoint_whose_next_batches_are_not_known_is_refused(
+    broker: str, dataflow: Dataflow, queries: Queries, name: str, first_batch: int, tmp_path: Path
+) -> None:
+    """As a backup is, that is older than the log of the batches."""
     backup = tmp_path / "backup"
     shutil.copytree(queries.checkpoint(name), backup)
     send_users(broker, dataflow)
     drained(queries, dataflow, name)
     once = multiset(values(broker, name))
-    shutil.rmtree(queries.checkpoint(name))
-    shutil.copytree(backup, queries.checkpoint(name))
+    put_back(queries, name, backup)
+    made_again(broker, BATCHES_TOPIC, partitions=16)
 
     refusal = f"at batch {first_batch}, and batch {first_batch + 1} is written already"
     with pytest.raises(CheckpointMismatch, match=refusal) as refused:

@@ -115,13 +115,13 @@ def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that
     )
     reader = KafkaReader(job.ship(), None)
 
-    (share,) = reader.partitions(at(3), at(3, p0=5))
+    (share,) = reader.dealt(at(3), at(3, p0=5))
     assert isinstance(share, Share)
     assert share == Share((), (Silence("t", 0, 5),))
     sent = [parcel for batch in reader.read(share) for parcel in from_batch(batch, job.bucket_keys)]
     parcels = [parcel for bucket in (0, 1) for parcel in complete(one for one in sent if one.bucket == bucket)]
     assert [(parcel.bucket, parcel.level, parcel.edge) for parcel in parcels] == [(0, 1, MARKS), (1, 1, MARKS)]
-    first, second = reader.partitions(at(3), at(3, 4, p0=9))
+    first, second = reader.dealt(at(3), at(3, 4, p0=9))
     assert isinstance(first, Share)
     assert isinstance(second, Share)
     assert first.ranges == (OffsetRange("t", 1, 0, 4),)
