@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from changelog.dead_letter import topic_of as dead_letter_topic
 
+MARKS_TOPIC = "dovetail.marks"
+"""Nobody writes to it: commit marks are offsets of it."""
+
 
 def memo_topic(query: str) -> str:
     """The topic from which the memo of a query is restored, partition by partition of its input."""

@@ -16,10 +16,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 
 from broker import clients
 from broker.address import BrokerAddress
@@ -28,6 +36,7 @@ from broker.topics import FRAME_BYTES
 from changelog.encode import MESSAGE_BYTES
 from changelog.errors import CheckpointMismatch, ServiceUnavailable
 
+_DROPPED = 1 << 40
 _CALL_S = 30.0
 _PENDING_S = 5.0
 _FIRST_PAUSE_S = 0.1
@@ -164,6 +173,28 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
             # reads says whether a commit that was not answered took place.
             writers.pop(name, None)
             waited.after(failure)
+
+
+def mark_dropped(brokers: BrokerAddress, identity: str, commit_marks: str) -> None:
+    """Leave a mark that no checkpoint follows, until the broker forgets it: what is restored of a dropped query would
+    find none, and write all of its rows again. A silent broker is no matter.
+    """
+    place = TopicPartition(commit_marks, 0, _DROPPED)
+    request = ConsumerGroupTopicPartitions(identity, [place])
+    client = clients.admin(brokers)
+    for altered in client.alter_consumer_group_offsets([request], request_timeout=_CALL_S).values():
+        with suppress(KafkaException, TimeoutError):
+            altered.result(_CALL_S)
+
+
+def refuse_dropped(target: WriteTarget, commit_mark: int) -> None:
+    """Raises CheckpointMismatch where ``mark_dropped`` was the last to write."""
+    if commit_mark == _DROPPED - 1:
+        raise CheckpointMismatch(
+            "the query of this checkpoint was dropped, and what it wrote since the checkpoint is not known",
+            where=f"transactional id {target.identity}",
+            fix="drop the query and create it again, which starts over",
+        )
 
 
 def behind_its_output(target: WriteTarget, batch_id: int, commit_mark: int) -> CheckpointMismatch:

@@ -43,6 +43,7 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   DROP STREAM s [CASCADE] [WITH DATA]                 without WITH DATA the records stay in their topic
   EXPLAIN SELECT ..                                   the plan, nothing is run
   PAUSE v | RESUME v | TERMINATE v
+  BACKUP VIEW v TO 'folder' | RESTORE VIEW v FROM 'folder'
   \\q or Ctrl-D leaves"""
 
 

@@ -6,6 +6,8 @@ from broker.address import BrokerAddress
 from changelog.errors import StackError
 from runtime.settings import Settings
 from services.session import listing, queries, rows
+from services.session.backup.backup_view import backup_view
+from services.session.backup.restore_view import restore_view
 from services.session.context import Confirm, Context, RunnerFault, Say, no_fault, silent, unasked
 from services.session.dictionaries import dictionary_statements as dictionaries
 from services.session.drop import drop, terminate
@@ -22,6 +24,7 @@ from sql.fragments import Engine
 from sql.syntax.parse import parse
 from sql.syntax.statements import (
     AlterStream,
+    BackupView,
     CreateDictionary,
     CreateIndex,
     CreateStream,
@@ -33,6 +36,7 @@ from sql.syntax.statements import (
     Insert,
     Pause,
     Replay,
+    RestoreView,
     Resume,
     Select,
     Show,
@@ -154,6 +158,10 @@ class Session:
                 return replay(context, statement)
             case System():
                 return dictionaries.reload(context, statement)
+            case BackupView():
+                return backup_view(context, statement)
+            case RestoreView():
+                return restore_view(context, statement)
         return Done("")
 
 

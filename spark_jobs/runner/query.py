@@ -22,10 +22,11 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from broker import clients, topics
 from broker.address import BrokerAddress
+from broker.names import MARKS_TOPIC
 from broker.query_origin import QueryOrigin
 from broker.start_offsets import Beginning, least_offsets, resolved_first_offsets
 from broker.topics import Offsets
-from broker.transactional_writer import WriteTarget, behind_its_output, fence
+from broker.transactional_writer import WriteTarget, behind_its_output, fence, mark_dropped, refuse_dropped
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
@@ -49,7 +50,6 @@ from spark_jobs.state.relocation import move_in
 from spark_jobs.state.uncommitted import forget_uncommitted
 
 _LOG = logging.getLogger("dovetail.runner")
-MARKS_TOPIC = "dovetail.marks"
 MARKS_PARTITIONS = 64
 """At the first start of all; a query of more buckets widens it."""
 _LOOK_S = 0.05
@@ -152,6 +152,7 @@ class RunningQuery:
         replays: list[tuple[JsonOffsets, JsonOffsets]] = []
         if resumed:
             mark = fence(target, origin.buckets)
+            refuse_dropped(target, mark)
             if mark > checkpoint.last_planned:
                 replays = _written_since(checkpoint, origin, dataflow, target, mark)
                 target = replace(target, replayed_until=checkpoint.last_planned + len(replays))
@@ -325,10 +326,15 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
     return rows.observe(counts.OBSERVATION, *counts.observed(late.counters(job.dataflow)))
 
 
-def discard(checkpoint_dir: Path, brokers: BrokerAddress, local_copy_dir: Path) -> None:
-    """Remove what a dropped query leaves: its checkpoint, the local copies of its state, its marks at the broker."""
+def discard(checkpoint_dir: Path, brokers: BrokerAddress, local_copy_dir: Path, *, backed_up: bool) -> None:
+    """Remove what a dropped query leaves: its checkpoint, the local copies of its state, its marks at the broker.
+
+    backed_up   there may be copies of the checkpoint: they are to find that it was dropped
+    """
     identity = Checkpoint(checkpoint_dir).identity
     if identity:
         shutil.rmtree(local_copy_dir.absolute() / identity, ignore_errors=True)
         topics.forget_group(clients.admin(brokers), identity)
+        if backed_up:
+            mark_dropped(brokers, identity, MARKS_TOPIC)
     shutil.rmtree(checkpoint_dir, ignore_errors=True)

@@ -235,7 +235,12 @@ class Runner:
 
     def discard(self, query: Query) -> bool:
         if query.checkpoint:
-            discard(Path(query.checkpoint), self._settings.brokers, self._settings.job.local_copy_dir)
+            discard(
+                Path(query.checkpoint),
+                self._settings.brokers,
+                self._settings.job.local_copy_dir,
+                backed_up=query.lease_ms == 0,
+            )
         if query.lease_ms:
             remove(log_of(self._settings.query_logs, query.name), self._settings.log_files)
         return True

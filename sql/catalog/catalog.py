@@ -115,6 +115,11 @@ class Catalog:
         with self._read() as connection:
             return stored_relations.users(connection, name)
 
+    def used(self, name: str) -> list[str]:
+        """The names that a relation uses directly."""
+        with self._read() as connection:
+            return stored_relations.used(connection, name)
+
     def indexes(self, stream: str) -> list[Index]:
         """The secondary indexes of a stream or view: those in its declaration, then those made by CREATE INDEX."""
         definition = self.get(stream).definition

@@ -65,6 +65,10 @@ def _read(row: RowMapping) -> Relation:
     return Relation(row["name"], What(row["what"]), row["ddl"], row["created_ms"])
 
 
+def used(connection: Connection, name: str) -> list[str]:
+    return list(connection.execute(sa.select(USES.c.used).where(USES.c.name == name).order_by(USES.c.used)).scalars())
+
+
 def users(connection: Connection, name: str) -> list[Relation]:
     joined = sa.select(RELATIONS).join(USES, USES.c.name == RELATIONS.c.name)
     rows = connection.execute(joined.where(USES.c.used == name).order_by(RELATIONS.c.position)).mappings()

@@ -149,6 +149,8 @@ _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
     "KILL": commands.terminate,
     "CANCEL": commands.terminate,
     "REPLAY": commands.replay,
+    "BACKUP": commands.backup,
+    "RESTORE": commands.restore,
     "SYSTEM": commands.system,
 }
 STATEMENTS = tuple(word for word in _READERS if word.isalpha())

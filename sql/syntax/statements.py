@@ -346,6 +346,24 @@ class Replay:
 
 
 @dataclass(frozen=True)
+class BackupView:
+    """BACKUP VIEW name TO 'path': what the view resumes from is copied to a folder."""
+
+    name: str
+    path: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class RestoreView:
+    """RESTORE VIEW name FROM 'path': the view goes on from a backup."""
+
+    name: str
+    path: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class System:
     """SYSTEM commands of the cluster: ``action`` 'reload dictionary' (``name``), or 'reload dictionaries'."""
 
@@ -373,5 +391,7 @@ Statement = (
     | Resume
     | Terminate
     | Replay
+    | BackupView
+    | RestoreView
     | System
 )

@@ -1,10 +1,22 @@
-"""SHOW, DESCRIBE, DROP, EXPLAIN, PAUSE, RESUME, TERMINATE, REPLAY, SYSTEM."""
+"""SHOW, DESCRIBE, DROP, EXPLAIN, PAUSE, RESUME, TERMINATE, BACKUP, RESTORE, REPLAY, SYSTEM."""
 
 from __future__ import annotations
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
-from sql.syntax.statements import Describe, Drop, Pause, Replay, Resume, Show, ShowCreate, System, Terminate
+from sql.syntax.statements import (
+    BackupView,
+    Describe,
+    Drop,
+    Pause,
+    Replay,
+    RestoreView,
+    Resume,
+    Show,
+    ShowCreate,
+    System,
+    Terminate,
+)
 
 LISTINGS = {
     "STREAMS": "streams",
@@ -94,6 +106,26 @@ def resume(cursor: Cursor) -> Resume:
 def terminate(cursor: Cursor) -> Terminate:
     cursor.expect("TERMINATE", "KILL", "CANCEL")
     return Terminate(_query_name(cursor))
+
+
+def backup(cursor: Cursor) -> BackupView:
+    """``BACKUP [MATERIALIZED] VIEW v TO 'folder'``."""
+    cursor.clause = "BACKUP"
+    cursor.expect("BACKUP")
+    cursor.expect("MATERIALIZED VIEW", "VIEW")
+    name = cursor.path("the name of a view")
+    cursor.expect("TO")
+    return BackupView(name, cursor.string("a folder"))
+
+
+def restore(cursor: Cursor) -> RestoreView:
+    """``RESTORE [MATERIALIZED] VIEW v FROM 'folder'``."""
+    cursor.clause = "RESTORE"
+    cursor.expect("RESTORE")
+    cursor.expect("MATERIALIZED VIEW", "VIEW")
+    name = cursor.path("the name of a view")
+    cursor.expect("FROM")
+    return RestoreView(name, cursor.string("a folder"))
 
 
 def _query_name(cursor: Cursor) -> str:

@@ -15,10 +15,11 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from broker import clients
 from broker.address import BrokerAddress
+from broker.names import MARKS_TOPIC
 from changelog.dead_letter import topic_of
 from changelog.errors import CheckpointMismatch, RecordsGone
 from joins.dataflow.graph import Dataflow
-from spark_jobs.runner.query import MARKS_TOPIC, RunningQuery
+from spark_jobs.runner.query import RunningQuery, discard
 from spark_jobs.source.batch_log import BATCHES_TOPIC
 from spark_jobs.state.checkpoint import Checkpoint
 from tests.spark.conftest import Queries
@@ -212,6 +213,22 @@ def test_a_checkpoint_whose_next_batches_are_not_known_is_refused(
         queries.start(dataflow, name)
     assert "newest backup" in refused.value.fix
     assert multiset(values(broker, name)) == once
+
+
+def test_a_copy_of_the_checkpoint_of_a_dropped_query_is_refused(
+    broker: str, dataflow: Dataflow, queries: Queries, name: str, first_batch: int, tmp_path: Path
+) -> None:
+    """Its first batch had no output, so there is no mark that would be missed."""
+    backup = tmp_path / "backup"
+    shutil.copytree(queries.checkpoint(name), backup)
+    send_users(broker, dataflow)
+    drained(queries, dataflow, name)
+    discard(queries.checkpoint(name), BrokerAddress(broker), tmp_path / "copy", backed_up=True)
+    shutil.copytree(backup, queries.checkpoint(name))
+
+    with pytest.raises(CheckpointMismatch, match="was dropped"):
+        queries.start(dataflow, name)
+    assert first_batch == 0
 
 
 def test_a_row_that_the_topic_does_not_take_is_a_dead_letter_and_stops_no_other(

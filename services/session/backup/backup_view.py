@@ -1,0 +1,92 @@
+"""BACKUP VIEW: the view pauses, what it resumes from is copied, it goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from changelog.errors import StackError, Unsupported
+from services.session.backup.backup_folder import Backup, SavedQuery, SavedRelation, write_backup
+from services.session.backup.broker_position import committed_now, committed_places, origin_of
+from services.session.context import Context
+from services.session.queries import pause, resume
+from services.session.result import Done
+from sql.catalog import Catalog, Desired, Query, Relation, What
+from sql.fragments import Engine
+from sql.syntax.statements import BackupView, CreateView, Pause, Resume
+
+
+def backup_view(context: Context, statement: BackupView) -> Done:
+    """A paused view stays so. A batch that the pause has cut short is part of the backup, and is run again."""
+    name, place = statement.name, Path(statement.path).absolute()
+    view = context.catalog.get(name)
+    if not _is_materialized(view):
+        raise Unsupported(f'"{name}" is no materialized view: it has no state', fix="SHOW CREATE shows its definition")
+    runs = context.catalog.query(name).desired is Desired.RUNNING
+    if runs:
+        pause(context, Pause(name))
+    try:
+        fragments = context.catalog.fragments(name)
+        checkpoints = {query.name: _checkpoint_of(query) for query in fragments if query.engine != Engine.FAUST}
+        write_backup(place, _backup(context, view, fragments), checkpoints)
+    finally:
+        if runs:
+            resume(context, Resume(name))
+    return Done(f"backed up {name} to {place}")
+
+
+def _backup(context: Context, view: Relation, fragments: list[Query]) -> Backup:
+    needed, expected = needed_by(context.catalog, view)
+    relations = tuple(SavedRelation(one.name, one.ddl, tuple(context.catalog.used(one.name))) for one in needed)
+    return Backup(view.name, relations, tuple(_saved(context, query) for query in fragments), expected)
+
+
+def _saved(context: Context, query: Query) -> SavedQuery:
+    origin = origin_of(query.engine, query.checkpoint)
+    return SavedQuery(
+        name=query.name,
+        sql=query.sql,
+        plan=query.plan,
+        fingerprint=query.fingerprint,
+        topic=query.topic,
+        engine=query.engine,
+        checkpoint=query.checkpoint if query.engine == Engine.FAUST else "",
+        progress=query.progress,
+        committed=committed_now(
+            context.brokers, origin.identity, committed_places(query.engine, origin, query.progress)
+        ),
+    )
+
+
+def _checkpoint_of(query: Query) -> Path:
+    place = Path(query.checkpoint)
+    if not query.checkpoint or not (place / "query.json").exists():
+        raise StackError(
+            f'the checkpoint of "{query.name}" is not on this machine',
+            where=query.checkpoint or "it has not begun",
+            fix="run the statement where the Spark runner keeps its checkpoints, as: docker compose exec spark dovetail"
+            " sql",
+        )
+    return place
+
+
+def needed_by(catalog: Catalog, view: Relation) -> tuple[list[Relation], tuple[str, ...]]:
+    """The relations that the view is made of, itself the last, in order of creation; and the materialized views among
+    those that it reads, which stand for themselves.
+    """
+    found, expected = {view.name: view}, list[str]()
+    waiting = list(catalog.used(view.name))
+    while waiting:
+        relation = catalog.get(waiting.pop())
+        if relation.name in found or relation.name in expected:
+            continue
+        if _is_materialized(relation):
+            expected.append(relation.name)
+            continue
+        found[relation.name] = relation
+        waiting += catalog.used(relation.name)
+        found.update({one.name: one for one in catalog.users(relation.name) if one.what is What.INDEX})
+    return [one for one in catalog.relations() if one.name in found], tuple(sorted(expected))
+
+
+def _is_materialized(relation: Relation) -> bool:
+    return isinstance(relation.definition, CreateView) and relation.definition.materialized

@@ -1,0 +1,50 @@
+"""What the broker has of a query besides its records: how far it has come, by offsets that its transactions commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import TopicPartition
+
+from broker.address import BrokerAddress
+from broker.names import MARKS_TOPIC
+from broker.query_origin import QueryOrigin
+from broker.transactional_writer import committed_offset
+from sql.fragments import Engine
+
+_CALL_S = 30.0
+Committed = Mapping[str, Mapping[str, int]]
+"""Topic → partition → offset; below 0 where there is none."""
+
+
+def origin_of(engine: str, checkpoint: str) -> QueryOrigin:
+    """From the catalog's entry of a query: the origin itself, or the folder of a checkpoint."""
+    if engine == Engine.FAUST:
+        return QueryOrigin.read(checkpoint, where="the catalog")
+    path = Path(checkpoint) / "query.json"
+    return QueryOrigin.read(path.read_text(), where=str(path))
+
+
+def committed_places(engine: str, origin: QueryOrigin, progress: Mapping[str, Any]) -> Committed:
+    """Where it commits, as offsets of nothing: the marks of its buckets, or the partitions of its input."""
+    if engine != Engine.FAUST:
+        return {MARKS_TOPIC: {str(bucket): -1 for bucket in range(origin.buckets)}}
+    return {topic: dict.fromkeys(map(str, wanted), -1) for topic, wanted in progress.get("offsets", {}).items()}
+
+
+def committed_now(brokers: BrokerAddress, identity: str, places: Committed) -> Committed:
+    """Raises KafkaException where the broker does not answer."""
+    return {
+        topic: {
+            number: committed_offset(brokers, identity, TopicPartition(topic, int(number)), _CALL_S)
+            for number in wanted
+        }
+        for topic, wanted in places.items()
+    }
+
+
+def has_gone_back(before: Committed, now: Committed) -> bool:
+    """Whether the broker has forgotten how far the query had come."""
+    return any(now[topic][number] < offset for topic, wanted in before.items() for number, offset in wanted.items())

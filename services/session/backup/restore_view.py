@@ -1,0 +1,111 @@
+"""RESTORE VIEW: the entries and the checkpoints of a backup, put back; the runner does the rest."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+from changelog.errors import CheckpointMismatch, SqlError, UnknownName
+from services.session.backup.backup_folder import (
+    Backup,
+    SavedQuery,
+    SavedRelation,
+    checkpoint_in,
+    put_checkpoint,
+    read_backup,
+)
+from services.session.backup.broker_position import committed_now, has_gone_back, origin_of
+from services.session.context import Context
+from services.session.queries import await_running, expect_runner
+from services.session.result import Done
+from sql.catalog import Desired, Query
+from sql.catalog.records import RelationDefinition
+from sql.fragments import Engine
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateView, RestoreView
+
+
+def restore_view(context: Context, statement: RestoreView) -> Done:
+    """The view goes on from the backup: what it has written since, it reads again and does not write again.
+
+    One that cannot go on stays in the catalog, failed, with the reason: to take it away would make the broker forget
+    how far it had come.
+    """
+    place = Path(statement.path).absolute()
+    backup = read_backup(place)
+    if backup.view != statement.name:
+        raise SqlError(
+            f'it is a backup of "{backup.view}"', where=str(place), fix=f"RESTORE VIEW {backup.view} FROM '..'"
+        )
+    _expect_room(context, backup)
+    expect_runner(context, {query.engine for query in backup.queries})
+    for query in backup.queries:
+        _expect_known(context, place, query)
+    checkpoints = {query.name: _put_back(context, place, query) for query in backup.queries}
+    for relation in backup.relations[:-1]:
+        if context.catalog.find(relation.name) is None:
+            context.catalog.create(_definition(relation), now_ms=context.now_ms, uses=relation.uses)
+    *upstream, last = (_entry(backup, saved, checkpoints[saved.name]) for saved in backup.queries)
+    view = backup.relations[-1]
+    context.catalog.create(_definition(view), now_ms=context.now_ms, uses=view.uses, query=last, upstream=upstream)
+    context.catalog.want(backup.view, Desired.RUNNING, now_ms=context.now_ms)
+    await_running(context, backup.view)
+    return Done(f"restored materialized view {backup.view}, running, topic {last.topic}")
+
+
+def _expect_room(context: Context, backup: Backup) -> None:
+    """Raises where something else has a name of the backup, or what the view reads is not there."""
+    for relation in backup.relations:
+        existing = context.catalog.find(relation.name)
+        if existing is not None and (relation.name == backup.view or existing.ddl != relation.ddl):
+            raise SqlError(
+                f'there is a {existing.what} "{relation.name}" already',
+                where="RESTORE VIEW",
+                fix=f"restore in an empty catalog; SHOW CREATE {relation.name} shows what is there",
+            )
+    for name in backup.expected:
+        if context.catalog.find(name) is None:
+            raise UnknownName(
+                f'"{backup.view}" reads the view "{name}", which is not there',
+                fix=f"RESTORE VIEW {name} FROM '..' first",
+            )
+
+
+def _expect_known(context: Context, place: Path, query: SavedQuery) -> None:
+    """Raises CheckpointMismatch where the broker has forgotten the query.
+
+    It was dropped, or has not run for longer than the broker keeps offsets.
+    """
+    kept = query.checkpoint if query.engine == Engine.FAUST else str(checkpoint_in(place, query.name))
+    identity = origin_of(query.engine, kept).identity
+    if has_gone_back(query.committed, committed_now(context.brokers, identity, query.committed)):
+        raise CheckpointMismatch(
+            f'the broker has forgotten how far "{query.name}" had come: the view was dropped since, or was away for'
+            " longer than offsets are kept",
+            where=f"consumer group {identity}",
+            fix="create the view anew; WITH DATA at the end of the statement begins with an empty topic",
+        )
+
+
+def _put_back(context: Context, place: Path, query: SavedQuery) -> str:
+    """The checkpoint of a fragment, as the catalog names it."""
+    if query.engine == Engine.FAUST:
+        return query.checkpoint
+    folder = context.settings.checkpoints.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    target = folder / f"restored-{query.name}-{uuid.uuid4().hex[:8]}"
+    put_checkpoint(place, query.name, target)
+    return str(target)
+
+
+def _entry(backup: Backup, saved: SavedQuery, checkpoint: str) -> Query:
+    query = Query(saved.name, saved.sql, saved.plan, saved.fingerprint, saved.topic, checkpoint, saved.engine)
+    return replace(query, view=backup.view, desired=Desired.PAUSED, progress=saved.progress)
+
+
+def _definition(relation: SavedRelation) -> RelationDefinition:
+    statement = parse_one(relation.ddl)
+    assert isinstance(statement, RelationDefinition)
+    # What gives way here is nothing: the catalog was looked at.
+    return replace(statement, or_replace=False) if isinstance(statement, CreateView) else statement
