@@ -98,7 +98,7 @@ def keep_query_logs(settings: Settings, query: str = "", batch: Batch = unknown)
     logging.getLogger().addHandler(QueryLogs(settings.query_logs, limits, settings.log_format, query, batch))
 
 
-class BatchLog:
+class BatchTotals:
     """What the batches of a query have done, said every so often; the clock is handed in."""
 
     def __init__(self, log: QueryLog) -> None:

@@ -30,7 +30,7 @@ from broker.transactional_writer import WriteTarget, behind_its_output, fence, m
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
-from runtime.logs.query_logs import BatchLog, QueryLog
+from runtime.logs.query_logs import BatchTotals, QueryLog
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.runner.complaints import Complaints
 from spark_jobs.runner.failure import typed
@@ -91,7 +91,7 @@ class RunningQuery:
         self._progress = Progress()
         log = QueryLog(_LOG, job.name, lambda: self._progress.batch)
         self._complaints = Complaints(log)
-        self._batch_log = BatchLog(log)
+        self._batch_totals = BatchTotals(log)
         self._late_counters = late.counters(job.dataflow)
         self._timed_inputs = timed_inputs(job.dataflow)
         committed = checkpoint.committed()
@@ -216,7 +216,7 @@ class RunningQuery:
         untold = {} if self._job.late_topic else late_rows
         now_s = time.monotonic()
         self._complaints.note(counted[counts.UNFOUNDED], untold, now_s)
-        self._batch_log.note(counted[counts.ROWS_IN], counted[counts.ROWS_OUT], progress.batchDuration, now_s)
+        self._batch_totals.note(counted[counts.ROWS_IN], counted[counts.ROWS_OUT], progress.batchDuration, now_s)
 
     def _read(self, readings: Mapping[str, Mapping[str, int]]) -> None:
         """Take note of how much state there is, and how far time has come."""

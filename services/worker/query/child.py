@@ -44,7 +44,7 @@ from runtime.clock import now_ms
 from runtime.faults import error_of
 from runtime.health_server import metrics_page
 from runtime.logs.process_log import configure_logs
-from runtime.logs.query_logs import BatchLog, QueryLog, keep_query_logs
+from runtime.logs.query_logs import BatchTotals, QueryLog, keep_query_logs
 from runtime.query_plan import plan_of
 from runtime.settings import read_settings
 from services.commands.command_codec import command_of, outcome_bytes
@@ -93,7 +93,7 @@ class LookupQuery:
         self._restarts = self.query.restarts
         self._said: Counter[str] = Counter()
         self.lanes = Lanes(self._lane)
-        self._batch_log = BatchLog(QueryLog(_LOG, name, self.lanes.commits))
+        self._batch_totals = BatchTotals(QueryLog(_LOG, name, self.lanes.commits))
         self._broker = BrokerWatch(settings.brokers)
         self._admin = clients.admin(settings.brokers)
         self._standstill = Standstill(
@@ -275,7 +275,7 @@ class LookupQuery:
     def _say_what_is_new(self, report: Report) -> None:
         new, self._said = Counter(report.counts) - self._said, Counter(report.counts)
         if new:
-            self._batch_log.note(new[ROWS_IN], new[ROWS_OUT], report.batch_ms, time.monotonic())
+            self._batch_totals.note(new[ROWS_IN], new[ROWS_OUT], report.batch_ms, time.monotonic())
 
     def _turned(self, query: Query) -> Actual | None:
         """How the query is from now on, where the catalog does not have it yet. Until its partitions are here that is

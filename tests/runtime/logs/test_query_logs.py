@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runtime.logs.log_files import LogLimits
-from runtime.logs.query_logs import BatchLog, QueryLog, QueryLogs, log_of
+from runtime.logs.query_logs import BatchTotals, QueryLog, QueryLogs, log_of
 from tests.bad_disks import filled, small_disk
 
 LIMITS = LogLimits(max_bytes=100_000, files=2)
@@ -78,7 +78,7 @@ def test_the_log_of_the_process_says_whose_line_it_is(log: logging.Logger, caplo
 
 
 def test_batches_are_told_together_every_so_often(log: logging.Logger, caplog: pytest.LogCaptureFixture) -> None:
-    batches = BatchLog(QueryLog(log, "a"))
+    batches = BatchTotals(QueryLog(log, "a"))
     with caplog.at_level("INFO", log.name):
         for now_s in (0.0, 1.0, 2.0, 11.0):
             batches.note(10, 4, 120, now_s)
