@@ -12,6 +12,7 @@ Primary key columns that a value lacks are taken from the Kafka key; all of them
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from changelog.formats.json_record import RecordReader
 from changelog.formats.json_types import described
 from changelog.formats.members import Member
 from changelog.keys import as_object, as_objects
-from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Kind, StreamSchema
+from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, Kind, StreamSchema
 
 WIRE_DELTA = "_tp_delta"
 WIRE_DELTA_TYPE = pa.int32()
@@ -43,7 +44,9 @@ class RowReader:
         self._members = tuple(_members(schema, columns, self._primary_key))
         keys = tuple(member for member in self._members if member.name in self._primary_key)
         self._text_key = len(keys) == 1 and pa.types.is_string(keys[0].type)
-        self._batch, self._record = BatchReader(self._members), RecordReader(self._members)
+        names = {member.name for member in self._members}
+        self._renamed = tuple(column for column in schema.columns if column.former and column.name in names)
+        self._batch, self._record = BatchReader(self._with_former()), RecordReader(self._members)
         self._key_batch, self._key_record = BatchReader(keys), RecordReader(keys)
         self.schema = pa.schema([(member.name, member.type) for member in self._members])
 
@@ -53,7 +56,7 @@ class RowReader:
             if self._kind is not Kind.UPSERT:
                 decline_where(values.is_null())
             values = values.fill_null(_TOMBSTONE)
-        rows = self._batch.read(values)
+        rows = self._under_present_names(self._batch.read(values), values)
         if self.counted:
             decline_where(pc.not_equal(pc.abs(rows.column(WIRE_DELTA)), 1))
         return self._with_keys(rows, keys, values)
@@ -63,6 +66,9 @@ class RowReader:
         if value is None and self._kind is not Kind.UPSERT:
             raise RecordRejected(f"null value in {_ARTICLED[self._kind]} stream")
         record = self._record.parsed_object(_TOMBSTONE if value is None else value, "value")
+        for column in self._renamed:
+            if column.name not in record:
+                record |= _former_member(record, column)
         if any(name not in record for name in self._primary_key):
             of_key = self._key_record.parsed_object(as_object(key, self._primary_key, self._text_key), "key")
             record = {**{name: of_key[name] for name in self._primary_key if name in of_key}, **record}
@@ -80,6 +86,27 @@ class RowReader:
         columns = zip(*rows, strict=True) if rows else [()] * len(self._members)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
         return pa.table(arrays, schema=self.schema)
+
+    def _with_former(self) -> tuple[Member, ...]:
+        """The members to be read: of a renamed column those under its former names too, and none of them by default."""
+        renamed = {column.name for column in self._renamed}
+        present = [Member(one.name, one.type) if one.name in renamed else one for one in self._members]
+        return (*present, *(Member(name, column.type) for column in self._renamed for name in column.former))
+
+    def _under_present_names(self, rows: pa.Table, values: pa.Array) -> pa.Table:
+        """The members that are asked for, each from under its former names where a record has none of its name."""
+        if not self._renamed:
+            return rows
+        for column in self._renamed:
+            present = rows.column(column.name)
+            found = pc.coalesce(present, *(rows.column(name) for name in column.former))
+            # A NULL that a record has under the present name stands, whatever else it has.
+            taken = pc.and_(present.is_null(), found.is_valid())
+            decline_where(pc.and_(taken, mentioning(values, column.name)))
+            if column.default is not None:
+                decline_where(found.is_null())
+            rows = rows.set_column(rows.schema.get_field_index(column.name), column.name, found)
+        return rows.select(self.schema.names)
 
     def _with_keys(self, rows: pa.Table, keys: pa.Array, values: pa.Array) -> pa.Table:
         """Primary key columns that values lack, from the Kafka keys."""
@@ -104,6 +131,12 @@ class RowReader:
             decline_where(column.is_null())
             rows = rows.set_column(rows.schema.get_field_index(name), name, column)
         return rows
+
+
+def _former_member(record: Mapping[str, Any], column: Column) -> dict[str, Any]:
+    """The renamed column as ``record`` has it: the first value that is not NULL; nothing where it has none at all."""
+    found = [record[name] for name in column.former if name in record]
+    return {column.name: next((value for value in found if value is not None), None)} if found else {}
 
 
 _ARTICLED = {Kind.APPEND: "an append", Kind.CHANGELOG: "a changelog", Kind.CHANGELOG_KV: "a changelog_kv"}

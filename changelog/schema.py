@@ -43,6 +43,7 @@ class Column:
     """A declared column: ``default`` is the literal (text) of its DEFAULT, taken where a record lacks the field.
 
     ``record_time``: the time of the record is taken there instead, or, of a PROCTIME() column, always.
+    ``former``: what records of before may call it; such a member counts where a record has none of its name.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Column:
     nullable: bool = True
     default: str | None = None
     record_time: RecordTime | None = None
+    former: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A stream's definition with columns more or fewer: its text is what the catalog keeps, so the text is changed.
+"""A stream's definition with columns more, fewer or renamed: its text is what the catalog keeps, so that is changed.
 
 What is not named stays as the user wrote it, and what comes out is read like any definition.
 """
@@ -6,19 +6,30 @@ What is not named stays as the user wrote it, and what comes out is read like an
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
+
+from sqlglot import exp
 
 from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import Dovetail
 from sql.syntax.parse import parse_one
-from sql.syntax.statements import AddColumn, CreateStream, DropColumn
+from sql.syntax.statements import AddColumn, Alteration, CreateStream, DropColumn, RenameColumn
 
 
-def altered(stream: CreateStream, actions: Iterable[AddColumn | DropColumn]) -> CreateStream:
+def altered(stream: CreateStream, actions: Iterable[Alteration]) -> CreateStream:
     """Raises UnknownName for a column that is not there, SqlError for one that is or that the stream cannot miss."""
     for action in actions:
-        stream = _added(stream, action) if isinstance(action, AddColumn) else _dropped(stream, action)
+        match action:
+            case AddColumn():
+                stream = _added(stream, action)
+            case DropColumn():
+                stream = _dropped(stream, action)
+            case RenameColumn():
+                stream = _renamed(stream, action)
+            case _:
+                assert_never(action)
     return stream
 
 
@@ -42,22 +53,47 @@ def _added(stream: CreateStream, action: AddColumn) -> CreateStream:
 
 
 def _dropped(stream: CreateStream, action: DropColumn) -> CreateStream:
-    name, known = action.name, [column.name for column in stream.columns]
-    if name not in known:
-        if action.if_exists:
-            return stream
-        raise UnknownName(f'"{stream.name}" has no column "{name}"', where="DROP COLUMN", fix=suggestion(name, known))
-    for use, columns in _uses(stream).items():
-        if name in columns:
-            raise Unsupported(f'"{name}" is {use} of "{stream.name}"', where="DROP COLUMN", fix="CREATE OR REPLACE it")
-    if len(known) == 1:
-        raise Unsupported(f'"{name}" is the only column of "{stream.name}"', where="DROP COLUMN", fix="DROP the stream")
-    spans, _ = _elements(stream)
-    # The last of several elements of one name is none: names of columns are told once.
-    place = next(place for place, (first, _, _) in enumerate(spans) if first == name)
+    if not _has(stream, action, "DROP COLUMN"):
+        return stream
+    if len(stream.columns) == 1:
+        raise Unsupported(
+            f'"{action.name}" is the only column of "{stream.name}"', where="DROP COLUMN", fix="DROP the stream"
+        )
+    spans, place = _place(stream, action.name)
     start, end = spans[place][1:]
     start, end = (start, spans[place + 1][1]) if place + 1 < len(spans) else (spans[place - 1][2], end)
     return _read(stream.text[:start] + stream.text[end:])
+
+
+def _renamed(stream: CreateStream, action: RenameColumn) -> CreateStream:
+    if not _has(stream, action, "RENAME COLUMN"):
+        return stream
+    spans, place = _place(stream, action.name)
+    start, end = spans[place][1:]
+    first = Dovetail().tokenize(stream.text[start:end])[0]
+    former, declared = stream.text[start : start + first.end + 1], stream.text[start + first.end + 1 : end]
+    new = exp.to_identifier(action.new).sql()
+    return _read(f"{stream.text[:start]}{new}{declared} FORMERLY {former}{stream.text[end:]}")
+
+
+def _has(stream: CreateStream, action: DropColumn | RenameColumn, where: str) -> bool:
+    """Whether there is the column; raises where it must not change."""
+    name, known = action.name, [column.name for column in stream.columns]
+    if name not in known:
+        if action.if_exists:
+            return False
+        raise UnknownName(f'"{stream.name}" has no column "{name}"', where=where, fix=suggestion(name, known))
+    for use, columns in _uses(stream).items():
+        if name in columns:
+            raise Unsupported(f'"{name}" is {use} of "{stream.name}"', where=where, fix="CREATE OR REPLACE it")
+    return True
+
+
+def _place(stream: CreateStream, column: str) -> tuple[list[tuple[str, int, int]], int]:
+    """The elements of the definition, and which of them is the column."""
+    spans, _ = _elements(stream)
+    # The last of several elements of one name is none: names of columns are told once.
+    return spans, next(place for place, (first, _, _) in enumerate(spans) if first == column)
 
 
 def _uses(stream: CreateStream) -> dict[str, tuple[str, ...]]:

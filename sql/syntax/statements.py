@@ -127,11 +127,23 @@ class DropColumn:
 
 
 @dataclass(frozen=True)
+class RenameColumn:
+    """RENAME COLUMN: records of before are read under the former name, those to come have the new one."""
+
+    name: str
+    new: str
+    if_exists: bool = False
+
+
+Alteration = AddColumn | DropColumn | RenameColumn
+
+
+@dataclass(frozen=True)
 class AlterStream:
     """ALTER STREAM | TABLE name action, ..: another definition of the same records."""
 
     name: str
-    actions: tuple[AddColumn | DropColumn, ...]
+    actions: tuple[Alteration, ...]
     if_exists: bool = False
     text: str = ""
 

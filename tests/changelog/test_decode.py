@@ -56,6 +56,34 @@ def test_members_are_read_by_name_unknown_ones_ignored_missing_ones_default_or_n
     ]
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ('{"b":1}', (1, "none")),
+        ('{"a":2}', (2, "none")),
+        ('{"b":1,"a":2}', (1, "none")),
+        ('{"b":null,"a":2}', (None, "none")),
+        ('{"older":3}', (3, "none")),
+        ('{"a":null,"older":3}', (3, "none")),
+        ('{"title":"x"}', (None, "x")),
+        ('{"title":null}', (None, None)),
+        ('{"name":"y","title":"x"}', (None, "y")),
+        ('{"\\u0062":null,"a":2}', (None, "none")),
+    ],
+)
+def test_a_renamed_column_is_read_under_its_former_names_too(value: str, expected: tuple[object, object]) -> None:
+    columns = (
+        Column("b", pa.int32(), former=("a", "older")),
+        Column("name", pa.string(), default="'none'", former=("title",)),
+    )
+    decoder = Decoder(StreamSchema("s", columns), ("b", "name"))
+    batch = records([value.encode(), b'{"b":7,"name":"z"}'])
+    for decoded in (decoder.decode(batch), decoder.decode_singly(batch)):
+        [row, other] = decoded.rows.to_pylist()
+        assert (row["b"], row["name"]) == expected
+        assert (other["b"], other["name"]) == (7, "z")
+
+
 def test_rows_carry_their_arrival_and_schema() -> None:
     decoded = Decoder(APPEND, ("v", "_tp_sn", "_tp_time")).decode(records([b"{}", b"{}"], partition=5))
 

@@ -15,8 +15,8 @@ from tests.changelog.records import records
 
 COLUMNS = (
     Column("k", pa.int32()),
-    Column("name", pa.string(), default="'anon'"),
-    Column("f", pa.float32()),
+    Column("name", pa.string(), default="'anon'", former=("title",)),
+    Column("f", pa.float32(), former=("g", "h")),
     Column("d", pa.decimal128(8, 2)),
     Column("t", pa.timestamp("us")),
     Column("b", pa.bool_()),
@@ -50,7 +50,10 @@ ANY = st.none() | st.booleans() | NUMBERS | TEXTS | TIMES | st.lists(INTEGERS, m
 RIGHT: dict[str, st.SearchStrategy[Any]] = {
     "k": st.integers(0, 9),
     "name": TEXTS,
-    "f": NUMBERS,
+    "title": TEXTS | st.none(),
+    "f": NUMBERS | st.none(),
+    "g": NUMBERS | st.none(),
+    "h": NUMBERS | st.none(),
     "d": st.sampled_from([1, 1.5, 0.25, "2.50", 100000]),
     "t": TIMES | st.sampled_from([1_700_000_000, 1_700_000_000_000, 1_700_000_000.25]),
     "b": st.booleans(),

@@ -64,7 +64,8 @@ def declaration(column: Column) -> Mapping[str, Form]:
     record_time = None if column.record_time is None else column.record_time.value
     # A DEFAULT of '' says something.
     default: Form | None = None if column.default is None else [column.default]
-    return members(required=not column.nullable, default=default, record_time=record_time)
+    required = not column.nullable
+    return members(required=required, default=default, record_time=record_time, former=list(column.former))
 
 
 def watermark(of: Watermark | None) -> Form | None:

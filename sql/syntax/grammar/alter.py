@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
-from sql.syntax.statements import AddColumn, AlterStream, DropColumn
+from sql.syntax.statements import AddColumn, Alteration, AlterStream, DropColumn, RenameColumn
 
 _REFUSED = {
-    "RENAME": (
-        "records name their members themselves: those that are there would keep the old name",
-        "CREATE VIEW v AS SELECT old AS new, .. FROM the stream",
+    "RENAME TO": (
+        "views and sessions know the stream by its name",
+        "CREATE VIEW v AS SELECT * FROM the stream, or SETTINGS topic = '..' in a CREATE of the new name",
     ),
     "MODIFY": (
         "the records that are there were written by the old definition",
@@ -20,7 +20,8 @@ _REFUSED["ALTER"] = _REFUSED["MODIFY"]
 
 
 def alter(cursor: Cursor) -> AlterStream:
-    """``ALTER STREAM [IF EXISTS] s ADD COLUMN [IF NOT EXISTS] c type [..], DROP COLUMN [IF EXISTS] d``."""
+    """``ALTER STREAM [IF EXISTS] s ADD COLUMN [IF NOT EXISTS] c type [..], DROP COLUMN [IF EXISTS] d,
+    RENAME COLUMN [IF EXISTS] e TO f``."""
     cursor.clause = "ALTER"
     cursor.expect("ALTER")
     cursor.expect("STREAM", "MUTABLE STREAM", "EXTERNAL STREAM", "TABLE", "SOURCE")
@@ -28,7 +29,7 @@ def alter(cursor: Cursor) -> AlterStream:
     return AlterStream(cursor.path("the name of a stream"), cursor.listed(lambda: _action(cursor)), if_exists)
 
 
-def _action(cursor: Cursor) -> AddColumn | DropColumn:
+def _action(cursor: Cursor) -> Alteration:
     for word, (why, fix) in _REFUSED.items():
         if cursor.at(word):
             cursor.fail(f"{word} is not taken: {why}", fix=fix, kind=Unsupported)
@@ -39,6 +40,11 @@ def _action(cursor: Cursor) -> AddColumn | DropColumn:
         if not (declared := cursor.nested()):
             cursor.fail(f"expected the type of {name}, found {cursor.found}")
         return AddColumn(name, cursor.script[start : declared[-1].end + 1], if_not_exists)
-    cursor.expect("ADD COLUMN", "DROP COLUMN", "DROP")
+    if cursor.accept("RENAME COLUMN", "RENAME"):
+        if_exists = bool(cursor.accept("IF EXISTS"))
+        name = cursor.name("a column")
+        cursor.expect("TO")
+        return RenameColumn(name, cursor.name("the new name of the column"), if_exists)
+    cursor.expect("ADD COLUMN", "RENAME COLUMN", "DROP COLUMN", "DROP")
     if_exists = bool(cursor.accept("IF EXISTS"))
     return DropColumn(cursor.name("a column"), if_exists)

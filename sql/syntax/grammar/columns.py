@@ -49,6 +49,9 @@ class Elements:
 
     def check_mentions(self, cursor: Cursor) -> None:
         known = [column.name for column in self.columns]
+        for column in self.columns:
+            if column.former and column.name in self.primary_key:
+                cursor.fail(f'"{column.name}" is of the primary key: the keys of records know it by one name')
         for name, offset in self.mentions:
             if name not in known and name not in RESERVED:
                 cursor.fail(
@@ -126,6 +129,8 @@ def _column(cursor: Cursor, found: Elements) -> None:
             cursor.fail(f'the column "{name}" is declared twice', offset=offset)
         if name.casefold() == other.name.casefold():
             cursor.fail(f'the columns "{other.name}" and "{name}" differ in letter case alone', offset=offset)
+        for shared in sorted({name, *column.former} & {other.name, *other.former}):
+            cursor.fail(f'records with a member "{shared}" could mean "{other.name}" or "{name}"', offset=offset)
     if name in (DELTA, ARRIVAL):
         cursor.fail(f'the name "{name}" is reserved', offset=offset)
     if name not in RESERVED:
@@ -142,6 +147,15 @@ def _with_option(cursor: Cursor, column: Column, found: Elements) -> Column:
         if cursor.word() in _CLOCKS:
             return replace(column, record_time=_clock(cursor, column))
         return replace(column, default=_default(cursor, column.name, found))
+    if cursor.accept("FORMERLY"):
+        former = dict.fromkeys((*column.former, cursor.name("a former name of the column")))
+        return replace(column, former=tuple(name for name in former if name != column.name))
+    _pass_option(cursor, column, found)
+    return column
+
+
+def _pass_option(cursor: Cursor, column: Column, found: Elements) -> None:
+    """One that says nothing of the column itself."""
     if cursor.at("PRIMARY KEY"):
         if found.primary_key:
             cursor.fail("the primary key is given twice", fix="PRIMARY KEY (a, b) after the columns")
@@ -154,7 +168,6 @@ def _with_option(cursor: Cursor, column: Column, found: Elements) -> Column:
         cursor.string()
     elif not cursor.accept("NULL"):
         _refuse_option(cursor, column.name)
-    return column
 
 
 def _clock(cursor: Cursor, column: Column) -> RecordTime:
@@ -189,7 +202,7 @@ def _refuse_option(cursor: Cursor, name: str) -> NoReturn:
 def _default(cursor: Cursor, name: str, found: Elements) -> str | None:
     """The text of a literal; the default of ``_tp_time`` names the event time column instead."""
     offset = cursor.offset
-    tokens = cursor.nested_until("NOT", "PRIMARY", "CODEC", "COMMENT")
+    tokens = cursor.nested_until("NOT", "PRIMARY", "FORMERLY", "CODEC", "COMMENT")
     texts = [str(token.text) for token in tokens]
     kinds = [token.token_type for token in tokens]
     if name == TIME and kinds in ([TokenType.VAR], [TokenType.IDENTIFIER]):

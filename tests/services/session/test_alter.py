@@ -39,6 +39,20 @@ def test_old_records_have_the_default_of_a_new_column(session: Session, ask: Ask
     assert session.context.topics.ids(["s"]) == before
 
 
+def test_a_renamed_column_is_read_from_records_of_both_names(session: Session, ask: Ask) -> None:
+    session.run(
+        "CREATE TABLE s (k int PRIMARY KEY, a int DEFAULT 5, b int); INSERT INTO s VALUES (1, 10, 0), (2, 20, 0)"
+    )
+    session.run("CREATE VIEW of_a AS SELECT a FROM s; CREATE VIEW of_b AS SELECT b FROM s")
+    assert refused(session, "ALTER TABLE s RENAME COLUMN a TO c").what.startswith("of_a would read")
+    session.run("DROP VIEW of_a")
+    [done] = session.run("ALTER TABLE s RENAME COLUMN a TO c")
+    assert done == Done("altered stream s, columns k, c, b; its records stay as they are")
+    session.run("INSERT INTO s (k, c) VALUES (3, 30); INSERT INTO s (k) VALUES (4); UPDATE s SET b = 1 WHERE k = 2")
+    assert ask("SELECT k, c, b FROM table(s) ORDER BY k") == [(1, 10, 0), (2, 20, 1), (3, 30, None), (4, 5, None)]
+    assert '"a"' in refused(session, "SELECT a FROM table(s)").what
+
+
 def test_a_view_that_reads_a_column_keeps_it(session: Session) -> None:
     session.run("CREATE TABLE s (k int PRIMARY KEY, a int, b int); CREATE TABLE t (k int PRIMARY KEY, c int)")
     session.run("CREATE VIEW named AS SELECT k, a FROM s; CREATE VIEW above AS SELECT a FROM named")

@@ -26,6 +26,7 @@ NOT_OF_THE_STATE = {
     "LookupTable.declared[].nullable": "of the table's own rows",
     "LookupTable.declared[].default": "of the table's own rows",
     "LookupTable.declared[].record_time": "of the table's own rows",
+    "LookupTable.declared[].former": "of the table's own rows",
     "LookupTable.indexes": "the one that serves is that of the join",
     "LookupTable.index": "the one that serves is that of the join",
     "LookupTable.kept": "a word of EXPLAIN",

@@ -39,6 +39,18 @@ def test_the_statement() -> None:
         ("CREATE STREAM s (a decimal(10, 2), b string)", "DROP COLUMN a", "CREATE STREAM s (b string)"),
         ("CREATE STREAM s (a int, `b c` map(string, int), d int)", "DROP `b c`", "CREATE STREAM s (a int, d int)"),
         ("CREATE STREAM s (a int, b int)", "DROP COLUMN a, ADD COLUMN a string", "CREATE STREAM s (b int, a string)"),
+        ("CREATE STREAM s (a int, b int)", "RENAME COLUMN a TO c", "CREATE STREAM s (c int FORMERLY a, b int)"),
+        (
+            "CREATE TABLE s (k INT PRIMARY KEY, `b c` NUMERIC(10, 2) DEFAULT 1)",
+            "RENAME `b c` TO b, RENAME COLUMN b TO d",
+            "CREATE TABLE s (k INT PRIMARY KEY, d NUMERIC(10, 2) DEFAULT 1 FORMERLY `b c` FORMERLY b)",
+        ),
+        (
+            "CREATE STREAM s (a int FORMERLY b)",
+            "RENAME COLUMN a TO b",
+            "CREATE STREAM s (b int FORMERLY b FORMERLY a)",
+        ),
+        ("CREATE STREAM s (a int)", "RENAME COLUMN IF EXISTS b TO c", "CREATE STREAM s (a int)"),
         (
             "CREATE MUTABLE STREAM s (a int, index int, b int, INDEX i (b)) PRIMARY KEY a",
             "DROP COLUMN index",
@@ -61,6 +73,16 @@ def test_what_is_not_named_stays_as_it_was_written(definition: str, actions: str
         ("CREATE TABLE s (a int)", "ADD COLUMN b int PRIMARY KEY", Unsupported, "no key"),
         ("CREATE STREAM s (a int)", "ADD COLUMN b number_of_things", SqlError, "number_of_things"),
         ("CREATE STREAM s (a int)", "DROP COLUMN b", UnknownName, 'no column "b"'),
+        ("CREATE STREAM s (a int)", "RENAME COLUMN b TO c", UnknownName, 'no column "b"'),
+        ("CREATE STREAM s (a int, b int)", "RENAME COLUMN a TO b", SqlError, "declared twice"),
+        ("CREATE STREAM s (a int)", "RENAME COLUMN a TO b, ADD COLUMN a int", SqlError, 'could mean "b" or "a"'),
+        ("CREATE TABLE s (a int PRIMARY KEY, b int)", "RENAME COLUMN a TO c", Unsupported, "of the primary key"),
+        (
+            "CREATE MUTABLE STREAM s (a int, b int, INDEX i (b)) PRIMARY KEY a",
+            "RENAME b TO c",
+            Unsupported,
+            "of an index",
+        ),
         ("CREATE STREAM s (a int)", "DROP COLUMN a", Unsupported, "the only column"),
         ("CREATE TABLE s (a int PRIMARY KEY, b int)", "DROP COLUMN a", Unsupported, "of the primary key"),
         ("CREATE TABLE s (a TIMESTAMP, b int, WATERMARK FOR a AS a)", "DROP COLUMN a", Unsupported, "the "),
@@ -85,9 +107,18 @@ def test_what_a_stream_cannot_miss_or_take(definition: str, actions: str, kind: 
     assert what in refused.value.what
 
 
-@pytest.mark.parametrize(
-    "action", ["RENAME COLUMN a TO b", "RENAME TO t", "MODIFY COLUMN a string", "ALTER COLUMN a string"]
-)
+def test_a_former_name_is_of_one_column_and_of_no_key() -> None:
+    for definition, what in [
+        ("CREATE STREAM s (a int FORMERLY c, b int FORMERLY c)", 'a member "c" could mean "a" or "b"'),
+        ("CREATE STREAM s (a int, b int FORMERLY a)", 'a member "a" could mean "a" or "b"'),
+        ("CREATE TABLE s (a int PRIMARY KEY FORMERLY b)", "of the primary key"),
+    ]:
+        with pytest.raises(SqlError) as refused:
+            parse_one(definition)
+        assert what in refused.value.what
+
+
+@pytest.mark.parametrize("action", ["RENAME TO t", "MODIFY COLUMN a string", "ALTER COLUMN a string"])
 def test_what_would_say_of_old_records_what_is_not_so(action: str) -> None:
     with pytest.raises(Unsupported, match="is not taken") as refused:
         parse_one(f"ALTER STREAM s {action}")
