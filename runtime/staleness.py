@@ -8,7 +8,10 @@ silent while its word stays the same, for as long as the reader's monotonic cloc
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeVar
+
+_Name = TypeVar("_Name", bound=Hashable)
 
 
 class Staleness:
@@ -26,6 +29,11 @@ class Staleness:
             since_s = now_s
         self._heard[name] = (word, since_s)
         return now_s - since_s
+
+    def all_seconds(self, words: Mapping[_Name, Hashable]) -> dict[_Name, float]:
+        """The same of all who say anything now; any other name is forgotten."""
+        self._heard = {name: heard for name, heard in self._heard.items() if name in words}
+        return {name: self.seconds(name, word) for name, word in words.items()}
 
     def forget(self, name: Hashable) -> None:
         self._heard.pop(name, None)

@@ -262,7 +262,7 @@ class LookupQuery:
             return
 
     def _look_for_standstill(self) -> None:
-        told = self._standstill.look(self.lanes.held(), self.lanes.let_go(), time.monotonic())
+        told = self._standstill.look(self.lanes.held(), self.lanes.let_go())
         if told:
             _LOG.error('query "%s": stands still: %s; what its threads do:', self.query.name, told)
             faulthandler.dump_traceback()

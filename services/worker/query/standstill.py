@@ -6,12 +6,14 @@ thought of, in clients that were written by others: a process that says that it 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Mapping
 
 from confluent_kafka import KafkaException
 
 from broker.topics import PartitionOffsets
 from changelog.errors import ServiceUnavailable
+from runtime.staleness import Staleness
 
 _LOOK_S = 5.0
 
@@ -25,45 +27,43 @@ class Standstill:
     """
 
     def __init__(
-        self, ends: Callable[[Collection[int]], PartitionOffsets], *, patience_s: float, let_go_s: float
+        self,
+        ends: Callable[[Collection[int]], PartitionOffsets],
+        *,
+        patience_s: float,
+        let_go_s: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ends = ends
         self._patience_s = patience_s
         self._let_go_s = let_go_s
+        self._clock = clock
         self._due_s = 0.0
-        self._behind_since_s: dict[int, float] = {}
-        self._idle_since_s: dict[int, float] = {}
-        self._reached: PartitionOffsets = {}
+        self._behind = Staleness(clock)
+        self._idle = Staleness(clock)
 
-    def look(self, reached: Mapping[int, int], let_go: Collection[int], now_s: float) -> str:
+    def look(self, reached: Mapping[int, int], let_go: Collection[int]) -> str:
         """Why it is taken to stand still; '' if it is not.
 
         reached  partition → where its answers end, of those that are assigned to this process
         let_go   those of them that nobody works on
         """
+        now_s = self._clock()
         if now_s < self._due_s:
             return ""
         self._due_s = now_s + _LOOK_S
-        self._idle_since_s = _since(self._idle_since_s, let_go, now_s)
-        for partition, since_s in self._idle_since_s.items():
-            if now_s - since_s >= self._let_go_s:
-                return f"partition {partition} was let go {now_s - since_s:.0f} s ago, and the group gives it to nobody"
+        for partition, silent_s in self._idle.all_seconds(dict.fromkeys(let_go)).items():
+            if silent_s >= self._let_go_s:
+                return f"partition {partition} was let go {silent_s:.0f} s ago, and the group gives it to nobody"
         try:
             ends = self._ends(reached.keys())
         except (ServiceUnavailable, KafkaException, TimeoutError):
-            self._behind_since_s = {}
-            return ""
-        behind = [one for one, end in ends.items() if reached[one] < end and self._reached.get(one) == reached[one]]
-        self._reached = dict(reached)
-        self._behind_since_s = _since(self._behind_since_s, behind, now_s)
-        for partition, since_s in self._behind_since_s.items():
-            if now_s - since_s >= self._patience_s:
+            ends = {}  # a reason to wait, so none is behind
+        behind = {partition: reached[partition] for partition, end in ends.items() if reached[partition] < end}
+        for partition, silent_s in self._behind.all_seconds(behind).items():
+            if silent_s >= self._patience_s:
                 return (
                     f"partition {partition} is answered up to {reached[partition]} of {ends[partition]} for"
-                    f" {now_s - since_s:.0f} s"
+                    f" {silent_s:.0f} s"
                 )
         return ""
-
-
-def _since(before: Mapping[int, float], partitions: Collection[int], now_s: float) -> dict[int, float]:
-    return {partition: before.get(partition, now_s) for partition in partitions}
