@@ -31,6 +31,7 @@ from broker import clients, topics
 from broker import group_member as group
 from broker.names import memo_topic
 from broker.presence import BrokerWatch
+from broker.query_origin import refuse_other_topics
 from broker.reader import read_topic
 from broker.topic_shapes import TopicAdmin, TopicShape, config_for
 from broker.topics import PartitionOffsets
@@ -46,7 +47,7 @@ from runtime.health_server import metrics_page
 from runtime.logs.process_log import configure_logs
 from runtime.logs.query_logs import BatchTotals, QueryLog, keep_query_logs
 from runtime.query_plan import plan_of
-from runtime.settings import read_settings
+from runtime.settings import Settings, read_settings
 from services.commands.command_codec import command_of, outcome_bytes
 from services.worker.lane.lane import Lane
 from services.worker.lane.lane_settings import LaneTopics
@@ -60,7 +61,6 @@ from services.worker.query.dictionary_commands import DictionaryCommands
 from services.worker.query.metrics import QueryFigures
 from services.worker.query.progress import Report, merged
 from services.worker.query.standstill import Standstill
-from services.worker.query.topics_watch import TopicsWatch
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.tables.lookup_tables import Tables
 from sql.catalog import Actual, Catalog, Query
@@ -69,6 +69,7 @@ from sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.worker")
 _LOOK_S = 0.2
+_WATCH_S = 5.0
 _SWITCH_S = 0.0005
 _LONGEST_END_S = 15.0
 _STANDSTILL_S = 30.0
@@ -96,6 +97,7 @@ class LookupQuery:
         self._batch_totals = BatchTotals(QueryLog(_LOG, name, self.lanes.commits))
         self._broker = BrokerWatch(settings.brokers)
         self._admin = clients.admin(settings.brokers)
+        self._next_watch_s = 0.0
         self._standstill = Standstill(
             self._ends,
             patience_s=max(settings.broker_wait_s, settings.lane.wait_s) + _STANDSTILL_S,
@@ -126,7 +128,6 @@ class LookupQuery:
         topics.ensure(client, {self.query.topic: settings.output_partitions, topic_of(name): 1})
         if self._remembers:
             topics.widen(client, memo_topic(name), len(partitions))
-        self._watch = TopicsWatch(name, self.origin.topic_ids, client)
         self._topics = LaneTopics(self.query.topic, topic_of(name), memo_topic(name) if self._remembers else "")
         written = filter(None, (self._topics.output, self._topics.memo))
         largest = min(topics.message_bytes(client, topic) for topic in written)
@@ -215,9 +216,7 @@ class LookupQuery:
                 _LOG.warning('query "%s": its worker stands still, and would not hear of commands', self.query.name)
                 self._orphaned = True
                 break
-            await asyncio.to_thread(self._report)
-            await asyncio.to_thread(self._look_for_standstill)
-            await asyncio.to_thread(self._look_at_topics)
+            await asyncio.to_thread(self._look)
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopped.wait(), _LOOK_S)
         _end_within(_LONGEST_END_S)
@@ -229,11 +228,27 @@ class LookupQuery:
         await asyncio.to_thread(self.tables.close)
         return self._end_code(self._failure or crashed)
 
+    def _look(self) -> None:
+        """Report; and every few seconds ask the broker whether anything is wrong that nothing else tells."""
+        self._report()
+        now_s = time.monotonic()
+        if now_s < self._next_watch_s:
+            return
+        self._next_watch_s = now_s + _WATCH_S
+        self._look_for_standstill()
+        self._look_at_topics()
+
     def _look_at_topics(self) -> None:
+        """Its input, its memo and what it has read once are still the same. One that is gone is waited for: once it is
+        there again, it is another one.
+        """
+        known = self.origin.topic_ids
         try:
-            self._watch.look(time.monotonic())
+            refuse_other_topics(known, topics.ids_again(self._admin, known), self.query.name)
         except RecordsGone as failure:
             self.fail(failure)
+        except (KafkaException, ServiceUnavailable, TimeoutError):
+            return
 
     def _report(self) -> None:
         """Progress, where the catalog does not have it yet; and that it runs, once the group has said what is its."""
@@ -355,18 +370,18 @@ def memo_shape(partitions: int) -> TopicShape:
     return TopicShape(partitions, config=config_for(Kind.UPSERT))
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """The whole life of the process; its end code."""
-    settings = WorkerSettings.of(read_settings())
+    worker_settings = WorkerSettings.of(settings)
     listener = (
         socket.socket(fileno=arguments.listen)
         if arguments.listen is not None
         else socket.create_server(("127.0.0.1", 0))
     )
-    query = LookupQuery(arguments.name, arguments.worker, arguments.files, settings)
-    keep_query_logs(read_settings(), arguments.name, query.lanes.commits)
+    query = LookupQuery(arguments.name, arguments.worker, arguments.files, worker_settings)
+    keep_query_logs(settings, arguments.name, query.lanes.commits)
     try:
-        group.check(settings.brokers)
+        group.check(worker_settings.brokers)
         query.open()
     except (DovetailError, KafkaException, OSError) as failure:
         return query.given_up(error_of(failure, f'query "{arguments.name}"'))
@@ -397,7 +412,7 @@ def main(given: Sequence[str] | None = None) -> int:
     # A thread that comes back from the network waits so long for one that computes, for each piece of an answer.
     sys.setswitchinterval(_SWITCH_S)
     try:
-        return run(arguments)
+        return run(arguments, settings)
     except ServiceUnavailable as failure:
         print(failure, file=sys.stderr)
         return WAITS

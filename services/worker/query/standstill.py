@@ -15,13 +15,11 @@ from broker.topics import PartitionOffsets
 from changelog.errors import ServiceUnavailable
 from runtime.staleness import Staleness
 
-_LOOK_S = 5.0
-
 
 class Standstill:
     """``look`` is to be called again and again.
 
-    ends       where partitions end now; asked every few seconds, and may raise what a lost broker raises
+    ends       where partitions end now; may raise what a lost broker raises
     patience_s longer than anything is waited for where there is a reason
     let_go_s   the same, for a partition whose lane has ended and which the group has not given to anybody since
     """
@@ -37,8 +35,6 @@ class Standstill:
         self._ends = ends
         self._patience_s = patience_s
         self._let_go_s = let_go_s
-        self._clock = clock
-        self._due_s = 0.0
         self._behind = Staleness(clock)
         self._idle = Staleness(clock)
 
@@ -48,10 +44,6 @@ class Standstill:
         reached  partition → where its answers end, of those that are assigned to this process
         let_go   those of them that nobody works on
         """
-        now_s = self._clock()
-        if now_s < self._due_s:
-            return ""
-        self._due_s = now_s + _LOOK_S
         for partition, silent_s in self._idle.all_seconds(dict.fromkeys(let_go)).items():
             if silent_s >= self._let_go_s:
                 return f"partition {partition} was let go {silent_s:.0f} s ago, and the group gives it to nobody"
