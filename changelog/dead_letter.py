@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.encode import MESSAGE_BYTES
+from changelog.encode import MESSAGE_BYTES, message_size
 from changelog.schema import EVENT_TIME_TYPE
 
 SUFFIX = ".dead_letter"
@@ -97,7 +97,7 @@ def row_too_large(
 
 def _letter(key: bytes | None, value: bytes | None, headers: dict[str, str], letter_bytes: int) -> DeadLetter:
     """The letter, or how it begins, where even the topic of the dead letters does not take it whole."""
-    size = len(key or b"") + len(value or b"")
+    size = message_size(key, value)
     if size + _HEADER_BYTES > letter_bytes:
         part = max(letter_bytes - _HEADER_BYTES, 0) // 2
         key, value = key and key[:part], value and value[:part]

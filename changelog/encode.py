@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 
 import numpy as np
 import numpy.typing as npt
@@ -128,6 +129,11 @@ def _same(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple((name, name) for name in columns)
 
 
+def message_size(key: bytes | None, value: bytes | None) -> int:
+    """Bytes of a message, without its headers."""
+    return len(key or b"") + len(value or b"")
+
+
 def largest_message(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> int:
     """Bytes of the largest of the messages that ``keys`` and ``values`` make in pairs; 0 where there are none."""
-    return max((len(key or b"") + len(value or b"") for key, value in zip(keys, values, strict=True)), default=0)
+    return max(starmap(message_size, zip(keys, values, strict=True)), default=0)

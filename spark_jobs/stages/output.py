@@ -13,7 +13,7 @@ from broker.producer_queue import Outgoing, OutgoingMessage
 from broker.transactional_writer import write_once
 from changelog.changes import Changes
 from changelog.dead_letter import dead_letters, row_too_large
-from changelog.encode import encode
+from changelog.encode import encode, message_size
 from joins.dataflow.graph import Sink
 from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import unpack
@@ -97,7 +97,7 @@ def within(messages: list[OutgoingMessage], job: Job) -> tuple[list[OutgoingMess
 def _size(message: OutgoingMessage) -> int:
     """Without the sign of a retraction, so that it is that of its insertion."""
     value = message["value"] or b""
-    return len(message["key"] or b"") + len(value) - (value[-3:-2] == b"-")
+    return message_size(message["key"], value) - (value[-3:-2] == b"-")
 
 
 def _too_large(message: OutgoingMessage, job: Job) -> OutgoingMessage:

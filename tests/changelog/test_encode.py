@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from changelog.changes import DELTA
-from changelog.encode import encode
+from changelog.encode import encode, largest_message, message_size
 from tests.changelog.records import UTC_MS
 
 KEY = (("k", "k"),)
@@ -96,3 +96,15 @@ def test_an_upsert_output_has_one_record_for_each_key() -> None:
 @pytest.mark.parametrize("form", ["changelog", "upsert"])
 def test_no_rows_no_records(form: str) -> None:
     assert len(encode(changes(), ("k", "v"), KEY, updating=True, format=form)) == 0
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "size"), [(b"key", b"value", 8), (None, b"value", 5), (b"key", None, 3), (None, None, 0)]
+)
+def test_a_message_is_as_large_as_its_key_and_its_value(key: bytes | None, value: bytes | None, size: int) -> None:
+    assert message_size(key, value) == size
+
+
+def test_the_largest_message_is_that_of_one_pair() -> None:
+    assert largest_message([b"long key", b"k"], [None, b"a value"]) == 8
+    assert largest_message([], []) == 0
