@@ -28,15 +28,19 @@ def _silent(value: Form) -> bool:
 
 
 def expression(value: Expr | None) -> Form | None:
-    return None if value is None else {"sql": value.text, "type": str(value.type)}
+    return None if value is None else _typed(value)
 
 
 def expressions(values: Iterable[Expr]) -> Form:
-    return [{"sql": value.text, "type": str(value.type)} for value in values]
+    return [_typed(value) for value in values]
 
 
 def computed(columns: Iterable[tuple[str, Expr]]) -> Form:
-    return [{"name": name, "sql": expr.text, "type": str(expr.type)} for name, expr in columns]
+    return [{"name": name, **_typed(expr)} for name, expr in columns]
+
+
+def _typed(value: Expr) -> dict[str, Form]:
+    return {"sql": value.text, "type": str(value.type)}
 
 
 def fields(schema: pa.Schema) -> Form:
