@@ -12,7 +12,7 @@ from changelog.errors import StackError
 
 _Lower = BeforeValidator(lambda text: text.lower() if isinstance(text, str) else text)
 _Upper = BeforeValidator(lambda text: text.upper() if isinstance(text, str) else text)
-_File = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
+AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 
 
 class KafkaSecurity(BaseModel):
@@ -21,13 +21,13 @@ class KafkaSecurity(BaseModel):
     kafka_security_protocol: Annotated[Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"], _Lower] | None = (
         Field(default=None, description="how the brokers are spoken to; unset: plaintext")
     )
-    kafka_ssl_ca_location: _File | None = Field(
+    kafka_ssl_ca_location: AbsolutePath | None = Field(
         default=None, description="PEM file of the authorities whose brokers are trusted; unset: those of the system"
     )
-    kafka_ssl_certificate_location: _File | None = Field(
+    kafka_ssl_certificate_location: AbsolutePath | None = Field(
         default=None, description="PEM file of the certificate that is shown to the brokers"
     )
-    kafka_ssl_key_location: _File | None = Field(default=None, description="PEM file of its key")
+    kafka_ssl_key_location: AbsolutePath | None = Field(default=None, description="PEM file of its key")
     kafka_ssl_key_password: SecretStr | None = Field(default=None, description="password of the key")
     kafka_ssl_endpoint_identification_algorithm: Annotated[Literal["https", "none"], _Lower] = Field(
         default="https", description="https: the certificate of a broker must be for its host; none: for any"

@@ -10,16 +10,15 @@ import os
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, SecretStr, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from broker.address import BrokerAddress
 from changelog.errors import StackError
-from runtime.kafka_security import KafkaSecurity
+from runtime.kafka_security import AbsolutePath, KafkaSecurity
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 Seconds = Annotated[float, Field(gt=0)]
-AbsolutePath = Annotated[Path, AfterValidator(lambda path: path.expanduser().absolute())]
 
 
 def _user_cache() -> Path:
