@@ -30,7 +30,7 @@ class QueryOrigin:
     first_offsets  by scan: partition → offset of the first record that is read
     snapshots      static table → partition → where its topic ended then; empty where the rows themselves are kept
     buckets        of keys; 0 where there are none
-    topic_ids      of the inputs; empty where an earlier release has started the query
+    topic_ids      of all topics that are read, and of the memo where there is one: as they were at the first start
     history        topic → partition → where it ended then; empty where no rows are answered once
     """
 
