@@ -15,6 +15,8 @@ FORMAT = 1
 """Of the text of an origin and of all state beside it: the arrangements by name, the columns of their rows, the numbers
 beside them, the variables in Spark's store, the snapshots. It rises with whatever a former release could not read, or
 would read wrongly; ``tests/data/checkpoints`` has those of releases."""
+ORIGIN_FILE = "query.json"
+"""What the text is called in a folder of a checkpoint."""
 _FORMAT = "format"
 _STARTS = "starts"
 """``first_offsets`` in the text that checkpoints keep."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from broker.query_origin import QueryOrigin, refuse_other_topics
+from broker.query_origin import ORIGIN_FILE, QueryOrigin, refuse_other_topics
 from broker.start_offsets import Beginning
 from broker.topics import Offsets
 from changelog.errors import CheckpointMismatch
@@ -31,7 +31,7 @@ class Checkpoint:
         self.directory = directory
         self.spark = directory / "spark"
         self.snapshots = directory / "snapshots"
-        self._origin = directory / "query.json"
+        self._origin = directory / ORIGIN_FILE
 
     def open(
         self,
@@ -55,7 +55,7 @@ class Checkpoint:
             return existing
         if self.last_planned >= 0:
             raise CheckpointMismatch(
-                f"the checkpoint is damaged: query.json is gone, and batch {self.last_planned} has begun: to start"
+                f"the checkpoint is damaged: {ORIGIN_FILE} is gone, and batch {self.last_planned} has begun: to start"
                 " afresh would write its rows a second time",
                 where=str(self._origin),
                 fix="restore the checkpoint from a backup, or drop the query and create it again",
@@ -87,7 +87,7 @@ class Checkpoint:
             return QueryOrigin.read(self._origin.read_text(), where=str(self._origin))
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise CheckpointMismatch(
-                f"the checkpoint is damaged: query.json cannot be read ({type(fault).__name__}: {fault})",
+                f"the checkpoint is damaged: {ORIGIN_FILE} cannot be read ({type(fault).__name__}: {fault})",
                 where=str(self._origin),
                 fix="restore the checkpoint from a backup, or drop the query and create it again",
             ) from fault

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from broker.query_origin import ORIGIN_FILE
 from changelog.errors import StackError, Unsupported
 from services.session.backup.backup_folder import Backup, SavedQuery, SavedRelation, write_backup
 from services.session.backup.broker_position import committed_now, committed_places, origin_of
@@ -59,7 +60,7 @@ def _saved(context: Context, query: Query) -> SavedQuery:
 
 def _checkpoint_of(query: Query) -> Path:
     place = Path(query.checkpoint)
-    if not query.checkpoint or not (place / "query.json").exists():
+    if not query.checkpoint or not (place / ORIGIN_FILE).exists():
         raise StackError(
             f'the checkpoint of "{query.name}" is not on this machine',
             where=query.checkpoint or "it has not begun",

@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition
 
 from broker.address import BrokerAddress
 from broker.names import MARKS_TOPIC
-from broker.query_origin import QueryOrigin
+from broker.query_origin import ORIGIN_FILE, QueryOrigin
 from broker.transactional_writer import committed_offset
 from sql.fragments import Engine
 
@@ -23,7 +23,7 @@ def origin_of(engine: str, checkpoint: str) -> QueryOrigin:
     """From the catalog's entry of a query: the origin itself, or the folder of a checkpoint."""
     if engine == Engine.FAUST:
         return QueryOrigin.read(checkpoint, where="the catalog")
-    path = Path(checkpoint) / "query.json"
+    path = Path(checkpoint) / ORIGIN_FILE
     return QueryOrigin.read(path.read_text(), where=str(path))
 
 
