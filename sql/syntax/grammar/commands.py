@@ -110,22 +110,21 @@ def terminate(cursor: Cursor) -> Terminate:
 
 def backup(cursor: Cursor) -> BackupView:
     """``BACKUP [MATERIALIZED] VIEW v TO 'folder'``."""
-    cursor.clause = "BACKUP"
-    cursor.expect("BACKUP")
-    cursor.expect("MATERIALIZED VIEW", "VIEW")
-    name = cursor.path("the name of a view")
-    cursor.expect("TO")
-    return BackupView(name, cursor.string("a folder"))
+    return BackupView(*_view_and_folder(cursor, "BACKUP", "TO"))
 
 
 def restore(cursor: Cursor) -> RestoreView:
     """``RESTORE [MATERIALIZED] VIEW v FROM 'folder'``."""
-    cursor.clause = "RESTORE"
-    cursor.expect("RESTORE")
+    return RestoreView(*_view_and_folder(cursor, "RESTORE", "FROM"))
+
+
+def _view_and_folder(cursor: Cursor, verb: str, preposition: str) -> tuple[str, str]:
+    cursor.clause = verb
+    cursor.expect(verb)
     cursor.expect("MATERIALIZED VIEW", "VIEW")
     name = cursor.path("the name of a view")
-    cursor.expect("FROM")
-    return RestoreView(name, cursor.string("a folder"))
+    cursor.expect(preposition)
+    return name, cursor.string("a folder")
 
 
 def _query_name(cursor: Cursor) -> str:
