@@ -11,10 +11,16 @@ from sql.planner import plan_query
 from sql.syntax.statements import CreateView
 
 
-def other_readers(context: Context, topic: str, but: Collection[str]) -> list[str]:
-    """The views that read ``topic``, without those of the queries whose letters it gets back."""
+def other_readers(context: Context, topics: Collection[str], but: Collection[str]) -> dict[str, list[str]]:
+    """For each of ``topics`` the views that read it, without those of the queries whose letters it gets back. A topic
+    that nobody else reads is left out.
+    """
+    if not topics:
+        return {}
     own = {query.view for query in context.catalog.queries() if query.name in but}
-    return [name for name, topics in _readings(context).items() if topic in topics and name not in own]
+    readings = {view: read for view, read in _readings(context).items() if view not in own}
+    readers = {topic: [view for view, read in readings.items() if topic in read] for topic in topics}
+    return {topic: views for topic, views in readers.items() if views}
 
 
 def _readings(context: Context) -> dict[str, set[str]]:

@@ -44,9 +44,9 @@ def replay(context: Context, statement: Replay) -> Rows:
                 zip(*(letters.column(name).to_pylist() for name in ("source_topic", "outcome")), strict=True)
             )
             queries.update(filter(None, pc.unique(going.column("query")).to_pylist()))
-    for source in sorted(source for source, outcome in counted if outcome == BACK and source is not None):
-        if others := other_readers(context, source, queries):
-            context.say(f"{source} is also read by {', '.join(others)}: what is put back comes to them once more")
+    sources = sorted(source for source, outcome in counted if outcome == BACK and source is not None)
+    for source, others in other_readers(context, sources, queries).items():
+        context.say(f"{source} is also read by {', '.join(others)}: what is put back comes to them once more")
     return _told(topic, counted, dry_run=statement.dry_run)
 
 

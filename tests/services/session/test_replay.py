@@ -144,16 +144,21 @@ def test_who_else_reads_the_topic_is_said(stack: Stack, tmp_path: Path, broker: 
     said: list[str] = []
     catalog = Catalog.open(f"sqlite:///{tmp_path / 'said.db'}")
     with Session(stack.settings, catalog, BrokerAddress(broker), say=said.append) as session:
-        session.run("CREATE STREAM heard (id int64, n int64); CREATE STREAM unheard (id int64)")
+        for stream in ("heard", "overheard", "unheard"):
+            session.run(f"CREATE STREAM {stream} (id int64, n int64)")
         session.context.topics.create("priced.dead_letter", TopicShape(1))
-        for view in ("priced", "also"):
-            definition = parse_one(f"CREATE MATERIALIZED VIEW {view} AS SELECT id FROM heard")
+        for view, stream in (("priced", "heard"), ("also", "heard"), ("third", "overheard"), ("last", "overheard")):
+            definition = parse_one(f"CREATE MATERIALIZED VIEW {view} AS SELECT id FROM {stream}")
             assert isinstance(definition, CreateView)
             query = Query(view, definition.text, "", "", view, view=view)
-            catalog.create(definition, now_ms=1, uses=["heard"], query=query)
-        post(broker, "priced.dead_letter", [*letters("heard", [b"{}"]), *letters("unheard", [b"{}"])])
+            catalog.create(definition, now_ms=1, uses=[stream], query=query)
+        sources = ("unheard", "overheard", "heard")
+        post(broker, "priced.dead_letter", [letter for source in sources for letter in letters(source, [b"{}"])])
         replayed(session, "priced.dead_letter", dry_run=True)
-        assert said[-1:] == ["heard is also read by also: what is put back comes to them once more"]
+        assert said[-2:] == [
+            "heard is also read by also: what is put back comes to them once more",
+            "overheard is also read by third, last: what is put back comes to them once more",
+        ]
         session.context.topics.delete(["heard", "unheard", "priced.dead_letter"])
 
 
