@@ -16,7 +16,7 @@ from broker.address import BrokerAddress
 from broker.names import topics_of_query
 from changelog.errors import UnknownName
 from runtime.clock import now_ms
-from runtime.logs.query_logs import QueryLog
+from runtime.logs.query_logs import QueryLog, QueryLogFiles
 from runtime.staleness import Staleness
 from sql.catalog import Catalog, Desired, Query
 
@@ -35,9 +35,16 @@ class Leases:
     length, whatever the time of day is here or there.
     """
 
-    def __init__(self, catalog: Catalog, brokers: BrokerAddress, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        brokers: BrokerAddress,
+        logs: QueryLogFiles,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._catalog = catalog
         self._brokers = brokers
+        self._logs = logs
         self._silence = Staleness(clock)
 
     def desired(self, query: Query) -> Desired:
@@ -52,8 +59,9 @@ class Leases:
         return Desired.DROPPED
 
     def cleared(self, query: Query) -> bool:
-        """Delete the topics of a dropped query that was leased; False where the broker does not answer."""
+        """Delete log and topics of a dropped query that was leased; False where the broker does not answer."""
         if not query.lease_ms:
             return True
         self._silence.forget(query.id)
+        self._logs.remove(query.name)
         return topics.delete(clients.admin(self._brokers), topics_of_query(query.name, query.topic))

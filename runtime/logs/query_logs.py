@@ -11,12 +11,13 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from runtime.logs.log_files import LogLimits, append
+from runtime.logs.log_files import LogLimits, append, remove
 from runtime.settings import Settings
 
 _SAID_EVERY_S = 10.0
@@ -27,6 +28,21 @@ Batch = Callable[[], int | None]
 def log_of(folder: Path, query: str) -> Path:
     """Where the log of a query is."""
     return folder / f"{quote(query, safe='')}.log"
+
+
+@dataclass(frozen=True)
+class QueryLogFiles:
+    """Where the logs of queries are, and of how many files each is."""
+
+    folder: Path
+    files: int
+
+    @staticmethod
+    def of(settings: Settings) -> QueryLogFiles:
+        return QueryLogFiles(settings.query_logs, settings.log_files)
+
+    def remove(self, query: str) -> None:
+        remove(log_of(self.folder, query), self.files)
 
 
 def unknown() -> None:

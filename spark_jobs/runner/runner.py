@@ -28,8 +28,7 @@ from joins.dataflow.graph import Dataflow
 from runtime.clock import now_ms
 from runtime.health_server import HealthServer, Said, listening
 from runtime.leases import Leases
-from runtime.logs.log_files import remove
-from runtime.logs.query_logs import QueryLog, log_of
+from runtime.logs.query_logs import QueryLog
 from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
@@ -76,7 +75,7 @@ class Runner:
             Patience(_FIRST_PAUSE_S),
             _LOG,
             tasks=self._tasks,
-            leases=Leases(catalog, settings.brokers),
+            leases=Leases(catalog, settings.brokers, settings.query_logs),
         )
 
     def look(self) -> None:
@@ -241,8 +240,6 @@ class Runner:
                 self._settings.job.local_copy_dir,
                 backed_up=query.lease_ms == 0,
             )
-        if query.lease_ms:
-            remove(log_of(self._settings.query_logs, query.name), self._settings.log_files)
         return True
 
     def speaks_for(self, query: Query) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker.address import BrokerAddress
+from runtime.logs.query_logs import QueryLogFiles
 from runtime.settings import Settings
 from spark_jobs.runner.job_settings import JobSettings
 
@@ -21,7 +22,6 @@ class RunnerSettings:
     jars                   folder of the jars that go beside PySpark's own
     ready_file             gets the pid of the runner once it takes up queries
     checkpoints            folder of the queries' checkpoints
-    query_logs, log_files  folder of the queries' logs, and of how many files each is
     broker_timeout_s       longest wait for Kafka at the start
     bind, port             where health and metrics are asked for
     """
@@ -31,8 +31,7 @@ class RunnerSettings:
     jars: Path
     ready_file: Path | None
     checkpoints: Path
-    query_logs: Path
-    log_files: int
+    query_logs: QueryLogFiles
     spark_master: str
     driver_memory: str
     broker_timeout_s: float
@@ -52,8 +51,7 @@ class RunnerSettings:
             jars=Path(environment.get(_JARS) or settings.jars / "spark"),
             ready_file=Path(environment[_READY_FILE]) if _READY_FILE in environment else None,
             checkpoints=settings.checkpoints,
-            query_logs=settings.query_logs,
-            log_files=settings.log_files,
+            query_logs=QueryLogFiles.of(settings),
             spark_master=settings.spark_master,
             driver_memory=f"{settings.driver_memory_gib}g",
             broker_timeout_s=settings.broker_timeout_s,

@@ -16,6 +16,7 @@ from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin, TopicShape
 from changelog.errors import ServiceUnavailable
 from runtime.leases import LEASE_S, Leases, lease_from_now
+from runtime.logs.query_logs import QueryLogFiles
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from sql.catalog import Actual, Catalog, Desired, Query
@@ -87,13 +88,14 @@ class World:
     driver: Driver = field(default_factory=Driver)
     now_s: float = 0.0
     brokers: BrokerAddress | None = None
+    logs: QueryLogFiles = field(default_factory=lambda: QueryLogFiles(Path("nowhere"), 1))
 
     def __post_init__(self) -> None:
         self._reconciler = self.reconciler()
 
     def reconciler(self, tasks: Executor | None = None) -> Reconciler:
         log = logging.getLogger("dovetail.test")
-        leases = None if self.brokers is None else Leases(self.catalog, self.brokers, lambda: self.now_s)
+        leases = None if self.brokers is None else Leases(self.catalog, self.brokers, self.logs, lambda: self.now_s)
         return Reconciler(
             self.catalog, Engine.SPARK, self.driver, PATIENCE, log, lambda: self.now_s, tasks=tasks, leases=leases
         )
@@ -288,12 +290,12 @@ def test_a_dropped_query_is_forgotten_when_nobody_keeps_anything(world: World) -
 
 
 @pytest.fixture
-def leasing(broker: str) -> Iterator[World]:
+def leasing(broker: str, tmp_path: Path) -> Iterator[World]:
     """Queries of sessions: of one that is there, of one that is not, and a view."""
     catalog = Catalog.open("sqlite://")
     for name, lease_ms in (("held", lease_from_now()), ("left", 1), ("view", 0)):
         catalog.add_query(Query(name, "SELECT 1", "", "", name, lease_ms=lease_ms), now_ms=0)
-    yield World(catalog, brokers=BrokerAddress(broker))
+    yield World(catalog, brokers=BrokerAddress(broker), logs=QueryLogFiles(tmp_path, files=2))
     catalog.close()
 
 
@@ -302,6 +304,8 @@ def test_a_query_whose_session_is_gone_leaves_nothing(leasing: World, broker: st
     admin = TopicAdmin(BrokerAddress(broker), 10)
     for topic in ("held", "left", "left.dead_letter", "view"):
         admin.create(topic, TopicShape(partitions=1))
+    for log in ("held.log", "left.log", "left.log.1", "view.log"):
+        (leasing.logs.folder / log).write_text("a line\n")
     leasing.look()
     assert leasing.driver.started == ["held", "left", "view"]
     leasing.now_s = LEASE_S
@@ -313,6 +317,7 @@ def test_a_query_whose_session_is_gone_leaves_nothing(leasing: World, broker: st
     assert [query.name for query in leasing.catalog.queries(dropped=True)] == ["held", "view"]
     assert {"held", "view"} <= admin.partitions().keys()
     assert not {"left", "left.dead_letter"} & admin.partitions().keys()
+    assert sorted(path.name for path in leasing.logs.folder.iterdir()) == ["held.log", "view.log"]
     leasing.catalog.renew("nothing", 1)
     leasing.now_s += LEASE_S
     leasing.look()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from broker.address import BrokerAddress
+from runtime.logs.query_logs import QueryLogFiles
 from runtime.settings import Settings
 from services.worker.lane.lane_settings import LaneSettings
 from services.worker.query.app import AppSettings
@@ -13,16 +14,13 @@ from services.worker.query.app import AppSettings
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """data_dir               what the workers keep of each query is in it, which they could read from Kafka again
-    query_logs, log_files  folder of the queries' logs, and of how many files each is
-    """
+    """data_dir   what the workers keep of each query is in it, which they could read from Kafka again"""
 
     brokers: BrokerAddress
     catalog_url: str
     redis_url: str | None
     data_dir: Path
-    query_logs: Path
-    log_files: int
+    query_logs: QueryLogFiles
     output_partitions: int
     transaction_timeout_s: float
     broker_wait_s: float
@@ -39,8 +37,7 @@ class WorkerSettings:
             catalog_url=settings.catalog_address,
             redis_url=None if settings.redis_url is None else settings.redis_url.get_secret_value(),
             data_dir=settings.data_dir,
-            query_logs=settings.query_logs,
-            log_files=settings.log_files,
+            query_logs=QueryLogFiles.of(settings),
             output_partitions=settings.output_partitions,
             transaction_timeout_s=settings.transaction_timeout_s,
             broker_wait_s=settings.broker_wait_s,

@@ -23,8 +23,7 @@ from broker.query_origin import QueryOrigin
 from changelog.errors import ServiceUnavailable
 from runtime.clock import now_ms
 from runtime.leases import Leases
-from runtime.logs.log_files import remove
-from runtime.logs.query_logs import QueryLog, log_of
+from runtime.logs.query_logs import QueryLog
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from services.commands.command_codec import Command, Outcome
@@ -61,7 +60,7 @@ class WorkerSupervisor:
         self._fork_server = fork_server(environment)
         self._children: dict[int, Child] = {}
         self._seen_s = 0.0
-        leases = Leases(catalog, settings.brokers)
+        leases = Leases(catalog, settings.brokers, settings.query_logs)
         self._reconciler = Reconciler(catalog, Engine.FAUST, self, Patience(_FIRST_PAUSE_S), _LOG, leases=leases)
         self.files, self._slot = claimed_folder(settings.data_dir / "worker")
         self._lease = WorkerLease(self.files)
@@ -105,8 +104,6 @@ class WorkerSupervisor:
             return False
         if query.checkpoint:
             self._forget(query)
-        if query.lease_ms:
-            remove(log_of(self._settings.query_logs, query.name), self._settings.log_files)
         return True
 
     def speaks_for(self, query: Query) -> bool:
