@@ -107,10 +107,14 @@ def _letter(key: bytes | None, value: bytes | None, headers: dict[str, str], let
 
 def letter_rows(records: pa.Table) -> pa.Table:
     """LETTERS of records of a dead-letter topic (``timestamp``, ``headers``, ..), marks left out."""
-    return as_rows(records.filter(pc.invert(is_mark(records))))
+    return as_rows(without_marks(records))
 
 
-def is_mark(records: pa.Table) -> pa.ChunkedArray:
+def without_marks(records: pa.Table) -> pa.Table:
+    return records.filter(pc.invert(_is_mark(records)))
+
+
+def _is_mark(records: pa.Table) -> pa.ChunkedArray:
     return pc.is_valid(header(records, REPLAYED))
 
 
@@ -133,7 +137,7 @@ def as_rows(letters: pa.Table) -> pa.Table:
 
 def replayed_offsets(records: pa.Table) -> Iterator[tuple[int, int, list[tuple[int, int]]]]:
     """Partition, time in ms and ranges of offsets, both ends included, of each mark among ``records``."""
-    marks = records.filter(is_mark(records))
+    marks = records.filter(_is_mark(records))
     times = marks.column("timestamp").cast(EVENT_TIME_TYPE).cast(pa.int64())
     told = (marks.column("partition"), times, header(marks, REPLAYED))
     for partition, at_ms, ranges in zip(*(column.to_pylist() for column in told), strict=True):

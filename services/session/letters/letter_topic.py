@@ -6,11 +6,10 @@ import time
 from collections.abc import Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from broker.reader import HEADED, TopicReader
 from broker.topics import PartitionOffsets
-from changelog.dead_letter import as_rows, is_letters, is_mark, topic_of
+from changelog.dead_letter import as_rows, is_letters, topic_of, without_marks
 from changelog.errors import UnknownName, Unsupported
 from changelog.suggest import suggestion
 from services.session.context import Context
@@ -51,7 +50,7 @@ def letters_now(context: Context, topic: str) -> pa.Table:
     parts = [HEADED.empty_table()]
     for records in records_of(context, topic, context.topics.ends(topic)):
         replayed.add(records)
-        parts.append(records.filter(pc.invert(is_mark(records))))
+        parts.append(without_marks(records))
     letters = pa.concat_tables(parts)
     times = pa.chunked_array([replayed.times(letters)])
     return as_rows(letters).append_column(DEAD_LETTERS.field("replayed_at"), times)

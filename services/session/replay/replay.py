@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.topics import PartitionOffsets
-from changelog.dead_letter import as_rows, is_mark
+from changelog.dead_letter import as_rows, without_marks
 from services.session.context import Context
 from services.session.letters.letter_topic import expect_letters, records_of
 from services.session.letters.replayed import Replayed
@@ -58,7 +58,7 @@ def decided_letters(
     for records in records_of(context, statement.topic, ends):
         replayed.add(records)
     for records in records_of(context, statement.topic, ends, "gone through"):
-        letters = records.filter(pc.invert(is_mark(records)))
+        letters = without_marks(records)
         for start in range(0, letters.num_rows, _PER_TRANSACTION):
             some = letters.slice(start, _PER_TRANSACTION)
             rows = as_rows(some)

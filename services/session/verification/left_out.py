@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.reader import HEADED, Places
-from changelog.dead_letter import QUERY, as_rows, header, is_mark, topic_of
+from changelog.dead_letter import QUERY, as_rows, header, topic_of, without_marks
 from changelog.decode import Decoder
 from changelog.schema import Kind
 from joins.dataflow.graph import TopicScan
@@ -122,7 +122,7 @@ def _records(context: Context, topic: str) -> Iterator[pa.Table]:
     yield HEADED.empty_table()
     if topic in context.topics.partitions():
         for records in records_of(context, topic, context.topics.settled_ends(topic)):
-            yield records.filter(pc.invert(is_mark(records)))
+            yield without_marks(records)
 
 
 def _since(query: Query, name: str, records: Iterator[pa.Table]) -> pa.Table:
