@@ -54,11 +54,8 @@ class Checkpoint:
             refuse_other_topics(existing.topic_ids, topic_ids, name)
             return existing
         if self.last_planned >= 0:
-            raise CheckpointMismatch(
-                f"the checkpoint is damaged: {ORIGIN_FILE} is gone, and batch {self.last_planned} has begun: to start"
-                " afresh would write its rows a second time",
-                where=str(self._origin),
-                fix="restore the checkpoint from a backup, or drop the query and create it again",
+            raise self._damaged(
+                f"is gone, and batch {self.last_planned} has begun: to start afresh would write its rows a second time"
             )
         shutil.rmtree(self.directory, ignore_errors=True)
         self.snapshots.mkdir(parents=True)
@@ -86,11 +83,14 @@ class Checkpoint:
         try:
             return QueryOrigin.read(self._origin.read_text(), where=str(self._origin))
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
-            raise CheckpointMismatch(
-                f"the checkpoint is damaged: {ORIGIN_FILE} cannot be read ({type(fault).__name__}: {fault})",
-                where=str(self._origin),
-                fix="restore the checkpoint from a backup, or drop the query and create it again",
-            ) from fault
+            raise self._damaged(f"cannot be read ({type(fault).__name__}: {fault})") from fault
+
+    def _damaged(self, how: str) -> CheckpointMismatch:
+        return CheckpointMismatch(
+            f"the checkpoint is damaged: {ORIGIN_FILE} {how}",
+            where=str(self._origin),
+            fix="restore the checkpoint from a backup, or drop the query and create it again",
+        )
 
     @property
     def identity(self) -> str:
