@@ -79,8 +79,8 @@ def next_end(
             for topic, of in ends.items()
         }
         if any(end > _position(start, topic, place) for topic, of in reached.items() for place, end in of.items()):
-            return reached if phase.whole or limit is None else limited(start, reached, limit)
-    return ends if limit is None else limited(start, ends, limit)
+            return limited(start, reached, None if phase.whole else limit)
+    return limited(start, ends, limit)
 
 
 def _within(phase: HistoryPhase, topic: str, partition: str, start: JsonOffsets, end: int, history: Offsets) -> int:
@@ -95,8 +95,12 @@ def _position(start: JsonOffsets, topic: str, partition: str) -> int:
     return start.get(topic, {}).get(partition, 0)
 
 
-def limited(start: JsonOffsets, ends: JsonOffsets, limit: int) -> JsonOffsets:
-    """The ends of a batch of about ``limit`` records, which takes from each partition its share of what is left."""
+def limited(start: JsonOffsets, ends: JsonOffsets, limit: int | None) -> JsonOffsets:
+    """The ends of a batch of about ``limit`` records, which takes from each partition its share of what is left; of all
+    that is left where there is no limit.
+    """
+    if limit is None:
+        return ends
     left: Mapping[tuple[str, str], int] = {
         (topic, partition): max(end - _position(start, topic, partition), 0)
         for topic, wanted in ends.items()
