@@ -132,8 +132,8 @@ def _expect_target(context: Context, statement: CreateView, plan: Plan, existing
 
 def _goes_on(context: Context, statement: CreateView, plan: Plan, existing: Relation) -> bool:
     """Whether the rows of a new query simply follow those of the old one: of the same form, appended, from now on."""
-    before = existing.definition
-    if not isinstance(before, CreateView) or not before.materialized or before.into != statement.into:
+    before = existing.materialized_view
+    if before is None or before.into != statement.into:
         return False
     old = plan_query(before.name, before, context.catalog).stream().schema
     return _form(old) == _form(plan.stream().schema) and old.kind is Kind.APPEND and _from_now_on(plan)

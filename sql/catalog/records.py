@@ -55,6 +55,12 @@ class Relation:
         return statement
 
     @property
+    def materialized_view(self) -> CreateView | None:
+        """Its definition, if it is one that a query keeps."""
+        definition = self.definition
+        return definition if isinstance(definition, CreateView) and definition.materialized else None
+
+    @property
     def shown(self) -> str:
         """``ddl`` as SHOW CREATE shows it: without passwords."""
         return redacted(self.ddl)

@@ -13,14 +13,14 @@ from services.session.queries import pause, resume
 from services.session.result import Done
 from sql.catalog import Catalog, Desired, Query, Relation, What
 from sql.fragments import Engine
-from sql.syntax.statements import BackupView, CreateView, Pause, Resume
+from sql.syntax.statements import BackupView, Pause, Resume
 
 
 def backup_view(context: Context, statement: BackupView) -> Done:
     """A paused view stays so. A batch that the pause has cut short is part of the backup, and is run again."""
     name, place = statement.name, Path(statement.path).absolute()
     view = context.catalog.get(name)
-    if not _is_materialized(view):
+    if view.materialized_view is None:
         raise Unsupported(f'"{name}" is no materialized view: it has no state', fix="SHOW CREATE shows its definition")
     runs = context.catalog.query(name).desired is Desired.RUNNING
     if runs:
@@ -80,14 +80,10 @@ def needed_by(catalog: Catalog, view: Relation) -> tuple[list[Relation], tuple[s
         relation = catalog.get(waiting.pop())
         if relation.name in found or relation.name in expected:
             continue
-        if _is_materialized(relation):
+        if relation.materialized_view is not None:
             expected.append(relation.name)
             continue
         found[relation.name] = relation
         waiting += catalog.used(relation.name)
         found.update({one.name: one for one in catalog.users(relation.name) if one.what is What.INDEX})
     return [one for one in catalog.relations() if one.name in found], tuple(sorted(expected))
-
-
-def _is_materialized(relation: Relation) -> bool:
-    return isinstance(relation.definition, CreateView) and relation.definition.materialized

@@ -8,7 +8,6 @@ from services.session.context import Context
 from services.session.input_progress import input_topics
 from sql.catalog import What
 from sql.planner import plan_query
-from sql.syntax.statements import CreateView
 
 
 def other_readers(context: Context, topics: Collection[str], but: Collection[str]) -> dict[str, list[str]]:
@@ -26,8 +25,8 @@ def other_readers(context: Context, topics: Collection[str], but: Collection[str
 def _readings(context: Context) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for relation in context.catalog.relations(What.VIEW):
-        view = relation.definition
-        if isinstance(view, CreateView) and view.materialized:
+        view = relation.materialized_view
+        if view is not None:
             plan = plan_query(view.name, view, context.catalog)
             found[view.name] = {topic for fragment in plan.fragments for topic in input_topics(fragment)}
     return found

@@ -23,7 +23,6 @@ from services.session.verification.left_out import LeftOut, left_out
 from sql.fragments import Engine
 from sql.planner import Plan, plan_query, recompute
 from sql.relations import Stream
-from sql.syntax.statements import CreateView
 
 DIFFERENCE = "difference"
 TIMES = "times"
@@ -100,8 +99,8 @@ def _held(stream: Stream, names: tuple[str, ...], out: LeftOut) -> pa.Table | No
 
 def _expected(context: Context, plan: Plan, parts: Mapping[str, Part], out: LeftOut) -> pa.Table:
     """The rows of the view's SELECT over what its query has counted."""
-    definition = context.catalog.get(plan.name).definition
-    assert isinstance(definition, CreateView)
+    definition = context.catalog.get(plan.name).materialized_view
+    assert definition is not None
     query = recompute(plan.name, definition, context.catalog)
     late = {scan.stream.name: rows for scan in plan.dataflow.scans if (rows := out.late.get(scan.name)) is not None}
     tables = {name: relation_rows(context, name, parts) for name in query.relations}
@@ -121,8 +120,8 @@ def _parts(plan: Plan, processed: InputProgress, ends: Offsets, out: LeftOut) ->
 
 
 def _view_plan(context: Context, view: str) -> Plan:
-    definition = context.catalog.get(view).definition
-    if not isinstance(definition, CreateView) or not definition.materialized:
+    definition = context.catalog.get(view).materialized_view
+    if definition is None:
         raise SqlError(f'"{view}" is not a materialized view', where="verify", fix="SHOW VIEWS lists them")
     plan = plan_query(view, definition, context.catalog)
     if _joined_once(plan):

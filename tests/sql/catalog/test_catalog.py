@@ -66,6 +66,13 @@ def test_a_relation_comes_back_as_it_was_written(filled: Catalog) -> None:
     assert [relation.name for relation in filled.relations(like="_")] == ["v", "w"]
 
 
+def test_a_view_without_a_query_is_not_materialized(filled: Catalog) -> None:
+    create(filled, "CREATE VIEW shown AS SELECT k FROM orders", "orders")
+    views = {relation.name: relation.materialized_view for relation in filled.relations()}
+    assert [name for name, view in views.items() if view is not None] == ["v", "w"]
+    assert views["v"] == filled.get("v").definition
+
+
 def test_show_create_hides_passwords(catalog: Catalog) -> None:
     create(catalog, "CREATE EXTERNAL STREAM s (a int) SETTINGS type='kafka', password='hunter2'")
     assert catalog.get("s").shown == "CREATE EXTERNAL STREAM s (a int) SETTINGS type='kafka', password='***'"
