@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 import pyarrow as pa
-from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from broker import clients
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin, TopicShape
 
 Value = dict[str, object] | bytes | None
-_OPEN_S = 3.0
+_OPEN_S = 10.0
 _MAKE_S = 30.0
 
 
@@ -56,10 +56,12 @@ def messages(brokers: str, topic: str) -> list[Message]:
     while open_partitions:
         message = consumer.poll(10)
         assert message is not None, f"{topic} was not read to its end"
-        if message.error() is None:
+        error = message.error()
+        if error is None:
             found.append(message)
-        else:
-            open_partitions.discard(message.partition() or 0)
+        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+            open_partitions.discard(message.partition())
+        # Anything else passes, such as a connection that was lost; or the next poll says that nothing comes.
     consumer.close()
     return found
 
