@@ -10,6 +10,10 @@ was written:
 
 A transactional id belongs to one partition of one query. A worker that opens it fences whoever held it before: a dead
 process, or a living worker that had the partition in an earlier batch and learns of it by an error at its next write.
+
+A worker that is fenced opens its writer anew, since partitions change their worker. That must not bring back one whose
+query has ended, or has started elsewhere: Spark leaves tasks at work for a while that it has cancelled. So a start and
+an end of a query leave their **life** beside the commit mark, and a writer of another life refuses to write.
 """
 
 from __future__ import annotations
@@ -34,7 +38,7 @@ from broker.address import BrokerAddress
 from broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
 from broker.topics import FRAME_BYTES
 from changelog.encode import MESSAGE_BYTES
-from changelog.errors import CheckpointMismatch, ServiceUnavailable
+from changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
 
 _DROPPED = 1 << 40
 _CALL_S = 30.0
@@ -66,7 +70,7 @@ class WriteTarget:
 
     message_bytes  the largest message that the output topic takes
     letter_bytes   and the topics of what could not be used
-    life           another one for each start of the query: what a writer of an earlier one knows is not relied on
+    life           another one for each start of the query: a writer of an earlier one writes no more
     replayed_until batches up to this number are run again as they were, and are skipped where they were written
     """
 
@@ -94,6 +98,7 @@ class TransactionalWriter:
 
     def __init__(self, target: WriteTarget, partition: int) -> None:
         self.life = target.life
+        self._target = target
         self._place = TopicPartition(target.commit_marks, partition)
         self._call_s = target.call_s
         self._producer = transactional_producer(target, partition)
@@ -101,13 +106,28 @@ class TransactionalWriter:
         # Aborts what a predecessor left open; only then is the commit mark final.
         self._producer.init_transactions(self._call_s)
         self._group = offsets_reader(target.brokers, target.identity, "read_committed").consumer_group_metadata()
-        self.commit_mark = committed_offset(target.brokers, target.identity, self._place, self._call_s) - 1
+        committed = committed_place(target.brokers, target.identity, self._place, self._call_s)
+        self.commit_mark = max(committed.offset, 0) - 1
+        self._written_in = committed.metadata or ""
+
+    def expect_same_life(self) -> None:
+        """Raises EnvironmentFault where the query has ended since, or started again."""
+        if self._written_in not in ("", self.life):
+            raise EnvironmentFault(
+                "the query has ended or started again elsewhere, and this is a task of before",
+                where=f"transactional id {self._target.transactional_id(self._place.partition)}",
+                fix="nothing is lost or written twice; run one runner for each catalog",
+            )
+
+    def take_over(self) -> None:
+        """Nobody of another life writes from now on."""
+        self.write(self.commit_mark, ())
 
     def write(self, batch_id: int, outgoing: Iterable[Outgoing]) -> None:
         """One transaction: the commit mark first, so that a fenced writer fails before it has sent its records."""
         self._producer.begin_transaction()
-        next_offset = TopicPartition(self._place.topic, self._place.partition, batch_id + 1)
-        self._producer.send_offsets_to_transaction([next_offset], self._group, self._call_s)
+        mark = TopicPartition(self._place.topic, self._place.partition, batch_id + 1, self.life)
+        self._producer.send_offsets_to_transaction([mark], self._group, self._call_s)
         for part in outgoing:
             self._outbox.send(part)
         self._producer.commit_transaction(self._call_s)
@@ -116,7 +136,12 @@ class TransactionalWriter:
 
 
 def committed_offset(brokers: BrokerAddress, group: str, place: TopicPartition, timeout_s: float) -> int:
-    """What the transactions of ``group`` have committed of a partition; below 0 if nothing. Raises KafkaException.
+    """The offset of ``committed_place``, below 0 if there is none."""
+    return int(committed_place(brokers, group, place, timeout_s).offset)
+
+
+def committed_place(brokers: BrokerAddress, group: str, place: TopicPartition, timeout_s: float) -> TopicPartition:
+    """What the transactions of ``group`` have committed of a partition. Raises KafkaException.
 
     To be asked by the one writer of the partition, once ``init_transactions`` has decided what its predecessor left
     open. So an offset that is still pending after a while belongs to no transaction any more: a broker that is killed
@@ -130,12 +155,12 @@ def committed_offset(brokers: BrokerAddress, group: str, place: TopicPartition, 
     return _committed(offsets_reader(brokers, group, "read_uncommitted"), place, timeout_s)
 
 
-def _committed(reader: Consumer, place: TopicPartition, timeout_s: float) -> int:
+def _committed(reader: Consumer, place: TopicPartition, timeout_s: float) -> TopicPartition:
     [found] = reader.committed([place], timeout=timeout_s)
     # An answer about one partition may be an error, and has then the offset of one that was never committed.
     if found.error is not None:
         raise KafkaException(found.error)
-    return int(found.offset)
+    return found
 
 
 @lru_cache(maxsize=16)
@@ -153,7 +178,7 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
 
     ``outgoing`` is called once an attempt. A lost broker is waited for, up to ``target.broker_wait_s``. Raises
     CheckpointMismatch where a later batch is written already: only the last one can be a replay, or those up to
-    ``target.replayed_until``.
+    ``target.replayed_until``; EnvironmentFault where the query has ended or started again.
     """
     name = target.transactional_id(partition)
     waited = Backoff(target)
@@ -161,7 +186,9 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
         try:
             writer = writers.get(name)
             if writer is None or writer.life != target.life:
-                writer = writers[name] = TransactionalWriter(target, partition)
+                writer = TransactionalWriter(target, partition)
+                writer.expect_same_life()
+                writers[name] = writer
             if writer.commit_mark > max(batch_id, target.replayed_until):
                 raise behind_its_output(target, batch_id, writer.commit_mark)
             if writer.commit_mark >= batch_id:
@@ -248,13 +275,15 @@ def is_fenced(error: KafkaError) -> bool:
 
 
 def fence(target: WriteTarget, partitions: int) -> int:
-    """Abort what any earlier process of this query left open, and bar it from writing on; the greatest commit mark."""
+    """Abort what any earlier life of this query left open, and bar it from writing on; the greatest commit mark."""
     marks = [-1]
     for partition in range(partitions):
         waited = Backoff(target)
         while True:
             try:
-                marks.append(TransactionalWriter(target, partition).commit_mark)
+                writer = TransactionalWriter(target, partition)
+                writer.take_over()
+                marks.append(writer.commit_mark)
                 break
             except KafkaException as failure:
                 waited.after(failure)

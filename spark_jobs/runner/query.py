@@ -146,7 +146,7 @@ class RunningQuery:
             settings.broker_wait_s,
             topics.message_bytes(client, output_topic),
             topics.message_bytes(client, topic_of(name)),
-            life=uuid.uuid4().hex[:12],
+            life=_new_life(),
         )
         ensure_log(brokers)
         replays: list[tuple[JsonOffsets, JsonOffsets]] = []
@@ -283,11 +283,16 @@ class RunningQuery:
     def stop(self) -> None:
         """End the query; a batch that is under way is replayed at the next start.
 
-        Its open transaction is aborted, else readers of the topic would wait for its end.
+        Its open transaction is aborted, else readers of the topic would wait for its end; and what Spark has cancelled
+        and not yet ended writes no more, else it might write to a topic of the same name that is made next.
         """
         self._query.stop()
         with suppress(ServiceUnavailable):
-            fence(replace(self._job.target, broker_wait_s=_LAST_CALL_S), self._job.buckets)
+            fence(replace(self._job.target, life=_new_life(), broker_wait_s=_LAST_CALL_S), self._job.buckets)
+
+
+def _new_life() -> str:
+    return uuid.uuid4().hex[:12]
 
 
 def _beginning(client: AdminClient, dataflow: Dataflow) -> Beginning:

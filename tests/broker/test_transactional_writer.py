@@ -13,7 +13,7 @@ from broker import transactional_writer as sink
 from broker.address import BrokerAddress
 from broker.producer_queue import Outgoing
 from broker.transactional_writer import TransactionalWriter, WriteTarget, fence, is_fenced, write_once
-from changelog.errors import CheckpointMismatch, ServiceUnavailable
+from changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
 from tests.spark.kafka import messages
 
 pytestmark = pytest.mark.services
@@ -105,6 +105,39 @@ def test_a_fenced_writer_has_sent_nothing(broker: str, target: WriteTarget, outp
         before.write(0, (part for part in outgoing()))
     assert write_once(target, 0, 0, outgoing)
     assert read(broker, output) == [b"a"]
+
+
+def test_a_task_of_a_query_that_has_ended_writes_no_more(broker: str, target: WriteTarget, output: str) -> None:
+    """Whether its writer was open before, or is opened now; also where its query had not written yet."""
+    life, ended = replace(target, life="first"), replace(target, life="ended")
+    write_once(life, 0, 0, lambda: batch(output, "in its life"))
+    fence(ended, 2)
+
+    for partition in (0, 1, 0):
+        with pytest.raises(EnvironmentFault, match="has ended or started again elsewhere"):
+            write_once(life, partition, 1, lambda: batch(output, "after its end"))
+
+    next_life = replace(target, life="second")
+    assert fence(next_life, 2) == 0
+    assert not write_once(next_life, 0, 0, lambda: batch(output, "in its life"))
+    assert write_once(next_life, 1, 0, lambda: batch(output, "in the next life"))
+    assert read(broker, output) == [b"in its life", b"in the next life"]
+
+
+def test_a_task_that_is_about_to_commit_when_its_query_ends_has_written_nothing(
+    broker: str, target: WriteTarget, output: str
+) -> None:
+    life = replace(target, life="first")
+    write_once(life, 0, 0, lambda: batch(output, "before"))
+
+    def outgoing() -> list[Outgoing]:
+        fence(replace(target, life="ended"), 1)
+        return batch(output, "meanwhile")
+
+    with pytest.raises(EnvironmentFault, match="has ended or started again elsewhere"):
+        write_once(life, 0, 1, outgoing)
+
+    assert read(broker, output) == [b"before"]
 
 
 def test_a_lost_broker_is_waited_for_and_then_named(target: WriteTarget, output: str) -> None:
