@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -57,7 +57,7 @@ class Resources:
     writable     the same, where the process keeps caches in streams
     """
 
-    redis_url: str | None
+    redis_url: str | None = field(repr=False)
     data_dir: Path
     stream_rows: Callable[[str], StreamRows] | None = None
     local_dir: Path | None = None

@@ -17,7 +17,8 @@ from dictionaries.cache.cold.entry_codec import EntryCodec
 from dictionaries.cache.cold.invalidation_listener import Listener
 from dictionaries.cache.cold.invalidation_messages import InvalidationMessage
 from dictionaries.cache.cold.local_entries import LocalEntries
-from dictionaries.cache.cold.redis_space import RedisSpace, open_redis
+from dictionaries.cache.cold.redis_client import open_redis
+from dictionaries.cache.cold.redis_space import RedisSpace
 from dictionaries.cache.filling.cold_layers import ColdLayer, TolerantColdTier
 from dictionaries.cache.filling.entry_writer import EntryWriter
 from dictionaries.cache.filling.feed_intake import FeedIntake

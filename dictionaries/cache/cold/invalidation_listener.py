@@ -9,6 +9,7 @@ import redis
 import structlog
 
 from dictionaries.cache.cold.invalidation_messages import InvalidationMessage, decode_message
+from dictionaries.cache.cold.redis_client import RedisFault, fault_of
 from dictionaries.supervised_thread import SupervisedThread
 
 _WAIT_S = 0.2
@@ -43,6 +44,7 @@ class Listener:
         self._on_message = on_message
         self._on_gap = on_gap
         self._tried = Event()
+        self._told: RedisFault | None = None
         self.is_listening = False
         self.thread = SupervisedThread(f"listen {channel}", self._run, failed)
         self.thread.start()
@@ -62,7 +64,7 @@ class Listener:
             try:
                 self._listen()
             except (redis.RedisError, OSError) as error:
-                _log.info("dictionary.listener_lost", channel=self._channel, error=type(error).__name__)
+                self._told = self._tell_once(fault_of(error))
             finally:
                 listened, self.is_listening = self.is_listening, False
                 if listened:
@@ -70,6 +72,13 @@ class Listener:
             pause_s = _FIRST_PAUSE_S if listened else min(2 * pause_s, _LONGEST_PAUSE_S)
             self._tried.set()
             self.thread.closing.wait(pause_s)
+
+    def _tell_once(self, fault: RedisFault) -> RedisFault:
+        """What goes on is not said again: it is tried every second."""
+        if fault != self._told:
+            say = _log.warning if fault.refuses else _log.info
+            say("dictionary.listener_lost", channel=self._channel, reason=fault.what, fix=fault.fix)
+        return fault
 
     def _listen(self) -> None:
         with self._client.pubsub() as subscription:  # type: ignore[no-untyped-call]
@@ -88,6 +97,7 @@ class Listener:
                     # What was published before this moment was missed; what comes after it is heard.
                     self._on_gap()
                     self.is_listening = True
+                    self._told = None
                     self.thread.well()
                     self._tried.set()
                 elif message["type"] == "message":

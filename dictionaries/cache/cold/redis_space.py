@@ -21,14 +21,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from changelog.errors import ServiceUnavailable
 from changelog.lookup import Key
 from dictionaries.cache.breaker import Breaker
 from dictionaries.cache.cache_settings import CacheSettings
 from dictionaries.cache.cold.entry_names import entry_names, fingerprint
+from dictionaries.cache.cold.redis_client import fault_of, open_redis
 from dictionaries.cache.cold.redis_clock import RedisClock
 from dictionaries.cache.layout_statistics import Statistics
 from dictionaries.definition.definition import Definition
@@ -38,30 +37,6 @@ T = TypeVar("T")
 KEYS_PER_SCRIPT = 1000
 _VERSION_CHANGES = 5
 _NODES = 3
-_CONNECTIONS = 32
-_READ_BYTES = 1 << 20
-
-
-def open_redis(url: str, timeout_ms: int, node: tuple[str, int] | None = None) -> redis.Redis:
-    """A client that connects at its first command, and never retries: redis-py would hold a batch for a minute.
-
-    node  host and port in the place of those of ``url``
-    """
-    timeout_s = timeout_ms / 1000
-    pool = redis.BlockingConnectionPool.from_url(
-        url,
-        max_connections=_CONNECTIONS,
-        timeout=timeout_s,
-        socket_timeout=timeout_s,
-        socket_connect_timeout=timeout_s,
-        retry=Retry(NoBackoff(), 0),
-        socket_read_size=_READ_BYTES,
-        protocol=2,
-    )
-    if node is not None:
-        host, port = node
-        pool.connection_kwargs |= {"host": host or pool.connection_kwargs.get("host", "localhost"), "port": port}
-    return redis.Redis(connection_pool=pool)
 
 
 class RedisSpace:
@@ -161,8 +136,8 @@ class RedisSpace:
             self._leave_home()
             self._breaker.failed()
             self._statistics.count(redis_errors=1)
-            # Never the error's own text: it may quote the address with its password.
-            raise ServiceUnavailable(f"Redis: {type(error).__name__}", where=self._where) from error
+            fault = fault_of(error)
+            raise ServiceUnavailable(fault.what, where=self._where, fix=fault.fix) from error
         self._breaker.succeeded()
         return answer
 

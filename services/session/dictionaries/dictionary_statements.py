@@ -18,7 +18,7 @@ from enrichment.dictionary_definitions import definition_of
 from services.commands.command_codec import Refresh
 from services.commands.commander import CommandAnswers
 from services.session.context import Context
-from services.session.dictionaries.sources import check_source, columns_of, resources, used_streams
+from services.session.dictionaries.sources import SHARED_LAYOUTS, check_source, columns_of, resources, used_streams
 from services.session.result import Done
 from sql.catalog import What
 from sql.syntax.parse import parse_one
@@ -29,8 +29,6 @@ from sql.syntax.types import display
 _EXTERNAL_NAME = re.compile(
     r"""\bEXTERNAL\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?(?:`[^`]+`|"[^"]+"|[\w.]+)""", re.IGNORECASE
 )
-_SHARED_LAYOUTS = ("hybrid_hash_cache", "cache")
-"""Layouts whose rows live on where no worker runs."""
 
 
 def create_dictionary(context: Context, statement: CreateDictionary) -> Done:
@@ -101,7 +99,7 @@ def refresh(
 def _forget_shared(context: Context, definition: Definition, command: Refresh) -> None:
     """What Redis holds goes even if no worker runs: one that starts later finds nothing outdated."""
     shared = resources(context)
-    if definition.layout.kind in _SHARED_LAYOUTS and shared.redis_url is not None:
+    if definition.layout.kind in SHARED_LAYOUTS and shared.redis_url is not None:
         with closing(open_layout(definition, shared)) as layout:
             layout.invalidate(command.keys, command.prefix, token=command.id)
 

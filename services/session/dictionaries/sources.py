@@ -13,6 +13,7 @@ from broker.reader import read_topic
 from changelog.errors import Unsupported
 from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
+from dictionaries.cache.cold.redis_client import check_redis, check_url
 from dictionaries.definition.definition import Definition
 from dictionaries.open import open_source
 from dictionaries.resources import Resources
@@ -24,6 +25,9 @@ from sql.planner import stream_of
 from sql.relations import Stream
 from sql.syntax.statements import CreateDictionary
 
+SHARED_LAYOUTS = ("hybrid_hash_cache", "cache")
+"""Layouts whose rows live on where no worker runs."""
+_REDIS_ANSWER_MS = 2_000.0
 _OF_STREAMS = ("timeplus", "table")
 """Sources that are streams of Dovetail."""
 
@@ -32,7 +36,7 @@ def resources(context: Context) -> Resources:
     """What this process has for dictionaries."""
     url = context.settings.redis_url
     return Resources(
-        url.get_secret_value() if url is not None else None,
+        check_url(url.get_secret_value()) if url is not None else None,
         context.settings.data_dir,
         lambda name: StreamContent(context, name),
     )
@@ -82,9 +86,15 @@ class StreamContent:
 
 
 def check_source(context: Context, definition: Definition) -> None:
-    """Raises what is wrong with the source: it does not answer, refuses the user, lacks the table or a column."""
-    with closing(open_source(definition, resources(context))) as source:
+    """Raises what is wrong with the source: it does not answer, refuses the user, lacks the table or a column.
+
+    Of a cache, also why Redis refuses it; one that is away is gone without.
+    """
+    shared = resources(context)
+    with closing(open_source(definition, shared)) as source:
         source.check()
+    if definition.layout.kind in SHARED_LAYOUTS and shared.redis_url is not None:
+        check_redis(shared.redis_url, f'dictionary "{definition.name}", cold tier', _REDIS_ANSWER_MS)
 
 
 def columns_of(context: Context, definition: Definition) -> list[Column]:

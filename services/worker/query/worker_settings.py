@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from broker.address import BrokerAddress
+from dictionaries.cache.cold.redis_client import check_url
 from runtime.logs.query_logs import QueryLogFiles
 from runtime.settings import Settings
 from services.worker.lane.lane_settings import LaneSettings
@@ -17,8 +18,8 @@ class WorkerSettings:
     """data_dir   what the workers keep of each query is in it, which they could read from Kafka again"""
 
     brokers: BrokerAddress
-    catalog_url: str
-    redis_url: str | None
+    catalog_url: str = field(repr=False)
+    redis_url: str | None = field(repr=False)
     data_dir: Path
     query_logs: QueryLogFiles
     output_partitions: int
@@ -31,11 +32,11 @@ class WorkerSettings:
 
     @staticmethod
     def of(settings: Settings) -> WorkerSettings:
-        """Raises StackError where the brokers are not known."""
+        """Raises StackError where the brokers are not known, or an address makes no sense."""
         return WorkerSettings(
             brokers=settings.expect_brokers("the lookup worker"),
             catalog_url=settings.catalog_address,
-            redis_url=None if settings.redis_url is None else settings.redis_url.get_secret_value(),
+            redis_url=None if settings.redis_url is None else check_url(settings.redis_url.get_secret_value()),
             data_dir=settings.data_dir,
             query_logs=QueryLogFiles.of(settings),
             output_partitions=settings.output_partitions,

@@ -36,7 +36,7 @@ class Tables:
 
     catalog: Catalog
     brokers: BrokerAddress
-    redis_url: str | None
+    redis_url: str | None = field(repr=False)
     data_dir: Path
     folder: Path
     layouts: dict[str, Layout] = field(default_factory=dict)
