@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from changelog.errors import UnknownName, Unsupported
 from changelog.suggest import suggestion
+from sql.syntax.redact import redacted
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateStream
 
@@ -50,12 +51,21 @@ _OF_THE_CLIENT = ("password", "username", "security_protocol", "sasl_mechanism")
 """How brokers are reached, which the process says and no stream; as is what begins with ``properties.``."""
 
 
+def kept_text(statement: CreateStream) -> str:
+    """The text that the catalog keeps. Nobody would read a password for the brokers there, so it has none."""
+    return redacted(statement.text) if any(map(_is_of_the_client, statement.settings)) else statement.text
+
+
+def _is_of_the_client(name: str) -> bool:
+    return name in _OF_THE_CLIENT or name.startswith("properties.")
+
+
 def expect_settings(statement: CreateStream) -> None:
     """Raises UnknownName for a setting that is not declared, Unsupported for a value that it cannot have."""
     where = "SETTINGS" if statement.rules is Rules.TIMEPLUS else "WITH, FORMAT, ENCODE"
     known = {one.name: one for one in STREAM_SETTINGS if one.rules in (None, statement.rules)}
     for name, value in statement.settings.items():
-        if name in _OF_THE_CLIENT or (name.startswith("properties.") and name not in known):
+        if _is_of_the_client(name) and name not in known:
             continue
         setting = known.get(name)
         if setting is None:

@@ -28,5 +28,9 @@ def password_of(parameters: Parameters, where: str) -> str:
             return Path(str(path)).read_text().rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is no text"
-            raise SourceRefused(f"the password cannot be read from {path}: {reason}", where=where) from None
+            raise SourceRefused(
+                f"the password cannot be read from {path}: {reason}",
+                where=where,
+                fix="put the file on the machines of the workers and of the session, readable for their user",
+            ) from None
     return str(parameters.get("password", ""))

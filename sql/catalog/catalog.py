@@ -15,6 +15,7 @@ from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable
 from sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, workers
 from sql.catalog.metadata_tables import engine_for, make
 from sql.catalog.records import Actual, Desired, Leadership, Query, Relation, RelationDefinition, What, Worker
+from sql.stream_settings import kept_text
 from sql.syntax.like import matches
 from sql.syntax.statements import CreateIndex, CreateStream, Drop, Index
 
@@ -74,7 +75,8 @@ class Catalog:
 
         ``seen`` is what had the name when the caller looked, at most one: SqlError where it is another one by now.
         """
-        relation = Relation(definition.name, What.of(definition), definition.text, now_ms)
+        text = kept_text(definition) if isinstance(definition, CreateStream) else definition.text
+        relation = Relation(definition.name, What.of(definition), text, now_ms)
         used = {definition.stream} if isinstance(definition, CreateIndex) else uses
         with self._write() as connection:
             existing = stored_relations.find(connection, relation.name)

@@ -16,6 +16,8 @@ _QUOTED = re.compile(rf"""{_GIVEN}[=:]\s*")[^"]*""", re.IGNORECASE)
 """``"password": "x"``, and ``password="x"`` inside a JAAS line."""
 _BARE = re.compile(rf"""{_GIVEN}[=:]\s*)(?!['"\s(])[^\s,;)&}}"']+""", re.IGNORECASE)
 """``password=x`` inside a list of properties."""
+_NAMED = re.compile(r"(?P<name>\bSECRET\b(?:[^';]|'[^']*')*?\bAS\s+)'(?:[^'\\]|''|\\.)*(?:'|$)", re.IGNORECASE)
+"""``CREATE SECRET name WITH (..) AS 'x'``."""
 _URL = re.compile(r"(?P<name>\b[a-z][a-z0-9+.\-]*://[^\s:/@'\"]*:)[^\s/'\"]+@", re.IGNORECASE)
 """``mysql://user:x@host``."""
 
@@ -23,6 +25,7 @@ _URL = re.compile(r"(?P<name>\b[a-z][a-z0-9+.\-]*://[^\s:/@'\"]*:)[^\s/'\"]+@", 
 def redacted(text: str) -> str:
     """``text`` with ``***`` in the place of every password in it."""
     text = _TEXT.sub(lambda found: found["name"] + "'***'", text)
+    text = _NAMED.sub(lambda found: found["name"] + "'***'", text)
     text = _QUOTED.sub(lambda found: found["name"] + "***", text)
     text = _BARE.sub(lambda found: found["name"] + "***", text)
     return _URL.sub(lambda found: found["name"] + "***@", text)

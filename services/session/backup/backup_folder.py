@@ -29,11 +29,12 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True)
 class SavedRelation:
-    """A definition as its user wrote it, passwords included, and the names that it uses."""
+    """A definition as its user wrote it, and the names that it uses. ``masked``: passwords in it were left out."""
 
     name: str
     ddl: str
     uses: tuple[str, ...]
+    masked: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def read_backup(place: Path) -> Backup:
     if version != VERSION:
         raise _unusable(place, f"the backup has version {version}, and this release reads version {VERSION}")
     _expect_whole(place, sums)
-    relations = tuple(SavedRelation(one["name"], one["ddl"], tuple(one["uses"])) for one in members["relations"])
+    relations = tuple(SavedRelation(**one | {"uses": tuple(one["uses"])}) for one in members["relations"])
     queries = tuple(SavedQuery(**one) for one in members["queries"])
     return Backup(members["view"], relations, queries, tuple(members["expected"]))
 

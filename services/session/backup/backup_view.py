@@ -37,8 +37,16 @@ def backup_view(context: Context, statement: BackupView) -> Done:
 
 def _backup(context: Context, view: Relation, fragments: list[Query]) -> Backup:
     needed, expected = needed_by(context.catalog, view)
-    relations = tuple(SavedRelation(one.name, one.ddl, tuple(context.catalog.used(one.name))) for one in needed)
+    relations = tuple(_saved_relation(context, one) for one in needed)
     return Backup(view.name, relations, tuple(_saved(context, query) for query in fragments), expected)
+
+
+def _saved_relation(context: Context, relation: Relation) -> SavedRelation:
+    """A backup travels further than the catalog does: the password of a source is no part of it."""
+    uses = tuple(context.catalog.used(relation.name))
+    if relation.what is not What.DICTIONARY:
+        return SavedRelation(relation.name, relation.ddl, uses)
+    return SavedRelation(relation.name, relation.shown, uses, masked=relation.shown != relation.ddl)
 
 
 def _saved(context: Context, query: Query) -> SavedQuery:

@@ -19,7 +19,7 @@ from services.session.backup.broker_position import committed_now, has_gone_back
 from services.session.context import Context
 from services.session.queries import await_running, expect_runner
 from services.session.result import Done
-from sql.catalog import Desired, Query
+from sql.catalog import Desired, Query, Relation, What
 from sql.catalog.records import RelationDefinition
 from sql.fragments import Engine
 from sql.syntax.parse import parse_one
@@ -58,7 +58,13 @@ def _expect_room(context: Context, backup: Backup) -> None:
     """Raises where something else has a name of the backup, or what the view reads is not there."""
     for relation in backup.relations:
         existing = context.catalog.find(relation.name)
-        if existing is not None and (relation.name == backup.view or existing.ddl != relation.ddl):
+        if relation.masked and existing is None:
+            raise SqlError(
+                f'"{relation.name}" was saved without its password',
+                where="RESTORE VIEW",
+                fix="create it first, with its password, as backup.json defines it; PASSWORD ENV 'NAME' is saved",
+            )
+        if existing is not None and not _stands_for(existing, relation, backup):
             raise SqlError(
                 f'there is a {existing.what} "{relation.name}" already',
                 where="RESTORE VIEW",
@@ -70,6 +76,13 @@ def _expect_room(context: Context, backup: Backup) -> None:
                 f'"{backup.view}" reads the view "{name}", which is not there',
                 fix=f"RESTORE VIEW {name} FROM '..' first",
             )
+
+
+def _stands_for(existing: Relation, saved: SavedRelation, backup: Backup) -> bool:
+    """A definition that was saved without its password says it in some other way by now."""
+    if saved.masked:
+        return existing.what is What.DICTIONARY
+    return saved.name != backup.view and existing.ddl == saved.ddl
 
 
 def _expect_known(context: Context, place: Path, query: SavedQuery) -> None:

@@ -9,6 +9,7 @@ from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.commands import WITH_DATA
 from sql.syntax.grammar.dictionaries import create_dictionary
 from sql.syntax.grammar.external_tables import create_external_table
+from sql.syntax.grammar.settings import NO_SECRETS
 from sql.syntax.grammar.streams import create_stream
 from sql.syntax.grammar.tables import create_index, create_table
 from sql.syntax.grammar.views import create_view
@@ -18,6 +19,7 @@ _REFUSED = {
     "SINK": "CREATE MATERIALIZED VIEW v INTO stream AS SELECT ..; its topic is read by any Kafka client",
     "DATABASE": 'there is one database, "default"',
     "SCHEMA": 'there is one schema, "public"',
+    "SECRET": NO_SECRETS,
     "FUNCTION": "write the expression in the SELECT itself",
 }
 

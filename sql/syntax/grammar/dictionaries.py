@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import elements, primary_key
-from sql.syntax.grammar.settings import setting_value, settings_clause
+from sql.syntax.grammar.settings import named_value, settings_clause
 from sql.syntax.rules import Rules
 from sql.syntax.statements import Clause, CreateDictionary, Setting
 
@@ -74,11 +74,10 @@ def _in_brackets(cursor: Cursor, clause: str) -> Clause:
 
 
 def _parameter(cursor: Cursor) -> tuple[str, Setting]:
-    """``NAME value``; ``PASSWORD ENV 'NAME'`` and ``PASSWORD FILE 'path'`` are called password_env, password_file."""
+    """``NAME value``, or with an equals sign between."""
     name = cursor.name("a parameter").lower()
     cursor.accept("=")
-    kept = cursor.accept("ENV", "FILE") if name == "password" else ""
-    return (f"{name}_{kept.lower()}", cursor.string()) if kept else (name, setting_value(cursor))
+    return named_value(cursor, name)
 
 
 def _lifetime(cursor: Cursor) -> tuple[int, int]:

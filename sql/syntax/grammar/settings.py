@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from sqlglot.tokenizer_core import TokenType
 
+from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
 from sql.syntax.statements import Setting, Settings
 
+NO_SECRETS = (
+    "PASSWORD ENV 'NAME' or PASSWORD FILE 'path' where a database is asked; of Kafka leave it out, its password is in "
+    "DOVETAIL_KAFKA_SASL_PASSWORD"
+)
 _AFTER_A_COLUMN = (
     *("FROM", "AS", "AND", "OR", "NOT", "IS", "IN", "LIKE", "BETWEEN", "ASC", "DESC"),
     *("EMIT", "GROUP", "HAVING", "LIMIT", "WHERE", "JOIN", "SETTINGS"),
@@ -55,13 +60,26 @@ def _assignment(cursor: Cursor) -> tuple[int, str, Setting]:
     offset = cursor.offset
     name = cursor.dotted().lower()
     cursor.expect("=", fix=f"{name} = <value>")
-    return offset, name, setting_value(cursor)
+    return (offset, *named_value(cursor, name))
+
+
+def named_value(cursor: Cursor, name: str) -> tuple[str, Setting]:
+    """What follows a name. Of a password it may be a place: ``ENV 'NAME'`` is called password_env, ``FILE 'path'``
+    password_file.
+    """
+    if name != "password":
+        return name, setting_value(cursor)
+    if place := cursor.accept("ENV", "FILE"):
+        return f"{name}_{place.lower()}", cursor.string()
+    return name, setting_value(cursor)
 
 
 def setting_value(cursor: Cursor) -> Setting:
     """A string, a number, true or false; a bare word is a string."""
     if cursor.at_string:
         return cursor.string()
+    if cursor.at("SECRET") and cursor.word(1):
+        cursor.fail("the catalog keeps no secrets by name", fix=NO_SECRETS, kind=Unsupported)
     if cursor.accept("TRUE"):
         return True
     if cursor.accept("FALSE"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import SqlError
+from changelog.errors import SqlError, Unsupported
+from enrichment.dictionary_definitions import definition_of
 from sql.syntax.parse import parse_one
 from sql.syntax.redact import redacted
 from sql.syntax.statements import Clause, CreateDictionary, Drop
@@ -75,3 +76,24 @@ def test_it_is_dropped_by_its_name() -> None:
 def test_a_password_may_be_somewhere_else(given: str, name: str, value: str) -> None:
     text = f"CREATE DICTIONARY d (k int) PRIMARY KEY k SOURCE(MYSQL(HOST 'h' {given} TABLE 't')) LAYOUT(DIRECT())"
     assert made(text).source.parameters == {"host": "h", name: value, "table": "t"}
+    setting = given.replace(" ", " = ", 1)
+    table = made(f"CREATE EXTERNAL TABLE t (k int) SETTINGS type = 'mysql', address = 'h', {setting}")
+    assert table.source.parameters == {"host": "h", name: value, "table": "t"}
+    definition_of(table)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE SECRET shop WITH (backend = 'meta') AS 'hunter2'",
+        "CREATE EXTERNAL TABLE t SETTINGS type = 'mysql', password = secret shop",
+        "CREATE DICTIONARY d (k int) PRIMARY KEY k SOURCE(MYSQL(PASSWORD SECRET shop TABLE 't')) LAYOUT(DIRECT())",
+        "CREATE SOURCE s (k int) WITH (connector = 'kafka', properties.sasl.password = secret shop)",
+    ],
+)
+def test_secrets_by_name_are_refused_with_what_there_is(text: str) -> None:
+    with pytest.raises(Unsupported) as refused:
+        parse_one(text)
+    assert "PASSWORD ENV 'NAME'" in refused.value.fix
+    assert "DOVETAIL_KAFKA_SASL_PASSWORD" in refused.value.fix
+    assert "hunter2" not in str(refused.value)

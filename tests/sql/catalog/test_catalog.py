@@ -73,6 +73,19 @@ def test_a_view_without_a_query_is_not_materialized(filled: Catalog) -> None:
     assert views["v"] == filled.get("v").definition
 
 
+def test_a_password_for_the_brokers_is_not_kept(catalog: Catalog) -> None:
+    """The process says how they are reached."""
+    create(catalog, "CREATE EXTERNAL STREAM s (a int) SETTINGS type='kafka', password='hunter2', topic='t'")
+    assert catalog.get("s").ddl == "CREATE EXTERNAL STREAM s (a int) SETTINGS type='kafka', password='***', topic='t'"
+    create(
+        catalog,
+        "CREATE SOURCE r (a int) WITH (connector = 'kafka', topic = 't', properties.sasl.password = 'hunter2') "
+        "FORMAT PLAIN ENCODE JSON",
+    )
+    assert "hunter2" not in catalog.get("r").ddl
+    assert catalog.get("r").definition.name == "r"
+
+
 def test_show_create_hides_passwords(catalog: Catalog) -> None:
     create(catalog, "CREATE EXTERNAL STREAM s (a int) SETTINGS type='kafka', password='hunter2'")
     assert catalog.get("s").shown == "CREATE EXTERNAL STREAM s (a int) SETTINGS type='kafka', password='***'"

@@ -23,6 +23,7 @@ from sql.syntax.redact import redacted, shown
         ("mysql+pymysql://root:hunter2@db:3306/x", "mysql+pymysql://root:***@db:3306/x"),
         ("redis://:hunter2@cache:6379/0", "redis://:***@cache:6379/0"),
         ('{"password": "hunter2", "user": "u"}', '{"password": "***", "user": "u"}'),
+        ("CREATE SECRET s WITH (backend = 'meta') AS 'hunter2'", "CREATE SECRET s WITH (backend = 'meta') AS '***'"),
         ("s3.secret.key = 'hunter2'", "s3.secret.key = '***'"),
         ("PASSWORD 'hunter2", "PASSWORD '***'"),
         ("CREATE STREAM s (password string, token int)", "CREATE STREAM s (password string, token int)"),

@@ -1,0 +1,163 @@
+"""The password of a source, given in each way: looked for wherever Dovetail says or writes something."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from changelog.errors import DovetailError, SourceRefused, SqlError
+from services.session import Result, Rows, Session, Text, agreed
+from services.stack import Stack, temporary_stack
+from tests.servers import Server, mariadb
+from tests.servers.process import PASSWORD
+from tests.services.session.test_secure_kafka import rows, settle
+
+pytestmark = pytest.mark.services
+VARIABLE = "SHOP_PASSWORD_OF_THE_TESTS"
+WRONG = "wr0ng-and-s3cret"
+
+
+@dataclass(frozen=True)
+class Running:
+    stack: Stack
+    shop: Server
+    file: Path
+
+    def source(self, password: str) -> str:
+        return (
+            f"SOURCE(MYSQL(HOST '{self.shop.host}' PORT {self.shop.port} USER '{self.shop.user}' {password} "
+            "DB 'shop' TABLE 'goods')) LAYOUT(HYBRID_HASH_CACHE(TTL 60 PATH 'shop'))"
+        )
+
+    @property
+    def forms(self) -> dict[str, str]:
+        return {
+            "env": f"PASSWORD ENV '{VARIABLE}'",
+            "file": f"PASSWORD FILE '{self.file}'",
+            "text": f"PASSWORD '{PASSWORD}'",
+        }
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    folder = tmp_path_factory.mktemp("passwords")
+    file = folder / "password"
+    file.write_text(PASSWORD + "\n")
+    file.chmod(0o600)
+    with pytest.MonkeyPatch.context() as patched, mariadb(folder / "mariadb") as shop:
+        patched.setenv(VARIABLE, PASSWORD)
+        shop.execute("CREATE TABLE shop.goods (id BIGINT PRIMARY KEY, name VARCHAR(40))")
+        shop.execute("INSERT INTO shop.goods VALUES (1, 'pen')")
+        components = ("kafka", "redis", "worker")
+        with temporary_stack(folder / "stack", components, start_timeout_s=240.0) as stack:
+            yield Running(stack, shop, file)
+
+
+@pytest.fixture
+def session(running: Running) -> Iterator[Session]:
+    with Session.open(running.stack.settings, confirm=agreed) as opened:
+        yield opened
+
+
+def said(results: list[Result]) -> str:
+    """All that a statement answers."""
+    words = []
+    for result in results:
+        match result:
+            case Rows():
+                words.append(str(result.table.to_pylist()))
+            case Text():
+                words.append(result.text)
+            case _:
+                words.append(repr(result))
+    return "\n".join(words)
+
+
+def files_with(text: str, folder: Path) -> list[str]:
+    """The files below a folder that hold the text."""
+    found = [path for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+    return sorted(str(path.relative_to(folder)) for path in found)
+
+
+SURFACES = (
+    "SHOW CREATE DICTIONARY {goods}",
+    "SHOW DICTIONARIES",
+    "DESCRIBE {goods}",
+    "SELECT * FROM system.dictionaries",
+    "SELECT * FROM {goods}",
+    "SHOW CREATE {priced}",
+    "SHOW VIEWS",
+    "SHOW QUERIES",
+    (
+        "EXPLAIN SELECT o.n, g.name FROM {orders} AS o LEFT JOIN {goods} AS g ON o.k = g.id "
+        "SETTINGS join_algorithm = 'direct'"
+    ),
+    "SYSTEM RELOAD DICTIONARY {goods}",
+)
+
+
+@pytest.mark.parametrize("form", ["env", "file", "text"])
+def test_it_is_used_and_never_told(running: Running, session: Session, tmp_path: Path, form: str) -> None:
+    names = {name: f"{name}_{form}" for name in ("goods", "orders", "priced")}
+    goods, orders, priced = names.values()
+    session.run(f"CREATE STREAM {orders} (n int64, k int64)")
+    create = f"CREATE DICTIONARY {goods} (id int64, name string) PRIMARY KEY id {running.source(running.forms[form])}"
+    told = said(session.run(create))
+    session.run(
+        f"CREATE MATERIALIZED VIEW {priced} AS SELECT o.n AS n, g.name AS name FROM {orders} AS o "
+        f"LEFT JOIN {goods} AS g ON o.k = g.id SETTINGS join_algorithm = 'direct', seek_to = 'earliest'; "
+        f"INSERT INTO {orders} VALUES (7, 1)"
+    )
+    settle(session, priced)
+    assert rows(session, f"SELECT n, name FROM table({priced})") == [(7, "pen")]
+
+    told += "".join(said(session.run(statement.format(**names))) for statement in SURFACES)
+    told += said(session.run(f"BACKUP VIEW {priced} TO '{tmp_path / 'backup'}'"))
+    assert PASSWORD not in told
+    assert files_with(PASSWORD, tmp_path) == []
+    settings = running.stack.settings
+    assert files_with(PASSWORD, settings.log_dir) == []
+    kept = [name for name in files_with(PASSWORD, settings.data_dir) if not name.startswith("catalog.db")]
+    assert kept == []
+    ddl = session.context.catalog.get(goods).ddl
+    assert (PASSWORD in ddl) == (form == "text")
+    assert (settings.data_dir / "catalog.db").stat().st_mode & 0o777 == 0o600
+
+    session.run(f"DROP VIEW {priced}; DROP STREAM {orders}; DROP DICTIONARY {goods}")
+    if form == "text":
+        with pytest.raises(SqlError, match=f'"{goods}" was saved without its password') as refused:
+            session.run(f"RESTORE VIEW {priced} FROM '{tmp_path / 'backup'}'")
+        assert PASSWORD not in str(refused.value)
+
+
+def test_a_wrong_one_is_refused_without_being_told(running: Running, session: Session, tmp_path: Path) -> None:
+    file = tmp_path / "wrong"
+    file.write_text(WRONG)
+    for form in (f"PASSWORD '{WRONG}'", f"PASSWORD FILE '{file}'"):
+        with pytest.raises(DovetailError, match="the password of user") as refused:
+            session.run(f"CREATE DICTIONARY bad (id int64, name string) PRIMARY KEY id {running.source(form)}")
+        assert WRONG not in f"{refused.value} {refused.value!r}"
+
+
+def test_one_that_is_not_there_is_said_by_its_name(running: Running, session: Session, tmp_path: Path) -> None:
+    assert "NO_SUCH_PASSWORD" not in os.environ
+    for form, name in (("ENV 'NO_SUCH_PASSWORD'", "NO_SUCH_PASSWORD"), (f"FILE '{tmp_path}/none'", "/none")):
+        with pytest.raises(SourceRefused, match=name) as refused:
+            session.run(
+                f"CREATE DICTIONARY bad (id int64, name string) PRIMARY KEY id {running.source(f'PASSWORD {form}')}"
+            )
+        assert refused.value.fix
+
+
+def test_an_external_table_has_it_from_elsewhere(running: Running, session: Session) -> None:
+    session.run(
+        f"CREATE EXTERNAL TABLE goods SETTINGS type = 'mysql', address = '{running.shop.host}:{running.shop.port}', "
+        f"user = '{running.shop.user}', password = ENV '{VARIABLE}', database = 'shop'"
+    )
+    assert rows(session, "SELECT id, name FROM goods") == [(1, "pen")]
+    assert PASSWORD not in session.context.catalog.get("goods").ddl
+    session.run("DROP EXTERNAL TABLE goods")
