@@ -77,10 +77,13 @@ golden: setup ## rewrite the golden files; read the difference before it is comm
 checkpoints: setup ## write the checkpoints of this release, which later ones have to go on with
 	@$(BIN)/python -m tests.spark.releases.write
 
-lock: setup ## resolve pyproject.toml into requirements.lock again
+lock: setup ## resolve pyproject.toml into requirements.lock again, and into that of the image
 	@$(BIN)/python -m pip install --quiet uv==0.13.8
 	@$(BIN)/uv pip compile --quiet pyproject.toml --group dev --generate-hashes --universal --python-version 3.11 \
 		--no-emit-index-url --custom-compile-command "make lock" --output-file requirements.lock
+	@$(BIN)/uv pip compile --quiet pyproject.toml --constraint requirements.lock --generate-hashes --universal \
+		--python-version 3.11 --no-annotate --no-emit-index-url --custom-compile-command "make lock" \
+		--output-file docker/requirements.lock
 
 clean: ## stop the stack, remove its data, the environment and all caches
 	@if [ -x $(BIN)/dovetail ]; then $(BIN)/dovetail down; fi

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import quote
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -57,6 +58,9 @@ class Settings(KafkaSecurity, BaseSettings):
     redis_url: SecretStr | None = Field(default=None, description="Redis; unset: the one of the local stack")
     catalog_url: SecretStr | None = Field(
         default=None, description="SQLAlchemy URL of the catalog; unset: SQLite in data_dir"
+    )
+    catalog_password: SecretStr | None = Field(
+        default=None, description="password of the catalog's user, as it is; unset: the one in the URL"
     )
 
     kafka_port: Port = Field(default=9092, description="port of the local broker; 0 or taken: a free one")
@@ -161,12 +165,22 @@ class Settings(KafkaSecurity, BaseSettings):
     def catalog_address(self) -> str:
         """The SQLAlchemy URL; it may hold a password, so it is never logged."""
         if self.catalog_url is not None:
-            return self.catalog_url.get_secret_value()
+            return _with_password(self.catalog_url.get_secret_value(), self.catalog_password)
         return f"sqlite:///{self.data_dir / 'catalog.db'}"
 
     def as_environment(self) -> dict[str, str]:
         """The settings as variables, for a child process that must read the same ones."""
         return {f"DOVETAIL_{name.upper()}": _as_text(value) for name, value in self if value is not None}
+
+
+def _with_password(url: str, password: SecretStr | None) -> str:
+    """``user@host`` as ``user:password@host``, whatever characters the password has."""
+    scheme, _, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    if password is None or not place:
+        return url
+    login, _, host = place.rpartition("@")
+    return f"{scheme}://{login.partition(':')[0]}:{quote(password.get_secret_value(), safe='')}@{host}{slash}{path}"
 
 
 def _as_text(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.paths import ROOT
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SCHEMA = json.loads((ROOT / "tests" / "compose.schema.json").read_text())
+DOCKERFILE = (ROOT / "docker" / "Dockerfile").read_text()
 SERVICES: dict[str, Any] = COMPOSE["services"]
 MOVING_TAGS = {"latest", "stable", "main", "edge", "lts"}
 
@@ -34,6 +36,10 @@ def test_it_fits_the_schema() -> None:
         (("image",), "apache/kafka"),
         (("healthcheck", "interval"), "5"),
         (("privileged",), True),
+        (("init",), False),
+        (("security_opt",), []),
+        (("mem_limit",), "much"),
+        (("logging", "driver"), "none"),
     ],
 )
 def test_the_schema_refuses_what_breaks_a_rule(path: tuple[str, ...], value: object) -> None:
@@ -88,13 +94,66 @@ def test_no_password_stands_in_the_file() -> None:
     }
     secret = {place: value for place, value in variables.items() if "PASSWORD" in place[1]}
     assert secret
+    assert "DOVETAIL_CATALOG_PASSWORD" in {key for _, key in secret}
     assert [place for place, value in secret.items() if not re.fullmatch(r"\$\{DOVETAIL_\w+:-\w+\}", value)] == []
-    addresses = [value for value in variables.values() if re.search(r"://[^/@]*:[^/@]*@", value)]
-    assert all(re.search(r":\$\{DOVETAIL_\w+:-\w+\}@", address) for address in addresses)
+    # In an address it would have to be escaped, and nobody does that to a variable.
+    assert [value for value in variables.values() if re.search(r"://[^/@]*:[^/@]*@", value)] == []
 
 
 @pytest.mark.parametrize("name", [name for name in SERVICES if "build" in SERVICES[name]])
 def test_the_settings_it_gives_exist(name: str) -> None:
-    of_the_process = {"DOVETAIL_READY_FILE"}
-    known = {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields} | of_the_process
+    known = {f"DOVETAIL_{name.upper()}" for name in Settings.model_fields}
     assert set(SERVICES[name]["environment"]) <= known
+
+
+@pytest.mark.parametrize("name", SERVICES)
+@pytest.mark.parametrize("asked", ["init", "mem_limit", "pids_limit", "stop_grace_period", "logging", "security_opt"])
+def test_what_holds_for_every_container_is_asked_of_each(name: str, asked: str) -> None:
+    broken = json.loads(json.dumps(COMPOSE))
+    del broken["services"][name][asked]
+    with pytest.raises(jsonschema.ValidationError, match=asked):
+        jsonschema.Draft202012Validator(SCHEMA).validate(broken)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_a_health_check_starts_no_jvm_and_shows_no_password(name: str) -> None:
+    words = " ".join(SERVICES[name]["healthcheck"]["test"])
+    assert not re.search(r"java|kafka-[\w-]+\.sh|--password", words)
+    # Of a shell, each variable is one word.
+    assert not re.search(r'(?<!")\$\$\w+', words)
+
+
+@pytest.mark.parametrize("name", [name for name in SERVICES if "build" in SERVICES[name]])
+def test_a_container_of_dovetail_has_no_rights(name: str) -> None:
+    assert SERVICES[name]["cap_drop"] == ["ALL"]
+    orders = [line.split() for line in DOCKERFILE.splitlines() if line and line[0].isupper()]
+    assert [order[1] for order in orders if order[0] == "USER"] == ["dovetail"]
+
+
+def test_the_health_that_is_asked_for_is_answered_where_it_is_asked() -> None:
+    asked = {name: re.findall(r"127\.0\.0\.1:(\d+)/", str(SERVICES[name]["healthcheck"])) for name in SERVICES}
+    fields = Settings.model_fields
+    assert asked["spark"] == [str(fields["runner_port"].default)]
+    assert asked["worker"] == [SERVICES["worker"]["environment"]["DOVETAIL_WORKER_PORT"]]
+
+
+def locked(path: str) -> dict[str, str]:
+    """name → version, of a lock with hashes."""
+    text = (ROOT / path).read_text()
+    assert "--hash=sha256:" in text
+    return dict(re.findall(r"^([A-Za-z0-9._-]+)==(\S+)", text, re.MULTILINE))
+
+
+def canonical(requirement: str) -> str:
+    return re.split(r"[=\[;<>]", requirement)[0].strip().lower().replace("_", "-")
+
+
+def test_the_image_has_what_runs_and_no_tool_of_development() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    runs, tools = locked("docker/requirements.lock"), declared["dependency-groups"]["dev"]
+    assert "docker/requirements.lock" in DOCKERFILE
+    assert runs.items() < locked("requirements.lock").items()
+    assert set(map(canonical, declared["project"]["dependencies"])) <= runs.keys()
+    built_with = set(map(canonical, declared["build-system"]["requires"]))
+    assert built_with <= runs.keys()
+    assert (set(map(canonical, tools)) - built_with) & runs.keys() == set()

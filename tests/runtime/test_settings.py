@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from changelog.errors import StackError
 from runtime.settings import Settings, read_settings
@@ -37,6 +38,31 @@ def test_secrets_do_not_print(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = read_settings()
     assert "s3cret" not in f"{settings} {settings!r} {settings.model_dump_json()}"
     assert settings.catalog_address == address
+
+
+@pytest.mark.parametrize(
+    ("url", "password", "user"),
+    [
+        ("mysql+pymysql://dovetail@db:3306/catalog?ssl_verify_cert=false", "p@ss:w/rd %#?é$'\"", "dovetail"),
+        ("mysql+pymysql://dovetail:other@db/catalog", "s3cret", "dovetail"),
+        ("postgresql+psycopg://db/catalog", "s3cret", ""),
+    ],
+)
+def test_a_password_of_the_catalog_may_have_any_characters(
+    monkeypatch: pytest.MonkeyPatch, url: str, password: str, user: str
+) -> None:
+    monkeypatch.setenv("DOVETAIL_CATALOG_URL", url)
+    monkeypatch.setenv("DOVETAIL_CATALOG_PASSWORD", password)
+    settings = read_settings()
+    found, given = make_url(settings.catalog_address), make_url(url)
+    assert found == given.set(username=user, password=password)
+    assert password not in f"{settings!r} {settings.model_dump_json()}"
+
+
+def test_a_file_has_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOVETAIL_CATALOG_PASSWORD", "s3cret")
+    monkeypatch.setenv("DOVETAIL_CATALOG_URL", "sqlite:////tmp/catalog.db")
+    assert read_settings().catalog_address == "sqlite:////tmp/catalog.db"
 
 
 def test_a_child_process_reads_the_same_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
