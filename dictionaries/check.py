@@ -23,6 +23,7 @@ from dictionaries.definition.kinds import (
 )
 from dictionaries.definition.options import Option, Parameter, Parameters, read_options
 from dictionaries.definition.secrets import FORMS
+from dictionaries.definition.tls import check_tls
 from dictionaries.feed.feed_definition import feed_of
 from dictionaries.sources.source_values import UnfitValue, value_reader
 
@@ -76,6 +77,7 @@ def check_source(source: SourceSpec, where: str) -> SourceSpec:
     if len(parameters.keys() & set(FORMS)) > 1:
         raise SqlError("the password is given twice", where=place, fix="PASSWORD '..', ENV 'NAME' or FILE 'path', once")
     _check_format(parameters.get("format"), place)
+    check_tls(parameters, place)
     return SourceSpec(kind, parameters)
 
 

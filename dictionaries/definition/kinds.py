@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dictionaries.definition.options import Option
+from dictionaries.definition.tls import OPTIONS
 
 _SECRET = (Option("password"), Option("password_env"), Option("password_file"))
 """``PASSWORD 'x'``, ``PASSWORD ENV 'NAME'`` and ``PASSWORD FILE 'path'``; the parser names the last two so."""
@@ -22,7 +23,7 @@ _POOL = (
     Option("load_timeout", float, 300.0, least=0.001),
 )
 """Seconds: to connect, for one statement of a lookup, between two pieces of a whole load."""
-_SERVER = (Option("host", default="localhost"), Option("user"), *_SECRET, Option("db"), Option("secure", bool, False))
+_SERVER = (Option("host", default="localhost"), Option("user"), *_SECRET, Option("db"), *OPTIONS)
 
 SOURCES: Mapping[str, tuple[Option, ...]] = {
     "mysql": (

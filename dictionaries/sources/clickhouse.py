@@ -22,6 +22,7 @@ from changelog.schema import Column
 from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
+from dictionaries.definition.tls import certificate_refused, tls_of
 from dictionaries.idle_pool import IdlePool
 from dictionaries.sources.column_types import INSTANT, fits
 from dictionaries.sources.source_parameters import source_parameters
@@ -46,7 +47,7 @@ _INTEGER = re.compile(r"^(U?)Int(8|16|32|64)$")
 
 
 class ClickHouseSource:
-    """SOURCE(CLICKHOUSE(HOST PORT USER PASSWORD DB TABLE|QUERY SECURE ..)).
+    """SOURCE(CLICKHOUSE(HOST PORT USER PASSWORD DB TABLE|QUERY SECURE SSL_CA SSL_CERT SSL_KEY ..)).
 
     The keys of a lookup travel beside the statement as a typed table, so there is nothing to quote and no limit on the
     statement's length, and the table's primary key is used. One thread at a time has a client, as the driver demands.
@@ -196,13 +197,18 @@ class ClickHouseSource:
 
     def _client(self, timeout_s: float) -> Client:
         connect_s = float(self.parameters["connect_timeout"])
+        tls = tls_of(self.parameters, self.where)
         return Client(
             str(self.parameters["host"]),
             int(self.parameters["port"]),
             database=str(self.parameters.get("db", "")),
             user=str(self.parameters.get("user", "default")),
             password=password_of(self.parameters, self.where),
-            secure=bool(self.parameters["secure"]),
+            secure=tls is not None,
+            # Without them it takes those of certifi.
+            ca_certs=None if tls is None else tls.ca,
+            certfile=None if tls is None else tls.certificate or None,
+            keyfile=None if tls is None else tls.key or None,
             client_name="dovetail",
             connect_timeout=connect_s,
             send_receive_timeout=timeout_s,
@@ -221,6 +227,8 @@ class ClickHouseSource:
 
     def _fault(self, attempt: str, error: Exception) -> DovetailError:
         code = getattr(error, "code", None)
+        if (refused := certificate_refused(error)) is not None:
+            return SourceRefused(f"ClickHouse: {refused[0]}", where=self.where, fix=refused[1])
         if not isinstance(error, ServerException) or code in _PASSING:
             return ServiceUnavailable(
                 f"ClickHouse did not {attempt}: {_first_line(error)}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import ssl
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -13,6 +12,7 @@ from pymysql.constants import CR, ER
 from pymysql.err import MySQLError, OperationalError
 from sqlalchemy.engine.interfaces import ReflectedColumn
 
+from dictionaries.definition.tls import tls_of
 from dictionaries.sources.sql_database import Refusal, SqlSource, Unbindable, reason
 
 _PASSING = frozenset(
@@ -27,7 +27,7 @@ _PASSING = frozenset(
 
 
 class MySqlSource(SqlSource):
-    """SOURCE(MYSQL(HOST PORT USER PASSWORD DB TABLE|QUERY BG_RECONNECT SECURE ..)).
+    """SOURCE(MYSQL(HOST PORT USER PASSWORD DB TABLE|QUERY BG_RECONNECT SECURE SSL_CA SSL_CERT SSL_KEY ..)).
 
     BG_RECONNECT true (the default): a connection that broke in the pool is replaced before it is used.
     """
@@ -53,8 +53,8 @@ class MySqlSource(SqlSource):
             # TIMESTAMP columns are read in the zone of the session.
             "init_command": "SET time_zone = '+00:00'",
         }
-        if self.parameters["secure"]:
-            arguments["ssl"] = ssl.create_default_context()
+        if (tls := tls_of(self.parameters, self.where)) is not None:
+            arguments["ssl"] = tls.context()
         return arguments
 
     def reflected(self, connection: sa.Connection) -> list[ReflectedColumn]:

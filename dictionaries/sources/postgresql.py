@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from psycopg import errors
 from psycopg.adapt import Loader
 
+from dictionaries.definition.tls import tls_of
 from dictionaries.sources.sql_database import Refusal, SqlSource, Unbindable, reason
 
 _LEAST_CONNECT_S = 2  # libpq's
@@ -48,10 +49,13 @@ class PostgreSqlSource(SqlSource):
         return table if "schema" in self.parameters else table.rpartition(".")[2]
 
     def connect_arguments(self, timeout_s: float) -> Mapping[str, Any]:
+        tls = tls_of(self.parameters, self.where)
+        files = {} if tls is None else {"sslrootcert": tls.ca, "sslcert": tls.certificate, "sslkey": tls.key}
         return {
             "connect_timeout": max(_LEAST_CONNECT_S, round(float(self.parameters["connect_timeout"]))),
             "options": f"-c timezone=UTC -c statement_timeout={round(timeout_s * 1000)}",
-            "sslmode": "verify-full" if self.parameters["secure"] else "prefer",
+            "sslmode": "prefer" if tls is None else "verify-full",
+            **{name: path for name, path in files.items() if path},
             # Statements of different lengths would each be prepared once, and no pooler in between likes them.
             "prepare_threshold": None,
         }

@@ -26,6 +26,7 @@ from changelog.schema import Column
 from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
+from dictionaries.definition.tls import certificate_refused
 from dictionaries.sources.column_types import arrow_type, fits
 from dictionaries.sources.source_parameters import source_parameters
 from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader
@@ -298,6 +299,8 @@ class SqlSource(ABC):
             raise self._fault(attempt, error) from error
 
     def _fault(self, attempt: str, error: BaseException) -> DovetailError:
+        if (certificate := certificate_refused(error)) is not None:
+            return SourceRefused(f"{self.title}: {certificate[0]}", where=self.where, fix=certificate[1])
         refused = self.refusal(error)
         if refused is not None:
             return SourceRefused(refused.what, where=self.where, fix=refused.fix)

@@ -31,9 +31,17 @@ _CONFIG = """<yandex>
   <default_profile>default</default_profile>
   <default_database>default</default_database>
   <timezone>Europe/Berlin</timezone>
-  <mark_cache_size>67108864</mark_cache_size>
+  <mark_cache_size>67108864</mark_cache_size>{more}
 </yandex>
 """
+_SECURE = """
+  <tcp_port_secure>{port}</tcp_port_secure>
+  <openSSL><server>
+    <certificateFile>{certificates}/server.pem</certificateFile>
+    <privateKeyFile>{certificates}/server.key</privateKeyFile>
+    <caConfig>{certificates}/ca.pem</caConfig>
+    <verificationMode>{mode}</verificationMode>
+  </server></openSSL>"""
 _USERS = """<yandex>
   <profiles><default><max_threads>2</max_threads></default></profiles>
   <quotas><default></default></quotas>
@@ -56,16 +64,21 @@ _USERS = """<yandex>
 
 
 @contextmanager
-def clickhouse(folder: Path) -> Iterator[Server]:
-    """A running ClickHouse with an empty database ``shop``; its clock is in Berlin, so that zones show in tests."""
+def clickhouse(folder: Path, certificates: Path | None = None, mode: str = "none") -> Iterator[Server]:
+    """A running ClickHouse with an empty database ``shop``; its clock is in Berlin, so that zones show in tests.
+
+    certificates  where ``write_certificates`` has written: it speaks TLS on a port of its own
+    mode          ``strict``: and asks who comes there for a certificate
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    tcp, http = choose_ports(0, 0)
+    tcp, http, secure = choose_ports(0, 0, 0)
+    more = "" if certificates is None else _SECURE.format(port=secure, certificates=certificates, mode=mode)
     config = folder / "config.xml"
-    config.write_text(_CONFIG.format(tcp=tcp, http=http, folder=folder))
+    config.write_text(_CONFIG.format(tcp=tcp, http=http, folder=folder, more=more))
     digest = hashlib.sha256(PASSWORD.encode()).hexdigest()
     (folder / "users.xml").write_text(_USERS.format(digest=digest))
     argv = [program("clickhouse-server", package="clickhouse-server"), f"--config-file={config}"]
-    server = Server("clickhouse", argv, folder, tcp, "dovetail", answers=_answers, ask=_ask, http_port=http)
+    server = Server("clickhouse", argv, folder, tcp, "dovetail", _answers, _ask, http_port=http, secure_port=secure)
     with with_shop(server):
         yield server
 

@@ -13,12 +13,18 @@ from services.stack.free_ports import choose_ports
 from tests.servers.process import PASSWORD, Server, program, with_shop
 
 _USER = "dovetail"
-_SETUP = f"CREATE USER IF NOT EXISTS '{_USER}'@'%' IDENTIFIED BY '{PASSWORD}';\nGRANT ALL ON *.* TO '{_USER}'@'%';\n"
+_SETUP = f"""\
+CREATE USER IF NOT EXISTS '{_USER}'@'%' IDENTIFIED BY '{PASSWORD}';
+GRANT ALL ON *.* TO '{_USER}'@'%' WITH GRANT OPTION;
+"""
 
 
 @contextmanager
-def mariadb(folder: Path) -> Iterator[Server]:
-    """A running MariaDB with an empty database ``shop``, whose data stands below ``folder``."""
+def mariadb(folder: Path, certificates: Path | None = None) -> Iterator[Server]:
+    """A running MariaDB with an empty database ``shop``, whose data stands below ``folder``.
+
+    certificates  where ``write_certificates`` has written: it speaks TLS to who asks for it
+    """
     folder.mkdir(parents=True, exist_ok=True)
     data = folder / "data"
     install = [program("mariadb-install-db", package="mariadb-server"), "--no-defaults", f"--datadir={data}"]
@@ -40,6 +46,9 @@ def mariadb(folder: Path) -> Iterator[Server]:
         "--innodb-flush-log-at-trx-commit=0",
         "--innodb-buffer-pool-size=64M",
     ]
+    if certificates is not None:
+        files = {"cert": "server.pem", "key": "server.key", "ca": "ca.pem"}
+        argv += [f"--ssl-{name}={certificates / file}" for name, file in files.items()]
     server = Server("mariadb", argv, folder, port, _USER, answers=_answers, ask=_ask)
     with with_shop(server):
         yield server

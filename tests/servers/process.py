@@ -33,6 +33,7 @@ class Server:
     answers  whether it takes connections
     ask      runs one statement as an administrator, and gives its rows
     http_port  of a server that also speaks HTTP
+    secure_port  of one that speaks TLS on a port of its own
     os_user  the account that runs it, where it refuses to be run by root
     """
 
@@ -47,6 +48,7 @@ class Server:
     host: str = "127.0.0.1"
     os_user: str | None = None
     http_port: int = 0
+    secure_port: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def start(self) -> None:

@@ -1,0 +1,81 @@
+"""Encryption to a source: SECURE, SSL_CA, SSL_CERT and SSL_KEY, the same for every database."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+from changelog.errors import SourceRefused, SqlError
+from dictionaries.definition.options import Option, Parameters
+
+FILES = ("ssl_ca", "ssl_cert", "ssl_key")
+OPTIONS = (Option("secure", bool, False), *(Option(name) for name in FILES))
+_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+_REFUSED = re.compile(
+    r"certificate verify failed(?:: (?P<why>[^(\n]+))?|(?P<host>server certificate for .*host name.*)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class SourceTls:
+    """Paths of PEM files. ``ca``: the authorities that are trusted; ``certificate`` with its ``key``: '' for none."""
+
+    ca: str
+    certificate: str = ""
+    key: str = ""
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.ca)
+        if self.certificate:
+            # OpenSSL would ask the terminal for the password of a key.
+            context.load_cert_chain(self.certificate, self.key, lambda: "")
+        return context
+
+
+def tls_of(parameters: Parameters, where: str) -> SourceTls | None:
+    """None: in plain text. Raises SourceRefused for a file that cannot be read: others may have it."""
+    if not parameters.get("secure"):
+        return None
+    ca, certificate, key = (str(parameters.get(name, "")) for name in FILES)
+    found = SourceTls(ca or _of_the_system(), certificate, key)
+    try:
+        found.context()
+    except (OSError, ValueError):
+        named = ", ".join(f"{name.upper()} {parameters[name]}" for name in FILES if name in parameters)
+        raise SourceRefused(
+            f"the certificates cannot be read: {named or found.ca}",
+            where=where,
+            fix="PEM files, on the machines of the workers and of the session, readable for their user; a key without"
+            " a password",
+        ) from None
+    return found
+
+
+def check_tls(parameters: Parameters, where: str) -> None:
+    """Raises SqlError for options that make no whole; no file is looked at."""
+    given = [name for name in FILES if name in parameters]
+    if given and not parameters.get("secure"):
+        raise SqlError(f"{given[0].upper()} is for TLS", where=where, fix="SECURE true")
+    if ("ssl_cert" in given) != ("ssl_key" in given):
+        raise SqlError("a certificate and its key belong together", where=where, fix="SSL_CERT 'path' SSL_KEY 'path'")
+
+
+def certificate_refused(error: BaseException | None) -> tuple[str, str] | None:
+    """What is wrong with the certificate of a server, and the fix; None where an error is about something else."""
+    while error is not None:
+        if found := _REFUSED.search(str(error)):
+            why = (found["why"] or found["host"] or "").strip() or "it cannot be verified"
+            return (
+                f"the certificate of the server is refused: {why}",
+                "it must be valid, for the HOST of the source, and of an authority in SSL_CA; docs/security.md",
+            )
+        error = error.__cause__ or error.__context__
+    return None
+
+
+def _of_the_system() -> str:
+    """A file, since drivers come with authorities, and ideas of their own of where to look."""
+    paths = [ssl.get_default_verify_paths().cafile, *_BUNDLES]
+    return next((path for path in paths if path is not None and Path(path).is_file()), _BUNDLES[0])
