@@ -12,7 +12,7 @@ PROCESSES ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-join bench-lookup golden checkpoints lock clean
+.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-join bench-lookup golden checkpoints lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,11 @@ lock: setup ## resolve pyproject.toml into requirements.lock again, and into tha
 	@$(BIN)/uv pip compile --quiet pyproject.toml --constraint requirements.lock --generate-hashes --universal \
 		--python-version 3.11 --no-annotate --no-emit-index-url --custom-compile-command "make lock" \
 		--output-file docker/requirements.lock
+
+audit: ## known vulnerabilities of the locked dependencies, by pip-audit; needs the package index itself, since mirrors have no advisories
+	@$(PYTHON) -m venv --clear .dovetail/audit
+	@.dovetail/audit/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	@.dovetail/audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off --requirement requirements.lock
 
 clean: ## stop the stack, remove its data, the environment and all caches
 	@if [ -x $(BIN)/dovetail ]; then $(BIN)/dovetail down; fi
