@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml services/jars.lock | cksum | cut -d' ' -f1)
 CASES ?= tests/cases
 COUNT ?= 300
+VIEWS ?= 5
 # Most of a test with services is waiting. A file stays in one process, and each process has a broker and a Spark of its own.
 PROCESSES ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-join bench-lookup golden checkpoints lock audit clean
+.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-join bench-lookup bench-views golden checkpoints lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +71,9 @@ bench-bounded: setup ## the benchmark of joins bounded by time and order, the ra
 
 bench-join: setup ## the join benchmark beside Spark's own stream-stream join
 	@$(BIN)/python -m benchmarks.join
+
+bench-views: setup ## many views on one machine: latency, processor time while idle, memory; VIEWS=n
+	@$(BIN)/python -m benchmarks.views --views $(VIEWS)
 
 golden: setup ## rewrite the golden files; read the difference before it is committed
 	@$(BIN)/python -m pytest -m "not services" --golden

@@ -11,8 +11,8 @@ _READ = 5000
 _POLL_S = 0.005
 
 
-def received(brokers: str, topic: str, member: str, warm_up_s: int, seconds: int) -> list[float]:
-    """The delays, in ms, of the results in ``topic`` whose ``member``, a time in ms, lies after the warm-up.
+def received(brokers: str, topics: list[str], member: str, warm_up_s: int, seconds: int) -> list[float]:
+    """The delays, in ms, of the results in ``topics`` whose ``member``, a time in ms, lies after the warm-up.
 
     A read_committed reader, from now on for both spans.
     """
@@ -25,8 +25,8 @@ def received(brokers: str, topic: str, member: str, warm_up_s: int, seconds: int
             "enable.auto.commit": False,
         }
     )
-    partitions = list(reader.list_topics(topic).topics[topic].partitions)
-    reader.assign([TopicPartition(topic, partition, 0) for partition in partitions])
+    known = reader.list_topics().topics
+    reader.assign([TopicPartition(topic, partition, 0) for topic in topics for partition in known[topic].partitions])
     first = now_ms() + warm_up_s * 1000
     last = first + seconds * 1000
     delays = []

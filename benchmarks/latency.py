@@ -40,7 +40,7 @@ def measure(brokers: str, folder: Path, seconds: int) -> None:
     sender = threading.Thread(target=send, args=(brokers, WARM_UP_S + seconds, stop))
     sender.start()
     try:
-        delays = received(brokers, "paired", "sent", WARM_UP_S, seconds)
+        delays = received(brokers, ["paired"], "sent", WARM_UP_S, seconds)
     finally:
         stop.set()
         sender.join()
@@ -52,12 +52,12 @@ def measure(brokers: str, folder: Path, seconds: int) -> None:
     )
 
 
-def send(brokers: str, seconds: int, stop: threading.Event) -> None:
+def send(brokers: str, seconds: int, stop: threading.Event, rate: int = RATE) -> None:
     """Half of the rows to each side, one pair after the other, evenly in time."""
     producer = Producer({"bootstrap.servers": brokers, "linger.ms": 0})
     began = time.monotonic()
-    for k in range(seconds * RATE // 2):
-        pause = began + k * 2 / RATE - time.monotonic()
+    for k in range(seconds * rate // 2):
+        pause = began + k * 2 / rate - time.monotonic()
         if pause > 0 and stop.wait(pause):
             return
         for topic in ("asked", "answered"):

@@ -220,7 +220,7 @@ def latency(made: World) -> None:
     sender = threading.Thread(target=send, args=(made.brokers, made.seconds, stop))
     sender.start()
     try:
-        delays = received(made.brokers, "steady_out", "id", WARM_UP_S, made.seconds)
+        delays = received(made.brokers, ["steady_out"], "id", WARM_UP_S, made.seconds)
     finally:
         stop.set()
         sender.join()

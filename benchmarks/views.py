@@ -1,0 +1,174 @@
+"""Many views on one machine: ``make bench-views``, VIEWS=n for other than 5.
+
+    python -m benchmarks.views [--views 5] [--rate 1000] [--seconds 30] [--warm-up 30]
+
+All views join the same two streams, each with an output topic of its own, in a stack of this checkout.
+
+start    CREATE of all views, one after the other, until each is running
+idle     processor time without a row to read, as a share of one core; memory
+busy     ``rate`` rows a second in both streams together, each of which every view reads; latency from produce to a
+         read_committed reader of the view's topic, in ms; processor time; memory
+dropped  memory once all views are gone
+
+Memory is PSS: what processes share is counted once. The broker is told apart from the processes of
+Spark, which are told by their names. Processor time does not depend on what else the machine does; latency does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import psutil
+
+from benchmarks.delays import received
+from benchmarks.latency import send
+from benchmarks.load import create_topics
+from services.session import Session
+from services.stack import temporary_stack
+from services.stack.files import StackFiles
+from services.stack.processes import marked_processes
+from services.stack.state import read_state
+
+STREAMS = ("asked", "answered")
+SETTLE_S = 10
+MIB = 1 << 20
+
+
+@dataclass
+class Usage:
+    """Processor seconds so far and bytes now, by component and name of the process."""
+
+    cpu_s: defaultdict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+    memory: Counter[tuple[str, str]] = field(default_factory=Counter)
+    processes: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @staticmethod
+    def of(run_id: str) -> Usage:
+        found = Usage()
+        for component in ("spark", "kafka"):
+            for identity in marked_processes(run_id, component):
+                with suppress(psutil.Error):
+                    process = psutil.Process(identity.pid)
+                    place = (component, process.name())
+                    times = process.cpu_times()
+                    # Of ended children as well, so that what a process has used stays in the sum after its end.
+                    found.cpu_s[place] += times.user + times.system + times.children_user + times.children_system
+                    found.memory[place] += process.memory_full_info().pss
+                    found.processes[place] += 1
+        return found
+
+
+def main() -> None:
+    options = arguments()
+    with (
+        tempfile.TemporaryDirectory(prefix="dovetail-bench-") as name,
+        temporary_stack(Path(name), components=("kafka", "spark")) as stack,
+        Session.open(stack.connected_settings()) as session,
+    ):
+        state = read_state(StackFiles(stack.settings).state)
+        assert state is not None
+        measure(session, state.run_id, options)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--views", type=int, default=5)
+    parser.add_argument("--rate", type=int, default=1000, help="rows a second, both streams together")
+    parser.add_argument("--seconds", type=int, default=30, help="length of each span that is measured")
+    parser.add_argument("--warm-up", type=int, default=30, help="seconds under load before it is measured")
+    return parser.parse_args()
+
+
+def measure(session: Session, run_id: str, options: argparse.Namespace) -> None:
+    brokers = session.context.brokers.servers
+    views = [f"paired_{number}" for number in range(options.views)]
+    create_topics(brokers, list(STREAMS), 1)
+    for stream in STREAMS:
+        session.run(
+            f"CREATE EXTERNAL STREAM {stream} (k int64, sent float64) SETTINGS type = 'kafka', topic = '{stream}'"
+        )
+    tell("before", Usage.of(run_id))
+
+    began_s = time.monotonic()
+    for view in views:
+        session.run(create(view))
+    print(f"start    {time.monotonic() - began_s:.1f} s for {len(views)} views", flush=True)
+    time.sleep(SETTLE_S)
+    spent("idle", run_id, lambda: time.sleep(options.seconds))
+
+    busy(run_id, brokers, views, options)
+    time.sleep(SETTLE_S)
+    spent("idle", run_id, lambda: time.sleep(options.seconds))
+
+    for view in views:
+        session.run(f"DROP VIEW {view} WITH DATA")
+    time.sleep(SETTLE_S)
+    tell("dropped", Usage.of(run_id))
+
+
+def create(view: str) -> str:
+    return (
+        f"CREATE MATERIALIZED VIEW {view} AS SELECT asked.k AS k, answered.sent AS sent FROM asked JOIN answered"
+        " ON asked.k = answered.k"
+    )
+
+
+def busy(run_id: str, brokers: str, views: list[str], options: argparse.Namespace) -> None:
+    stop = threading.Event()
+    length = options.warm_up + options.seconds
+    sender = threading.Thread(target=send, args=(brokers, length, stop, options.rate))
+    delays: list[float] = []
+
+    def read() -> None:
+        delays.extend(received(brokers, views, "sent", options.warm_up, options.seconds))
+
+    reader = threading.Thread(target=read)
+    sender.start()
+    reader.start()
+    try:
+        time.sleep(options.warm_up)
+        spent("busy", run_id, reader.join)
+    finally:
+        stop.set()
+        sender.join()
+        reader.join()
+    p50, p99, longest = np.percentile(delays, [50, 99, 100])
+    expected = len(views) * options.rate // 2 * options.seconds
+    print(
+        f"latency  at {options.rate:,} rows a second: p50 {p50:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms;"
+        f" {len(delays) / expected:.0%} of the rows sent have come in that time",
+        flush=True,
+    )
+
+
+def spent(what: str, run_id: str, wait: Callable[[], None]) -> None:
+    """The processor time of a span, and the memory at its end."""
+    before, began_s = Usage.of(run_id), time.monotonic()
+    wait()
+    after, seconds = Usage.of(run_id), time.monotonic() - began_s
+    tell(what, after, {place: (total - before.cpu_s[place]) / seconds for place, total in after.cpu_s.items()})
+
+
+def tell(what: str, usage: Usage, share: dict[tuple[str, str], float] | None = None) -> None:
+    for component in ("spark", "kafka"):
+        places = [place for place in usage.memory if place[0] == component]
+        cores = f"{sum(share[place] for place in places):6.1%} of a core" if share else ""
+        total = sum(usage.memory[place] for place in places) / MIB
+        print(f"{what:8} {component:8} {total:7,.0f} MiB  {cores}", flush=True)
+        for place in sorted(places, key=lambda place: -usage.memory[place]):
+            cores = f"{share[place]:6.1%}" if share else ""
+            size = usage.memory[place] / MIB
+            print(f"             {place[1]:16} x {usage.processes[place]:3}  {size:7,.0f} MiB  {cores}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
