@@ -31,7 +31,6 @@ import psutil
 
 from benchmarks.delays import received
 from benchmarks.latency import send
-from benchmarks.load import create_topics
 from services.session import Session
 from services.stack import temporary_stack
 from services.stack.files import StackFiles
@@ -58,13 +57,22 @@ class Usage:
             for identity in marked_processes(run_id, component):
                 with suppress(psutil.Error):
                     process = psutil.Process(identity.pid)
-                    place = (component, process.name())
+                    place = (component, _name(process))
                     times = process.cpu_times()
                     # Of ended children as well, so that what a process has used stays in the sum after its end.
                     found.cpu_s[place] += times.user + times.system + times.children_user + times.children_system
                     found.memory[place] += process.memory_full_info().pss
                     found.processes[place] += 1
         return found
+
+
+def _name(process: psutil.Process) -> str:
+    """Of an interpreter, the module that it runs; what is forked from it tells its own."""
+    line = process.cmdline()
+    known = process.name()
+    if not known.startswith("python"):
+        return known
+    return line[line.index("-m") + 1].rpartition(".")[2] if "-m" in line else known
 
 
 def main() -> None:
@@ -91,11 +99,8 @@ def arguments() -> argparse.Namespace:
 def measure(session: Session, run_id: str, options: argparse.Namespace) -> None:
     brokers = session.context.brokers.servers
     views = [f"paired_{number}" for number in range(options.views)]
-    create_topics(brokers, list(STREAMS), 1)
     for stream in STREAMS:
-        session.run(
-            f"CREATE EXTERNAL STREAM {stream} (k int64, sent float64) SETTINGS type = 'kafka', topic = '{stream}'"
-        )
+        session.run(f"CREATE STREAM {stream} (k int64, sent float64)")
     tell("before", Usage.of(run_id))
 
     began_s = time.monotonic()
@@ -141,7 +146,7 @@ def busy(run_id: str, brokers: str, views: list[str], options: argparse.Namespac
         stop.set()
         sender.join()
         reader.join()
-    p50, p99, longest = np.percentile(delays, [50, 99, 100])
+    p50, p99, longest = np.percentile(delays or [np.inf], [50, 99, 100])
     expected = len(views) * options.rate // 2 * options.seconds
     print(
         f"latency  at {options.rate:,} rows a second: p50 {p50:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms;"
@@ -167,7 +172,7 @@ def tell(what: str, usage: Usage, share: dict[tuple[str, str], float] | None = N
         for place in sorted(places, key=lambda place: -usage.memory[place]):
             cores = f"{share[place]:6.1%}" if share else ""
             size = usage.memory[place] / MIB
-            print(f"             {place[1]:16} x {usage.processes[place]:3}  {size:7,.0f} MiB  {cores}", flush=True)
+            print(f"             {place[1]:20} x {usage.processes[place]:3}  {size:7,.0f} MiB  {cores}", flush=True)
 
 
 if __name__ == "__main__":

@@ -39,8 +39,8 @@ from spark_jobs.runner.spark_session import bucket_keys
 from spark_jobs.runner.timed_inputs import timed_inputs
 from spark_jobs.source import kafka_source as source
 from spark_jobs.source.batch_log import batches_after, ensure_log, place
-from spark_jobs.source.idle import JsonOffsets
-from spark_jobs.source.kafka_source import as_json
+from spark_jobs.source.ends_watch import ends_watch
+from spark_jobs.source.idle import JsonOffsets, as_json
 from spark_jobs.stages import late
 from spark_jobs.stages.job import Job
 from spark_jobs.stages.level import LevelProcessor
@@ -94,6 +94,7 @@ class RunningQuery:
         self._batch_totals = BatchTotals(log)
         self._late_counters = late.counters(job.dataflow)
         self._timed_inputs = timed_inputs(job.dataflow)
+        self._noted_in_silence: int | None = None
         committed = checkpoint.committed()
         if committed is not None:
             self._progress.batch, self._progress.offsets = committed
@@ -191,19 +192,35 @@ class RunningQuery:
                 .start()
             )
 
+    def _silence(self) -> int | None:
+        """While the source waits for its topics to grow: no batch is under way, and Spark has told of all before."""
+        return ends_watch(self._job.target.brokers).silence(self._job.source)
+
     def _advance(self) -> None:
-        """Take note of what Spark has finished."""
-        for progress in self._query.recentProgress:
-            self._note(progress)
+        """Take note of what Spark has finished. To ask it costs processor time, so of a silent query once."""
+        silence = self._silence()
+        if silence is None or silence != self._noted_in_silence:
+            for progress in self._news():
+                self._note(progress)
+        self._noted_in_silence = silence
+
+    def _news(self) -> list[StreamingQueryProgress]:
+        """What Spark tells of its batches since the last one that is noted, and maybe more."""
+        # Nothing public says the number of the last batch without the rest, which takes far longer to tell.
+        last = self._query._jsq.lastProgress()  # noqa: SLF001
+        behind = 0 if last is None else last.batchId() - self._progress.batch
+        if behind < 1:
+            return []
+        if behind == 1 and (progress := self._query.lastProgress) is not None and _read_something(progress):
+            return [progress]
+        return self._query.recentProgress
 
     def _note(self, progress: StreamingQueryProgress) -> None:
-        read = progress.sources[0]
-        # A batch may read the marks of transactions only: no row, and yet its offsets are behind it.
-        if progress.batchId <= self._progress.batch or read.startOffset == read.endOffset:
+        if progress.batchId <= self._progress.batch or not _read_something(progress):
             return
         self._progress.batch = progress.batchId
         self._progress.batch_ms = progress.batchDuration
-        self._progress.offsets = parsed_offsets(read.endOffset)
+        self._progress.offsets = parsed_offsets(progress.sources[0].endOffset)
         observed = progress.observedMetrics.get(counts.OBSERVATION)
         reported = observed.asDict() if observed is not None else {}
         self._read(counts.readings(reported.pop(counts.READINGS, ())))
@@ -264,6 +281,9 @@ class RunningQuery:
     def error(self) -> DovetailError | None:
         """What ended the query, if it failed."""
         self._advance()
+        # A source that waits is that of a living query.
+        if self._noted_in_silence is not None:
+            return None
         failure = self._query.exception()
         return None if failure is None else typed(failure, self._job.name)
 
@@ -272,6 +292,8 @@ class RunningQuery:
         """Whether it has rows at work, or has asked where its inputs end and found nothing new: not while it waits for
         an answer.
         """
+        if self._silence() is not None:
+            return True
         status = self._query.status
         return bool(status["isDataAvailable"]) or str(status["message"]).startswith(_IDLE)
 
@@ -293,6 +315,11 @@ class RunningQuery:
 
 def _new_life() -> str:
     return uuid.uuid4().hex[:12]
+
+
+def _read_something(progress: StreamingQueryProgress) -> bool:
+    # A batch may read the marks of transactions only: no row, and yet its offsets are behind it.
+    return bool(progress.sources[0].startOffset != progress.sources[0].endOffset)
 
 
 def _beginning(client: AdminClient, dataflow: Dataflow) -> Beginning:

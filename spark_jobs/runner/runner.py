@@ -40,6 +40,7 @@ from spark_jobs.runner.query import Progress, RunningQuery, discard
 from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import start_session, warm_up
 from spark_jobs.runner.static_tables import table_of
+from spark_jobs.source.ends_watch import ends_watch
 from spark_jobs.state.checkpoint import Checkpoint
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
@@ -298,6 +299,7 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     runner.stop()
     server.close()
     session.stop()
+    ends_watch(settings.brokers).close()
     lease.release()
     catalog.close()
     _LOG.info("stopped")

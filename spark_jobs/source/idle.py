@@ -9,6 +9,7 @@ sees the same.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,11 @@ from spark_jobs.state.checkpoint import IDLE
 
 JsonOffsets = dict[str, dict[str, int]]
 """Topic → partition, as text → offset: what Spark keeps in its log; and IDLE → topic/partition → ms of silence."""
+
+
+def as_json(offsets: Mapping[str, Mapping[int, int]]) -> JsonOffsets:
+    """As Spark logs them."""
+    return {topic: {str(place): offset for place, offset in wanted.items()} for topic, wanted in offsets.items()}
 
 
 def idle_times(dataflow: Dataflow) -> dict[str, tuple[int, ...]]:
@@ -67,6 +73,15 @@ class Idleness:
             if passed:
                 found[place] = passed[-1]
         return found
+
+    def next_s(self, now_s: float) -> float:
+        """In how many seconds a partition that stays silent has been so for the next of its lengths; inf: never."""
+        left_s = (
+            time / 1_000 - (now_s - since_s)
+            for place, since_s in self._since_s.items()
+            for time in self.times[place.rpartition("/")[0]]
+        )
+        return min((left for left in left_s if left > 0), default=math.inf)
 
     def _places(self, offsets: JsonOffsets) -> list[tuple[str, int]]:
         return [

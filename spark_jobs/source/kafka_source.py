@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import base64
 import time
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import pyarrow as pa
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import (
@@ -25,36 +23,37 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from broker import clients, topics
-from broker.address import BrokerAddress
 from broker.offset_ranges import OffsetRange, read, shares
 from broker.query_origin import refuse_other_topics
 from broker.start_offsets import least_offsets
-from broker.topics import Offsets
-from changelog.errors import RecordsGone, ServiceUnavailable, UnknownName
+from changelog.errors import RecordsGone
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
 from spark_jobs.source.batch_log import note_batch, place
+from spark_jobs.source.ends_watch import WatchedEnds, ends_watch
 from spark_jobs.source.history import HistoryPhase, next_end, phases
-from spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, of_topics, silences
+from spark_jobs.source.idle import Idleness, JsonOffsets, as_json, idle_times, of_topics, silences
+from spark_jobs.source.topic_ends import PAUSE_S, awaited_ends
 from spark_jobs.stages.decode import Silence, parcels_of
 from spark_jobs.stages.job import Job, opened
 from spark_jobs.state.checkpoint import IDLE
 
 FORMAT = "dovetail"
-_PARTITIONS_FOR_S = 5.0
-"""How long the partitions of a topic are taken for known; new ones are read from their beginning."""
-_PAUSE_S = 0.5
+_LONGEST_WAIT_S = 5.0
+"""After which Spark hears that there is nothing new."""
 _BACKWARDS_S = 30.0
 """How long a topic may end before what was read of it: a broker that comes back finds its own end step by step."""
 
 
 class KafkaSource(DataSource):
-    """Options: ``job`` (base64 of ``Job.ship()``), ``limit`` (records of one batch; empty: all there are)."""
+    """Options: ``job`` (base64 of ``Job.ship()``), ``limit`` (records of one batch; empty: all there are), ``watch``
+    (where an ``EndsWatch`` answers).
+    """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
         self._shipped = base64.b64decode(options["job"])
         self._limit = int(options["limit"]) if options.get("limit") else None
+        self._watch = options.get("watch", "")
 
     @classmethod
     def name(cls) -> str:
@@ -64,7 +63,7 @@ class KafkaSource(DataSource):
         return SPARK_SCHEMA
 
     def streamReader(self, schema: StructType) -> KafkaReader:  # noqa: N802
-        return KafkaReader(self._shipped, self._limit)
+        return KafkaReader(self._shipped, self._limit, self._watch)
 
 
 @dataclass
@@ -82,10 +81,11 @@ class Share(InputPartition):
 class KafkaReader(DataSourceStreamReader):
     """Lives in a process of its own beside the driver; a copy of it, in each worker, serves ``read`` only."""
 
-    def __init__(self, shipped: bytes, limit: int | None) -> None:
+    def __init__(self, shipped: bytes, limit: int | None, watch: str = "") -> None:
         self._shipped = shipped
         self._limit = limit
-        self._idleness: Idleness | None = None
+        self._watch = watch
+        self._slow_s = 0.0
 
     @property
     def _job(self) -> Job:
@@ -94,6 +94,14 @@ class KafkaReader(DataSourceStreamReader):
     @cached_property
     def _history(self) -> list[HistoryPhase]:
         return phases(self._job.dataflow, self._job.scan_starts, self._job.history)
+
+    @cached_property
+    def _idleness(self) -> Idleness:
+        return Idleness(idle_times(self._job.dataflow))
+
+    @cached_property
+    def _watched(self) -> WatchedEnds:
+        return WatchedEnds(self._watch, self._job.source, self._job.dataflow.topics)
 
     def initialOffset(self) -> JsonOffsets:  # noqa: N802
         # Asked again where the first batch is run again, so nothing may be looked up here: it must be the same.
@@ -104,8 +112,8 @@ class KafkaReader(DataSourceStreamReader):
 
     def latestOffset(self, start: JsonOffsets, limit: ReadLimit) -> JsonOffsets:  # noqa: N802
         """Where the next batch ends: at the end of the topics, or before, in proportion to what each has left; with the
-        partitions that are idle by then. The same as ``start`` where nothing is new: then no batch runs. A batch whose
-        output is written already ends where it did.
+        partitions that are idle by then. The same as ``start`` where nothing is new, also after a wait: then no batch
+        runs. A batch whose output is written already ends where it did.
 
         Where rows are answered once, the history of what they ask comes first (``spark_jobs.source.history``).
         """
@@ -114,24 +122,46 @@ class KafkaReader(DataSourceStreamReader):
         ends = self._looked()
         deadline_s = time.monotonic() + _BACKWARDS_S
         while behind(start, ends) and time.monotonic() < deadline_s:
-            time.sleep(_PAUSE_S)
+            time.sleep(PAUSE_S)
             ends = self._looked()
+        deadline_s = time.monotonic() + _LONGEST_WAIT_S
+        while (reached := self._reached(start, ends, limit)) == start:
+            now_s = time.monotonic()
+            wait_s = min(deadline_s - now_s, self._idleness.next_s(now_s))
+            grown = self._told(ends, wait_s) if wait_s > 0 else None
+            if grown is None:
+                break
+            ends = grown
+        return reached
+
+    def _reached(self, start: JsonOffsets, ends: JsonOffsets, limit: ReadLimit) -> JsonOffsets:
+        """Where a batch from ``start`` ends."""
         refuse_backwards(start, ends)
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else None
         reached = next_end(start, ends, self._history, self._job.history, most)
-        idle = self._idleness.idle(start, reached, time.monotonic()) if self._idleness else {}
+        idle = self._idleness.idle(start, reached, time.monotonic())
         return {**reached, IDLE: idle} if idle else reached
 
     def _looked(self) -> JsonOffsets:
         """The ends of the topics now, of which ``_idleness`` has taken note."""
-        if self._idleness is None:
-            self._idleness = Idleness(idle_times(self._job.dataflow))
+        if (ends := self._told()) is not None:
+            return ends
         begun_s = time.monotonic()
-        ends = as_json(_ends(self._job))
+        ends = as_json(awaited_ends(self._job))
         now_s = time.monotonic()
         waited_s = now_s - begun_s
-        self._idleness.look(ends, now_s, waited_s if waited_s > _PAUSE_S else 0.0)
+        self._idleness.look(ends, now_s, waited_s if waited_s > PAUSE_S else 0.0)
         return ends
+
+    def _told(self, known: JsonOffsets | None = None, wait_s: float = 0.0) -> JsonOffsets | None:
+        """The ends now, or once they are others than ``known``, or after the time; None where nobody watches them."""
+        answer = self._watched.ask(known, wait_s) if self._watch else None
+        if answer is None:
+            return None
+        refuse_other_topics(self._job.topic_ids, answer.ids, self._job.name)
+        slow_s, self._slow_s = answer.slow_s - self._slow_s, answer.slow_s
+        self._idleness.look(answer.ends, time.monotonic(), slow_s)
+        return answer.ends
 
     def partitions(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[InputPartition]:
         target = self._job.target
@@ -161,45 +191,14 @@ def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
 
     ``KafkaSource`` is registered with the session.
     """
-    reader = session.readStream.format(FORMAT).option("job", base64.b64encode(job.ship()).decode())
+    reader = (
+        session.readStream.format(FORMAT)
+        .option("job", base64.b64encode(job.ship()).decode())
+        .option("watch", ends_watch(job.target.brokers).address)
+    )
     if limit is not None:
         reader = reader.option("limit", str(limit))
     return reader.load()
-
-
-@lru_cache(maxsize=4)
-def _client(brokers: BrokerAddress) -> AdminClient:
-    return clients.admin(brokers)
-
-
-@lru_cache(maxsize=64)
-def _partitions(brokers: BrokerAddress, topic: str, _period: int) -> tuple[int, ...]:
-    return tuple(topics.partitions(_client(brokers), topic))
-
-
-@lru_cache(maxsize=64)
-def _topic_ids(brokers: BrokerAddress, names: tuple[str, ...], _period: int) -> Mapping[str, str]:
-    return topics.ids(_client(brokers), names)
-
-
-def _ends(job: Job) -> Offsets:
-    """Where the topics end now. A lost broker is waited for, up to ``broker_wait_s``."""
-    target = job.target
-    start_s = time.monotonic()
-    while True:
-        try:
-            period = int(time.monotonic() / _PARTITIONS_FOR_S)
-            refuse_other_topics(job.topic_ids, _topic_ids(target.brokers, tuple(job.topic_ids), period), job.name)
-            wanted = {topic: _partitions(target.brokers, topic, period) for topic in job.dataflow.topics}
-            return topics.ends(_client(target.brokers), wanted)
-        except (KafkaException, ServiceUnavailable, TimeoutError, UnknownName) as failure:
-            if time.monotonic() - start_s > target.broker_wait_s:
-                raise ServiceUnavailable(
-                    f"the broker did not say for {target.broker_wait_s:g} s where the inputs end: {failure}",
-                    where=f"brokers {target.brokers}",
-                    fix="start the broker; the query resumes where it stopped",
-                ) from failure
-            time.sleep(_PAUSE_S)
 
 
 def behind(start: JsonOffsets, ends: JsonOffsets) -> list[tuple[str, str, int, int]]:
@@ -220,8 +219,3 @@ def refuse_backwards(start: JsonOffsets, ends: JsonOffsets) -> None:
             where=f'topic "{topic}", deleted and made again?',
             fix="drop the query and create it again",
         )
-
-
-def as_json(offsets: Mapping[str, Mapping[int, int]]) -> JsonOffsets:
-    """As Spark logs them."""
-    return {topic: {str(place): offset for place, offset in wanted.items()} for topic, wanted in offsets.items()}

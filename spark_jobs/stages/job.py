@@ -47,6 +47,11 @@ class Job:
         return len(self.bucket_keys)
 
     @property
+    def source(self) -> str:
+        """The name of this query's source in this life of it."""
+        return f"{self.target.identity}/{self.target.life}"
+
+    @property
     def sink_level(self) -> int:
         return self.dataflow.levels + 1
 

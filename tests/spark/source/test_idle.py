@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,3 +127,14 @@ def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that
     assert isinstance(second, Share)
     assert first.ranges == (OffsetRange("t", 1, 0, 4),)
     assert second == Share((), (Silence("t", 0, 9),), number=1)
+
+
+def test_the_next_length_of_silence_is_known_before() -> None:
+    idleness = Idleness({"t": (1_000, 5_000), "u": (3_000,)})
+    assert idleness.next_s(100.0) == math.inf
+    idleness.look({"t": {"0": 4}, "u": {"0": 1}}, 100.0)
+    assert idleness.next_s(100.25) == 0.75
+    assert idleness.next_s(101.5) == 1.5
+    idleness.look({"t": {"0": 5}, "u": {"0": 1}}, 102.0)
+    assert idleness.next_s(102.0) == 1.0
+    assert idleness.next_s(200.0) == math.inf

@@ -1,0 +1,236 @@
+"""One look at the broker for the sources of all queries: which topics have grown.
+
+Each source runs in a process of its own. It tells the watch how far it knows its topics, and is answered when one of
+them ends elsewhere, or after the time that it wants to wait. So twenty silent queries ask the broker as often as one
+does, and neither their sources nor Spark have anything to do.
+
+    source → watch   length, JSON of a ``EndsQuestion``
+    watch → source   length, JSON of an ``EndsAnswer``; an empty one: ask the broker yourself
+
+A topic that is not there is left to the sources that read it; and while the broker does not answer, each asks by itself
+and waits as long as its query does.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from broker.address import BrokerAddress
+from broker.topics import Offsets
+from changelog.errors import UnknownName
+from runtime.forked import LENGTH, received
+from spark_jobs.source.idle import JsonOffsets, as_json
+from spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now
+
+_LOOK_S = 0.05
+_APART_S = 5.0
+_BACKLOG = 128
+
+
+@dataclass(frozen=True)
+class EndsQuestion:
+    """source   by which name ``EndsWatch.silence`` knows who asks
+    known    the ends that it has been told; None: it wants to know those of now
+    wait_s   how long it waits for others
+    """
+
+    source: str
+    topics: tuple[str, ...]
+    known: JsonOffsets | None
+    wait_s: float
+
+
+@dataclass(frozen=True)
+class EndsAnswer:
+    """ids      of the topics
+    slow_s   for how long the broker has been waited for, all in all: no silence of the topics
+    """
+
+    ends: JsonOffsets
+    ids: dict[str, str]
+    slow_s: float
+
+
+@dataclass
+class _Waiting:
+    request: EndsQuestion
+    number: int
+    deadline_s: float
+
+
+class EndsWatch:
+    """Looks for as long as somebody waits. ``close`` ends it."""
+
+    def __init__(self, brokers: BrokerAddress, look_s: float = _LOOK_S) -> None:
+        self._brokers = brokers
+        self._look_s = look_s
+        self._folder = Path(tempfile.mkdtemp(prefix="dovetail-ends-"))
+        self.address = str(self._folder / "watch")
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(self.address)
+        self._listener.listen(_BACKLOG)
+        self._waker, self._wakened = socket.socketpair()
+        self._sources = selectors.DefaultSelector()
+        for opened in (self._listener, self._wakened):
+            self._sources.register(opened, selectors.EVENT_READ)
+        self._waiting: dict[socket.socket, _Waiting] = {}
+        self._requests = 0
+        self._silent: dict[str, int] = {}
+        self._apart: dict[str, float] = {}
+        self._slow_s = 0.0
+        self._thread = threading.Thread(target=self._serve, name="ends of topics", daemon=True)
+        self._thread.start()
+
+    def silence(self, source: str) -> int | None:
+        """While ``source`` waits, and has been told nothing new: a number that no other wait of it has."""
+        return self._silent.get(source)
+
+    def close(self) -> None:
+        self._waker.close()
+        self._thread.join()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _serve(self) -> None:
+        next_look_s = 0.0
+        while True:
+            pause_s = max(next_look_s - time.monotonic(), 0) if self._waiting else None
+            asked = False
+            for key, _ in self._sources.select(pause_s):
+                if key.fileobj is self._wakened:
+                    self._end()
+                    return
+                if key.fileobj is self._listener:
+                    self._sources.register(self._listener.accept()[0], selectors.EVENT_READ)
+                elif isinstance(key.fileobj, socket.socket):
+                    asked |= self._take(key.fileobj)
+            if self._waiting and (asked or time.monotonic() >= next_look_s):
+                self._look()
+                next_look_s = time.monotonic() + self._look_s
+
+    def _end(self) -> None:
+        for key in list(self._sources.get_map().values()):
+            assert isinstance(key.fileobj, socket.socket)
+            key.fileobj.close()
+        self._sources.close()
+
+    def _take(self, source: socket.socket) -> bool:
+        """Take a request; whether it is to be answered at once."""
+        try:
+            fields = json.loads(received(source, *LENGTH.unpack(received(source, LENGTH.size))))
+        except OSError:
+            self._forget(source)
+            return False
+        request = EndsQuestion(**{**fields, "topics": tuple(fields["topics"])})
+        self._requests += 1
+        self._waiting[source] = _Waiting(request, self._requests, time.monotonic() + request.wait_s)
+        return request.known is None
+
+    def _forget(self, source: socket.socket) -> None:
+        if waiting := self._waiting.pop(source, None):
+            self._silent.pop(waiting.request.source, None)
+        self._sources.unregister(source)
+        source.close()
+
+    def _look(self) -> None:
+        began_s = time.monotonic()
+        self._apart = {topic: until_s for topic, until_s in self._apart.items() if until_s > began_s}
+        wanted = {topic for waiting in self._waiting.values() for topic in waiting.request.topics}
+        ends, ids = self._asked(sorted(wanted - self._apart.keys()))
+        now_s = time.monotonic()
+        if now_s - began_s > PAUSE_S:
+            self._slow_s += now_s - began_s
+        told = as_json(ends)
+        for source, waiting in list(self._waiting.items()):
+            topics = waiting.request.topics
+            if any(topic not in told for topic in topics):
+                self._answer(source, waiting, {})
+                continue
+            of_source = {topic: told[topic] for topic in topics}
+            if of_source != waiting.request.known or now_s >= waiting.deadline_s:
+                found = EndsAnswer(of_source, {topic: ids[topic] for topic in topics}, self._slow_s)
+                self._answer(source, waiting, asdict(found))
+            else:
+                self._silent[waiting.request.source] = waiting.number
+
+    def _asked(self, wanted: list[str]) -> tuple[Offsets, dict[str, str]]:
+        """The ends and ids of those topics that the broker has an answer for; the others are left alone for a while."""
+        ends: Offsets = {}
+        ids: dict[str, str] = {}
+        until_s = time.monotonic() + _APART_S
+        # All at once; one after the other where one of them is not there.
+        for names in (wanted, *([topic] for topic in wanted)):
+            try:
+                found_ends, found_ids = self._told(names)
+            except UnknownName:
+                if names != wanted or len(wanted) == 1:
+                    self._apart |= dict.fromkeys(names, until_s)
+                continue
+            except NO_ANSWER:
+                self._apart |= dict.fromkeys(wanted, until_s)
+                break
+            ends |= found_ends
+            ids |= found_ids
+            if names == wanted:
+                break
+        return ends, ids
+
+    def _told(self, names: list[str]) -> tuple[Offsets, Mapping[str, str]]:
+        return (ends_now(self._brokers, names), ids_now(self._brokers, names)) if names else ({}, {})
+
+    def _answer(self, source: socket.socket, waiting: _Waiting, answer: dict[str, object]) -> None:
+        del self._waiting[source]
+        self._silent.pop(waiting.request.source, None)
+        message = json.dumps(answer).encode()
+        try:
+            source.sendall(LENGTH.pack(len(message)) + message)
+        except OSError:
+            self._forget(source)
+
+
+@lru_cache(maxsize=4)
+def ends_watch(brokers: BrokerAddress) -> EndsWatch:
+    """The one of this process."""
+    return EndsWatch(brokers)
+
+
+class WatchedEnds:
+    """What a source asks of the watch at ``address``."""
+
+    def __init__(self, address: str, source: str, topics: Iterable[str]) -> None:
+        self._address = address
+        self._source = source
+        self._topics = tuple(topics)
+        self._connection: socket.socket | None = None
+
+    def ask(self, known: JsonOffsets | None = None, wait_s: float = 0.0) -> EndsAnswer | None:
+        """The ends now; with ``known``, once they are others, or after a wait. None: the watch has no answer."""
+        message = json.dumps(asdict(EndsQuestion(self._source, self._topics, known, wait_s))).encode()
+        try:
+            if self._connection is None:
+                self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                self._connection.connect(self._address)
+            self._connection.sendall(LENGTH.pack(len(message)) + message)
+            answer = json.loads(received(self._connection, *LENGTH.unpack(received(self._connection, LENGTH.size))))
+        except OSError:
+            self.close()
+            return None
+        return EndsAnswer(**answer) if answer else None
+
+    def close(self) -> None:
+        """Wait no longer; the next question opens another connection."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()

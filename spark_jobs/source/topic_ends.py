@@ -1,0 +1,71 @@
+"""Where topics end, as the broker says when it is asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from broker import clients, topics
+from broker.address import BrokerAddress
+from broker.query_origin import refuse_other_topics
+from broker.topics import Offsets
+from changelog.errors import ServiceUnavailable, UnknownName
+from spark_jobs.stages.job import Job
+
+PAUSE_S = 0.5
+NO_ANSWER = (KafkaException, ServiceUnavailable, TimeoutError, UnknownName)
+"""What asking raises where the broker is away, or has no such topic."""
+_PARTITIONS_FOR_S = 5.0
+"""How long the partitions of a topic are taken for known; new ones are read from their beginning."""
+
+
+def ends_now(brokers: BrokerAddress, names: Iterable[str]) -> Offsets:
+    """Raises one of ``NO_ANSWER``."""
+    period = _period()
+    return topics.ends(_client(brokers), {topic: _partitions(brokers, topic, period) for topic in names})
+
+
+def ids_now(brokers: BrokerAddress, names: Iterable[str]) -> Mapping[str, str]:
+    """The ids of topics, by name. Raises one of ``NO_ANSWER``."""
+    return _topic_ids(brokers, tuple(names), _period())
+
+
+def awaited_ends(job: Job) -> Offsets:
+    """Where the inputs of a query end now. A lost broker is waited for, up to ``broker_wait_s``."""
+    target = job.target
+    start_s = time.monotonic()
+    while True:
+        try:
+            refuse_other_topics(job.topic_ids, ids_now(target.brokers, job.topic_ids), job.name)
+            return ends_now(target.brokers, job.dataflow.topics)
+        except NO_ANSWER as failure:
+            if time.monotonic() - start_s > target.broker_wait_s:
+                raise ServiceUnavailable(
+                    f"the broker did not say for {target.broker_wait_s:g} s where the inputs end: {failure}",
+                    where=f"brokers {target.brokers}",
+                    fix="start the broker; the query resumes where it stopped",
+                ) from failure
+            time.sleep(PAUSE_S)
+
+
+def _period() -> int:
+    return int(time.monotonic() / _PARTITIONS_FOR_S)
+
+
+@lru_cache(maxsize=4)
+def _client(brokers: BrokerAddress) -> AdminClient:
+    return clients.admin(brokers)
+
+
+@lru_cache(maxsize=1024)
+def _partitions(brokers: BrokerAddress, topic: str, _period: int) -> tuple[int, ...]:
+    return tuple(topics.partitions(_client(brokers), topic))
+
+
+@lru_cache(maxsize=1024)
+def _topic_ids(brokers: BrokerAddress, names: tuple[str, ...], _period: int) -> Mapping[str, str]:
+    return topics.ids(_client(brokers), names)

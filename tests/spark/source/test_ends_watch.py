@@ -1,0 +1,122 @@
+"""One look at the broker for many sources."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from broker import clients, topics
+from broker.address import BrokerAddress
+from spark_jobs.source.ends_watch import EndsWatch, WatchedEnds
+from tests.spark.kafka import send
+
+LONG_S = 60.0
+Source = Callable[[str, str], WatchedEnds]
+
+
+@pytest.fixture
+def watch(broker: str) -> Iterator[EndsWatch]:
+    watching = EndsWatch(BrokerAddress(broker))
+    yield watching
+    watching.close()
+
+
+@pytest.fixture
+def source(watch: EndsWatch) -> Iterator[Source]:
+    """A source of that name, of that topic."""
+    made: list[WatchedEnds] = []
+
+    def of(name: str, topic: str) -> WatchedEnds:
+        made.append(WatchedEnds(watch.address, name, [topic]))
+        return made[-1]
+
+    yield of
+    for one in made:
+        one.close()
+
+
+def make_topic(broker: str, name: str) -> None:
+    topics.ensure(clients.admin(BrokerAddress(broker)), {name: 1})
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    deadline_s = time.monotonic() + LONG_S
+    while not holds():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+
+
+def test_who_waits_is_answered_once_its_topic_grows(watch: EndsWatch, broker: str, source: Source) -> None:
+    make_topic(broker, "grows")
+    make_topic(broker, "silent")
+    one, other = source("one", "grows"), source("other", "silent")
+    first = one.ask()
+    assert first is not None
+    assert first.ends == {"grows": {"0": 0}}
+    assert set(first.ids) == {"grows"}
+    with ThreadPoolExecutor() as waiting:
+        grown = waiting.submit(one.ask, first.ends, LONG_S)
+        not_grown = waiting.submit(other.ask, {"silent": {"0": 0}}, 2.0)
+        _until(lambda: watch.silence("one") is not None and watch.silence("other") is not None)
+        assert watch.silence("one") != watch.silence("other")
+        send(broker, "grows", [{"k": 1}])
+        answer = grown.result(LONG_S)
+        assert answer is not None
+        assert answer.ends == {"grows": {"0": 1}}
+        assert watch.silence("one") is None
+        answer = not_grown.result(LONG_S)
+        assert answer is not None
+        assert answer.ends == {"silent": {"0": 0}}
+
+
+def test_a_wait_has_a_number_of_its_own(watch: EndsWatch, broker: str, source: Source) -> None:
+    make_topic(broker, "twice")
+    asking = source("q", "twice")
+    numbers = []
+    with ThreadPoolExecutor() as waiting:
+        for end in (0, 1):
+            asked = waiting.submit(asking.ask, {"twice": {"0": end}}, LONG_S)
+            _until(lambda: watch.silence("q") is not None)
+            numbers.append(watch.silence("q"))
+            send(broker, "twice", [{"k": 1}])
+            assert asked.result(LONG_S) is not None
+    assert numbers[0] != numbers[1]
+
+
+def test_a_topic_that_is_not_there_holds_up_no_other(watch: EndsWatch, broker: str, source: Source) -> None:
+    make_topic(broker, "there")
+    lost, well = source("lost", "gone"), source("well", "there")
+    with ThreadPoolExecutor() as waiting:
+        answered = waiting.submit(well.ask, {"there": {"0": 0}}, LONG_S)
+        _until(lambda: watch.silence("well") is not None)
+        assert lost.ask() is None
+        assert lost.ask() is None
+        send(broker, "there", [{"k": 1}])
+        assert answered.result(LONG_S) is not None
+
+
+def test_a_source_that_ends_waits_no_longer(watch: EndsWatch, broker: str, source: Source) -> None:
+    make_topic(broker, "left")
+    asking = source("q", "left")
+    with ThreadPoolExecutor() as waiting:
+        asked = waiting.submit(asking.ask, {"left": {"0": 0}}, LONG_S)
+        _until(lambda: watch.silence("q") is not None)
+        asking.close()
+        _until(lambda: watch.silence("q") is None)
+        assert asked.result(LONG_S) is None
+
+
+def test_without_a_watch_there_is_no_answer() -> None:
+    assert WatchedEnds("/nowhere/watch", "q", ["t"]).ask() is None
+
+
+def test_a_watch_that_has_ended_leaves_sources_to_themselves(broker: str) -> None:
+    watching = EndsWatch(BrokerAddress(broker))
+    make_topic(broker, "later")
+    source = WatchedEnds(watching.address, "q", ["later"])
+    assert source.ask() is not None
+    watching.close()
+    assert source.ask() is None
