@@ -1,6 +1,6 @@
 """Many views on one machine: ``make bench-views``, VIEWS=n for other than 5.
 
-    python -m benchmarks.views [--views 5] [--rate 1000] [--seconds 30] [--warm-up 30]
+    python -m benchmarks.views [--views 5] [--buckets 2] [--rate 1000] [--seconds 30] [--warm-up 30]
 
 All views join the same two streams, each with an output topic of its own, in a stack of this checkout.
 
@@ -8,7 +8,7 @@ start    CREATE of all views, one after the other, until each is running
 idle     processor time without a row to read, as a share of one core; memory
 busy     ``rate`` rows a second in both streams together, each of which every view reads; latency from produce to a
          read_committed reader of the view's topic, in ms; processor time; memory
-dropped  memory once all views are gone
+dropped  memory once all views are gone, and after a minute more
 
 Memory is PSS: what processes share is counted once. The broker is told apart from the processes of
 Spark, which are told by their names. Processor time does not depend on what else the machine does; latency does.
@@ -39,6 +39,8 @@ from services.stack.state import read_state
 
 STREAMS = ("asked", "answered")
 SETTLE_S = 10
+DROPPED_S = 45
+"""Spark ends workers that nobody has used for a minute."""
 MIB = 1 << 20
 
 
@@ -90,6 +92,7 @@ def main() -> None:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--views", type=int, default=5)
+    parser.add_argument("--buckets", type=int, default=0, help="of each view; 0: the default of the machine")
     parser.add_argument("--rate", type=int, default=1000, help="rows a second, both streams together")
     parser.add_argument("--seconds", type=int, default=30, help="length of each span that is measured")
     parser.add_argument("--warm-up", type=int, default=30, help="seconds under load before it is measured")
@@ -105,7 +108,7 @@ def measure(session: Session, run_id: str, options: argparse.Namespace) -> None:
 
     began_s = time.monotonic()
     for view in views:
-        session.run(create(view))
+        session.run(create(view, options.buckets))
     print(f"start    {time.monotonic() - began_s:.1f} s for {len(views)} views", flush=True)
     time.sleep(SETTLE_S)
     spent("idle", run_id, lambda: time.sleep(options.seconds))
@@ -116,14 +119,16 @@ def measure(session: Session, run_id: str, options: argparse.Namespace) -> None:
 
     for view in views:
         session.run(f"DROP VIEW {view} WITH DATA")
-    time.sleep(SETTLE_S)
-    tell("dropped", Usage.of(run_id))
+    for _ in range(2):
+        time.sleep(DROPPED_S)
+        tell("dropped", Usage.of(run_id))
 
 
-def create(view: str) -> str:
+def create(view: str, buckets: int) -> str:
+    settings = f" SETTINGS buckets = {buckets}" if buckets else ""
     return (
         f"CREATE MATERIALIZED VIEW {view} AS SELECT asked.k AS k, answered.sent AS sent FROM asked JOIN answered"
-        " ON asked.k = answered.k"
+        f" ON asked.k = answered.k{settings}"
     )
 
 

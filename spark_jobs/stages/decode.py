@@ -24,7 +24,7 @@ from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import pack
 from spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
 from spark_jobs.exchange.tally import Sender
-from spark_jobs.stages.job import Job, opened, snapshots
+from spark_jobs.stages.job import QUERIES_KEPT, Job, opened, snapshots
 
 _ROWS_PER_PARCEL = 500_000
 MARK_SCHEMA = pa.schema([("edge", pa.int32()), ("partition", pa.int32()), ("event_ms", pa.int64())])
@@ -222,7 +222,7 @@ def _once(rejected: pa.Table) -> pa.Table:
     return rejected.take(pa.array(first))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=QUERIES_KEPT)
 def _readings(shipped: bytes) -> dict[str, tuple[Reading, ...]]:
     """By topic. Scans that see a topic as the same stream share its decoding."""
     job = opened(shipped)

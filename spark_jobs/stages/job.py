@@ -64,7 +64,13 @@ class Job:
         return pickle.dumps(self)
 
 
-@lru_cache(maxsize=16)
+QUERIES_KEPT = 256
+"""Of how many queries a process keeps what it has made of their jobs. Queries take turns, so of one more than are kept
+each would be made anew for every batch.
+"""
+
+
+@lru_cache(maxsize=QUERIES_KEPT)
 def opened(shipped: bytes) -> Job:
     """The job of ``ship``; the same object for the life of the worker, so that what it caches stays warm."""
     job = pickle.loads(shipped)
@@ -72,7 +78,7 @@ def opened(shipped: bytes) -> Job:
     return job
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=QUERIES_KEPT)
 def static_tables(directory: Path, names: tuple[str, ...]) -> dict[str, pa.Table]:
     """The static tables of a query, memory-mapped."""
     return {name: pa.ipc.open_file(pa.memory_map(str(directory / f"{name}.arrow"))).read_all() for name in names}
