@@ -151,7 +151,10 @@ def busy(run_id: str, brokers: str, views: list[str], options: argparse.Namespac
         stop.set()
         sender.join()
         reader.join()
-    p50, p99, longest = np.percentile(delays or [np.inf], [50, 99, 100])
+    if not delays:
+        print(f"latency  at {options.rate:,} rows a second: longer than the span, nothing has come", flush=True)
+        return
+    p50, p99, longest = np.percentile(delays, [50, 99, 100])
     expected = len(views) * options.rate // 2 * options.seconds
     print(
         f"latency  at {options.rate:,} rows a second: p50 {p50:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms;"

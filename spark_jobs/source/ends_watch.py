@@ -35,6 +35,7 @@ from spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now
 
 _LOOK_S = 0.05
 _APART_S = 5.0
+_END_S = 1.0
 _BACKLOG = 128
 
 
@@ -98,7 +99,8 @@ class EndsWatch:
 
     def close(self) -> None:
         self._waker.close()
-        self._thread.join()
+        # It may be waiting for a broker that is away; what it would tell is wanted no longer.
+        self._thread.join(_END_S)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _serve(self) -> None:
