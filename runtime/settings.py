@@ -82,6 +82,9 @@ class Settings(KafkaSecurity, BaseSettings):
     )
 
     spark_master: str = Field(default="local[*]", description="Spark master URL")
+    spark_conf: str | None = Field(
+        default=None, description="settings of Spark: spark.key=value and properties files, cut as a shell cuts words"
+    )
     driver_memory_gib: int = Field(default=3, ge=1, description="heap of the Spark driver in GiB")
     checkpoint_dir: AbsolutePath | None = Field(
         default=None, description="checkpoints of the queries; unset: in data_dir"

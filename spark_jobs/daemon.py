@@ -7,10 +7,18 @@ operators anew: seconds of every core at the start of a query.
 from __future__ import annotations
 
 import gc
+import importlib
+import os
 
 from pyspark.daemon import manager
 
+STAGES = ("pyspark.worker", "spark_jobs.source.kafka_source", "spark_jobs.stages.level", "spark_jobs.stages.output")
+
 if __name__ == "__main__":
+    if "DOVETAIL_FORK_SERVER" not in os.environ:
+        # Out of a zip, too, which each worker would compile anew.
+        for module in STAGES:
+            importlib.import_module(module)
     # What is there now lives as long as the process: a collection in a worker need not touch, and copy, its pages.
     gc.freeze()
     manager()

@@ -47,6 +47,11 @@ _DAMAGED = re.compile(
     r"|Error reading (?:delta|snapshot|streaming state) file|failed to read log file)[^\n]*"
 )
 _AGAIN = "it is tried again by itself"
+# The interpreter of the executors, whichever way it is found wanting.
+_NO_INTERPRETER = re.compile(r'Cannot run program "(?P<path>[^"]+)"')
+_NO_LIBRARY = re.compile(r"No module named '(?P<name>[\w.]+)'|PACKAGE_NOT_INSTALLED\]\s*(?P<other>\w+)")
+_OTHER_PYTHON = re.compile(r"PYTHON_VERSION_MISMATCH\][^\n]*")
+_INTERPRETER = "the interpreter that spark.pyspark.python in DOVETAIL_SPARK_CONF names"
 
 
 def typed(failure: StreamingQueryException, query: str) -> DovetailError:
@@ -54,6 +59,11 @@ def typed(failure: StreamingQueryException, query: str) -> DovetailError:
     # Of a cause without words, as a connection that ends has none, the failure itself says not even the class.
     cause = getattr(failure, "_cause", None)
     return told_by_spark(f"{failure}\n{cause or ''}", _in_query(query))
+
+
+def of_session(failure: PySparkException | Py4JError) -> DovetailError:
+    """What stood in the way of the session itself, before any query."""
+    return told_by_spark(str(failure), "the session of Spark")
 
 
 def of_driver(failure: BaseException, query: str) -> DovetailError:
@@ -88,11 +98,36 @@ def told_by_spark(text: str, where: str) -> DovetailError:
             where=where,
             fix="restore the checkpoint from a backup, or drop the query and create it again",
         )
+    if fault := _interpreter(text, where):
+        return fault
     if raised := _PYTHON.findall(_traceback(text)):
         return EnvironmentFault(raised[-1].strip(), where=where, fix=_AGAIN)
     if "Traceback (most recent call last)" not in text and (found := _PROCESS.search(text)):
         return EnvironmentFault(f"a process of Spark has gone: {found[0].strip()}", where=where, fix=_AGAIN)
     return InternalError(_shortened(text), where=where, fix="see the runner's log for the whole trace")
+
+
+def _interpreter(text: str, where: str) -> EnvironmentFault | None:
+    """What the Python of the executors lacks."""
+    if found := _NO_INTERPRETER.search(text):
+        return EnvironmentFault(
+            f"an executor has no {found['path']}",
+            where=where,
+            fix=f"install Python there on every machine, or at another path: {_INTERPRETER}; {_AGAIN}",
+        )
+    if found := _NO_LIBRARY.search(text):
+        return EnvironmentFault(
+            f'the Python of an executor has no module "{found["name"] or found["other"]}"',
+            where=where,
+            fix=f"install what requirements.lock names for {_INTERPRETER}, on every machine; {_AGAIN}",
+        )
+    if found := _OTHER_PYTHON.search(text):
+        return EnvironmentFault(
+            f"an executor has another Python than the runner: {found[0].partition(']')[2].strip()}",
+            where=where,
+            fix=f"install the runner's version on every machine, as {_INTERPRETER}; {_AGAIN}",
+        )
+    return None
 
 
 def _in_query(query: str) -> str:

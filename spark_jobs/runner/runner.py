@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from broker.presence import BrokerWatch, await_broker
@@ -33,7 +34,7 @@ from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
 from runtime.troubles import Patience, Setback
-from spark_jobs.runner.failure import of_driver
+from spark_jobs.runner.failure import of_driver, of_session
 from spark_jobs.runner.figures import QueriesFigures
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import Progress, RunningQuery, discard
@@ -274,7 +275,11 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     catalog = Catalog.open(settings.catalog_url)
     lease = SoleHolder(catalog, Engine.SPARK.value, "the Spark runner of this catalog", lost=_end_at_once)
     session = start_session(
-        "dovetail", sorted(settings.jars.glob("*.jar")), settings.spark_master, settings.driver_memory
+        "dovetail",
+        sorted(settings.jars.glob("*.jar")),
+        settings.spark_master,
+        settings.driver_memory,
+        conf=settings.spark_conf,
     )
     runner = Runner(settings, session, catalog)
     server = HealthServer(
@@ -283,7 +288,10 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     if settings.ready_file is not None:
         settings.ready_file.write_text(str(os.getpid()))
     # Whoever has waited for the runner has a statement to write yet.
-    warm_up(session)
+    try:
+        warm_up(session)
+    except (PySparkException, Py4JError) as failure:
+        raise of_session(failure) from failure
     _LOG.info("taking up queries, brokers %s, %s", settings.brokers, server.address)
     while not stopped.wait(_LOOK_S):
         if not runner.session_lives:

@@ -11,6 +11,7 @@ from broker.address import BrokerAddress
 from runtime.logs.query_logs import QueryLogFiles
 from runtime.settings import Settings
 from spark_jobs.runner.job_settings import JobSettings
+from spark_jobs.runner.spark_conf import read_conf
 
 _JARS = "DOVETAIL_SPARK_JARS"
 _READY_FILE = "DOVETAIL_READY_FILE"
@@ -22,6 +23,7 @@ class RunnerSettings:
     jars                   folder of the jars that go beside PySpark's own
     ready_file             gets the pid of the runner once it takes up queries
     checkpoints            folder of the queries' checkpoints
+    spark_conf             settings of Spark, handed through
     broker_timeout_s       longest wait for Kafka at the start
     bind, port             where health and metrics are asked for
     """
@@ -34,6 +36,7 @@ class RunnerSettings:
     query_logs: QueryLogFiles
     spark_master: str
     driver_memory: str
+    spark_conf: Mapping[str, str]
     broker_timeout_s: float
     bind: str
     port: int
@@ -41,7 +44,7 @@ class RunnerSettings:
 
     @staticmethod
     def of(settings: Settings, environment: Mapping[str, str] = os.environ) -> RunnerSettings:
-        """Raises StackError where the brokers are not known.
+        """Raises StackError where the brokers are not known, or settings of Spark are none.
 
         environment   where the stack, or an image, tells this process alone where its jars are, and its ready file
         """
@@ -54,6 +57,7 @@ class RunnerSettings:
             query_logs=QueryLogFiles.of(settings),
             spark_master=settings.spark_master,
             driver_memory=f"{settings.driver_memory_gib}g",
+            spark_conf=read_conf(settings.spark_conf or ""),
             broker_timeout_s=settings.broker_timeout_s,
             bind=settings.runner_bind,
             port=settings.runner_port,

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from runtime.forked import ForkServer
 from runtime.packages import PACKAGE_ROOT
+from spark_jobs.runner.shipped_code import ShippedCode
 from spark_jobs.source.kafka_source import KafkaSource
 
 WORKER_PYTHON = Path(__file__).with_name("worker-python")
@@ -53,6 +57,9 @@ _SETTINGS = {
 
 
 _LOCAL_SETTINGS = {
+    # No other machine has to find this one. Elsewhere Spark tells its executors the address of this host.
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
     # The default one forks a process per file where Hadoop's native library is missing. This one keeps a file that is
     # there already, which is wrong for a task that is tried again; with a local master none is (see
     # ``spark_jobs.state.uncommitted``).
@@ -66,6 +73,16 @@ compiler and a parallel collector take more from the work, for minutes after the
 """
 
 
+_LOCAL_MASTER = re.compile(r"local(\[[^\]]*\])?")
+_PYTHON = "spark.pyspark.python"
+_EXECUTOR_PATH = "spark.executorEnv.PYTHONPATH"
+
+
+def is_local(master: str) -> bool:
+    """Whether the tasks run in the driver's own process: ``local-cluster[..]`` starts others."""
+    return _LOCAL_MASTER.fullmatch(master) is not None
+
+
 def start_session(
     name: str,
     jars: Sequence[Path],
@@ -73,37 +90,55 @@ def start_session(
     driver_memory: str = "2g",
     polling_delay_ms: int = 50,
     java_options: str = QUICK_JAVA,
+    conf: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """``polling_delay_ms``: between two looks at the inputs while they are silent."""
-    # Workers must import the same modules with the same interpreter as the driver.
-    local = master.startswith("local")
-    interpreter = str(WORKER_PYTHON) if local and os.access(WORKER_PYTHON, os.X_OK) else sys.executable
+    """polling_delay_ms   between two looks at the inputs while they are silent
+    conf               settings of Spark that stand before Dovetail's own (``read_conf``)
+    """
+    chosen = {
+        "spark.driver.extraJavaOptions": java_options,
+        "spark.sql.streaming.pollingDelay": f"{polling_delay_ms}ms",
+        **_SETTINGS,
+        **(_LOCAL_SETTINGS if is_local(master) else {}),
+        **(conf or {}),
+        "spark.jars": ",".join(str(jar) for jar in jars),
+        "spark.driver.memory": driver_memory,
+    }
+    chosen[_PYTHON] = _set_interpreter(master, chosen.get(_PYTHON))
+    code = None if is_local(master) else ShippedCode.of_this_process()
+    if code is not None:
+        # Spark lays what it ships into the folder that an executor begins in, before the first task: so its parent of
+        # workers, which has nothing yet but this variable, finds the code as well.
+        chosen[_EXECUTOR_PATH] = os.pathsep.join(filter(None, [code.name, chosen.get(_EXECUTOR_PATH)]))
+    builder = SparkSession.builder.appName(name).master(master)
+    for key, value in chosen.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    if code is not None:
+        # From there it is served to executors as long as the session lives, and removed with it.
+        folder = tempfile.mkdtemp(dir=SparkFiles.getRootDirectory())
+        session.sparkContext.addFile(str(code.write(Path(folder))))
+    session.dataSource.register(KafkaSource)
+    return session
+
+
+def _set_interpreter(master: str, chosen: str | None) -> str:
+    """Have Spark start its Python processes with the modules of this one; the interpreter.
+
+    On this machine it is this one's. On others it is the one at the same path, unless ``chosen``.
+    """
+    forks = is_local(master) and chosen is None and os.access(WORKER_PYTHON, os.X_OK)
+    interpreter = str(WORKER_PYTHON) if forks else chosen or sys.executable
     os.environ.pop(FORK_SERVER, None)
     os.environ["DOVETAIL_WORKER_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["PYSPARK_PYTHON"] = interpreter
     # No worker multiplies matrices; the threads for it would only be started and stopped.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE_ROOT), os.environ.get("PYTHONPATH", "")]))
-    if interpreter != sys.executable:
+    if forks:
         os.environ[FORK_SERVER] = _fork_server().address
-    builder = (
-        SparkSession.builder.appName(name)
-        .master(master)
-        .config("spark.jars", ",".join(str(jar) for jar in jars))
-        .config("spark.driver.memory", driver_memory)
-        .config("spark.driver.extraJavaOptions", java_options)
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.pyspark.python", interpreter)
-        .config("spark.sql.streaming.pollingDelay", f"{polling_delay_ms}ms")
-    )
-    settings = {**_SETTINGS, **(_LOCAL_SETTINGS if local else {})}
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    session.dataSource.register(KafkaSource)
-    return session
+    return interpreter
 
 
 @cache

@@ -131,3 +131,26 @@ def test_a_damaged_checkpoint_is_said_with_the_way_out(line: str) -> None:
 
     assert isinstance(told, CheckpointMismatch)
     assert "backup" in told.fix
+
+
+@pytest.mark.parametrize(
+    ("line", "what"),
+    [
+        (
+            'java.io.IOException: Cannot run program "/opt/dovetail/bin/python": error=2, No such file or directory',
+            "an executor has no /opt/dovetail/bin/python",
+        ),
+        ("ModuleNotFoundError: No module named 'confluent_kafka'", 'has no module "confluent_kafka"'),
+        ("[PACKAGE_NOT_INSTALLED] PyArrow >= 18.0.0 must be installed; however, it was not found.", '"PyArrow"'),
+        (
+            "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in driver: 3.11",
+            "another Python than the runner: Python in worker has different version: 3.9",
+        ),
+    ],
+)
+def test_what_the_python_of_an_executor_lacks_is_said_with_the_setting(line: str, what: str) -> None:
+    told = error(f"{TRACE}{line}\n\n\tat org.apache.spark.Something(X.scala:1)")
+
+    assert isinstance(told, EnvironmentFault)
+    assert what in told.what
+    assert "spark.pyspark.python in DOVETAIL_SPARK_CONF" in told.fix

@@ -30,6 +30,11 @@ def test_the_stack_says_where_its_jars_are_and_the_file_that_tells_that_it_is_re
     assert (read.jars, read.ready_file) == (Path("/jars"), Path("/ready"))
 
 
+def test_settings_of_spark_are_handed_through(tmp_path: Path) -> None:
+    read = RunnerSettings.of(settings(tmp_path, brokers="kafka:9092", spark_conf="spark.cores.max=2"), {})
+    assert read.spark_conf == {"spark.cores.max": "2"}
+
+
 def test_it_needs_brokers(tmp_path: Path) -> None:
     with pytest.raises(StackError, match="DOVETAIL_BROKERS is not set"):
         RunnerSettings.of(settings(tmp_path, brokers=None), {})

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 import os
 
-from spark_jobs.runner.spark_session import WORKER_PYTHON
+import pytest
+
+from spark_jobs.runner.spark_session import WORKER_PYTHON, is_local
 
 
 def test_the_interpreter_of_the_workers_is_where_the_session_looks_for_it() -> None:
     assert os.access(WORKER_PYTHON, os.X_OK)
+
+
+@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[4,2]", "local[*,4]"])
+def test_a_local_master_runs_its_tasks_in_this_process(master: str) -> None:
+    assert is_local(master)
+
+
+@pytest.mark.parametrize(
+    "master", ["local-cluster[2,1,1024]", "spark://local:7077", "k8s://https://local", "yarn", "locals", "local[2"]
+)
+def test_any_other_master_has_executors_elsewhere(master: str) -> None:
+    assert not is_local(master)

@@ -1,0 +1,42 @@
+"""The code of Dovetail as executors on other machines get it: one zip, which Spark carries to each of them.
+
+So every executor runs what the driver runs, and nothing of Dovetail is installed there; the libraries are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runtime.packages import PACKAGE_ROOT
+
+SHIPPED = ("broker", "changelog", "joins", "runtime", "spark_jobs", "sql")
+"""The room of the stages, and those that it imports from."""
+
+
+@dataclass(frozen=True)
+class ShippedCode:
+    """Source files by their path in the zip."""
+
+    files: Mapping[str, bytes]
+
+    @staticmethod
+    def of_this_process() -> ShippedCode:
+        sources = sorted(path for room in SHIPPED for path in (PACKAGE_ROOT / room).rglob("*.py"))
+        return ShippedCode({str(path.relative_to(PACKAGE_ROOT)): path.read_bytes() for path in sources})
+
+    @property
+    def name(self) -> str:
+        """Of the zip. It tells the content: the code of another release has another name."""
+        return f"dovetail-{hashlib.sha256(repr(sorted(self.files.items())).encode()).hexdigest()[:12]}.zip"
+
+    def write(self, folder: Path) -> Path:
+        """The zip, in ``folder``."""
+        path = folder / self.name
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in self.files.items():
+                archive.writestr(name, text)
+        return path
