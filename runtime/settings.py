@@ -90,9 +90,12 @@ class Settings(KafkaSecurity, BaseSettings):
         default=None, description="checkpoints of the queries; unset: in data_dir"
     )
     local_copy_dir: AbsolutePath | None = Field(
-        default=None, description="mapped copies of the state; unset: in data_dir"
+        default=None, description="mapped copies of the state; unset: in data_dir, or in each executor's own folder"
     )
     local_copy_max_bytes: int = Field(default=64 << 30, ge=0, description="largest local copy of a bucket")
+    local_copies_max_bytes: int = Field(
+        default=64 << 30, ge=0, description="all local copies on one machine; those used longest ago go first"
+    )
     buckets: int = Field(
         default_factory=lambda: os.cpu_count() or 1, ge=1, description="key buckets of a query; fixed by its checkpoint"
     )

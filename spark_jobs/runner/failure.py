@@ -36,7 +36,7 @@ _DISK = {
 }
 _ON_DISK = re.compile(rf"[^\n]*({'|'.join(_DISK)})[^\n]*")
 _PROCESS = re.compile(
-    r"[^\n]*(?:Python worker (?:exited|process|failed)|java\.io\.EOFException"
+    r"[^\n]*(?:Python worker (?:exited|process|failed)|FetchFailedException|java\.io\.EOFException"
     r"|java\.net\.\w*(?:Socket|Connect)\w*Exception"
     r"|Connection reset|Connection refused|Broken pipe|ExecutorLostFailure|SparkContext (?:was|has been) \w+"
     r"|stopped SparkContext|java\.lang\.OutOfMemoryError|java\.lang\.InterruptedException"

@@ -14,8 +14,10 @@ class JobSettings:
     output_partitions         partitions of the output topic where it does not exist yet
     broker_wait_s             how long a lost broker is waited for before the query fails
     transaction_timeout_s     how long the broker keeps a transaction open; above the longest batch
-    local_copy_dir            where the copy of the state for quick attaching lies; may be deleted at any time
+    local_copy_dir            where copies of the state for quick attaching lie, on every machine; may be deleted at any
+                              time. None: each executor has them in its own working folder
     local_copy_max_bytes      per bucket; above it no copy is kept, and each batch reads its state back
+    local_copies_max_bytes    of all queries on one machine; above it the copies go that were not touched for longest
     late_topic                where late rows are written; empty: they are counted
     """
 
@@ -24,6 +26,7 @@ class JobSettings:
     output_partitions: int = 1
     broker_wait_s: float = 120.0
     transaction_timeout_s: float = 600.0
-    local_copy_dir: Path = Path(".dovetail/state-copy")
+    local_copy_dir: Path | None = Path(".dovetail/state-copy")
     local_copy_max_bytes: int = 64 << 30
+    local_copies_max_bytes: int = 64 << 30
     late_topic: str = ""

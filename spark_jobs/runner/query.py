@@ -35,7 +35,7 @@ from spark_jobs.exchange import counts, parcel
 from spark_jobs.runner.complaints import Complaints
 from spark_jobs.runner.failure import typed
 from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.spark_session import bucket_keys
+from spark_jobs.runner.spark_session import bucket_keys, runs_elsewhere
 from spark_jobs.runner.timed_inputs import timed_inputs
 from spark_jobs.source import kafka_source as source
 from spark_jobs.source.batch_log import batches_after, ensure_log, place
@@ -165,9 +165,11 @@ class RunningQuery:
             target=target,
             bucket_keys=bucket_keys(session, origin.buckets),
             scan_starts=origin.first_offsets,
-            snapshots=checkpoint.snapshots,
-            local_copy=settings.local_copy_dir.absolute() / origin.identity,
+            checkpoint=checkpoint_dir.absolute(),
+            local_copy=settings.local_copy_dir and settings.local_copy_dir.absolute(),
             local_copy_max_bytes=settings.local_copy_max_bytes,
+            local_copies_max_bytes=settings.local_copies_max_bytes,
+            elsewhere=runs_elsewhere(session),
             late_topic=settings.late_topic,
             topic_ids=origin.topic_ids,
             history=origin.history,
@@ -358,14 +360,15 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
     return rows.observe(counts.OBSERVATION, *counts.observed(late.counters(job.dataflow)))
 
 
-def discard(checkpoint_dir: Path, brokers: BrokerAddress, local_copy_dir: Path, *, backed_up: bool) -> None:
+def discard(checkpoint_dir: Path, brokers: BrokerAddress, local_copy_dir: Path | None, *, backed_up: bool) -> None:
     """Remove what a dropped query leaves: its checkpoint, the local copies of its state, its marks at the broker.
 
     backed_up   there may be copies of the checkpoint: they are to find that it was dropped
     """
     identity = Checkpoint(checkpoint_dir).identity
-    if identity:
+    if identity and local_copy_dir is not None:
         shutil.rmtree(local_copy_dir.absolute() / identity, ignore_errors=True)
+    if identity:
         topics.forget_group(clients.admin(brokers), identity)
         if backed_up:
             mark_dropped(brokers, identity, MARKS_TOPIC)

@@ -12,6 +12,7 @@ from runtime.logs.query_logs import QueryLogFiles
 from runtime.settings import Settings
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.spark_conf import read_conf
+from spark_jobs.runner.spark_session import is_local
 
 _JARS = "DOVETAIL_SPARK_JARS"
 _READY_FILE = "DOVETAIL_READY_FILE"
@@ -67,7 +68,8 @@ class RunnerSettings:
                 output_partitions=settings.output_partitions,
                 broker_wait_s=settings.broker_wait_s,
                 transaction_timeout_s=settings.transaction_timeout_s,
-                local_copy_dir=settings.local_copies,
+                local_copy_dir=settings.local_copies if is_local(settings.spark_master) else settings.local_copy_dir,
                 local_copy_max_bytes=settings.local_copy_max_bytes,
+                local_copies_max_bytes=settings.local_copies_max_bytes,
             ),
         )

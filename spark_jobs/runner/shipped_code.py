@@ -1,4 +1,4 @@
-"""The code of Dovetail as executors on other machines get it: one zip, which Spark carries to each of them.
+"""The code of Dovetail as executors on other machines get it: one zip, which Spark carries to each and unpacks.
 
 So every executor runs what the driver runs, and nothing of Dovetail is installed there; the libraries are.
 """
@@ -29,13 +29,15 @@ class ShippedCode:
         return ShippedCode({str(path.relative_to(PACKAGE_ROOT)): path.read_bytes() for path in sources})
 
     @property
-    def name(self) -> str:
-        """Of the zip. It tells the content: the code of another release has another name."""
-        return f"dovetail-{hashlib.sha256(repr(sorted(self.files.items())).encode()).hexdigest()[:12]}.zip"
+    def folder(self) -> str:
+        """What it is unpacked as: Python keeps there what it has compiled. The name tells the content, so the code of
+        another release has another one.
+        """
+        return f"dovetail-{hashlib.sha256(repr(sorted(self.files.items())).encode()).hexdigest()[:12]}"
 
     def write(self, folder: Path) -> Path:
         """The zip, in ``folder``."""
-        path = folder / self.name
+        path = folder / f"{self.folder}.zip"
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in self.files.items():
                 archive.writestr(name, text)

@@ -21,6 +21,7 @@ DECIDED: Mapping[str, str] = {
     "spark.submit.deployMode": "leave it out: the runner is the driver",
     "spark.python.daemon.module": "leave it out: the workers of Dovetail start so",
     "spark.speculation": _FIXED,
+    "spark.stage.maxConsecutiveAttempts": _FIXED,
     "spark.sql.adaptive.enabled": _FIXED,
     "spark.sql.session.timeZone": _FIXED,
     "spark.sql.shuffle.partitions": _BUCKETS,

@@ -67,6 +67,10 @@ _LOCAL_SETTINGS = {
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
 }
+_CLUSTER_SETTINGS = {
+    # A lost part of a batch ends the batch, as ``refuse_second_attempt`` does: a stage is not run twice.
+    "spark.stage.maxConsecutiveAttempts": "1",
+}
 QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """The quick compiler only. The JVM here moves packed rows while Python works on them, on the same cores: the optimising
 compiler and a parallel collector take more from the work, for minutes after the start, than they give back.
@@ -83,6 +87,11 @@ def is_local(master: str) -> bool:
     return _LOCAL_MASTER.fullmatch(master) is not None
 
 
+def runs_elsewhere(session: SparkSession) -> bool:
+    """Whether the tasks of ``session`` run in executors, which may be on other machines."""
+    return not is_local(session.sparkContext.master or "")
+
+
 def start_session(
     name: str,
     jars: Sequence[Path],
@@ -97,9 +106,10 @@ def start_session(
     """
     chosen = {
         "spark.driver.extraJavaOptions": java_options,
+        "spark.executor.extraJavaOptions": java_options,
         "spark.sql.streaming.pollingDelay": f"{polling_delay_ms}ms",
         **_SETTINGS,
-        **(_LOCAL_SETTINGS if is_local(master) else {}),
+        **(_LOCAL_SETTINGS if is_local(master) else _CLUSTER_SETTINGS),
         **(conf or {}),
         "spark.jars": ",".join(str(jar) for jar in jars),
         "spark.driver.memory": driver_memory,
@@ -107,9 +117,9 @@ def start_session(
     chosen[_PYTHON] = _set_interpreter(master, chosen.get(_PYTHON))
     code = None if is_local(master) else ShippedCode.of_this_process()
     if code is not None:
-        # Spark lays what it ships into the folder that an executor begins in, before the first task: so its parent of
+        # Spark unpacks what it ships in the folder that an executor begins in, before the first task: so its parent of
         # workers, which has nothing yet but this variable, finds the code as well.
-        chosen[_EXECUTOR_PATH] = os.pathsep.join(filter(None, [code.name, chosen.get(_EXECUTOR_PATH)]))
+        chosen[_EXECUTOR_PATH] = os.pathsep.join(filter(None, [code.folder, chosen.get(_EXECUTOR_PATH)]))
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in chosen.items():
         builder = builder.config(key, value)
@@ -118,7 +128,7 @@ def start_session(
     if code is not None:
         # From there it is served to executors as long as the session lives, and removed with it.
         folder = tempfile.mkdtemp(dir=SparkFiles.getRootDirectory())
-        session.sparkContext.addFile(str(code.write(Path(folder))))
+        session.sparkContext.addArchive(f"{code.write(Path(folder))}#{code.folder}")
     session.dataSource.register(KafkaSource)
     return session
 

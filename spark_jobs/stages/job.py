@@ -13,14 +13,19 @@ import pyarrow as pa
 from broker.topics import Offsets
 from broker.transactional_writer import WriteTarget
 from joins.dataflow.graph import Dataflow
+from spark_jobs.state.checkpoint import Checkpoint
+from spark_jobs.state.own_folder import SNAPSHOTS, of_executor, own_copy, tidy_now_and_then
+from spark_jobs.state.own_folder import opened as opened_folder
 
 
 @dataclass(frozen=True)
 class Job:
     """bucket_keys   value by bucket number: Spark's hash sends bucket_keys[n] to partition n
     scan_starts   by scan: topic partition → offset of the first record it wants; absent: all that is read
-    snapshots     directory of the static tables, ``<name>.arrow``
-    local_copy    directory of the local copies of the state
+    checkpoint    the query's; its static tables lie there, ``<name>.arrow``
+    local_copy    on every machine, the directory of the local copies of the state; None: the executor's own
+    local_copy_max_bytes, local_copies_max_bytes   of a bucket, and of all queries on one machine
+    elsewhere     whether tasks run on other machines than the driver
     late_topic    where late rows go; empty: nowhere
     topic_ids     of the inputs, as they were at the query's first start
     history       topic → partition → where it ended then; empty where no rows are answered once
@@ -34,9 +39,11 @@ class Job:
     target: WriteTarget
     bucket_keys: tuple[int, ...]
     scan_starts: tuple[Mapping[int, int], ...]
-    snapshots: Path
-    local_copy: Path
+    checkpoint: Path
+    local_copy: Path | None
     local_copy_max_bytes: int
+    local_copies_max_bytes: int
+    elsewhere: bool = False
     late_topic: str = ""
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     history: Offsets = field(default_factory=dict)
@@ -79,10 +86,24 @@ def opened(shipped: bytes) -> Job:
 
 
 @lru_cache(maxsize=QUERIES_KEPT)
-def static_tables(directory: Path, names: tuple[str, ...]) -> dict[str, pa.Table]:
-    """The static tables of a query, memory-mapped."""
-    return {name: pa.ipc.open_file(pa.memory_map(str(directory / f"{name}.arrow"))).read_all() for name in names}
+def static_tables(directory: Path, names: tuple[str, ...], own: Path | None = None) -> dict[str, pa.Table]:
+    """The static tables of a query, memory-mapped: from ``directory``, or from copies of this machine's own."""
+    files = [directory / f"{name}.arrow" for name in names]
+    mapped = files if own is None else [own_copy(file, own) for file in files]
+    return {
+        name: pa.ipc.open_file(pa.memory_map(str(file))).read_all() for name, file in zip(names, mapped, strict=True)
+    }
 
 
 def snapshots(job: Job) -> Mapping[str, pa.Table]:
-    return static_tables(job.snapshots, job.dataflow.snapshots)
+    """Where the checkpoint is on another machine's disk, a mapping of it would read every page over the network."""
+    names = job.dataflow.snapshots
+    own = own_folder(job) / SNAPSHOTS if job.elsewhere and names else None
+    return static_tables(Checkpoint(job.checkpoint).snapshots, names, own)
+
+
+def own_folder(job: Job) -> Path:
+    """What this machine keeps of the query; copies that are too many, or of queries that are gone, are removed."""
+    root = job.local_copy or of_executor()
+    tidy_now_and_then(root, job.local_copies_max_bytes)
+    return opened_folder(root, job.target.identity, job.checkpoint)

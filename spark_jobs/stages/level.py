@@ -20,10 +20,10 @@ from spark_jobs.exchange import counts, parcel
 from spark_jobs.exchange.blob import pack, unpack
 from spark_jobs.exchange.parcel import COUNTS, LATE, MARKS, Parcel
 from spark_jobs.exchange.tally import Sender, complete
-from spark_jobs.stages.job import Job, opened, snapshots
+from spark_jobs.stages.job import Job, opened, own_folder, snapshots
 from spark_jobs.stages.late import late_rows
 from spark_jobs.stages.output import SinkBatch, write_batch
-from spark_jobs.stages.task import batch_id
+from spark_jobs.stages.task import batch_id, refuse_second_attempt
 from spark_jobs.state.durable_state import DurableState
 from spark_jobs.state.local_copy import LocalCopy
 
@@ -45,6 +45,7 @@ class LevelProcessor(StatefulProcessor):
         rows: Iterator[pd.DataFrame],
         timerValues: TimerValues,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
+        refuse_second_attempt()
         job = opened(self._shipped)
         parcels = [row for frame in rows for row in parcel.from_batch(_record_batch(frame, key[0]), job.bucket_keys)]
         host = BucketOfLevel(job, self._level, job.bucket_keys.index(key[0]))
@@ -78,7 +79,7 @@ class BucketOfLevel:
         if not parcels:
             return LevelOutput()
         failed_calls.taken()  # those of an attempt that did not come to its end
-        copy = LocalCopy(self.job.local_copy / f"{self.level}-{self.bucket}", self.job.local_copy_max_bytes)
+        copy = LocalCopy(own_folder(self.job) / f"{self.level}-{self.bucket}", self.job.local_copy_max_bytes)
         store = state.attach(copy)
         output = self._on_batch(parcel.in_order(parcels), store)
         state.commit(store, copy)

@@ -55,7 +55,10 @@ class LocalCopy:
             return None
 
     def save(self, store: RunStore, version: StateVersion) -> None:
-        """Copy ``store`` as ``version``; the copies before the last are removed. A full disk leaves no copy."""
+        """Copy ``store`` as ``version``; the copies before the last are removed.
+
+        A full disk leaves no copy, nor does a directory that is removed meanwhile.
+        """
         if store.unsorted or sum(run.table.nbytes for _, run in store.all_runs()) > self._max_bytes:
             self._keep_only([])
             return
@@ -65,10 +68,9 @@ class LocalCopy:
             unfinished = self._directory / f".{version.token}.tmp"
             unfinished.write_text(json.dumps(manifest))
             unfinished.replace(self._directory / version.manifest)
+            self._keep_only(_last_two(self._directory.glob("*.json"), version.number))
         except OSError:
             self._keep_only([])
-            return
-        self._keep_only(_last_two(self._directory.glob("*.json"), version.number))
 
     # -- reading
 

@@ -133,6 +133,17 @@ def test_a_damaged_checkpoint_is_said_with_the_way_out(line: str) -> None:
     assert "backup" in told.fix
 
 
+def test_a_batch_that_has_lost_a_part_with_its_executor_is_run_again() -> None:
+    told = error(
+        f"{HEAD}\nJob aborted due to stage failure: ResultStage 6 has failed the maximum allowable number of times: 1."
+        " Most recent failure reason: org.apache.spark.shuffle.MetadataFetchFailedException: Missing an output location"
+        " for shuffle 1 partition 1\n\tat org.apache.spark.MapOutputTracker$.validateStatus(X.scala:1)"
+    )
+
+    assert isinstance(told, EnvironmentFault)
+    assert "a process of Spark has gone" in told.what
+
+
 @pytest.mark.parametrize(
     ("line", "what"),
     [

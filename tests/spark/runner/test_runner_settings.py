@@ -24,6 +24,13 @@ def test_what_is_not_set_lies_in_the_data_dir(tmp_path: Path) -> None:
     assert read.job.local_copy_dir == tmp_path / "state-copy"
 
 
+def test_on_a_cluster_the_copies_lie_in_the_folders_of_the_executors_unless_one_is_set(tmp_path: Path) -> None:
+    cluster = settings(tmp_path, brokers="kafka:9092", spark_master="spark://here:7077")
+    assert RunnerSettings.of(cluster, {}).job.local_copy_dir is None
+    own = settings(tmp_path, brokers="kafka:9092", spark_master="spark://here:7077", local_copy_dir="/fast")
+    assert RunnerSettings.of(own, {}).job.local_copy_dir == Path("/fast")
+
+
 def test_the_stack_says_where_its_jars_are_and_the_file_that_tells_that_it_is_ready(tmp_path: Path) -> None:
     told = {"DOVETAIL_SPARK_JARS": "/jars", "DOVETAIL_READY_FILE": "/ready"}
     read = RunnerSettings.of(settings(tmp_path, brokers="kafka:9092"), told)

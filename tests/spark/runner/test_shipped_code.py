@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 from spark_jobs.daemon import STAGES
 from spark_jobs.runner.shipped_code import SHIPPED, ShippedCode
 
 
-def test_the_stages_are_imported_from_the_zip_alone(tmp_path: Path) -> None:
-    path = ShippedCode.of_this_process().write(tmp_path)
+def test_the_stages_are_imported_from_what_is_shipped_alone(tmp_path: Path) -> None:
+    path = tmp_path / "unpacked"
+    with zipfile.ZipFile(ShippedCode.of_this_process().write(tmp_path)) as archive:
+        archive.extractall(path)
     program = (
         f"import sys; sys.path.insert(0, {str(path)!r})\n"
         f"import importlib; [importlib.import_module(name) for name in {STAGES!r}]\n"
@@ -31,5 +34,5 @@ def test_the_stages_are_imported_from_the_zip_alone(tmp_path: Path) -> None:
 def test_the_name_tells_the_content() -> None:
     code = ShippedCode.of_this_process()
     other = ShippedCode({**code.files, "joins/__init__.py": b"# another release\n"})
-    assert code.name == ShippedCode.of_this_process().name
-    assert code.name != other.name
+    assert code.folder == ShippedCode.of_this_process().folder
+    assert code.folder != other.folder

@@ -110,9 +110,10 @@ def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that
         target=WriteTarget(BrokerAddress("nowhere"), "q", "marks", 1.0, 1.0),
         bucket_keys=(40, 41),
         scan_starts=({}, {}),
-        snapshots=Path(),
+        checkpoint=Path(),
         local_copy=Path(),
         local_copy_max_bytes=0,
+        local_copies_max_bytes=0,
     )
     reader = KafkaReader(job.ship(), None)
 

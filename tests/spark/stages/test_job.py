@@ -22,9 +22,10 @@ def test_queries_that_take_turns_stay_open() -> None:
         target=WriteTarget(BrokerAddress("nowhere"), "q", "marks", 1.0, 1.0),
         bucket_keys=(40, 41),
         scan_starts=({}, {}),
-        snapshots=Path(),
-        local_copy=Path(),
+        checkpoint=Path(),
+        local_copy=None,
         local_copy_max_bytes=0,
+        local_copies_max_bytes=0,
     )
     shipped = [replace(job, name=f"q{number}").ship() for number in range(MANY)]
     first_turn = [opened(each) for each in shipped]
