@@ -1,0 +1,152 @@
+"""Spark on several machines: a standalone cluster of processes that share the folder of the checkpoints alone."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from tests.servers.spark_cluster import SparkCluster, SparkDaemon, kill_all, spark_cluster
+from tests.spark.kafka import send
+from tests.spark.running import Running, read_in
+
+pytestmark = pytest.mark.services
+
+RECORDS = 200_000
+PER_BATCH = 20_000
+WITHIN_S = 300.0
+_AT_ONCE = 50_000
+Row = tuple[object, ...]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    with spark_cluster(tmp_path_factory.mktemp("cluster"), workers=2) as running:
+        yield running
+
+
+@pytest.fixture
+def start(cluster: SparkCluster, broker: str, tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """Starts a runner whose tasks run in the cluster."""
+    started: list[Running] = []
+
+    def one(conf: str = "", **settings: object) -> Running:
+        settings |= {"SPARK_MASTER": cluster.master, "SPARK_CONF": f"spark.executor.memory=512m {conf}"}
+        started.append(Running(tmp_path, broker, "runner.log", DRIVER_MEMORY_GIB=1, **settings))
+        return started[-1]
+
+    yield one
+    for running in started:
+        if running.process.poll() is None:
+            running.stop()
+        running.catalog.close()
+
+
+def test_a_join_is_exact_though_an_executor_and_a_worker_are_killed(
+    cluster: SparkCluster, start: Callable[..., Running], broker: str, topics: Callable[..., str]
+) -> None:
+    """Twice as many orders as keys, and clicks for half of the keys: so rows are padded, and taken back."""
+    chance = np.random.default_rng(7)
+    each = RECORDS // 2
+    orders = pa.table({"k": chance.integers(0, each, each), "a": np.arange(each)})
+    clicks = pa.table({"k": chance.integers(0, each, each), "b": np.arange(each)})
+    left, right, names = topics("orders"), topics("clicks"), topics("names")
+    write(broker, left, orders)
+    write(broker, right, clicks)
+    send(broker, names, [{"k": k, "word": f"word{k}"} for k in range(100)])
+    runner = start(BUCKETS=2, MAX_OFFSETS_PER_TRIGGER=PER_BATCH)
+    runner.create(f"CREATE STREAM orders (k int64, a int64) SETTINGS topic = '{left}'")
+    runner.create(f"CREATE STREAM clicks (k int64, b int64) SETTINGS topic = '{right}'")
+    runner.create(f"CREATE STREAM names (k int64, word string) SETTINGS topic = '{names}'")
+    runner.create(
+        "CREATE MATERIALIZED VIEW named AS"
+        " SELECT o.a AS a, n.word AS word FROM orders AS o INNER JOIN table(names) AS n ON o.k = n.k"
+        " SETTINGS seek_to = 'earliest'"
+    )
+    runner.wait("named", read_in(each), WITHIN_S)
+    runner.create(
+        "CREATE MATERIALIZED VIEW pairs AS"
+        " SELECT o.k AS k, o.a AS a, c.b AS b FROM orders AS o LEFT JOIN clicks AS c ON o.k = c.k"
+        " SETTINGS seek_to = 'earliest'"
+    )
+    runner.wait("pairs", read_in(2 * PER_BATCH), WITHIN_S)
+    first, second = cluster.workers
+    for worker in (first, second):
+        assert holds(worker, "snapshots/names.arrow"), f"{worker.name} has no copy of the static table"
+        assert holds(worker, "1-*/*.json"), f"{worker.name} has no copy of the state"
+    executors = first.executors()
+    assert executors
+    kill_all(executors)
+    before = runner.wait("pairs", read_in(RECORDS // 2), WITHIN_S)
+    second.kill()
+    after = runner.wait("pairs", read_in(RECORDS), WITHIN_S)
+
+    assert before.progress["counts"]["rows_in"] < RECORDS
+    assert after.progress["batch"] > before.progress["batch"]
+    rows = pa.Table.join(orders, clicks, "k", join_type="left outer").select(["k", "a", "b"]).to_pylist()
+    assert summed(broker, "pairs") == Counter(tuple(row.values()) for row in rows)
+    named = [(row["a"], f"word{row['k']}") for row in orders.to_pylist() if row["k"] < 100]
+    assert summed(broker, "named") == Counter(named)
+
+
+def test_an_executor_without_the_libraries_is_told_of(start: Callable[..., Running], tmp_path: Path) -> None:
+    bare = tmp_path / "bare-python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+
+    runner = start(f"spark.pyspark.python={bare}")
+
+    assert runner.process.wait(120) == 1
+    said = runner.log.read_text()
+    assert 'the Python of an executor has no module "' in said
+    assert "where: the session of Spark" in said
+    assert "fix:   install what requirements.lock names" in said
+
+
+def holds(worker: SparkDaemon, copy: str) -> bool:
+    """Whether an executor of the worker keeps a copy of its own."""
+    return any(worker.folder.glob(f"**/dovetail/*/{copy}"))
+
+
+def write(brokers: str, topic: str, rows: pa.Table) -> None:
+    producer = Producer({"bootstrap.servers": brokers, "linger.ms": 20})
+    for start in range(0, rows.num_rows, _AT_ONCE):
+        for row in rows.slice(start, _AT_ONCE).to_pylist():
+            producer.produce(topic, orjson.dumps(row))
+        assert producer.flush(60) == 0
+
+
+def summed(brokers: str, topic: str) -> Counter[Row]:
+    """The rows that a changelog leaves, each with its count, which is never below zero on the way."""
+    counts: Counter[Row] = Counter()
+    for change in changes(brokers, topic):
+        delta = change.pop("_tp_delta", 1)
+        row = tuple(change.values())
+        counts[row] += delta
+        assert counts[row] >= 0, f"{row} is taken back before it is there"
+        if not counts[row]:
+            del counts[row]
+    return counts
+
+
+def changes(brokers: str, topic: str) -> Iterator[dict[str, Any]]:
+    consumer = Consumer({"bootstrap.servers": brokers, "group.id": "reader", "enable.partition.eof": True})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    ended = False
+    while not ended:
+        found = consumer.consume(_AT_ONCE, timeout=10)
+        assert found, f"{topic} was not read to its end"
+        for message in found:
+            if message.error() is None:
+                yield orjson.loads(message.value() or b"null")
+            else:
+                ended = True
+    consumer.close()

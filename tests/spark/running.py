@@ -1,0 +1,78 @@
+"""The runner in a process of its own, as the stack starts it, driven through its catalog."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from runtime.settings import read_settings
+from services.jars import jar_paths
+from sql.catalog import Catalog, Query
+from sql.planner import plan_query
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateStream, CreateView
+from tests.paths import ROOT
+
+WAIT_S = 120.0
+
+
+class Running:
+    """A runner in a process of its own, over a catalog of its own."""
+
+    def __init__(self, folder: Path, brokers: str, log: str = "runner.log", **settings: object) -> None:
+        self.url = f"sqlite:///{folder / 'catalog.db'}"
+        self.catalog = Catalog.open(self.url)
+        self.log = folder / log
+        [jars] = {path.parent for path in jar_paths(read_settings(), "spark")}
+        environment = {
+            "DATA_DIR": folder,
+            "CATALOG_URL": self.url,
+            "BROKERS": brokers,
+            "SPARK_JARS": jars,
+            "SPARK_MASTER": "local[2]",
+            "READY_FILE": folder / "ready",
+            "BUCKETS": 1,
+            **settings,
+        }
+        with self.log.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "spark_jobs.runner"],
+                cwd=ROOT,
+                env={**os.environ, **{f"DOVETAIL_{name}": str(value) for name, value in environment.items()}},
+                stdout=output,
+                stderr=output,
+            )
+
+    def create(self, sql: str) -> None:
+        """A stream, or a view with its query."""
+        statement = parse_one(sql)
+        if isinstance(statement, CreateView):
+            plan = plan_query(statement.name, statement, self.catalog)
+            query = Query(statement.name, sql, plan.explain(), plan.fingerprint, topic=statement.name)
+            self.catalog.create(statement, now_ms=0, uses=plan.reads, query=query)
+        else:
+            assert isinstance(statement, CreateStream)
+            self.catalog.create(statement, now_ms=0)
+
+    def wait(self, name: str, reached: Callable[[Query], bool], within_s: float = WAIT_S) -> Query:
+        deadline = time.monotonic() + within_s
+        while not reached(query := self.catalog.query(name)):
+            assert self.process.poll() is None, self.log.read_text()[-3000:]
+            assert time.monotonic() < deadline, f"{query}\n{self.log.read_text()[-3000:]}"
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.1)
+        return query
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+def read_in(rows: int) -> Callable[[Query], bool]:
+    return lambda query: query.progress.get("counts", {}).get("rows_in", 0) >= rows
