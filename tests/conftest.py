@@ -18,7 +18,7 @@ from spark_jobs.runner.spark_session import start_session
 from tests.paths import GOLDEN
 
 _TOPIC_S = 30.0
-TAKE_MINUTES = ("test_services.py", "test_kill.py")
+TAKE_MINUTES = ("test_services.py", "test_kill.py", "test_cluster.py")
 # The optimising compiler of Java takes more from runs of minutes than it gives back. Java reads this variable.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
