@@ -24,12 +24,11 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from broker.offset_ranges import OffsetRange, read, shares
-from broker.query_origin import refuse_other_topics
 from broker.start_offsets import least_offsets
 from changelog.errors import RecordsGone
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
 from spark_jobs.source.batch_log import note_batch, place
-from spark_jobs.source.ends_watch import WatchedEnds, ends_watch
+from spark_jobs.source.ends_watch import EndsAnswer, WatchedEnds, ends_watch
 from spark_jobs.source.history import HistoryPhase, next_end, phases
 from spark_jobs.source.idle import Idleness, JsonOffsets, as_json, idle_times, of_topics, silences
 from spark_jobs.source.topic_ends import PAUSE_S, awaited_ends
@@ -156,12 +155,18 @@ class KafkaReader(DataSourceStreamReader):
     def _told(self, known: JsonOffsets | None = None, wait_s: float = 0.0) -> JsonOffsets | None:
         """The ends now, or once they are others than ``known``, or after the time; None where nobody watches them."""
         answer = self._watched.ask(known, wait_s) if self._watch else None
-        if answer is None:
+        if answer is None or not self._of_its_topics(answer):
             return None
-        refuse_other_topics(self._job.topic_ids, answer.ids, self._job.name)
         slow_s, self._slow_s = answer.slow_s - self._slow_s, answer.slow_s
         self._idleness.look(answer.ends, time.monotonic(), slow_s)
         return answer.ends
+
+    def stop(self) -> None:
+        self._watched.close()
+
+    def _of_its_topics(self, answer: EndsAnswer) -> bool:
+        """Where ids differ only the broker can tell: those of the watch may be older than the query, or newer."""
+        return all(answer.ids.get(topic) == known for topic, known in self._job.topic_ids.items())
 
     def partitions(self, start: JsonOffsets, end: JsonOffsets) -> Sequence[InputPartition]:
         target = self._job.target

@@ -40,6 +40,8 @@ def awaited_ends(job: Job) -> Offsets:
     start_s = time.monotonic()
     while True:
         try:
+            if ids_now(target.brokers, job.topic_ids) != job.topic_ids:
+                _forget()
             refuse_other_topics(job.topic_ids, ids_now(target.brokers, job.topic_ids), job.name)
             return ends_now(target.brokers, job.dataflow.topics)
         except NO_ANSWER as failure:
@@ -50,6 +52,12 @@ def awaited_ends(job: Job) -> Offsets:
                     fix="start the broker; the query resumes where it stopped",
                 ) from failure
             time.sleep(PAUSE_S)
+
+
+def _forget() -> None:
+    """What is known of topics may be older than a query whose topics were made again before it began."""
+    _partitions.cache_clear()
+    _topic_ids.cache_clear()
 
 
 def _period() -> int:

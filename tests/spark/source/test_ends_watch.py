@@ -5,15 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from broker import clients, topics
 from broker.address import BrokerAddress
+from broker.transactional_writer import WriteTarget
+from changelog.errors import RecordsGone
 from spark_jobs.source.ends_watch import EndsWatch, WatchedEnds
-from tests.spark.kafka import send
+from spark_jobs.source.idle import JsonOffsets
+from spark_jobs.source.kafka_source import KafkaReader
+from spark_jobs.stages.job import Job
+from tests.spark.flows import orders_clicks
+from tests.spark.kafka import made_again, send
 
 LONG_S = 60.0
+START = {"again": {"0": 0}, "beside": {"0": 0}}
 Source = Callable[[str, str], WatchedEnds]
 
 
@@ -40,6 +49,29 @@ def source(watch: EndsWatch) -> Iterator[Source]:
 
 def make_topic(broker: str, name: str) -> None:
     topics.ensure(clients.admin(BrokerAddress(broker)), {name: 1})
+
+
+def latest(watch: EndsWatch, broker: str, names: tuple[str, str], topic_ids: dict[str, str]) -> JsonOffsets:
+    """Where a query finds the ends of its topics, which had these ids when it began."""
+    job = Job(
+        name="q",
+        dataflow=orders_clicks(*names),
+        output_topic="q",
+        dead_letter_topic="q.dead_letter",
+        target=WriteTarget(BrokerAddress(broker), "q", "marks", 30.0, 30.0),
+        bucket_keys=(40, 41),
+        scan_starts=({}, {}),
+        checkpoint=Path(),
+        local_copy=Path(),
+        local_copy_max_bytes=0,
+        local_copies_max_bytes=0,
+        topic_ids=topic_ids,
+    )
+    reader = KafkaReader(job.ship(), None, watch.address)
+    try:
+        return reader.latestOffset(START, ReadAllAvailable())
+    finally:
+        reader.stop()
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -96,6 +128,26 @@ def test_a_topic_that_is_not_there_holds_up_no_other(watch: EndsWatch, broker: s
         assert lost.ask() is None
         send(broker, "there", [{"k": 1}])
         assert answered.result(LONG_S) is not None
+
+
+def test_a_query_over_a_topic_that_was_made_again_begins_at_once(watch: EndsWatch, broker: str, source: Source) -> None:
+    """Though the watch has known the former topic a moment ago. A query of before is told."""
+    client, names = clients.admin(BrokerAddress(broker)), ("again", "beside")
+    for name in names:
+        make_topic(broker, name)
+    before = topics.ids(client, names)
+    assert source("q", "again").ask() is not None
+    assert source("p", "beside").ask() is not None
+    assert latest(watch, broker, names, before) == START
+    made_again(broker, "again")
+    send(broker, "again", [{"k": 1}])
+    now = topics.ids(client, names)
+
+    found = latest(watch, broker, names, now)
+
+    assert found == {"again": {"0": 1}, "beside": {"0": 0}}
+    with pytest.raises(RecordsGone, match='the topic "again" was deleted and made again'):
+        latest(watch, broker, names, before)
 
 
 def test_a_source_that_ends_waits_no_longer(watch: EndsWatch, broker: str, source: Source) -> None:
