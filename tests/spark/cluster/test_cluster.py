@@ -69,33 +69,33 @@ def test_a_join_is_exact_though_an_executor_and_a_worker_are_killed(
     runner.create(f"CREATE STREAM clicks (k int64, b int64) SETTINGS topic = '{right}'")
     runner.create(f"CREATE STREAM names (k int64, word string) SETTINGS topic = '{names}'")
     runner.create(
-        "CREATE MATERIALIZED VIEW named AS"
+        "CREATE MATERIALIZED VIEW far_named AS"
         " SELECT o.a AS a, n.word AS word FROM orders AS o INNER JOIN table(names) AS n ON o.k = n.k"
         " SETTINGS seek_to = 'earliest'"
     )
-    runner.wait("named", read_in(each), WITHIN_S)
+    runner.wait("far_named", read_in(each), WITHIN_S)
     runner.create(
-        "CREATE MATERIALIZED VIEW pairs AS"
+        "CREATE MATERIALIZED VIEW far_pairs AS"
         " SELECT o.k AS k, o.a AS a, c.b AS b FROM orders AS o LEFT JOIN clicks AS c ON o.k = c.k"
         " SETTINGS seek_to = 'earliest'"
     )
-    runner.wait("pairs", read_in(2 * PER_BATCH), WITHIN_S)
+    runner.wait("far_pairs", read_in(2 * PER_BATCH), WITHIN_S)
     kept = [worker.name for worker in cluster.workers if copies(worker, "snapshots/names.arrow")]
     assert kept, "no executor has a copy of the static table"
     assert not (tmp_path / "state-copy").exists(), "states are copied to the runner's folder"
     executors = at_work(cluster).executors()
     assert executors
     kill_all(executors)
-    before = runner.wait("pairs", read_in(RECORDS // 2), WITHIN_S)
+    before = runner.wait("far_pairs", read_in(RECORDS // 2), WITHIN_S)
     at_work(cluster).kill()
-    after = runner.wait("pairs", read_in(RECORDS), WITHIN_S)
+    after = runner.wait("far_pairs", read_in(RECORDS), WITHIN_S)
 
     assert before.progress["counts"]["rows_in"] < RECORDS
     assert after.progress["batch"] > before.progress["batch"]
     rows = pa.Table.join(orders, clicks, "k", join_type="left outer").select(["k", "a", "b"]).to_pylist()
-    assert summed(broker, "pairs") == Counter(tuple(row.values()) for row in rows)
+    assert summed(broker, "far_pairs") == Counter(tuple(row.values()) for row in rows)
     named = [(row["a"], f"word{row['k']}") for row in orders.to_pylist() if row["k"] < 100]
-    assert summed(broker, "named") == Counter(named)
+    assert summed(broker, "far_named") == Counter(named)
 
 
 def test_an_executor_without_the_libraries_is_told_of(start: Callable[..., Running], tmp_path: Path) -> None:
