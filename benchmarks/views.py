@@ -8,7 +8,7 @@ start    CREATE of all views, one after the other, until each is running
 idle     processor time without a row to read, as a share of one core; memory
 busy     ``rate`` rows a second in both streams together, each of which every view reads; latency from produce to a
          read_committed reader of the view's topic, in ms; processor time; memory
-dropped  memory once all views are gone, and after a minute more
+dropped  memory 45 s after all views are gone, and 45 s later
 
 Memory is PSS: what processes share is counted once. The broker is told apart from the processes of
 Spark, which are told by their names. Processor time does not depend on what else the machine does; latency does.
