@@ -97,25 +97,23 @@ class TransactionalWriter:
     """An initialised transactional producer of one partition, and the partition's commit mark."""
 
     def __init__(self, target: WriteTarget, partition: int) -> None:
-        self.life = target.life
-        self._target = target
+        self.target = target
         self._place = TopicPartition(target.commit_marks, partition)
-        self._call_s = target.call_s
         self._producer = transactional_producer(target, partition)
-        self._outbox = ProducerQueue(self._producer, self._call_s)
+        self._outbox = ProducerQueue(self._producer, target.call_s)
         # Aborts what a predecessor left open; only then is the commit mark final.
-        self._producer.init_transactions(self._call_s)
+        self._producer.init_transactions(target.call_s)
         self._group = offsets_reader(target.brokers, target.identity, "read_committed").consumer_group_metadata()
-        committed = committed_place(target.brokers, target.identity, self._place, self._call_s)
+        committed = committed_place(target.brokers, target.identity, self._place, target.call_s)
         self.commit_mark = max(committed.offset, 0) - 1
         self._written_in = committed.metadata or ""
 
     def expect_same_life(self) -> None:
         """Raises EnvironmentFault where the query has ended since, or started again."""
-        if self._written_in not in ("", self.life):
+        if self._written_in not in ("", self.target.life):
             raise EnvironmentFault(
                 "the query has ended or started again elsewhere, and this is a task of before",
-                where=f"transactional id {self._target.transactional_id(self._place.partition)}",
+                where=f"transactional id {self.target.transactional_id(self._place.partition)}",
                 fix="nothing is lost or written twice; run one runner for each catalog",
             )
 
@@ -126,11 +124,11 @@ class TransactionalWriter:
     def write(self, batch_id: int, outgoing: Iterable[Outgoing]) -> None:
         """One transaction: the commit mark first, so that a fenced writer fails before it has sent its records."""
         self._producer.begin_transaction()
-        mark = TopicPartition(self._place.topic, self._place.partition, batch_id + 1, self.life)
-        self._producer.send_offsets_to_transaction([mark], self._group, self._call_s)
+        mark = TopicPartition(self._place.topic, self._place.partition, batch_id + 1, self.target.life)
+        self._producer.send_offsets_to_transaction([mark], self._group, self.target.call_s)
         for part in outgoing:
             self._outbox.send(part)
-        self._producer.commit_transaction(self._call_s)
+        self._producer.commit_transaction(self.target.call_s)
         self._outbox.emptied()
         self.commit_mark = batch_id
 
@@ -185,7 +183,7 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
     while True:
         try:
             writer = writers.get(name)
-            if writer is None or writer.life != target.life:
+            if writer is None or writer.target.life != target.life:
                 writer = TransactionalWriter(target, partition)
                 writer.expect_same_life()
                 writers[name] = writer
