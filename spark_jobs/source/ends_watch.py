@@ -4,7 +4,7 @@ Each source runs in a process of its own. It tells the watch how far it knows it
 them ends elsewhere, or after the time that it wants to wait. So twenty silent queries ask the broker as often as one
 does, and neither their sources nor Spark have anything to do.
 
-    source → watch   length, JSON of a ``EndsQuestion``
+    source → watch   length, JSON of an ``EndsQuestion``
     watch → source   length, JSON of an ``EndsAnswer``; an empty one: ask the broker yourself
 
 A topic that is not there is left to the sources that read it; and while the broker does not answer, each asks by itself
@@ -25,6 +25,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from broker.address import BrokerAddress
 from broker.topics import Offsets
@@ -65,7 +66,7 @@ class EndsAnswer:
 
 @dataclass
 class _Waiting:
-    request: EndsQuestion
+    question: EndsQuestion
     number: int
     deadline_s: float
 
@@ -73,9 +74,8 @@ class _Waiting:
 class EndsWatch:
     """Looks for as long as somebody waits. ``close`` ends it."""
 
-    def __init__(self, brokers: BrokerAddress, look_s: float = _LOOK_S) -> None:
+    def __init__(self, brokers: BrokerAddress) -> None:
         self._brokers = brokers
-        self._look_s = look_s
         self._folder = Path(tempfile.mkdtemp(prefix="dovetail-ends-"))
         self.address = str(self._folder / "watch")
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -86,7 +86,7 @@ class EndsWatch:
         for opened in (self._listener, self._wakened):
             self._sources.register(opened, selectors.EVENT_READ)
         self._waiting: dict[socket.socket, _Waiting] = {}
-        self._requests = 0
+        self._questions = 0
         self._silent: dict[str, int] = {}
         self._apart: dict[str, float] = {}
         self._slow_s = 0.0
@@ -118,7 +118,7 @@ class EndsWatch:
                     asked |= self._take(key.fileobj)
             if self._waiting and (asked or time.monotonic() >= next_look_s):
                 self._look()
-                next_look_s = time.monotonic() + self._look_s
+                next_look_s = time.monotonic() + _LOOK_S
 
     def _end(self) -> None:
         for key in list(self._sources.get_map().values()):
@@ -127,43 +127,43 @@ class EndsWatch:
         self._sources.close()
 
     def _take(self, source: socket.socket) -> bool:
-        """Take a request; whether it is to be answered at once."""
+        """Take a question; whether it is to be answered at once."""
         try:
-            fields = json.loads(received(source, *LENGTH.unpack(received(source, LENGTH.size))))
+            fields = _received(source)
         except OSError:
             self._forget(source)
             return False
-        request = EndsQuestion(**{**fields, "topics": tuple(fields["topics"])})
-        self._requests += 1
-        self._waiting[source] = _Waiting(request, self._requests, time.monotonic() + request.wait_s)
-        return request.known is None
+        question = EndsQuestion(**{**fields, "topics": tuple(fields["topics"])})
+        self._questions += 1
+        self._waiting[source] = _Waiting(question, self._questions, time.monotonic() + question.wait_s)
+        return question.known is None
 
     def _forget(self, source: socket.socket) -> None:
         if waiting := self._waiting.pop(source, None):
-            self._silent.pop(waiting.request.source, None)
+            self._silent.pop(waiting.question.source, None)
         self._sources.unregister(source)
         source.close()
 
     def _look(self) -> None:
         began_s = time.monotonic()
         self._apart = {topic: until_s for topic, until_s in self._apart.items() if until_s > began_s}
-        wanted = {topic for waiting in self._waiting.values() for topic in waiting.request.topics}
+        wanted = {topic for waiting in self._waiting.values() for topic in waiting.question.topics}
         ends, ids = self._asked(sorted(wanted - self._apart.keys()))
         now_s = time.monotonic()
         if now_s - began_s > PAUSE_S:
             self._slow_s += now_s - began_s
         told = as_json(ends)
         for source, waiting in list(self._waiting.items()):
-            topics = waiting.request.topics
+            topics = waiting.question.topics
             if any(topic not in told for topic in topics):
                 self._answer(source, waiting, {})
                 continue
             of_source = {topic: told[topic] for topic in topics}
-            if of_source != waiting.request.known or now_s >= waiting.deadline_s:
+            if of_source != waiting.question.known or now_s >= waiting.deadline_s:
                 found = EndsAnswer(of_source, {topic: ids[topic] for topic in topics}, self._slow_s)
                 self._answer(source, waiting, asdict(found))
             else:
-                self._silent[waiting.request.source] = waiting.number
+                self._silent[waiting.question.source] = waiting.number
 
     def _asked(self, wanted: list[str]) -> tuple[Offsets, dict[str, str]]:
         """The ends and ids of those topics that the broker has an answer for; the others are left alone for a while."""
@@ -192,10 +192,9 @@ class EndsWatch:
 
     def _answer(self, source: socket.socket, waiting: _Waiting, answer: dict[str, object]) -> None:
         del self._waiting[source]
-        self._silent.pop(waiting.request.source, None)
-        message = json.dumps(answer).encode()
+        self._silent.pop(waiting.question.source, None)
         try:
-            source.sendall(LENGTH.pack(len(message)) + message)
+            _send(source, answer)
         except OSError:
             self._forget(source)
 
@@ -217,13 +216,13 @@ class WatchedEnds:
 
     def ask(self, known: JsonOffsets | None = None, wait_s: float = 0.0) -> EndsAnswer | None:
         """The ends now; with ``known``, once they are others, or after a wait. None: the watch has no answer."""
-        message = json.dumps(asdict(EndsQuestion(self._source, self._topics, known, wait_s))).encode()
+        question = EndsQuestion(self._source, self._topics, known, wait_s)
         try:
             if self._connection is None:
                 self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
                 self._connection.connect(self._address)
-            self._connection.sendall(LENGTH.pack(len(message)) + message)
-            answer = json.loads(received(self._connection, *LENGTH.unpack(received(self._connection, LENGTH.size))))
+            _send(self._connection, asdict(question))
+            answer = _received(self._connection)
         except OSError:
             self.close()
             return None
@@ -236,3 +235,14 @@ class WatchedEnds:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
             connection.close()
+
+
+def _send(connection: socket.socket, fields: Mapping[str, object]) -> None:
+    message = json.dumps(fields).encode()
+    connection.sendall(LENGTH.pack(len(message)) + message)
+
+
+def _received(connection: socket.socket) -> dict[str, Any]:
+    """Raises OSError where the other side has gone."""
+    found: dict[str, Any] = json.loads(received(connection, *LENGTH.unpack(received(connection, LENGTH.size))))
+    return found

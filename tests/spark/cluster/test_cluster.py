@@ -6,16 +6,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tests.servers.spark_cluster import SparkCluster, SparkDaemon, kill_all, spark_cluster
-from tests.spark.kafka import send
+from tests.spark.kafka import send, values
 from tests.spark.running import Running, read_in
 
 pytestmark = pytest.mark.services
@@ -26,6 +23,7 @@ WITHIN_S = 300.0
 STATE = "1-*"
 """The copies of the buckets of level 1."""
 _AT_ONCE = 50_000
+"""Records that a producer holds."""
 Row = tuple[object, ...]
 
 
@@ -126,36 +124,19 @@ def copies(worker: SparkDaemon, kind: str) -> list[Path]:
 
 
 def write(brokers: str, topic: str, rows: pa.Table) -> None:
-    producer = Producer({"bootstrap.servers": brokers, "linger.ms": 20})
     for start in range(0, rows.num_rows, _AT_ONCE):
-        for row in rows.slice(start, _AT_ONCE).to_pylist():
-            producer.produce(topic, orjson.dumps(row))
-        assert producer.flush(60) == 0
+        send(brokers, topic, rows.slice(start, _AT_ONCE).to_pylist())
 
 
 def summed(brokers: str, topic: str) -> Counter[Row]:
     """The rows that a changelog leaves, each with its count, which is never below zero on the way."""
     counts: Counter[Row] = Counter()
-    for change in changes(brokers, topic):
+    for change in values(brokers, topic):
         delta = change.pop("_tp_delta", 1)
+        assert isinstance(delta, int)
         row = tuple(change.values())
         counts[row] += delta
         assert counts[row] >= 0, f"{row} is taken back before it is there"
         if not counts[row]:
             del counts[row]
     return counts
-
-
-def changes(brokers: str, topic: str) -> Iterator[dict[str, Any]]:
-    consumer = Consumer({"bootstrap.servers": brokers, "group.id": "reader", "enable.partition.eof": True})
-    consumer.assign([TopicPartition(topic, 0, 0)])
-    ended = False
-    while not ended:
-        found = consumer.consume(_AT_ONCE, timeout=10)
-        assert found, f"{topic} was not read to its end"
-        for message in found:
-            if message.error() is None:
-                yield orjson.loads(message.value() or b"null")
-            else:
-                ended = True
-    consumer.close()

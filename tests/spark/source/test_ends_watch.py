@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
@@ -17,8 +16,8 @@ from changelog.errors import RecordsGone
 from spark_jobs.source.ends_watch import EndsWatch, WatchedEnds
 from spark_jobs.source.idle import JsonOffsets
 from spark_jobs.source.kafka_source import KafkaReader
-from spark_jobs.stages.job import Job
 from tests.spark.flows import orders_clicks
+from tests.spark.jobs import job_of
 from tests.spark.kafka import made_again, send
 
 LONG_S = 60.0
@@ -53,19 +52,8 @@ def make_topic(broker: str, name: str) -> None:
 
 def latest(watch: EndsWatch, broker: str, names: tuple[str, str], topic_ids: dict[str, str]) -> JsonOffsets:
     """Where a query finds the ends of its topics, which had these ids when it began."""
-    job = Job(
-        name="q",
-        dataflow=orders_clicks(*names),
-        output_topic="q",
-        dead_letter_topic="q.dead_letter",
-        target=WriteTarget(BrokerAddress(broker), "q", "marks", 30.0, 30.0),
-        bucket_keys=(40, 41),
-        scan_starts=({}, {}),
-        checkpoint=Path(),
-        local_copy=Path(),
-        local_copy_max_bytes=0,
-        local_copies_max_bytes=0,
-        topic_ids=topic_ids,
+    job = job_of(
+        orders_clicks(*names), target=WriteTarget(BrokerAddress(broker), "q", "marks", 30.0, 30.0), topic_ids=topic_ids
     )
     reader = KafkaReader(job.ship(), None, watch.address)
     try:

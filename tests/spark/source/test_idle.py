@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from broker.address import BrokerAddress
 from broker.offset_ranges import OffsetRange
-from broker.transactional_writer import WriteTarget
 from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import Watermark
 from spark_jobs.exchange.parcel import MARKS, from_batch
@@ -18,9 +15,9 @@ from spark_jobs.exchange.tally import complete
 from spark_jobs.source.idle import Idleness, JsonOffsets, idle_times, silences
 from spark_jobs.source.kafka_source import KafkaReader, Share
 from spark_jobs.stages.decode import Silence
-from spark_jobs.stages.job import Job
 from spark_jobs.state.checkpoint import IDLE, parsed_offsets
 from tests.spark.flows import orders_clicks
+from tests.spark.jobs import job_of
 
 
 def at(*ends: int, **idle: int) -> JsonOffsets:
@@ -102,19 +99,7 @@ def test_only_topics_with_an_idle_time_are_watched() -> None:
 
 
 def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that_have_waited_enough() -> None:
-    job = Job(
-        name="q",
-        dataflow=timed(9, 5, ("t", "t")),
-        output_topic="q",
-        dead_letter_topic="q.dead_letter",
-        target=WriteTarget(BrokerAddress("nowhere"), "q", "marks", 1.0, 1.0),
-        bucket_keys=(40, 41),
-        scan_starts=({}, {}),
-        checkpoint=Path(),
-        local_copy=Path(),
-        local_copy_max_bytes=0,
-        local_copies_max_bytes=0,
-    )
+    job = job_of(timed(9, 5, ("t", "t")))
     reader = KafkaReader(job.ship(), None)
 
     (share,) = reader.dealt(at(3), at(3, p0=5))
