@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,11 +28,18 @@ class SourceTls:
     key: str = ""
 
     def context(self) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=self.ca)
-        if self.certificate:
-            # OpenSSL would ask the terminal for the password of a key.
-            context.load_cert_chain(self.certificate, self.key, lambda: "")
-        return context
+        return client_context(self.ca, self.certificate, self.key)
+
+
+def client_context(ca: str = "", certificate: str = "", key: str = "", password: str = "") -> ssl.SSLContext:
+    """Out of PEM files; '' stands for the authorities of the system, and for no certificate. Raises OSError, of which
+    SSLError is one, and ValueError for files that cannot be used.
+    """
+    context = ssl.create_default_context(cafile=ca or None)
+    if certificate:
+        # OpenSSL would ask the terminal for a password that is not given.
+        context.load_cert_chain(certificate, key, lambda: password)
+    return context
 
 
 def tls_of(parameters: Parameters, where: str) -> SourceTls | None:
@@ -64,15 +72,21 @@ def check_tls(parameters: Parameters, where: str) -> None:
 
 def certificate_refused(error: BaseException | None) -> tuple[str, str] | None:
     """What is wrong with the certificate of a server, and the fix; None where an error is about something else."""
-    while error is not None:
-        if found := _REFUSED.search(str(error)):
+    for cause in causes(error):
+        if found := _REFUSED.search(str(cause)):
             why = (found["why"] or found["host"] or "").strip() or "it cannot be verified"
             return (
                 f"the certificate of the server is refused: {why}",
                 "it must be valid, for the HOST of the source, and of an authority in SSL_CA; docs/security.md",
             )
-        error = error.__cause__ or error.__context__
     return None
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and what it came of."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def _of_the_system() -> str:

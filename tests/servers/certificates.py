@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import trustme
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 CLIENT = "alice"
 HOST = "127.0.0.1"
@@ -31,4 +32,6 @@ def write_certificates(folder: Path) -> None:
     }
     for name, pair in issued.items():
         (folder / f"{name}.pem").write_bytes(b"".join(part.bytes() for part in pair.cert_chain_pems))
-        (folder / f"{name}.key").write_bytes(pair.private_key_pem.bytes())
+        private = load_pem_private_key(pair.private_key_pem.bytes(), None)
+        # Java reads this form of a key, and no other.
+        (folder / f"{name}.key").write_bytes(private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))

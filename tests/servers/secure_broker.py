@@ -8,11 +8,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-import trustme
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 
 from broker.address import BrokerAddress, BrokerSecurity, PasswordLogin, Tls
 from broker.presence import broker_answers
@@ -20,9 +16,10 @@ from runtime.settings import read_settings
 from services.jars import jar_folder
 from services.java import find_java
 from services.stack.free_ports import choose_ports
+from tests.servers.certificates import CLIENT, write_certificates
 from tests.servers.process import PASSWORD, Server
 
-USER = "alice"
+USER = CLIENT
 _LISTENERS = ("login", "shown", "expired", "foreign", "inside")
 _PROPERTIES = """\
 process.roles=broker,controller
@@ -34,14 +31,14 @@ advertised.listeners={advertised}
 listener.security.protocol.map=LOGIN:SASL_SSL,SHOWN:SSL,EXPIRED:SSL,FOREIGN:SSL,INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT
 inter.broker.listener.name=INSIDE
 ssl.keystore.type=PEM
-ssl.keystore.location={folder}/server.pem
+ssl.keystore.location={folder}/server.keystore.pem
 ssl.truststore.type=PEM
 ssl.truststore.location={folder}/ca.pem
 listener.name.shown.ssl.client.auth=required
 listener.name.expired.ssl.keystore.type=PEM
-listener.name.expired.ssl.keystore.location={folder}/expired.pem
+listener.name.expired.ssl.keystore.location={folder}/expired.keystore.pem
 listener.name.foreign.ssl.keystore.type=PEM
-listener.name.foreign.ssl.keystore.location={folder}/foreign.pem
+listener.name.foreign.ssl.keystore.location={folder}/foreign.keystore.pem
 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER
 listener.name.login.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.login.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
@@ -95,10 +92,10 @@ class SecureBroker:
 @contextmanager
 def secure_broker(folder: Path) -> Iterator[SecureBroker]:
     """A running one."""
-    folder.mkdir(parents=True, exist_ok=True)
     controller, *ports = choose_ports(0, 0, 0, 0, 0, 0)
     servers = {name: f"127.0.0.1:{port}" for name, port in zip(_LISTENERS, ports, strict=True)}
-    _write_certificates(folder)
+    write_certificates(folder)
+    _write_keystores(folder)
     advertised = ",".join(f"{name.upper()}://{server}" for name, server in servers.items())
     properties = folder / "server.properties"
     properties.write_text(
@@ -132,30 +129,11 @@ def secure_broker(folder: Path) -> Iterator[SecureBroker]:
         server.kill()
 
 
-def _write_certificates(folder: Path) -> None:
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(folder / "ca.pem")
-    yesterday = datetime.now(UTC) - timedelta(days=1)
-    issued = {
-        "server": authority.issue_cert("127.0.0.1"),
-        "expired": authority.issue_cert("127.0.0.1", not_after=yesterday),
-        "foreign": authority.issue_cert("kafka.example"),
-    }
-    for name, pair in issued.items():
-        (folder / f"{name}.pem").write_bytes(_key(pair) + _chain(pair))
-    client = authority.issue_cert(USER)
-    (folder / "client.key").write_bytes(_key(client))
-    (folder / "client.pem").write_bytes(_chain(client))
-
-
-def _key(pair: trustme.LeafCert) -> bytes:
-    private = load_pem_private_key(pair.private_key_pem.bytes(), None)
-    # Java reads this form of a key, and no other.
-    return private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def _chain(pair: trustme.LeafCert) -> bytes:
-    return b"".join(part.bytes() for part in pair.cert_chain_pems)
+def _write_keystores(folder: Path) -> None:
+    """Of the broker: a key and its certificate in one file."""
+    for name in ("server", "expired", "foreign"):
+        pair = [(folder / f"{name}.{kind}").read_bytes() for kind in ("key", "pem")]
+        (folder / f"{name}.keystore.pem").write_bytes(b"".join(pair))
 
 
 def _format(java: list[str], properties: Path) -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import redis
 
 from services.stack.free_ports import choose_ports
-from tests.servers.certificates import write_certificates
+from tests.servers.certificates import CLIENT, write_certificates
 from tests.servers.process import PASSWORD, Server, program
 
-USER = "alice"
+USER = CLIENT
 RIGHTS = "~shop:* &shop:* +@read +@write +@scripting +@pubsub +@connection +time"
 """What a user needs where the PATH of the dictionaries is 'shop'."""
 _USERS = f"user default off\nuser {USER} on >{PASSWORD} {RIGHTS}\nuser poor on >{PASSWORD} ~* &* +@connection\n"

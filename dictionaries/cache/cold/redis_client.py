@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, urlsplit
@@ -14,6 +14,7 @@ from redis.retry import Retry
 
 from changelog.errors import ServiceUnavailable, StackError, UnknownName
 from changelog.suggest import suggestion
+from dictionaries.definition.tls import causes, client_context
 
 _CONNECTIONS = 32
 _READ_BYTES = 1 << 20
@@ -65,8 +66,7 @@ def open_redis(url: str, timeout_ms: float, node: tuple[str, int] | None = None)
 
 def fault_of(error: BaseException) -> RedisFault:
     """Never the text of any error: it may quote the address with its password. That of TLS and of logins does not."""
-    causes = list(_causes(error))
-    for cause in causes:
+    for cause in causes(error):
         match cause:
             case redis.AuthenticationError():
                 return RedisFault(f"Redis refuses the login: {_line(cause)}", _MEND_LOGIN)
@@ -133,34 +133,20 @@ def _check_tls(parts: SplitResult, options: Mapping[str, str]) -> None:
         raise StackError(
             "a certificate and its key belong together", where=_SETTING, fix="give ssl_certfile and ssl_keyfile"
         )
-    context = ssl.create_default_context()
-    _expect_read("ssl_ca_certs", lambda: context.load_verify_locations(options["ssl_ca_certs"]), options)
-    # OpenSSL would ask the terminal for a password that is not given.
-    secret = options.get("ssl_password", "")
-    _expect_read(
-        "ssl_certfile",
-        lambda: context.load_cert_chain(options["ssl_certfile"], options["ssl_keyfile"], lambda: secret),
-        options,
-    )
+    ca, certificate, key, password = (options.get(name, "") for name in (*_FILES, "ssl_password"))
+    _expect_read("ssl_ca_certs", ca, lambda: client_context(ca))
+    _expect_read("ssl_certfile", certificate, lambda: client_context("", certificate, key, password))
 
 
-def _expect_read(name: str, read: Callable[[], None], options: Mapping[str, str]) -> None:
-    if name not in options:
-        return
+def _expect_read(name: str, path: str, read: Callable[[], ssl.SSLContext]) -> None:
     try:
         read()
-    except (ssl.SSLError, OSError, ValueError):
+    except (OSError, ValueError):
         raise StackError(
-            f"{name} cannot be read: {options[name]}",
+            f"{name} cannot be read: {path}",
             where=_SETTING,
             fix="PEM files that belong together, readable for this user, with ssl_password where the key has one",
         ) from None
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__
 
 
 def _line(error: BaseException) -> str:
