@@ -2,9 +2,10 @@
 
 **Definition.** Rows that agree in the keys form a group; NULL is a key like any other. The row of a group is its keys
 and its aggregates: COUNT(*) of its rows; COUNT, SUM, AVG, MIN and MAX of the values of an argument that are not NULL,
-or, DISTINCT, of their set. Of no values COUNT is 0 and the others are NULL; so is a sum that its type cannot hold. A
-change of a group is -1 of its old row and +1 of its new one, side by side; a change that alters nothing leaves no
-trace. A group without rows is gone. Without keys all rows are one group, which is there from the start of the query.
+or, DISTINCT, of their set. Of no values COUNT is 0 and the others are NULL; so is a sum that its type cannot hold. Any
+other aggregate is a function of all rows of its group, in whatever order. A change of a group is -1 of its old row and
++1 of its new one, side by side; a change that alters nothing leaves no trace. A group without rows is gone. Without
+keys all rows are one group, which is there from the start of the query.
 
 **Exactness.** The output is that of the same query over the rows there are: sums are added up without rounding, so a
 double that is taken away leaves nothing of itself behind.
@@ -14,7 +15,8 @@ double that is taken away leaves nothing of itself behind.
 
 **State.** The row of each group with its accumulators. Besides, of the aggregates that are not linear: for DISTINCT the
 values of a group, with their counts where rows can be taken back; for MIN and MAX, where rows can be, its values in
-order; for sums of doubles a few digits.
+order; for sums of doubles a few digits. For functions of all rows their arguments, which are read again for each group
+that changes.
 
 Source: Gupta, Mumick and Subrahmanian, "Maintaining Views Incrementally" (SIGMOD 1993), section on aggregation;
 Palpanas et al., "Incremental Maintenance for Non-Distributive Aggregate Functions" (VLDB 2002).
@@ -31,8 +33,9 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes
 from changelog.rows import Mask, Positions, equal_rows, numbered, numpy_column, where
 from joins.aggregates.accumulators import Count
-from joins.aggregates.aggregation import Aggregation, Closing
+from joins.aggregates.aggregation import Aggregation, Closing, GroupFunction
 from joins.aggregates.arguments import Argument
+from joins.aggregates.gathered_rows import GatheredRows
 from joins.aggregates.group_values import Values
 from joins.dataflow.ports import Ingest, Port
 from joins.dataflow.specification import OperatorSpec
@@ -48,7 +51,8 @@ _ROWS = "__rows"
 
 @dataclass(frozen=True)
 class AggregateSpec(OperatorSpec):
-    """One row for each group of rows that agree in the keys of the port: the keys, then the aggregations.
+    """One row for each group of rows that agree in the keys of the port: the keys, the aggregations, the values of
+    ``gathered``.
 
     NULL is a key like any other. A change of a group is -1 of its old row and +1 of its new one; a group without rows
     is gone. Without keys all rows are one group, which is there from the start.
@@ -63,6 +67,7 @@ class AggregateSpec(OperatorSpec):
     insertions: bool = False
     closing: Closing | None = None
     closed: bool = False
+    gathered: GroupFunction | None = None
 
     @property
     def ports(self) -> tuple[Port, ...]:
@@ -81,7 +86,7 @@ class AggregateSpec(OperatorSpec):
 
 
 class AggregateOperator:
-    """``on_batch([rows]) -> changes`` of the groups: the keys, then the aggregations."""
+    """``on_batch([rows]) -> changes`` of the groups: the keys, then what is made of their rows."""
 
     def __init__(self, spec: AggregateSpec, store: RunStore, name: str) -> None:
         port = spec.port
@@ -95,8 +100,12 @@ class AggregateOperator:
             )
             for number, (argument, over) in enumerate(_by_argument(spec.aggregations).items())
         }
+        self._gathered: GatheredRows | None = None
+        if spec.gathered is not None:
+            self._gathered = GatheredRows(spec.gathered, port.schema, self._keys, store, f"{name}.gathered")
         fields = [*self._keys, *self._rows.fields]
         fields += [field for one in self._arguments.values() for field in one.fields]
+        fields += self._gathered.fields if self._gathered is not None else []
         order = spec.closing.column if spec.closing is not None else ""
         keys = self._keys.names
         self._groups = Arrangement(
@@ -125,7 +134,8 @@ class AggregateOperator:
     @property
     def _schema(self) -> pa.Schema:
         keys = [self._spec.port.schema.field(key) for key in self._spec.port.keys]
-        return pa.schema([*keys, *(pa.field(one.name, one.type) for one in self._spec.aggregations)])
+        gathered = self._spec.gathered.schema if self._spec.gathered is not None else ()
+        return pa.schema([*keys, *(pa.field(one.name, one.type) for one in self._spec.aggregations), *gathered])
 
     def _open(self, rows: pa.Table) -> pa.Table:
         """``rows`` without those of groups that are closed."""
@@ -145,6 +155,8 @@ class AggregateOperator:
         for name, argument in self._arguments.items():
             values = rows.column(name).combine_chunks()
             accumulated += argument.updated(before, Values(groups, number, values, deltas))
+        if self._gathered is not None:
+            accumulated += self._gathered.updated(groups, number, rows, deltas)
         after = pa.Table.from_arrays([*groups.columns, *accumulated], schema=self._groups.schema)
         return self._replaced(_GroupRows(before, place >= 0), _GroupRows(after, self._alive(after)))
 
@@ -175,6 +187,7 @@ class AggregateOperator:
         """The rows of the output, of groups with their accumulators."""
         columns = [groups.column(key) for key in self._spec.port.keys]
         columns += [self._result(one, groups) for one in self._spec.aggregations]
+        columns += self._gathered.results(groups) if self._gathered is not None else []
         return pa.Table.from_arrays(columns, schema=self._schema)
 
     def _result(self, aggregation: Aggregation, groups: pa.Table) -> pa.Array:
@@ -196,6 +209,8 @@ class AggregateOperator:
         gone = self._groups.expire(bound).rows
         for argument in self._arguments.values() if gone.num_rows else ():
             argument.drop(gone.select(self._keys.names))
+        if self._gathered is not None and gone.num_rows:
+            self._gathered.drop(gone.select(self._keys.names))
         return Changes.of(self._results(gone)) if self._spec.closed else Changes.empty(self._schema)
 
 

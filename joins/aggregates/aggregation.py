@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 import pyarrow as pa
+
+from changelog.rows import Positions
 
 
 class Fold(StrEnum):
@@ -33,6 +36,26 @@ class Aggregation:
     argument: str
     type: pa.DataType
     distinct: bool = False
+
+
+class GroupFunction(Protocol):
+    """Aggregates of whole groups: those that no fold makes out of what they were and of a change. Pickles.
+
+    arguments  the columns that it reads
+    schema     the columns that it makes, one value for each group
+    """
+
+    @property
+    def arguments(self) -> tuple[str, ...]: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def __call__(self, rows: pa.Table, group: Positions, groups: int) -> pa.Table:
+        """The values of the groups 0 to ``groups``, the i-th of ``rows`` being one of the group ``group[i]``; NULL for
+        one without rows. They depend on the rows alone, not on their order.
+        """
+        ...
 
 
 @dataclass(frozen=True)

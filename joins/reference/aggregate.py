@@ -1,5 +1,5 @@
 """Groups, by definition: the rows there are, parted by their keys; of each part its keys and, over the values that are
-not NULL, its aggregates, summed as fractions."""
+not NULL, its aggregates, summed as fractions; or, over all rows of the part, any function of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from joins.reference.side import ReferenceSide
 @dataclass
 class ReferenceAggregate:
     """A row for each group of equal keys. ``folds``: what is made of the values at a position of the rows, of their set
-    if DISTINCT; COUNT at None counts the rows."""
+    if DISTINCT; COUNT at None counts the rows. ``gathered``: functions of the rows of a group, in no order."""
 
     side: ReferenceSide
     folds: Sequence[tuple[Fold, int | None, bool]]
+    gathered: Sequence[Callable[[Sequence[Row]], object]] = ()
     _result: Counter[Row] = field(default_factory=Counter)
 
     def on_batch(self, records: Sequence[Record]) -> Counter[Row]:
@@ -32,7 +33,11 @@ class ReferenceAggregate:
         groups: dict[Row, list[Row]] = {} if self.side.key else {(): []}
         for row in self.side.content.elements():
             groups.setdefault(part(row, self.side.key), []).append(row)
-        return Counter(key + tuple(self._folded(rows, *fold) for fold in self.folds) for key, rows in groups.items())
+        return Counter(key + self._aggregates(rows) for key, rows in groups.items())
+
+    def _aggregates(self, rows: Sequence[Row]) -> Row:
+        folded = tuple(self._folded(rows, *fold) for fold in self.folds)
+        return folded + tuple(function(rows) for function in self.gathered)
 
     @staticmethod
     def _folded(rows: Sequence[Row], fold: Fold, position: int | None, distinct: bool) -> object:

@@ -18,9 +18,12 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Aggregation
+from sql.bind.gathered_calls import with_columns
 from sql.bind.scope import Scope, place_of
-from sql.expressions.aggregate_functions import Call, call_of, call_types, is_call
+from sql.expressions.aggregate_functions import Call, call_of, call_types, is_call, is_folded, refuse_nested
 from sql.expressions.dict_functions import dict_calls, dict_function
+from sql.expressions.engine import text
+from sql.expressions.evaluate import readable
 from sql.expressions.expression import Expr, Structure, structure
 from sql.expressions.predicates import conjuncts
 from sql.functions.aggregate_calls import aggregates_in
@@ -134,6 +137,8 @@ class Groups:
     aggregations: dict[str, Aggregation] = field(default_factory=dict)
     called: dict[Structure, str] = field(default_factory=dict)
     """Each call -> the column that holds its value. The name is for people, and not what the call is known by."""
+    gathered: dict[str, Expr] = field(default_factory=dict)
+    """The calls that are computed from all rows of a group, over ``columns``."""
 
     def add_key(self, key: Expr) -> None:
         if key.structure not in self.keys:
@@ -157,7 +162,8 @@ class Groups:
             if (key := self.keys.get(structure(node))) is not None:
                 return exp.column(exp.to_identifier(key, quoted=True))
             if is_call(node):
-                return exp.column(exp.to_identifier(self._aggregated(call_of(node, place), place), quoted=True))
+                name = self._aggregated(call_of(node, place), place) if is_folded(node) else self._gathered(node, place)
+                return exp.column(exp.to_identifier(name, quoted=True))
             if isinstance(node, exp.Column) and node.name in self.input.schema.names:
                 raise _ungrouped(node.name, place)
             return node
@@ -167,10 +173,29 @@ class Groups:
     def _aggregated(self, call: Call, place: str) -> str:
         name = self.called.get(call.structure)
         if name is None:
-            name = unused(call.shown, self.aggregations, mark=" #")
+            name = self._name(call.shown)
             self.called[call.structure] = name
             self.aggregations[name] = self._aggregation(name, call, place)
         return name
+
+    def _name(self, shown: str) -> str:
+        return unused(shown, {*self.aggregations, *self.gathered}, mark=" #")
+
+    def _gathered(self, call: exp.Expr, place: str) -> str:
+        known = structure(call)
+        name = self.called.get(known)
+        if name is None:
+            for part in (call.this if isinstance(call, exp.Filter) else call).iter_expressions():
+                refuse_nested(part, place)
+            name = self._name(readable(text(call)).lower())
+            kind = Expr.over(call, self.input.schema, place).type
+            over_columns = with_columns(call, lambda part: self._argument(part, place))
+            self.called[known] = name
+            self.gathered[name] = Expr(over_columns, kind)
+        return name
+
+    def _argument(self, part: exp.Expr, place: str) -> str:
+        return self._column(Expr.over(part, self.input.schema, place), ARGUMENT)
 
     def _aggregation(self, name: str, call: Call, place: str) -> Aggregation:
         argument = call.filtered
@@ -187,7 +212,13 @@ class Groups:
             # A row has at least one column, so that it can be told from others.
             first = self.input.schema.names[0]
             columns = {first: column_of(self.input, first)}
-        return Aggregate(Map(self.input, tuple(columns.items())), by, tuple(self.aggregations.values()), place=place)
+        return Aggregate(
+            Map(self.input, tuple(columns.items())),
+            by,
+            tuple(self.aggregations.values()),
+            gathered=tuple(self.gathered.items()),
+            place=place,
+        )
 
 
 def distinct(

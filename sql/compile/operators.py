@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypedDict, assert_never
 
+import pyarrow as pa
+
 from changelog.errors import InternalError
 from changelog.schema import SEQUENCE, TIME, Kind
 from joins.aggregates.aggregate import AggregateSpec
@@ -19,6 +21,7 @@ from joins.operators.latest import LatestSpec
 from joins.operators.range import RangeSpec
 from joins.operators.temporal import TemporalSpec
 from sql.expressions.evaluate import Condition
+from sql.expressions.group_calls import GroupCalls
 from sql.plan.explain import line
 from sql.plan.joins import (
     Asof,
@@ -148,7 +151,16 @@ def _aggregate(node: Aggregate) -> AggregateSpec:
         insertions=not retracts(node.input),
         closing=node.closing,
         closed=node.closed,
+        gathered=_group_calls(node),
     )
+
+
+def _group_calls(node: Aggregate) -> GroupCalls | None:
+    if not node.gathered:
+        return None
+    schema = pa.schema([pa.field(name, call.type) for name, call in node.gathered])
+    arguments = tuple(dict.fromkeys(name for _, call in node.gathered for name in call.columns))
+    return GroupCalls(tuple((name, call.text) for name, call in node.gathered), arguments, schema)
 
 
 def port_of(node: Node, keys: tuple[str, ...]) -> Port:

@@ -1,4 +1,4 @@
-"""Aggregate functions over groups of a stream: from a call in the engine's SQL to what the operator computes.
+"""Aggregate functions over groups of a stream that are folded: from a call in the engine's SQL to the operator's fold.
 
     count(*), count(x), sum(x), avg(x), min(x), max(x)
     bool_and(x), bool_or(x)                                 min(x), max(x) of a truth value
@@ -43,7 +43,7 @@ FOLDS: dict[type[exp.Expr], Fold] = {
     exp.LogicalAnd: Fold.MIN,
     exp.LogicalOr: Fold.MAX,
 }
-"""The aggregates of the engine that streams have."""
+"""The aggregates whose value follows from what it was and from a change. Others are computed from all rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +95,11 @@ def is_call(node: exp.Expr) -> bool:
     return isinstance(inner, exp.AggFunc)
 
 
+def is_folded(call: exp.Expr) -> bool:
+    """Whether a call is one of ``FOLDS``, with its FILTER where it has one."""
+    return type(call.this if isinstance(call, exp.Filter) else call) in FOLDS
+
+
 def call_of(node: exp.Expr, place: str) -> Call:
     """The call at a node that is one of ``FOLDS``, or the FILTER of one. Raises Unsupported for one within another."""
     condition = None
@@ -104,7 +109,7 @@ def call_of(node: exp.Expr, place: str) -> Call:
     distinct = isinstance(argument, exp.Distinct)
     if distinct:
         argument = argument.expressions[0] if len(argument.expressions) == 1 else _together(argument.expressions)
-    _refuse_nested(argument, place)
+    refuse_nested(argument, place)
     argument = None if isinstance(argument, exp.Star) else argument
     return Call(fold, argument, distinct and fold not in (Fold.MIN, Fold.MAX), condition)
 
@@ -117,7 +122,7 @@ def _together(values: Sequence[exp.Expr]) -> exp.Expr:
     return case.else_(exp.Tuple(expressions=[value.copy() for value in values]))
 
 
-def _refuse_nested(argument: exp.Expr, place: str) -> None:
+def refuse_nested(argument: exp.Expr, place: str) -> None:
     nested = next(outermost(argument, is_call), None)
     if nested is not None:
         raise Unsupported(

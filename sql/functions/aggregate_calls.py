@@ -1,11 +1,12 @@
 """Aggregate functions of both dialects: from a call as it is written to one of the engine.
 
-Over streams the operator computes those that ``sql.expressions.aggregate_functions`` knows: count, sum, avg, min, max.
-A query over ``table(x)`` can have them all.
+Where the result depends on the order of rows, it is that of their values, so that it is the same however they come:
+an array is sorted, and of equal ones the least is taken. ORDER BY within the call goes before that.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import pyarrow as pa
@@ -41,15 +42,15 @@ _TEMPLATES: Mapping[str, str] = {
     "count_distinct": "count(DISTINCT {0})",
     "approx_count_distinct": "count(DISTINCT {0})",
     "approx_distinct": "count(DISTINCT {0})",
-    "group_array": "array_agg({0}) FILTER (WHERE {0} IS NOT NULL)",
-    "group_uniq_array": "array_agg(DISTINCT {0}) FILTER (WHERE {0} IS NOT NULL)",
-    "array_agg": "array_agg({0})",
-    "string_agg": "string_agg({0}, {1})",
-    "group_concat": "string_agg({0}, {1})",
-    "arg_max": "arg_max({0}, {1})",
-    "arg_min": "arg_min({0}, {1})",
-    "max_by": "arg_max({0}, {1})",
-    "min_by": "arg_min({0}, {1})",
+    "group_array": "array_agg({0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL)",
+    "group_uniq_array": "array_agg(DISTINCT {0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL)",
+    "array_agg": "array_agg({0} ORDER BY {0})",
+    "string_agg": "string_agg({0}, {1} ORDER BY {0})",
+    "group_concat": "string_agg({0}, {1} ORDER BY {0})",
+    "arg_max": "arg_max({0}, {1} ORDER BY {0})",
+    "arg_min": "arg_min({0}, {1} ORDER BY {0})",
+    "max_by": "arg_max({0}, {1} ORDER BY {0})",
+    "min_by": "arg_min({0}, {1} ORDER BY {0})",
     "first": "first({0})",
     "earliest": "first({0})",
     "last": "last({0})",
@@ -58,26 +59,28 @@ _TEMPLATES: Mapping[str, str] = {
     "first_value": "first({0})",
     "last_value": "last({0})",
     "median": "quantile_cont({0}, 0.5)",
-    "mode": "mode({0})",
-    "stddev": "stddev_samp({0})",
-    "stddev_samp": "stddev_samp({0})",
-    "stddev_pop": "stddev_pop({0})",
-    "variance": "var_samp({0})",
-    "var_samp": "var_samp({0})",
-    "var_pop": "var_pop({0})",
-    "corr": "corr({0}, {1})",
-    "covar_samp": "covar_samp({0}, {1})",
-    "covar_pop": "covar_pop({0}, {1})",
+    "mode": "mode({0} ORDER BY {0})",
+    # Their last digits would change with the order of rows.
+    "stddev": "stddev_samp({0} ORDER BY {0})",
+    "stddev_samp": "stddev_samp({0} ORDER BY {0})",
+    "stddev_pop": "stddev_pop({0} ORDER BY {0})",
+    "variance": "var_samp({0} ORDER BY {0})",
+    "var_samp": "var_samp({0} ORDER BY {0})",
+    "var_pop": "var_pop({0} ORDER BY {0})",
+    "corr": "corr({0}, {1} ORDER BY {0}, {1})",
+    "covar_samp": "covar_samp({0}, {1} ORDER BY {0}, {1})",
+    "covar_pop": "covar_pop({0}, {1} ORDER BY {0}, {1})",
     "p90": "quantile_cont({0}, 0.9)",
     "p95": "quantile_cont({0}, 0.95)",
     "p99": "quantile_cont({0}, 0.99)",
 }
 _LEVELLED = {"quantile": "quantile_cont", "quantile_exact": "quantile_disc", "quantiles": "quantile_cont"}
 """Aggregates with a level before their argument: ``quantile(0.9)(x)``."""
+_LEVELLED_CALLS = (exp.ParameterizedAgg, exp.CombinedParameterizedAgg)
 _IN_ORDER = {
     "percentile_cont": "quantile_cont({0}, {1})",
     "percentile_disc": "quantile_disc({0}, {1})",
-    "mode": "mode({0})",
+    "mode": "mode({0} ORDER BY {0})",
 }
 """Aggregates of values in order: WITHIN GROUP (ORDER BY x)."""
 _OF_WINDOWS = frozenset(
@@ -92,6 +95,8 @@ _SPELLED = {
     "approx_quantile": "quantile",
 }
 """sqlglot's names of functions that the dialects spell otherwise."""
+
+_EARLIEST = frozenset({"first", "earliest", "first_value"})
 
 Part = Callable[[exp.Expr], exp.Expr]
 """How a part of a call is translated."""
@@ -131,16 +136,16 @@ def aggregate_tree(node: exp.Expr, argument: Part, condition: Part, place: str) 
         return filtered(aggregate_tree(node.this, argument, condition, place), condition(node.expression.this))
     if isinstance(node, exp.WithinGroup):
         return _within_group(node, argument, place)
-    name, given = aggregate_name(node), _arguments(node)
-    distinct = isinstance(node.this, exp.Distinct)
+    name, (given, order, distinct) = aggregate_name(node), _parts(node)
+    order = [_term(one, argument) for one in order]
     if name in _OF_WINDOWS:
         return exp.Anonymous(this=name, expressions=[argument(one) for one in given])
     if name.endswith("_if") and name not in _TEMPLATES:
         if not given:
             raise SqlError(f"{name}() takes a condition", where=place, fix=f"{name}(x, condition)")
         holds, given, name = condition(given[-1]), given[:-1], name.removesuffix("_if")
-        return filtered(_built(name, [argument(one) for one in given], distinct, node, place), holds)
-    return _built(name, [argument(one) for one in given], distinct, node, place)
+        return filtered(_built(name, [argument(one) for one in given], distinct, order, node, place), holds)
+    return _built(name, [argument(one) for one in given], distinct, order, node, place)
 
 
 def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr:
@@ -171,24 +176,39 @@ def filtered(tree: exp.Expr, condition: exp.Expr) -> exp.Expr:
     return exp.Filter(this=tree, expression=exp.Where(this=condition))
 
 
-def _arguments(node: exp.Expr) -> list[exp.Expr]:
-    """What stands in the brackets; the columns of DISTINCT."""
-    if isinstance(node, exp.Anonymous | exp.CombinedAggFunc | exp.AnonymousAggFunc | exp.ParameterizedAgg):
-        return list(node.expressions)
-    first = node.args.get("this")
-    parts = list(first.expressions) if isinstance(first, exp.Distinct) else [] if first is None else [first]
-    others = [node.args.get(name) for name in ("expression", "separator", "offset", "default")]
-    return [*parts, *node.expressions, *(one for one in others if isinstance(one, exp.Expr))]
+def _parts(node: exp.Expr) -> tuple[list[exp.Expr], list[exp.Ordered], bool]:
+    """What stands in the brackets: arguments, those of DISTINCT too; the terms of ORDER BY; whether DISTINCT does."""
+    if isinstance(node, _LEVELLED_CALLS):
+        given = list(node.args["params"])
+    elif isinstance(node, exp.Anonymous | exp.CombinedAggFunc | exp.AnonymousAggFunc):
+        given = list(node.expressions)
+    else:
+        others = [node.args.get(name) for name in ("expression", "separator", "offset", "default")]
+        given = [one for one in (node.args.get("this"), *node.expressions, *others) if isinstance(one, exp.Expr)]
+    order = [term for one in given if isinstance(one, exp.Order) for term in one.expressions]
+    given = [one.this if isinstance(one, exp.Order) else one for one in given]
+    distinct = any(isinstance(one, exp.Distinct) for one in given)
+    spread = [one.expressions if isinstance(one, exp.Distinct) else [one] for one in given]
+    return [one for several in spread for one in several], order, distinct
 
 
-def _built(name: str, arguments: list[exp.Expr], distinct: bool, node: exp.Expr, place: str) -> exp.Expr:
+def _term(term: exp.Ordered, argument: Part) -> exp.Ordered:
+    made = term.copy()
+    made.set("this", argument(term.this))
+    # Where it is not said, that of the dialect: the parser has found it out.
+    made.set("nulls_first", bool(term.args.get("nulls_first")))
+    return made
+
+
+def _built(
+    name: str, arguments: list[exp.Expr], distinct: bool, order: list[exp.Ordered], node: exp.Expr, place: str
+) -> exp.Expr:
     if name == "count" and (not arguments or isinstance(arguments[0], exp.Star)):
         return exp.Count(this=exp.Star())
     if len(arguments) > 1 and ((name == "count" and distinct) or _TEMPLATES.get(name) == _TEMPLATES["uniq"]):
         return exp.Count(this=exp.Distinct(expressions=arguments))
     if name in _LEVELLED:
-        level = node.args.get("quantile") or next(iter(node.args.get("params") or ()), exp.Literal.number("0.5"))
-        return filled(f"{_LEVELLED[name]}({{0}}, {{1}})", [*arguments[:1], level])
+        return filled(f"{_LEVELLED[name]}({{0}}, {{1}})", [*arguments[:1], _level(name, node)])
     template = _TEMPLATES.get(name)
     if template is None:
         close = nearest(name, aggregate_names())
@@ -204,7 +224,39 @@ def _built(name: str, arguments: list[exp.Expr], distinct: bool, node: exp.Expr,
         )
     if distinct and "DISTINCT" not in template:
         template = template.replace("({0}", "(DISTINCT {0}", 1)
-    return filled(template, arguments)
+    if node.find_ancestor(exp.Window) is not None:
+        # There the window has an order.
+        template = _IN_ORDER_OF_VALUES.sub("", template)
+    tree = filled(template, arguments)
+    if order:
+        _put_first(order, tree, arguments[0] if "DISTINCT" in template else None, place)
+    return tree
+
+
+_IN_ORDER_OF_VALUES = re.compile(r" ORDER BY [^)]*")
+
+
+def _put_first(order: list[exp.Ordered], tree: exp.Expr, only: exp.Expr | None, place: str) -> None:
+    """Let the terms of ``order`` go before the order of the values, where the aggregate has one. A set can have none
+    but that of its values, ``only``.
+    """
+    own = tree.find(exp.Order)
+    if own is None:
+        return
+    if only is not None and any(term.this != only for term in order):
+        raise SqlError(
+            "DISTINCT values have no order but their own",
+            where=place,
+            fix="array_agg(DISTINCT x ORDER BY x), or array_agg(x ORDER BY y) without DISTINCT",
+        )
+    own.set("expressions", [*order, *own.expressions] if only is None else order)
+
+
+def _level(name: str, node: exp.Expr) -> exp.Expr:
+    """What ``quantile(0.9)(x)`` has in its first brackets; of ``quantiles(0.5, 0.9)(x)`` all of it, as an array."""
+    given = node.expressions if isinstance(node, _LEVELLED_CALLS) else [node.args.get("quantile")]
+    levels = [one for one in given if isinstance(one, exp.Expr)] or [exp.Literal.number("0.5")]
+    return exp.Array(expressions=[one.copy() for one in levels]) if name == "quantiles" else levels[0]
 
 
 def result_type(tree: exp.Expr, schema: pa.Schema, place: str, rules: Rules) -> pa.DataType | None:
@@ -227,13 +279,16 @@ def as_it_is(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) ->
 
 
 def of_stream(tree: exp.Expr, kind: pa.DataType | None, name: str, place: str) -> exp.Expr:
-    """Of an aggregate over groups of a stream: the operator computes it. Raises Unsupported for what it does not."""
-    if type(tree.this if isinstance(tree, exp.Filter) else tree) not in FOLDS:
+    """Of an aggregate over groups of a stream: the operator computes it. Raises Unsupported for what hangs on the order
+    in which rows come: it is another after a restart.
+    """
+    if isinstance(tree.this if isinstance(tree, exp.Filter) else tree, exp.First | exp.Last):
+        extreme = "arg_min" if name in _EARLIEST else "arg_max"
         raise Unsupported(
-            f"the aggregate {name} over streams is not supported in this release",
+            f"the aggregate {name} over streams hangs on the order in which rows come, which a replay may change",
             where=place,
-            fix="count, sum, avg, min, max, each with DISTINCT and FILTER; or aggregate the content of a view: "
-            f"SELECT {name}(..) FROM table(view) GROUP BY ..",
+            fix=f"{extreme}(x, t), the value of the row with the {'least' if name in _EARLIEST else 'greatest'} t; "
+            f"or aggregate the content of a view: SELECT {name}(..) FROM table(view) GROUP BY ..",
         )
     return tree
 

@@ -198,7 +198,8 @@ def _equalities(join: Join) -> str:
 
 def _aggregate(node: Aggregate) -> str:
     parts = ["Aggregate", f"by={','.join(node.by) or 'none'}"]
-    parts += [", ".join(one.name for one in node.aggregations)] if node.aggregations else []
+    made = [*(one.name for one in node.aggregations), *(name for name, _ in node.gathered)]
+    parts += [", ".join(made)] if made else []
     parts += ["every row once, when its window is closed"] if node.closed else []
     return "  ".join([*parts, f"state: {_groups_state(node)}", "engine=spark"])
 
@@ -219,7 +220,8 @@ def _kept_arguments(node: Aggregate) -> tuple[str, ...]:
     updates = retracts(node.input)
     extremes = (Fold.MIN, Fold.MAX)
     kept = [one.argument for one in node.aggregations if one.distinct or (updates and one.fold in extremes)]
-    return tuple(dict.fromkeys(kept))
+    gathered = [name for _, call in node.gathered for name in call.columns]
+    return tuple(dict.fromkeys([*kept, *gathered]))
 
 
 def _groups_bound(node: Aggregate) -> str:

@@ -261,6 +261,7 @@ class Aggregate:
 
     closing   groups go when the watermark has passed them; its column is one of ``by``
     closed    a row leaves once, when its group goes (EMIT ON WINDOW CLOSE)
+    gathered  columns that are computed from all rows of a group: calls of the engine's aggregates
     """
 
     input: Node
@@ -268,6 +269,7 @@ class Aggregate:
     aggregations: tuple[Aggregation, ...]
     closing: Closing | None = None
     closed: bool = False
+    gathered: tuple[tuple[str, Expr], ...] = ()
     place: str = ""
 
     @property
@@ -280,7 +282,8 @@ class Aggregate:
     @property
     def schema(self) -> pa.Schema:
         keys = [self.input.schema.field(name) for name in self.by]
-        return pa.schema([*keys, *(pa.field(one.name, one.type) for one in self.aggregations)])
+        folded = [pa.field(one.name, one.type) for one in self.aggregations]
+        return pa.schema([*keys, *folded, *(pa.field(name, call.type) for name, call in self.gathered)])
 
 
 @dataclass(frozen=True)

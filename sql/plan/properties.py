@@ -76,7 +76,7 @@ def retracts(node: Node) -> bool:
     match node:
         case Aggregate():
             # Of rows that stay, groups that are no more than their keys stay.
-            only_keys = bool(node.by) and not node.aggregations
+            only_keys = bool(node.by) and not node.aggregations and not node.gathered
             return not node.closed and (not only_keys or retracts(node.input))
         case Join():
             return node.how.updates(node.kind, retracts(node.left), retracts(node.right))

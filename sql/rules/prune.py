@@ -117,12 +117,15 @@ def _array_join(node: ArrayJoin, needed: set[str]) -> ArrayJoin:
 def _aggregate(node: Aggregate, needed: set[str]) -> Aggregate:
     """At least one column leaves."""
     kept = tuple(one for one in node.aggregations if one.name in needed)
-    if not (kept or node.by):
-        kept = node.aggregations[:1]
+    gathered = tuple((name, call) for name, call in node.gathered if name in needed)
+    if not (kept or gathered or node.by):
+        kept, gathered = node.aggregations[:1], node.gathered if not node.aggregations else ()
     watermark = watermark_at(node.input)
     wanted = {*node.by, *(one.argument for one in kept if one.argument)}
+    wanted |= _read(call for _, call in gathered)
     wanted |= {watermark.column} if watermark is not None else set()
-    return replace(node, input=_prune(node.input, wanted or {node.input.schema.names[0]}), aggregations=kept)
+    below = _prune(node.input, wanted or {node.input.schema.names[0]})
+    return replace(node, input=below, aggregations=kept, gathered=gathered)
 
 
 def _lookup_join(join: LookupJoin, needed: set[str]) -> LookupJoin:

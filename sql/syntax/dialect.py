@@ -64,9 +64,11 @@ AGGREGATES = (
 
 _FORMS = (
     *("CAST", "TRY_CAST", "EXTRACT", "SUBSTRING", "TRIM", "POSITION", "OVERLAY", "AND", "OR", "XOR"),
-    *("QUANTILE", "MEDIAN", "ARG_MAX", "ARG_MIN", "MAX_BY", "MIN_BY", "STRING_AGG"),
+    *("MEDIAN", "ARG_MAX", "ARG_MIN", "MAX_BY", "MIN_BY", "STRING_AGG"),
 )
 """Functions whose arguments are more than a list: ``CAST(x AS y)``."""
+_LEVELLED = ("QUANTILE", "QUANTILES", "QUANTILE_EXACT", "QUANTILEEXACT")
+"""Aggregates with levels: ``quantile(0.9)(x)``, or ``quantile(x, 0.9)``."""
 
 
 def as_written(functions: Mapping[str, Callable[..., Any]], names: Collection[str]) -> dict[str, Callable[..., Any]]:
@@ -228,7 +230,10 @@ class DovetailParser(QueryParser, ClickHouseParser):
     """Queries and expressions of Timeplus."""
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTIONS, AGGREGATES)
-    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTION_PARSERS, _FORMS)
+    FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
+        **as_written(ClickHouseParser.FUNCTION_PARSERS, _FORMS),
+        **dict.fromkeys(_LEVELLED, lambda self: self._parse_levelled()),
+    }
     COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
 
     def _parse_array_join(self, words: list[str]) -> exp.Join:
@@ -241,6 +246,14 @@ class DovetailParser(QueryParser, ClickHouseParser):
             self.raise_error("Expecting an array after ARRAY JOIN")
         side = "LEFT" if "LEFT" in words else None
         return self.expression(exp.Join(this=arrays[0], expressions=arrays[1:], kind=ARRAY, side=side))
+
+    def _parse_levelled(self) -> exp.ParameterizedAgg:
+        """``f(levels)(x)``, or ``f(x, levels)``: the levels are its expressions, what it is of its parameters."""
+        name = self._tokens[self._index - 2].text
+        given = self._parse_csv(self._parse_lambda)
+        of = self._parse_func_params()
+        levels, of = (given, of) if of else (given[1:], given[:1])
+        return self.expression(exp.ParameterizedAgg(this=name, expressions=levels, params=of))
 
     def _parse_joined_array(self) -> exp.Expr | None:
         array = self._parse_disjunction()

@@ -49,7 +49,7 @@ class World:
         """The changes since the last drain; ``net`` adds them up."""
         changes = [(change.row, change.delta) for change in self.engine.drain()]
         for row, delta in changes:
-            self.net[tuple(row.values())] += delta
+            self.net[values(row)] += delta
         return changes
 
     def table(self) -> Counter[tuple[object, ...]]:
@@ -59,7 +59,12 @@ class World:
     def recomputed(self, query: str) -> Counter[tuple[object, ...]]:
         """The same query over the content of its inputs, as a batch."""
         rows = self.engine._answered(recompute("q", select(query), self.engine.catalog))  # noqa: SLF001
-        return Counter(tuple(row.values()) for row in rows)
+        return Counter(values(row) for row in rows)
+
+
+def values(row: Mapping[str, object]) -> tuple[object, ...]:
+    """The values of a row, so that it can be counted: a list as a tuple."""
+    return tuple(tuple(value) if isinstance(value, list) else value for value in row.values())
 
 
 def select(query: str) -> Select:

@@ -77,6 +77,7 @@ def canonical(node: Output | Node) -> Form:
                 node="aggregate",
                 by=list(node.by),
                 aggregations=[aggregation(one) for one in node.aggregations],
+                gathered=computed(node.gathered),
                 closing=closing(node.closing),
                 closed=node.closed,
                 input=canonical(node.input),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -18,9 +19,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from changelog.changes import DELTA, Changes
+from changelog.rows import Positions
 from changelog.schema import StreamSchema
 from joins.aggregates.aggregate import AggregateOperator, AggregateSpec
-from joins.aggregates.aggregation import Aggregation, Closing, Fold
+from joins.aggregates.aggregation import Aggregation, Closing, Fold, GroupFunction
 from joins.aggregates.group_values import best
 from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import Ingest, Port
@@ -72,6 +74,23 @@ def dataflow(operator: AggregateSpec) -> Dataflow:
     )
 
 
+@dataclass(frozen=True)
+class SortedPairs:
+    """A function of whole groups: ``id`` and ``v`` of all rows, in order, as one text."""
+
+    arguments: tuple[str, ...] = ("id", "v")
+    schema: pa.Schema = field(default_factory=lambda: pa.schema([("pairs", pa.string())]))
+
+    def __call__(self, rows: pa.Table, group: Positions, groups: int) -> pa.Table:
+        pairs = list(zip(*(rows.column(name).to_pylist() for name in self.arguments), strict=True))
+        of_groups = [[pairs[place] for place in np.flatnonzero(group == one)] for one in range(groups)]
+        return pa.table([[sorted_pairs(one) for one in of_groups]], schema=self.schema)
+
+
+def sorted_pairs(pairs: Iterable[Sequence[object]]) -> str | None:
+    return " ".join(sorted(f"{name}={value}" for name, value in pairs)) or None
+
+
 def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
     """Few values, so that groups fill and empty; of doubles such as do not add up in 53 bits."""
     return harness.records(
@@ -90,17 +109,20 @@ def records(ingest: Ingest) -> st.SearchStrategy[list[Record]]:
 )
 def test_groups(keys: tuple[str, ...], ingest: Ingest, data: st.DataObject) -> None:
     primary_key = ("k", "id") if ingest in KEYED else ()
-    chosen = data.draw(st.lists(st.sampled_from(FOLDS), unique=True, min_size=0 if keys else 1))
+    gathered = data.draw(st.booleans())
+    chosen = data.draw(st.lists(st.sampled_from(FOLDS), unique=True, min_size=0 if keys or gathered else 1))
     operator = AggregateSpec(
         Port(ROWS, keys, ingest, primary_key),
         tuple(aggregation(*fold) for fold in chosen),
         insertions=ingest is Ingest.APPEND,
+        gathered=SortedPairs() if gathered else None,
     )
     query = LocalQuery(dataflow(operator))
     positions = tuple(ROWS.names.index(key) for key in keys)
     side = ReferenceSide(ingest, positions, (0, 1) if primary_key else ())
+    of_reference = [lambda rows: sorted_pairs((row[1], row[2]) for row in rows)] if gathered else []
     folds = [(fold, ROWS.names.index(argument) if argument else None, distinct) for fold, argument, distinct in chosen]
-    reference = ReferenceAggregate(side, folds)
+    reference = ReferenceAggregate(side, folds, of_reference)
     standing: Counter[Row] = Counter()
     for number, (batch, restart) in enumerate(
         data.draw(st.lists(st.tuples(records(ingest), st.booleans()), max_size=9))
@@ -114,9 +136,12 @@ def test_groups(keys: tuple[str, ...], ingest: Ingest, data: st.DataObject) -> N
 
 
 def operator_of(
-    aggregations: Sequence[Aggregation], schema: pa.Schema = ROWS, store: RunStore | None = None
+    aggregations: Sequence[Aggregation],
+    schema: pa.Schema = ROWS,
+    store: RunStore | None = None,
+    gathered: GroupFunction | None = None,
 ) -> AggregateOperator:
-    spec = AggregateSpec(Port(schema, ("k",), Ingest.CHANGES), tuple(aggregations))
+    spec = AggregateSpec(Port(schema, ("k",), Ingest.CHANGES), tuple(aggregations), gathered=gathered)
     return AggregateOperator(spec, store if store is not None else RunStore(), "0")
 
 
@@ -147,7 +172,7 @@ def test_a_change_that_alters_no_aggregate_leaves_no_trace() -> None:
 
 def test_nothing_is_left_of_rows_that_are_gone() -> None:
     store = RunStore()
-    operator = operator_of([aggregation(*fold) for fold in FOLDS], store=store)
+    operator = operator_of([aggregation(*fold) for fold in FOLDS], store=store, gathered=SortedPairs())
     rows: list[Row] = [(k % 7, f"id{k}", k, k / 7) for k in range(100)]
     fed(operator, ROWS, rows, [1] * 100)
     fed(operator, ROWS, rows, [-1] * 100)

@@ -28,6 +28,23 @@ OF_ORDERS = {
     "count(DISTINCT customer, n) AS p FROM orders GROUP BY city",
     "filters": "SELECT city, count_if(n > 2) AS a, sum_if(n, kg > 1) AS b, max(n) FILTER (WHERE customer = 1) AS c, "
     "count(*) FILTER (WHERE city IS NULL) AS d FROM orders GROUP BY city",
+    "spread": "SELECT city, stddev(n) AS a, var_pop(kg) AS b, corr(n, kg) AS c, covar_samp(n, id) AS d FROM orders "
+    "GROUP BY city",
+    "arrays": "SELECT city, group_array(n) AS a, group_uniq_array(customer) AS b, "
+    "array_agg(n ORDER BY kg DESC, id) AS c, array_agg(DISTINCT customer ORDER BY customer DESC) AS d "
+    "FROM orders GROUP BY city",
+    "texts": "SELECT customer, string_agg(city, '/') AS a, group_concat(upper(city)) AS b, "
+    "string_agg(city, '-' ORDER BY n DESC) AS c FROM orders GROUP BY customer",
+    "quantiles": "SELECT city, median(n) AS m, quantile(0.9)(kg) AS q, quantiles(0.1, 0.5)(n) AS r, p95(n) AS p, "
+    "quantile_exact(0.5)(n + 1) AS e, quantile(n, 0.25) AS f, mode(n) AS o FROM orders GROUP BY city",
+    "of the greatest": "SELECT city, arg_max(id, n) AS a, arg_min(customer, kg) AS b, max_by(id, n + kg) AS c "
+    "FROM orders GROUP BY city",
+    "gathered and folded": "SELECT median(n) AS m, count() AS c, median(n) FILTER (WHERE kg > 1) AS f, "
+    "group_array_if(id, n > 2) AS i, max(n) - median(n) AS d FROM orders",
+    "gathered by a key that it reads": "SELECT customer, group_array(customer) AS a FROM orders GROUP BY customer "
+    "HAVING length(a) > 1",
+    "of gathered": "SELECT m, count() AS c, group_array(city) AS w FROM (SELECT city, median(n) AS m FROM orders "
+    "GROUP BY city) AS g GROUP BY m",
     "aliases": "SELECT upper(city) AS u, sum(n + 1) / count() AS m FROM orders WHERE n > 1 GROUP BY u HAVING m > 2",
     "positions": "SELECT n % 2 AS parity, any(city) AS c FROM orders GROUP BY 1 HAVING count() > 1 AND parity = 1",
     "by primary key": "SELECT id, count() AS c, max(n) AS m FROM orders WHERE n > 1 GROUP BY id",
@@ -244,7 +261,9 @@ REFUSED = {
     "SELECT o.id FROM orders AS o JOIN customers AS c ON o.id = count()": "does not stand in JOIN .. ON",
     "SELECT city, count() FROM orders GROUP BY city, count()": "does not stand in GROUP BY",
     "SELECT sum(count()) FROM orders": "stands within another aggregate",
-    "SELECT stddev(n) FROM orders": "the aggregate stddev over streams",
+    "SELECT median(max(n)) FROM orders": "stands within another aggregate",
+    "SELECT first(n) FROM orders": "the aggregate first over streams",
+    "SELECT array_agg(DISTINCT n ORDER BY id) FROM orders": "DISTINCT values have no order but their own",
     "SELECT latest(n) FROM orders": "the aggregate latest over streams",
     "SELECT count(city, n) FROM orders": "takes 1 argument, not 2",
     "SELECT city FROM orders GROUP BY 3": "GROUP BY 3 is no position",
