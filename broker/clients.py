@@ -7,10 +7,11 @@ write nothing to a log. Whoever uses a client adds what its task needs.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 
 from broker.address import BrokerAddress
@@ -41,9 +42,46 @@ def consumer(brokers: BrokerAddress, group: str, settings: ClientSettings) -> Co
     return Consumer({**_shared(brokers), "group.id": group, "enable.auto.commit": False, **settings})
 
 
+class FencedProducer(Producer):
+    """Where it is fenced while it calls those back who wait for their messages, it says so.
+
+    The library goes on calling back with its exception pending. Python then knows of nothing but a callback that has
+    "returned a result with an exception set", which would pass for a defect.
+    """
+
+    def poll(self, *timeout: float) -> int:
+        with _own_failure():
+            return super().poll(*timeout)
+
+    def flush(self, *timeout: float) -> int:
+        with _own_failure():
+            return super().flush(*timeout)
+
+    def commit_transaction(self, *timeout: float) -> None:
+        with _own_failure():
+            super().commit_transaction(*timeout)
+
+    def abort_transaction(self, *timeout: float) -> None:
+        with _own_failure():
+            super().abort_transaction(*timeout)
+
+
+@contextmanager
+def _own_failure() -> Iterator[None]:
+    try:
+        yield
+    except SystemError as overtaken:
+        cause = overtaken.__cause__
+        while isinstance(cause, SystemError):
+            cause = cause.__cause__
+        if not isinstance(cause, KafkaException):
+            raise
+        raise cause from None
+
+
 def producer(brokers: BrokerAddress, settings: ClientSettings) -> Producer:
     """Keys find their partitions as those of the Java client do, so that they meet the keys of other producers."""
-    return Producer({**_shared(brokers), "partitioner": "murmur2_random", **settings})
+    return FencedProducer({**_shared(brokers), "partitioner": "murmur2_random", **settings})
 
 
 def admin(brokers: BrokerAddress, settings: ClientSettings | None = None) -> AdminClient:

@@ -28,10 +28,11 @@ def reaches_kafka(tree: ast.AST) -> Iterator[str]:
         if alias.name in CLIENTS
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            if called in imported or (called.split(".")[0] in LIBRARIES and called.split(".")[-1] in CLIENTS):
-                yield f"{node.lineno}: {called}"
+        if isinstance(node, ast.Call | ast.ClassDef):
+            for named in node.bases if isinstance(node, ast.ClassDef) else [node.func]:
+                called = ast.unparse(named)
+                if called in imported or (called.split(".")[0] in LIBRARIES and called.split(".")[-1] in CLIENTS):
+                    yield f"{node.lineno}: {called}"
         elif isinstance(node, ast.Constant) and node.value == ADDRESS:
             yield f"{node.lineno}: {ADDRESS}"
 
@@ -50,6 +51,7 @@ def test_no_other_file_makes_a_client() -> None:
         ("from confluent_kafka import Consumer\nc = Consumer({})", ["2: Consumer"]),
         ("from confluent_kafka import Producer as P\np = P({})", ["2: P"]),
         ("import confluent_kafka\na = confluent_kafka.admin.AdminClient({})", ["2: confluent_kafka.admin.AdminClient"]),
+        ("from confluent_kafka import Producer\nclass P(Producer): ...", ["2: Producer"]),
         ("settings = {'bootstrap.servers': 'x'}", ["1: bootstrap.servers"]),
         ("from confluent_kafka import Consumer\ndef f(c: Consumer) -> None: c.close()", []),
     ],

@@ -12,7 +12,14 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from broker import transactional_writer as sink
 from broker.address import BrokerAddress
 from broker.producer_queue import Outgoing
-from broker.transactional_writer import TransactionalWriter, WriteTarget, fence, is_fenced, write_once
+from broker.transactional_writer import (
+    TransactionalWriter,
+    WriteTarget,
+    fence,
+    is_fenced,
+    transactional_producer,
+    write_once,
+)
 from changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
 from tests.spark.kafka import messages
 
@@ -105,6 +112,25 @@ def test_a_fenced_writer_has_sent_nothing(broker: str, target: WriteTarget, outp
         before.write(0, (part for part in outgoing()))
     assert write_once(target, 0, 0, outgoing)
     assert read(broker, output) == [b"a"]
+
+
+@pytest.mark.parametrize("call", ["flush", "commit_transaction"])
+def test_a_producer_that_waits_for_its_messages_says_that_it_is_fenced(
+    target: WriteTarget, output: str, call: str
+) -> None:
+    """Also where somebody is called back for each of them."""
+    producer = transactional_producer(target, 0)
+    producer.init_transactions(target.call_s)
+    producer.begin_transaction()
+    TransactionalWriter(target, 0)
+    told: list[object] = []
+    for _ in range(2000):
+        producer.produce(output, b"v", on_delivery=lambda error, _message: told.append(error))
+
+    with pytest.raises(KafkaException) as refused:
+        getattr(producer, call)(target.call_s)
+
+    assert is_fenced(refused.value.args[0])
 
 
 def test_a_task_of_a_query_that_has_ended_writes_no_more(broker: str, target: WriteTarget, output: str) -> None:

@@ -60,6 +60,7 @@ from services.worker.query.claimed_origin import claimed_origin
 from services.worker.query.dictionary_commands import DictionaryCommands
 from services.worker.query.metrics import QueryFigures
 from services.worker.query.progress import Report, merged
+from services.worker.query.pulse import Pulse
 from services.worker.query.standstill import Standstill
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.tables.lookup_tables import Tables
@@ -378,6 +379,7 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         if arguments.listen is not None
         else socket.create_server(("127.0.0.1", 0))
     )
+    pulse = Pulse(arguments.pulse)
     query = LookupQuery(arguments.name, arguments.worker, arguments.files, worker_settings)
     keep_query_logs(settings, arguments.name, query.lanes.commits)
     try:
@@ -385,14 +387,18 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
         query.open()
     except (DovetailError, KafkaException, OSError) as failure:
         return query.given_up(error_of(failure, f'query "{arguments.name}"'))
-    return asyncio.run(_until_told(query, listener))
+    return asyncio.run(_until_told(query, listener, pulse))
 
 
-async def _until_told(query: LookupQuery, listener: socket.socket) -> int:
+async def _until_told(query: LookupQuery, listener: socket.socket, pulse: Pulse) -> int:
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    return await query.run(stopped, listener)
+    beating = asyncio.create_task(pulse.of_loop())
+    try:
+        return await query.run(stopped, listener)
+    finally:
+        beating.cancel()
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -401,6 +407,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("--worker", default=f"{socket.gethostname()}-{os.getpid()}", help="id of the worker")
     parser.add_argument("--files", type=Path, default=None, help="folder of the worker")
     parser.add_argument("--listen", type=int, default=None, help="descriptor of a listening socket")
+    parser.add_argument("--pulse", type=int, default=None, help="descriptor of a pipe that takes the signs of life")
     arguments = parser.parse_args(given)
     settings = read_settings()
     configure_logs(settings.log_level, settings.log_format)

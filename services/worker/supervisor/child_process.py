@@ -21,11 +21,13 @@ from runtime.forked import Forked, ForkServer, Request
 from runtime.logs.process_log import Unfailing
 from runtime.packages import PACKAGE_ROOT
 from services.commands.command_codec import Command, Outcome, command_bytes, outcome_of
+from services.worker.query.pulse import PulseListener
 
 MODULE = "services.worker.query.child"
 PRELOADED = (MODULE,)
 _LISTENER = 100
 """The number of the listening socket in the child, out of the way of those that the child opens."""
+_PULSE = 101
 _LINES = 20
 _ASK_S = 5.0
 
@@ -42,7 +44,8 @@ class Child:
         self.name = name
         self.started_s = time.monotonic()
         self._last: deque[str] = deque(maxlen=_LINES)
-        self._process, lines = self._forked(worker, files, environment, server)
+        self.killed_for = ""
+        self._process, lines, self._pulse = self._forked(worker, files, environment, server)
         self._reader = threading.Thread(target=self._forward, args=(lines,), name=f"log-{name}", daemon=True)
         self._reader.start()
         self._stopping = False
@@ -50,20 +53,23 @@ class Child:
 
     def _forked(
         self, worker: str, files: Path, environment: Mapping[str, str], server: ForkServer
-    ) -> tuple[Forked, TextIO]:
-        """The process, and what it writes."""
-        options = ("--worker", worker, "--files", str(files), "--listen", str(_LISTENER))
-        request = Request(
-            MODULE, (self.name, *options), str(PACKAGE_ROOT), os.environ | dict(environment), (0, 1, 2, _LISTENER)
-        )
+    ) -> tuple[Forked, TextIO, PulseListener]:
+        """The process, what it writes, and its sign of life."""
+        options = ("--worker", worker, "--files", str(files), "--listen", str(_LISTENER), "--pulse", str(_PULSE))
+        descriptors = (0, 1, 2, _LISTENER, _PULSE)
+        request = Request(MODULE, (self.name, *options), str(PACKAGE_ROOT), os.environ | dict(environment), descriptors)
         read, write = os.pipe()
         lines = os.fdopen(read, errors="replace")
+        read, beat = os.pipe()
+        pulse = PulseListener(read)
         try:
             with Path(os.devnull).open() as nothing, socket.create_server(("127.0.0.1", 0)) as listener:
                 self._address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-                return server.fork(request, (nothing.fileno(), write, write, listener.fileno())), lines
+                given = (nothing.fileno(), write, write, listener.fileno(), beat)
+                return server.fork(request, given), lines, pulse
         except OSError as failure:
             lines.close()
+            pulse.close()
             raise EnvironmentFault(
                 f"no process could be started: {failure}",
                 where=f'query "{self.name}"',
@@ -71,6 +77,7 @@ class Child:
             ) from failure
         finally:
             os.close(write)
+            os.close(beat)
 
     @property
     def pid(self) -> int:
@@ -87,7 +94,17 @@ class Child:
 
     def ended(self) -> int | None:
         """The end code; None while it runs."""
-        return self._process.poll()
+        code = self._process.poll()
+        if code is not None:
+            self._pulse.close()
+        return code
+
+    def kill_if_silent(self, longest_s: float) -> None:
+        """Kill it where it has given no sign of life for so long; it is not known to have ended yet."""
+        silent_s = 0.0 if self.killed_for else self._pulse.silent_s()
+        if silent_s > longest_s:
+            self.killed_for = f"the process of the query gave no sign of life for {silent_s:.0f} s, and was killed"
+            self.signal(signal.SIGKILL)
 
     def signal(self, number: signal.Signals) -> None:
         self._process.send_signal(number)

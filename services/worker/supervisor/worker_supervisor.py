@@ -90,6 +90,8 @@ class WorkerSupervisor:
             return Watched()
         code = child.ended()
         if code is None:
+            # Its partitions are given away after the same time, where there is anybody to take them.
+            child.kill_if_silent(self._settings.app.session_timeout_s)
             return Watched(well=query.actual is Actual.RUNNING)
         del self._children[query.id]
         return Watched(setback=_setback(child, code))
@@ -172,7 +174,9 @@ def _setback(child: Child, code: int) -> Setback | None:
     if code in (0, FAILED):
         return None
     told = redacted(child.last_words())
-    return Setback(told if code == WAITS else f"the process of the query ended with code {code}\n{told}")
+    return Setback(
+        told if code == WAITS else f"{child.killed_for or f'the process of the query ended with code {code}'}\n{told}"
+    )
 
 
 def joined(outcomes: Sequence[Outcome]) -> Outcome:

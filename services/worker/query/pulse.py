@@ -1,0 +1,68 @@
+"""The sign of life of a query's process, by which its worker sees that it hangs.
+
+A process that is stopped, or whose event loop stands still, does not end by itself. The group gives its partitions
+away; but where there is no other worker they lie idle, and the query would be said to run.
+
+It is a byte in a pipe, again and again: that needs no disk, and no thread of the worker that waits for an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+from contextlib import suppress
+
+_EVERY_S = 0.5
+_BYTES = 4096
+
+
+class Pulse:
+    """Of this process: until it has an event loop, any thread will do; from then on the loop itself.
+
+    descriptor  the end of the pipe to write to; None where nobody listens
+    """
+
+    def __init__(self, descriptor: int | None) -> None:
+        self._descriptor = descriptor
+        self._has_loop = threading.Event()
+        if descriptor is not None:
+            os.set_blocking(descriptor, False)
+        threading.Thread(target=self._until_loop, name="pulse", daemon=True).start()
+
+    def _until_loop(self) -> None:
+        while not self._has_loop.wait(_EVERY_S):
+            self._beat()
+
+    async def of_loop(self) -> None:
+        """As long as the event loop turns; to be cancelled."""
+        self._has_loop.set()
+        while True:
+            self._beat()
+            await asyncio.sleep(_EVERY_S)
+
+    def _beat(self) -> None:
+        # The worker is gone, or stands still and has not read for long: it is seen elsewhere.
+        if self._descriptor is not None:
+            with suppress(OSError):
+                os.write(self._descriptor, b".")
+
+
+class PulseListener:
+    """The worker's side, from the start of the process on. ``descriptor`` is the end of the pipe to read from."""
+
+    def __init__(self, descriptor: int) -> None:
+        os.set_blocking(descriptor, False)
+        self._pipe = os.fdopen(descriptor, "rb", buffering=0)
+        self._heard_s = time.monotonic()
+
+    def silent_s(self) -> float:
+        """For how long nothing was heard. What came while nobody asked counts as heard now."""
+        now_s = time.monotonic()
+        while self._pipe.read(_BYTES):
+            self._heard_s = now_s
+        return now_s - self._heard_s
+
+    def close(self) -> None:
+        self._pipe.close()
