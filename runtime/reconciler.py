@@ -157,6 +157,7 @@ class Reconciler:
         elif watched.waits and query.actual is not Actual.PENDING:
             if query.actual is not Actual.RECOVERING and self._driver.speaks_for(query):
                 self._report(query, Actual.RECOVERING, watched.waits)
+                self._log_of(query).warning("waiting\n%s", watched.waits)
         elif watched.well:
             self._troubles.end(query.id)
             if query.actual is not Actual.RUNNING:

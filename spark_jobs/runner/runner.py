@@ -34,6 +34,7 @@ from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
 from runtime.troubles import Patience, Setback
+from spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
 from spark_jobs.runner.failure import of_driver, of_session
 from spark_jobs.runner.figures import QueriesFigures
 from spark_jobs.runner.job_settings import JobSettings
@@ -68,6 +69,9 @@ class Runner:
         self._counted_before: dict[int, Progress] = {}
         self._broker = BrokerWatch(settings.brokers)
         self._broker.start()
+        self.executors = ExecutorWatch.of(session)
+        if self.executors is not None:
+            self.executors.start()
         self.looked_s = time.monotonic()
         self._tasks = ThreadPoolExecutor(_TASKS, thread_name_prefix="query")
         self._reconciler = Reconciler(
@@ -87,7 +91,7 @@ class Runner:
     def stop(self) -> None:
         """End all queries; they go on from their checkpoints at the next start."""
         self._tasks.shutdown(cancel_futures=True)
-        self._broker.stop()
+        self._end_watches()
         for query in self._catalog.queries():
             if query.id in self._running:
                 self.end(query)
@@ -96,10 +100,31 @@ class Runner:
     def abandon(self, why: DovetailError) -> None:
         """Say of all queries that they are not running: this process cannot go on, and its successor will."""
         self._tasks.shutdown(wait=False, cancel_futures=True)
-        self._broker.stop()
+        self._end_watches()
         for query in self._catalog.queries():
             if self._running.pop(query.id, None) is not None:
                 self._report(query, Actual.RECOVERING, redacted(str(why)))
+
+    def _end_watches(self) -> None:
+        self._broker.stop()
+        if self.executors is not None:
+            self.executors.stop()
+
+    @property
+    def trouble(self) -> str:
+        """Why no query can get on now; '' where nothing is known of it."""
+        return self._broker.trouble or ("" if self.executors is None else self.executors.trouble)
+
+    def look_for_session(self) -> None:
+        """Raises EnvironmentFault where this process will not get on any more, and another one might."""
+        if not self.session_lives:
+            raise EnvironmentFault("Spark's JVM has gone", where="the Spark runner", fix="the runner starts again")
+        if self.executors is not None and self.executors.is_forgotten:
+            raise EnvironmentFault(
+                "the master of Spark was started anew, and does not know this session",
+                where=f"DOVETAIL_SPARK_MASTER {self._settings.spark_master}",
+                fix="the runner starts again",
+            )
 
     @property
     def session_lives(self) -> bool:
@@ -127,6 +152,8 @@ class Runner:
 
     def start(self, query: Query) -> Setback | None:
         self._counted_before[query.id] = counted(query.progress)
+        if self.executors is not None and (trouble := self.executors.trouble):
+            return Setback(trouble)
         try:
             self._running[query.id] = self._started(query)
         except Exception as failure:  # noqa: BLE001 - whatever is wrong with one query, the others go on
@@ -184,7 +211,8 @@ class Runner:
         except Exception as failure:  # noqa: BLE001 - the JVM may be gone
             error, well = self._error(failure, query), False
         if error is None:
-            return Watched(well and not self._broker.trouble, self._broker.trouble)
+            trouble = self.trouble
+            return Watched(well and not trouble, trouble)
         self.end(query)
         return Watched(setback=Setback.of(self._unless_the_session_has_gone(error, query, None)))
 
@@ -274,6 +302,7 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     await_broker(settings.brokers, settings.broker_timeout_s, "the Spark runner")
     catalog = Catalog.open(settings.catalog_url)
     lease = SoleHolder(catalog, Engine.SPARK.value, "the Spark runner of this catalog", lost=_end_at_once)
+    _await_master(settings.spark_master, catalog, stopped)
     session = start_session(
         "dovetail",
         sorted(settings.jars.glob("*.jar")),
@@ -287,23 +316,12 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     )
     if settings.ready_file is not None:
         settings.ready_file.write_text(str(os.getpid()))
-    # Whoever has waited for the runner has a statement to write yet.
     try:
-        warm_up(session)
-    except (PySparkException, Py4JError) as failure:
-        raise of_session(failure) from failure
-    _LOG.info("taking up queries, brokers %s, %s", settings.brokers, server.address)
-    while not stopped.wait(_LOOK_S):
-        if not runner.session_lives:
-            gone = EnvironmentFault("Spark's JVM has gone", where="the Spark runner", fix="the runner starts again")
-            runner.abandon(gone)
-            lease.release()
-            raise gone
-        try:
-            runner.look()
-            runner.looked_s = time.monotonic()
-        except ServiceUnavailable as failure:
-            _LOG.warning("the catalog is out of reach, looking again\n%s", failure)
+        _take_up(runner, session, catalog, stopped, f"brokers {settings.brokers}, {server.address}")
+    except EnvironmentFault as gone:
+        runner.abandon(gone)
+        lease.release()
+        raise
     runner.stop()
     server.close()
     session.stop()
@@ -311,6 +329,57 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     lease.release()
     catalog.close()
     _LOG.info("stopped")
+
+
+def _take_up(runner: Runner, session: SparkSession, catalog: Catalog, stopped: threading.Event, where: str) -> None:
+    """Look after the queries until ``stopped``."""
+    _await_executors(runner, catalog, stopped)
+    # Whoever has waited for the runner has a statement to write yet.
+    try:
+        if not stopped.is_set():
+            warm_up(session)
+    except (PySparkException, Py4JError) as failure:
+        raise of_session(failure) from failure
+    _LOG.info("taking up queries, %s", where)
+    while not stopped.wait(_LOOK_S):
+        runner.look_for_session()
+        try:
+            runner.look()
+            runner.looked_s = time.monotonic()
+        except ServiceUnavailable as failure:
+            _LOG.warning("the catalog is out of reach, looking again\n%s", failure)
+
+
+def _await_master(master: str, catalog: Catalog, stopped: threading.Event) -> None:
+    """Spark would ask for a minute, and then end the process. Where no executors are needed, there is no master."""
+    said = ""
+    while not stopped.is_set() and master_answers(master) is False:
+        said = said or _say_of_all(catalog, str(master_away(master)))
+        stopped.wait(_LOOK_S)
+
+
+def _await_executors(runner: Runner, catalog: Catalog, stopped: threading.Event) -> None:
+    """Until there is one, whatever is asked of Spark waits."""
+    said = ""
+    while not stopped.is_set() and runner.executors is not None and not runner.executors.present:
+        runner.look_for_session()
+        trouble = runner.executors.trouble
+        if trouble != said:
+            said = _say_of_all(catalog, trouble)
+        runner.looked_s = time.monotonic()
+        stopped.wait(_LOOK_S)
+
+
+def _say_of_all(catalog: Catalog, trouble: str) -> str:
+    """Why no query can run, of all that are to; what was said."""
+    if trouble:
+        _LOG.warning("no query can run\n%s", trouble)
+        with suppress(ServiceUnavailable):
+            for query in catalog.queries():
+                wanted = query.engine == Engine.SPARK and query.desired is Desired.RUNNING
+                if wanted and query.actual is not Actual.FAILED:
+                    catalog.report(query.id, now_ms=now_ms(), actual=Actual.RECOVERING, error=trouble, next_try_ms=0)
+    return trouble
 
 
 def _end_at_once() -> None:

@@ -62,12 +62,36 @@ class SparkDaemon:
 
 @dataclass
 class SparkCluster:
-    master: str
-    daemons: list[SparkDaemon]
+    """Machines of one core each, which share nothing but what all reach by its path."""
+
+    folder: Path
+    master: str = ""
+    daemons: list[SparkDaemon] = field(default_factory=list)
 
     @property
     def workers(self) -> list[SparkDaemon]:
-        return self.daemons[1:]
+        return [daemon for daemon in self.daemons if daemon.name.startswith("worker")]
+
+    def start_master(self, port: int = 0) -> SparkDaemon:
+        daemon = self._started("master", "--port", str(port), "--webui-port", "0")
+        self.master = daemon.await_line(_ADDRESS)[1]
+        return daemon
+
+    def start_worker(self, memory: str = "1g") -> SparkDaemon:
+        """It looks for the master by itself: whether it has found it is in its log."""
+        limits = ["--port", "0", "--cores", "1", "--memory", memory, "--webui-port", "0"]
+        return self._started(
+            "worker", *limits, "--work-dir", str(self.folder / f"worker{len(self.daemons)}" / "work"), self.master
+        )
+
+    def _started(self, kind: str, *arguments: str) -> SparkDaemon:
+        name = f"{kind}{len(self.daemons)}"
+        self.daemons.append(_started(name, self.folder / name, (f"{kind}.{kind.capitalize()}", *arguments)))
+        return self.daemons[-1]
+
+    def close(self) -> None:
+        for daemon in reversed(self.daemons):
+            daemon.kill()
 
 
 def _command(process: psutil.Process) -> str:
@@ -85,26 +109,15 @@ def kill_all(processes: list[psutil.Process]) -> None:
 
 @contextmanager
 def spark_cluster(folder: Path, workers: int) -> Iterator[SparkCluster]:
-    """``workers`` of one core each, which share nothing but what both reach by its path."""
-    daemons: list[SparkDaemon] = []
-
-    def start(name: str, *arguments: str) -> SparkDaemon:
-        daemon = _started(name, folder / name, arguments)
-        daemons.append(daemon)
-        return daemon
-
+    """A running master, and so many workers that it knows."""
+    cluster = SparkCluster(folder)
     try:
-        master = start("master", "master.Master", "--webui-port", "0").await_line(_ADDRESS)[1]
-        limits = ["--cores", "1", "--memory", "1g", "--webui-port", "0"]
-        for number in range(workers):
-            name = f"worker{number}"
-            start(name, "worker.Worker", *limits, "--work-dir", str(folder / name / "work"), master)
-        for worker in daemons[1:]:
+        cluster.start_master()
+        for worker in [cluster.start_worker() for _ in range(workers)]:
             worker.await_line(_REGISTERED)
-        yield SparkCluster(master, daemons)
+        yield cluster
     finally:
-        for daemon in reversed(daemons):
-            daemon.kill()
+        cluster.close()
 
 
 def _started(name: str, folder: Path, arguments: tuple[str, ...]) -> SparkDaemon:
@@ -119,8 +132,6 @@ def _started(name: str, folder: Path, arguments: tuple[str, ...]) -> SparkDaemon
                 f"org.apache.spark.deploy.{kind}",
                 "--host",
                 "127.0.0.1",
-                "--port",
-                "0",
                 *rest,
             ],
             cwd=folder,
