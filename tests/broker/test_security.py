@@ -13,16 +13,23 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import aiokafka  # type: ignore[import-untyped]
 import orjson
 import pytest
+from confluent_kafka.admin import (
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 from faust.transport.drivers.aiokafka import credentials_to_aiokafka_auth
 
+from broker import clients
 from broker.address import BrokerAddress, BrokerSecurity, PasswordLogin, Tls, TokenLogin
-from broker.presence import no_answer
+from broker.presence import BrokerWatch, no_answer
 from services.worker.query.kafka_credentials import credentials
 from tests.servers.process import PASSWORD
 from tests.servers.secure_broker import USER, SecureBroker, secure_broker
+from tests.services.worker.lanes import until
 
 pytestmark = pytest.mark.services
-SECRET = "secret-of-the-client"
+SECRET, LATER = "secret-of-the-client", "another-password"
 Way = Callable[[SecureBroker, str], BrokerAddress]
 
 
@@ -100,6 +107,11 @@ LOGIN, CERTIFICATE, PROTOCOL = "DOVETAIL_KAFKA_SASL_MECHANISM", "certificate mus
 REFUSED: dict[str, tuple[Way, str, str]] = {
     "wrong password": (lambda secure, _: secure.by_password(password="wr0ng"), "invalid credentials", LOGIN),
     "wrong password of PLAIN": (lambda secure, _: secure.by_password("PLAIN", "wr0ng"), "Invalid username", LOGIN),
+    "wrong mechanism": (
+        lambda secure, _: replace(secure.by_password(), servers=secure.plain),
+        "supported mechanisms: PLAIN",
+        LOGIN,
+    ),
     "wrong secret": (
         lambda secure, tokens: BrokerAddress(
             secure.login, BrokerSecurity(secure.tls, TokenLogin(tokens, USER, "wr0ng"))
@@ -107,7 +119,14 @@ REFUSED: dict[str, tuple[Way, str, str]] = {
         "Failed to acquire SASL OAUTHBEARER token",
         LOGIN,
     ),
-    "unknown authority": (
+    "wrong authority": (
+        lambda secure, _: replace(
+            secure.by_certificate, security=BrokerSecurity(Tls(str(secure.folder / "unknown.pem")))
+        ),
+        "certificate",
+        CERTIFICATE,
+    ),
+    "authorities of the system": (
         lambda secure, _: BrokerAddress(secure.foreign, BrokerSecurity(Tls())),
         "certificate",
         CERTIFICATE,
@@ -157,6 +176,26 @@ def test_who_is_refused_is_told_what_to_change(secure: SecureBroker, tokens: str
     assert fix in found.fix
     for hidden in (PASSWORD, SECRET, "wr0ng"):
         assert hidden not in found.reason + found.fix
+
+
+def test_who_was_refused_is_let_in_once_the_password_is_right(secure: SecureBroker) -> None:
+    watch = BrokerWatch(secure.by_password(password=LATER))
+    watch.start()
+    try:
+        until(lambda: "invalid credentials" in watch.trouble)
+        assert LATER not in watch.trouble
+        set_password(secure, LATER)
+        until(lambda: not watch.trouble)
+    finally:
+        watch.stop()
+        set_password(secure, PASSWORD)
+
+
+def set_password(secure: SecureBroker, password: str) -> None:
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    asked = UserScramCredentialUpsertion(USER, info, password.encode())
+    admin = clients.admin(BrokerAddress(secure.inside))
+    admin.alter_user_scram_credentials([asked])[USER].result(30)
 
 
 def test_nothing_that_is_printed_holds_a_secret() -> None:

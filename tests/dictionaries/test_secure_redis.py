@@ -124,6 +124,23 @@ def test_who_is_refused_is_told_once_what_to_change(secure: SecureRedis, case: s
 
 
 @pytest.mark.services
+def test_a_cache_takes_redis_up_again_once_its_certificate_is_replaced(secure: SecureRedis) -> None:
+    source = FakeSource()
+    source.put(a="pen", b="ink")
+    with closing(Hybrid(definition(**GIVEN), source, secure.url(secure.expired))) as hybrid:
+        assert names(hybrid.lookup(["a"], NOW_MS)) == ["pen"]
+        assert "certificate has expired" in hybrid.statistics()["last_exception"]
+        secure.show(secure.expired, "server")
+        try:
+            settle(lambda: hybrid.statistics()["is_listening"])
+            with closing(Hybrid(definition(**GIVEN), source, secure.url(secure.expired))) as other:
+                assert names(hybrid.lookup(["b"], NOW_MS)) == names(other.lookup(["b"], NOW_MS)) == ["ink"]
+        finally:
+            secure.show(secure.expired, "expired")
+    assert source.asked == [["a"], ["b"]]
+
+
+@pytest.mark.services
 def test_rights_that_lack_are_named(secure: SecureRedis) -> None:
     with closing(Hybrid(definition(**GIVEN), FakeSource(), secure.url(secure.server, user="poor"))) as hybrid:
         hybrid.lookup(["a"], NOW_MS)

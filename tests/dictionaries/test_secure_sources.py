@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from dictionaries.definition.definition import LayoutSpec, SourceSpec
 from dictionaries.definition.options import Parameter
 from dictionaries.open import Checkable, open_source
 from dictionaries.resources import Resources
+from tests.dictionaries.cache_world import settle
 from tests.servers import Server, clickhouse, mariadb, postgresql
 from tests.servers.certificates import write_certificates
 from tests.servers.process import PASSWORD
@@ -54,6 +56,21 @@ class Served:
         made = define("d", COLUMNS, ["id"], SourceSpec(self.kind, parameters), LayoutSpec("direct"))
         return open_source(made, Resources(None, Path()))
 
+    def show(self, name: str) -> None:
+        """Let the server show another of the certificates."""
+        folder = self.server.folder if self.kind == "postgresql" else self.files
+        for kind in ("pem", "key"):
+            (folder / f"server.{kind}").write_bytes((self.files / f"{name}.{kind}").read_bytes())
+        match self.kind:
+            case "mysql":
+                self.server.execute("FLUSH SSL")
+            case "postgresql":
+                before = self.server.rows("SELECT pg_conf_load_time(), pg_reload_conf()")[0][0]
+                settle(lambda: self.server.rows("SELECT pg_conf_load_time()")[0][0] != before)
+            case _:
+                self.server.stop()
+                self.server.start()
+
     @property
     def certificate(self) -> dict[str, Parameter]:
         return {"ssl_cert": str(self.files / "client.pem"), "ssl_key": str(self.files / "client.key")}
@@ -63,6 +80,8 @@ class Served:
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certificates")
     write_certificates(folder)
+    for kind in ("pem", "key"):
+        shutil.copy(folder / f"server.{kind}", folder / f"good.{kind}")
     for key in folder.glob("*.key"):
         key.chmod(0o600)
     return folder
@@ -107,6 +126,25 @@ def test_a_certificate_for_another_host_is_refused(served: Served) -> None:
     assert isinstance(error, SourceRefused)
     assert "localhost" in error.what
     assert "for the HOST of the source" in error.fix
+
+
+def test_a_certificate_of_yesterday_is_refused_until_it_is_replaced(served: Served) -> None:
+    """Also by a source that is open, as that of a worker is."""
+    # The library of PostgreSQL does not say why.
+    why = "it cannot be verified" if served.kind == "postgresql" else "expired"
+    with closing(served.source()) as source:
+        served.show("expired")
+        try:
+            error = refusal(served.source())
+            with pytest.raises(SourceRefused, match=why):
+                source.check()
+        finally:
+            served.show("good")
+        assert isinstance(error, SourceRefused)
+        assert why in error.what
+        assert "it must be valid" in error.fix
+        source.check()
+        assert source.fetch(["id"], [1]) == {1: ((1, "pen"),)}
 
 
 def test_a_file_that_is_not_there_is_named(served: Served) -> None:

@@ -20,7 +20,7 @@ from tests.servers.certificates import CLIENT, write_certificates
 from tests.servers.process import PASSWORD, Server
 
 USER = CLIENT
-_LISTENERS = ("login", "shown", "expired", "foreign", "inside")
+_LISTENERS = ("login", "plain", "shown", "expired", "foreign", "inside")
 _PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -28,7 +28,8 @@ controller.quorum.voters=1@127.0.0.1:{controller}
 controller.listener.names=CONTROLLER
 listeners={listeners}
 advertised.listeners={advertised}
-listener.security.protocol.map=LOGIN:SASL_SSL,SHOWN:SSL,EXPIRED:SSL,FOREIGN:SSL,INSIDE:PLAINTEXT,CONTROLLER:PLAINTEXT
+listener.security.protocol.map=LOGIN:SASL_SSL,PLAIN:SASL_SSL,SHOWN:SSL,EXPIRED:SSL,FOREIGN:SSL,INSIDE:PLAINTEXT,\
+CONTROLLER:PLAINTEXT
 inter.broker.listener.name=INSIDE
 ssl.keystore.type=PEM
 ssl.keystore.location={folder}/server.keystore.pem
@@ -39,10 +40,13 @@ listener.name.expired.ssl.keystore.type=PEM
 listener.name.expired.ssl.keystore.location={folder}/expired.keystore.pem
 listener.name.foreign.ssl.keystore.type=PEM
 listener.name.foreign.ssl.keystore.location={folder}/foreign.keystore.pem
+listener.name.plain.sasl.enabled.mechanisms=PLAIN
 sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256,SCRAM-SHA-512,OAUTHBEARER
 listener.name.login.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.login.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.login.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
+user_{user}="{password}";
+listener.name.plain.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \
 user_{user}="{password}";
 listener.name.login.oauthbearer.sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule \
 required unsecuredLoginStringClaim_sub="broker";
@@ -62,6 +66,7 @@ log.cleaner.dedupe.buffer.size=16777216
 @dataclass(frozen=True)
 class SecureBroker:
     """login    the server that asks for a password or a token
+    plain    the one that takes a password by PLAIN alone
     shown    the one that asks for a certificate
     expired  one with a certificate of yesterday
     foreign  one with a certificate for another host
@@ -70,6 +75,7 @@ class SecureBroker:
     """
 
     login: str
+    plain: str
     shown: str
     expired: str
     foreign: str
@@ -92,7 +98,7 @@ class SecureBroker:
 @contextmanager
 def secure_broker(folder: Path) -> Iterator[SecureBroker]:
     """A running one."""
-    controller, *ports = choose_ports(0, 0, 0, 0, 0, 0)
+    controller, *ports = choose_ports(*[0] * (1 + len(_LISTENERS)))
     servers = {name: f"127.0.0.1:{port}" for name, port in zip(_LISTENERS, ports, strict=True)}
     write_certificates(folder)
     _write_keystores(folder)

@@ -17,7 +17,12 @@ from tests.servers.process import PASSWORD, Server, program
 USER = CLIENT
 RIGHTS = "~shop:* &shop:* +@read +@write +@scripting +@pubsub +@connection +time"
 """What a user needs where the PATH of the dictionaries is 'shop'."""
-_USERS = f"user default off\nuser {USER} on >{PASSWORD} {RIGHTS}\nuser poor on >{PASSWORD} ~* &* +@connection\n"
+_USERS = f"""\
+user default off
+user {USER} on >{PASSWORD} {RIGHTS}
+user poor on >{PASSWORD} ~* &* +@connection
+user root on >{PASSWORD} ~* &* +@all
+"""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,11 @@ class SecureRedis:
     def url(self, port: int, *, ca: str = "ca", password: str = PASSWORD, user: str = USER, more: str = "") -> str:
         trusted = f"?ssl_ca_certs={self.folder / ca}.pem" if ca else ""
         return f"rediss://{user}:{password}@127.0.0.1:{port}/0{trusted}{more}"
+
+    def show(self, port: int, name: str) -> None:
+        """Let a server show another of the certificates."""
+        with redis.Redis.from_url(self.url(port, user="root", more="&ssl_cert_reqs=none")) as client:
+            client.config_set("tls-cert-file", f"{name}.pem", "tls-key-file", f"{name}.key")
 
     @property
     def certificate(self) -> str:
