@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -75,6 +76,14 @@ def test_workers_share_what_either_fetched(secure: SecureRedis, way: str) -> Non
 
 def test_the_rights_that_the_page_names_are_enough() -> None:
     assert RIGHTS in Page.of("docs/security.md").text
+
+
+@pytest.mark.services
+def test_the_command_of_the_page_makes_a_user_who_is_let_in(secure: SecureRedis) -> None:
+    [command] = [code for code in Page.of("docs/security.md").code if code.startswith("ACL SETUSER dovetail ")]
+    with redis.Redis.from_url(secure.url(secure.server, user="root")) as client:
+        client.execute_command(*command.replace(">..", f">{PASSWORD}").split())
+    check_redis(secure.url(secure.server, user="dovetail"), "here", 2000.0)
 
 
 LOGIN, CERTIFICATE, SCHEME = "correct user and password", "of an authority that ssl_ca_certs", "rediss:// speaks TLS"

@@ -47,8 +47,11 @@ class SparkDaemon:
 
     def executors(self) -> list[psutil.Process]:
         """The JVMs that a worker has started for applications."""
-        children = psutil.Process(self.process.pid).children()
-        return [child for child in children if _EXECUTOR in _command(child)]
+        return [child for child in _children(psutil.Process(self.process.pid)) if _EXECUTOR in _command(child)]
+
+    def pythons(self) -> list[psutil.Process]:
+        """Which run the tasks of the executors: children of one that is kept for that."""
+        return [python for jvm in self.executors() for kept in _children(jvm) for python in _children(kept)]
 
     def kill(self) -> None:
         """As the loss of its machine: with all that it has started."""
@@ -92,6 +95,12 @@ class SparkCluster:
     def close(self) -> None:
         for daemon in reversed(self.daemons):
             daemon.kill()
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.NoSuchProcess):
+        return process.children()
+    return []
 
 
 def _command(process: psutil.Process) -> str:
