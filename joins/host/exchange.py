@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from changelog.hashing import mixed, row_hashes
@@ -13,16 +14,23 @@ KEYLESS = 0
 """The bucket of rows that are cut by no columns."""
 
 
+def bucket_of(rows: pa.Table, keys: tuple[str, ...], buckets: int) -> npt.NDArray[np.int64]:
+    """The bucket of each row."""
+    if buckets == 1 or not keys:
+        return np.full(rows.num_rows, KEYLESS)
+    # Mixed once more: the arrangements order by the same hash, and a bucket must not hold only a slice of its range.
+    return (mixed(row_hashes(rows, keys)) % np.uint64(buckets)).astype(np.int64)
+
+
 def cut(rows: pa.Table, keys: tuple[str, ...], buckets: int) -> list[tuple[int, pa.Table]]:
     """``rows`` by bucket, in order within each; empty buckets are left out. Without keys all go to KEYLESS."""
     if rows.num_rows == 0:
         return []
     if buckets == 1 or not keys:
         return [(KEYLESS, rows)]
-    # Mixed once more: the arrangements order by the same hash, and a bucket must not hold only a slice of its range.
-    target = mixed(row_hashes(rows, keys)) % np.uint64(buckets)
+    target = bucket_of(rows, keys, buckets)
     order = np.argsort(target, kind="stable")
-    bounds = np.searchsorted(target[order], np.arange(buckets + 1, dtype=np.uint64))
+    bounds = np.searchsorted(target[order], np.arange(buckets + 1))
     grouped = rows.take(pa.array(order))
     return [
         (bucket, grouped.slice(int(low), int(high - low)))

@@ -14,8 +14,10 @@ from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import transformed
 from joins.host.exchange import cut
 from joins.host.level import HERE, Arrival, Departure, Late, LevelTask
+from joins.host.recut import Recut
 from joins.inputs.watermarks import Mark
 from joins.state.durable_copy import DurableCopy
+from joins.state.store import RunEntry, RunStore
 
 
 class LocalQuery:
@@ -46,6 +48,23 @@ class LocalQuery:
 
     def restart(self) -> None:
         """Lose all that is in memory, and go on from the durable copy."""
+        self._open()
+
+    def rescale(self, buckets: int) -> None:
+        """As ``restart``, with the state cut into ``buckets``."""
+        copies: dict[tuple[int, int], DurableCopy] = {}
+        for level in self._levels:
+            recut = Recut(self._dataflow, level, self._buckets, buckets)
+            pieces: dict[int, list[RunEntry]] = defaultdict(list)
+            for bucket in range(self._buckets):
+                for _, entry in sorted(self._copies[level, bucket].entries.items()):
+                    for target, piece in recut.parts(bucket, entry):
+                        pieces[target].append(piece)
+            scalars = recut.scalars(self._copies[level, bucket].scalars for bucket in range(self._buckets))
+            for bucket in range(buckets):
+                copies[level, bucket] = DurableCopy()
+                copies[level, bucket].save(RunStore.seeded(pieces[bucket], scalars))
+        self._copies, self._buckets = copies, buckets
         self._open()
 
     def feed(self, decoded: Mapping[int, pa.Table], marks: Iterable[Mark] = ()) -> pa.Table | None:

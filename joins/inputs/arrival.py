@@ -21,13 +21,16 @@ from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
 
+ARRIVALS = "arrivals."
+"""So begin the names of the running numbers, among the numbers of a store."""
+
 
 class Arrivals:
     """Running numbers, kept over restarts under ``name``: a row of a later batch has the greater one."""
 
     def __init__(self, store: RunStore, name: str) -> None:
         self._scalars = store.scalars
-        self._name = f"arrivals.{name}"
+        self._name = f"{ARRIVALS}{name}"
 
     def numbered(self, rows: pa.Table) -> pa.Table:
         """``rows`` with their numbers as ``arrival``, counted in the order given."""

@@ -7,6 +7,7 @@ import pyarrow as pa
 from changelog.changes import Changes
 from changelog.rows import Mask
 from joins.state.arrangement import Arrangement
+from joins.state.cut_by import CutBy
 from joins.state.order import EARLIEST, NEVER, Times
 from joins.state.store import RunStore
 
@@ -20,9 +21,10 @@ class PendingOutput:
     not taken back: changes that come when they have been due already are left out. So are those that are due NEVER.
     """
 
-    def __init__(self, store: RunStore, name: str, schema: pa.Schema) -> None:
+    def __init__(self, store: RunStore, name: str, schema: pa.Schema, cut_by: CutBy) -> None:
         self._schema = schema
-        self._rows = Arrangement(store, name, schema.append(pa.field(_DUE, pa.int64())), (), order=_DUE)
+        columns = schema.append(pa.field(_DUE, pa.int64()))
+        self._rows = Arrangement(store, name, columns, (), order=_DUE, cut_by=cut_by)
 
     def hold(self, changes: Changes, due: Times) -> None:
         table = changes.rows.append_column(_DUE, pa.array(due, pa.int64()))

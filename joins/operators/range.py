@@ -47,6 +47,7 @@ from joins.matching.pairing import Pairing
 from joins.matching.pending_output import PendingOutput
 from joins.matching.unmatched import UnmatchedInTime, mirrored
 from joins.state.arrangement import Matches
+from joins.state.cut_by import CutBy
 from joins.state.order import Times, times_of
 from joins.state.store import RunStore
 
@@ -137,7 +138,8 @@ class RangeOperator:
         self._left = _Half(left, of_left, pairing.of_left, _as_it_is if left_only else pairing.left_padded)
         self._right = _Half(right, of_right, pairing.of_right, pairing.right_padded)
         self._schema: pa.Schema = spec.left.schema if left_only else pairing.schema
-        self._pending = PendingOutput(store, f"{name}.pending", self._schema) if spec.closed else None
+        cut_by = CutBy(spec.left.keys, () if left_only else spec.right.keys, spec.pad is Pad.DEFAULT)
+        self._pending = PendingOutput(store, f"{name}.pending", self._schema, cut_by) if spec.closed else None
         self._waits = spec.append and not spec.closed and spec.kind is not JoinKind.SEMI
         """Whether rows without a match leave when they go, and not at once."""
 

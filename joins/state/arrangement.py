@@ -22,6 +22,7 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes, Deltas
 from changelog.hashing import Hashes, row_hashes
 from changelog.rows import Mask, Positions, any_null, equal_rows, expand, numpy_column, where
+from joins.state.cut_by import CutBy
 from joins.state.order import EARLIEST, LATEST, NEVER, Times, beyond
 from joins.state.run_search import HIGH, LOW, Probes, Spans, sums, taken
 from joins.state.runs import Runs
@@ -77,6 +78,7 @@ class Arrangement:
     subkeys    the columns by which single rows are found: the primary key for ``current``, all columns for ``equal``
     null_safe  per key column, whether NULL equals NULL; a key with another NULL matches nothing
     order      a timestamp or integer column by which the rows of a key are ordered; empty: none
+    cut_by     how its rows came into this bucket; left out: by ``keys``
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Arrangement:
         subkeys: Sequence[str] = (),
         null_safe: Sequence[bool] = (),
         order: str = "",
+        cut_by: CutBy | None = None,
     ) -> None:
         self._store = store
         self._name = name
@@ -96,6 +99,7 @@ class Arrangement:
         self.subkeys = tuple(subkeys)
         self.null_safe = tuple(null_safe) or (False,) * len(self.keys)
         self.order = order
+        store.cut_by[name] = cut_by or CutBy(self.keys)
         self._runs = Runs(store, name, self.keys, order, self._worded)
 
     @property

@@ -18,10 +18,12 @@ import pyarrow as pa
 
 from changelog.changes import DELTA, Deltas
 from changelog.rows import numpy_column
+from joins.state.cut_by import CutBy
 
 SORT = "__sort"
 ENTRY_ROWS = 65_536
-_NEXT_ID = "next_id"
+NEXT_ID = "next_id"
+"""Among the durable scalars: what no entry was called yet."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class RunStore:
     unsorted: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
     """Entries read back, by arrangement; the arrangement sorts them into one run when it is opened."""
     next_id: int = 0
+    cut_by: dict[str, CutBy] = field(default_factory=dict)
+    """By arrangement, how its rows came into this bucket; those that were opened say so."""
     _written: dict[int, RunEntry] = field(default_factory=dict)
     _dropped: set[int] = field(default_factory=set)
 
@@ -86,10 +90,21 @@ class RunStore:
     def restored(entries: Iterable[tuple[int, RunEntry]], scalars: Mapping[str, int]) -> RunStore:
         """The store whose durable copy holds ``entries``; they may come in any order."""
         store = RunStore(scalars=dict(scalars))
-        store.next_id = store.scalars.pop(_NEXT_ID, 0)
+        store.next_id = store.scalars.pop(NEXT_ID, 0)
         for entry_id, entry in sorted(entries, key=lambda pair: pair[0]):
             store.unsorted.setdefault(entry.arrangement, []).append((entry_id, entry.table))
             store.next_id = max(store.next_id, entry_id + 1)
+        return store
+
+    @staticmethod
+    def seeded(pieces: Iterable[RunEntry], scalars: Mapping[str, int]) -> RunStore:
+        """A store that begins with ``pieces``, in their order; nothing of it is durable yet."""
+        store, found = RunStore(scalars=dict(scalars)), dict[str, list[pa.Table]]()
+        for piece in pieces:
+            found.setdefault(piece.arrangement, []).append(piece.table)
+        for arrangement, tables in found.items():
+            ids = store.write(arrangement, pa.concat_tables(tables).combine_chunks())
+            store.unsorted[arrangement] = [(entry_id, store._written[entry_id].table) for entry_id in ids]
         return store
 
     def new_id(self) -> int:
@@ -111,7 +126,7 @@ class RunStore:
 
     def flush(self) -> Journal:
         """The changes since the last flush, handed over once."""
-        journal = Journal(self._written, frozenset(self._dropped), {**self.scalars, _NEXT_ID: self.next_id})
+        journal = Journal(self._written, frozenset(self._dropped), {**self.scalars, NEXT_ID: self.next_id})
         self._written, self._dropped = {}, set()
         return journal
 

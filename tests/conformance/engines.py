@@ -20,6 +20,9 @@ def running(engine: str, cases: Sequence[Case]) -> Iterator[Outcome]:
         yield from running_in_memory(cases)
 
 
-def running_in_memory(cases: Sequence[Case], batch_records: int | None = None) -> Iterator[Outcome]:
-    """As ``running``; each step in batches of so many records."""
-    yield from (run_case(case, lambda case: SqlEngine(MemoryHost(batch_records), case.lookup_tables)) for case in cases)
+def running_in_memory(
+    cases: Sequence[Case], batch_records: int | None = None, rescaled: Sequence[int] = ()
+) -> Iterator[Outcome]:
+    """As ``running``; each step in batches of so many records, after each of which there are other buckets."""
+    for case in cases:
+        yield run_case(case, lambda case: SqlEngine(MemoryHost(batch_records, rescaled), case.lookup_tables))

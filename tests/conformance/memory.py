@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -54,15 +55,17 @@ class _Joining:
     query: LocalQuery
     decoders: list[Decoder]
     positions: list[int]
+    buckets: Iterator[int]
     opening: bool = True
     """What stands before the first record has not been asked for."""
 
     @staticmethod
-    def of(launch: Launch, topics: Mapping[str, Topic]) -> _Joining:
+    def of(launch: Launch, topics: Mapping[str, Topic], rescaled: Sequence[int]) -> _Joining:
         dataflow = launch.fragment.dataflow
         query = LocalQuery(dataflow, BUCKETS, launch.snapshots)
         decoders = [Decoder(scan.stream, scan.columns) for scan in dataflow.scans]
-        return _Joining(topics, launch, query, decoders, [topics[s.topic].start_of(s) for s in dataflow.scans])
+        positions = [topics[s.topic].start_of(s) for s in dataflow.scans]
+        return _Joining(topics, launch, query, decoders, positions, itertools.cycle(rescaled))
 
     def advance(self, limit: int | None) -> bool:
         batch: dict[int, pa.Table] = {}
@@ -75,6 +78,8 @@ class _Joining:
                 marks += [Mark(scan.edge, 0, heard_ms)] if heard_ms is not None else []
         rows = self.query.feed(batch, marks) if batch or self.opening else None
         self.opening = False
+        if batch and (buckets := next(self.buckets, None)) is not None:
+            self.query.rescale(buckets)
         if rows is not None:
             self.topics[self.launch.topic].append(_records(rows, self.launch.fragment.dataflow.sink))
         return bool(batch)
@@ -88,9 +93,12 @@ class MemoryHost:
     """Queries run in the order in which they were started, so a view is filled before those that read it.
 
     A step is one batch, or with ``batch_records`` as many as it takes. History is one batch in any case.
+
+    rescaled   the numbers of buckets that a query has after its batches, one after the other
     """
 
     batch_records: int | None = None
+    rescaled: Sequence[int] = ()
     topics: dict[str, Topic] = field(default_factory=dict)
     running: dict[str, _Running] = field(default_factory=dict)
     clock: Clock = field(default_factory=Clock)
@@ -133,7 +141,7 @@ class MemoryHost:
         if query.fragment.engine is Engine.FAUST:
             started: _Running = Looking.of(query, self.topics, self._tables(query.catalog), self.clock)
         else:
-            started = _Joining.of(query, self.topics)
+            started = _Joining.of(query, self.topics, self.rescaled)
         self.running[query.name] = started
         started.advance(None)
 

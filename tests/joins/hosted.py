@@ -27,7 +27,7 @@ class Hosted:
     arrived: int = 0
 
     def __post_init__(self) -> None:
-        self.query = LocalQuery(_dataflow(self.spec), _BUCKETS)
+        self.query = LocalQuery(dataflow_of(self.spec), _BUCKETS)
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         return net(self.rows(left, right))
@@ -42,8 +42,11 @@ class Hosted:
     def restart(self) -> None:
         self.query.restart()
 
+    def rescale(self, buckets: int) -> None:
+        self.query.rescale(buckets)
 
-def _dataflow(operator: OperatorSpec) -> Dataflow:
+
+def dataflow_of(operator: OperatorSpec) -> Dataflow:
     """A scan into each port of ``operator``, its output to a sink that is not exchanged."""
     scans = tuple(
         TopicScan(StreamSchema(name, ()), name, (), (), edge, port.watermark)

@@ -1,0 +1,66 @@
+"""The state of a level, cut into another number of buckets.
+
+A bucket holds the rows of its keys, and nothing of other keys. So the same rows, sent to buckets by the same hash of
+the same columns, are the state that as many buckets would have come to:
+
+    2 buckets    0: a c e    1: b d f
+    3 buckets    0: a f      1: b c      2: d e
+
+The numbers beside the rows are not of keys. How far time has come is the same in all buckets, since marks go to each of
+them; the running numbers of arrivals go on after the greatest, since they are compared within a key only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from changelog.errors import InternalError
+from joins.dataflow.graph import Dataflow
+from joins.host.exchange import bucket_of, cut
+from joins.inputs.arrival import ARRIVALS
+from joins.state.cut_by import CutBy
+from joins.state.store import NEXT_ID, RunEntry, RunStore
+
+
+class Recut:
+    """``level`` of ``dataflow``, from ``before`` buckets to ``after``."""
+
+    def __init__(self, dataflow: Dataflow, level: int, before: int, after: int) -> None:
+        self._level, self._before, self._after = level, before, after
+        self._cut_by: dict[str, CutBy] = {}
+        for index, node in enumerate(dataflow.nodes):
+            if node.level == level:
+                store = RunStore()
+                node.operator.started(store, str(index))
+                keyed = any(port.keys for port in node.operator.ports)
+                self._cut_by |= store.cut_by if keyed else dict.fromkeys(store.cut_by, CutBy(()))
+
+    def parts(self, bucket: int, entry: RunEntry) -> Iterator[tuple[int, RunEntry]]:
+        """What each new bucket gets of an entry of the former ``bucket``."""
+        if (cut_by := self._cut_by.get(entry.arrangement)) is None:
+            raise InternalError(f'level {self._level} keeps nothing under "{entry.arrangement}"')
+        for rows, keys in cut_by.parted(entry.table):
+            if (bucket_of(rows, keys, self._before) != bucket).any():
+                raise InternalError(
+                    f"bucket {bucket} of {self._before} holds rows of other buckets",
+                    where=f'level {self._level}, arrangement "{entry.arrangement}", keys {", ".join(keys)}',
+                )
+            for target, part in cut(rows, keys, self._after):
+                yield target, RunEntry(entry.arrangement, part)
+
+    def scalars(self, of_buckets: Iterable[Mapping[str, int]]) -> dict[str, int]:
+        """The numbers of each new bucket, from those of the former ones that have seen a batch."""
+        common: dict[str, int] | None = None
+        arrivals: dict[str, int] = {}
+        for scalars in of_buckets:
+            times = {}
+            for name, value in scalars.items():
+                if name.startswith(ARRIVALS):
+                    arrivals[name] = max(value, arrivals.get(name, value))
+                elif name != NEXT_ID:
+                    times[name] = value
+            if common is not None and common != times:
+                differing = sorted(name for name, _ in common.items() ^ times.items())
+                raise InternalError(f"the buckets of level {self._level} do not agree in {', '.join(differing)}")
+            common = times
+        return {**(common or {}), **arrivals}

@@ -1,0 +1,177 @@
+"""A state that is cut into another number of buckets: what comes after is what would have come without."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from changelog.changes import DELTA
+from changelog.errors import InternalError
+from joins.aggregates.aggregate import AggregateSpec
+from joins.aggregates.aggregation import Aggregation, Closing, Fold
+from joins.dataflow.ports import Ingest, JoinKind, Pad
+from joins.dataflow.specification import OperatorSpec
+from joins.host.recut import Recut
+from joins.inputs.arrival import ARRIVALS
+from joins.operators.asof import AsofSpec
+from joins.operators.asof_once import AsofOnceSpec
+from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.enrichment import EnrichmentSpec
+from joins.operators.keyed import KeyedSpec
+from joins.operators.latest import LatestSpec
+from joins.operators.one_shot import Alignment
+from joins.operators.range import Band, RangeSpec
+from joins.operators.registry import OPERATORS
+from joins.operators.temporal import TemporalSpec
+from joins.reference.rows import Record, Row
+from joins.state.store import RunEntry
+from tests.joins.harness import INPUTS, KEYED, LEFT, RIGHT, LeftBelowRight, after, port, records, table, watched
+from tests.joins.hosted import Hosted, dataflow_of
+
+FOLDS = (
+    Aggregation("n", Fold.COUNT, "", pa.int64()),
+    Aggregation("s", Fold.SUM, "l.v", pa.int64()),
+    Aggregation("d", Fold.COUNT, "l.v", pa.int64(), distinct=True),
+    Aggregation("least", Fold.MIN, "l.v", pa.int64()),
+)
+
+
+def specs(ingest: Ingest) -> list[OperatorSpec]:
+    left, right = port(LEFT, ingest), port(RIGHT, ingest)
+    once = port(LEFT, Ingest.APPEND)
+    band, wait = Band("l.v", "r.w", -1, 1), Alignment("l.v", 1)
+    found: list[OperatorSpec] = [
+        *(BidirectionalSpec(kind, left, right) for kind in BidirectionalSpec.kinds),
+        *(BidirectionalSpec(kind, left, right, (True,), LeftBelowRight()) for kind in BidirectionalSpec.kinds),
+        *(RangeSpec(kind, watched(left), watched(right), band) for kind in RangeSpec.kinds),
+        *(AsofSpec(kind, left, right, "l.v", "r.w", ">=") for kind in AsofSpec.kinds),
+        *(TemporalSpec(kind, watched(left), watched(right), "l.v", "r.w") for kind in TemporalSpec.kinds),
+        *(EnrichmentSpec(kind, once, right) for kind in EnrichmentSpec.kinds),
+        *(AsofOnceSpec(kind, once, right, "l.v", "r.w", ">=") for kind in AsofOnceSpec.kinds),
+        *(LatestSpec(kind, once, right) for kind in (JoinKind.INNER, JoinKind.LEFT)),
+        LatestSpec(JoinKind.FULL, port(LEFT, ingest), right),
+        EnrichmentSpec(JoinKind.LEFT, once, watched(right), alignment=wait),
+        AsofOnceSpec(JoinKind.LEFT, once, watched(right), "l.v", "r.w", ">=", alignment=wait),
+        LatestSpec(JoinKind.LEFT, once, watched(right), alignment=wait),
+        AggregateSpec(left, FOLDS, insertions=ingest is Ingest.APPEND),
+        AggregateSpec(replace(left, keys=()), FOLDS, insertions=ingest is Ingest.APPEND),
+    ]
+    if ingest is Ingest.APPEND:
+        found += [RangeSpec(kind, watched(left), watched(right), band, append=True) for kind in RangeSpec.kinds]
+        found += [AsofSpec(kind, watched(left), watched(right), "l.v", "r.w", "<=") for kind in AsofSpec.kinds]
+        by_time = replace(watched(left), keys=("l.v",))
+        found += [
+            AggregateSpec(by_time, FOLDS[:1], insertions=True, closing=Closing("l.v", 0), closed=closed)
+            for closed in (False, True)
+        ]
+    found += [
+        RangeSpec(kind, watched(left), watched(right), band, closed=True, pad=pad)
+        for kind in RangeSpec.kinds
+        for pad in Pad
+    ]
+    return [*found, KeyedSpec(left)] if ingest in KEYED else found
+
+
+Step = tuple[list[Record], list[Record], int]
+"""A batch of both inputs, and how many buckets there are after it."""
+
+
+def drawn_steps(ingest: Ingest) -> st.SearchStrategy[list[Step]]:
+    """Times rise from batch to batch, so that rows wait, leave, and go."""
+
+    def rows(of: Ingest) -> st.SearchStrategy[list[Record]]:
+        return records(of, st.sampled_from("ab"), st.none() | st.integers(0, 3))
+
+    step = st.tuples(rows(ingest), rows(ingest), st.sampled_from([1, 2, 3, 5]))
+    return st.lists(step, min_size=2, max_size=5)
+
+
+def risen(steps: Iterable[Step]) -> list[Step]:
+    return [(after(left, 2 * n), after(right, 2 * n), buckets) for n, (left, right, buckets) in enumerate(steps)]
+
+
+def suits(spec: OperatorSpec, steps: list[Step]) -> list[Step]:
+    """Of an input that is never taken back the insertions."""
+    plain = [one.ingest is Ingest.APPEND for one in spec.ports]
+    return [
+        (
+            [record for record in left if record[1] > 0 or not plain[0]],
+            [record for record in right if record[1] > 0 or not plain[-1]],
+            buckets,
+        )
+        for left, right, buckets in steps
+    ]
+
+
+@pytest.mark.parametrize("ingest", INPUTS)
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_what_comes_after_is_what_would_have_come_without(ingest: Ingest, data: st.DataObject) -> None:
+    spec = data.draw(st.sampled_from(specs(ingest)))
+    whole, rescaled, standing = Hosted(spec), Hosted(spec), Counter[Row]()
+    for left, right, buckets in suits(spec, risen(data.draw(drawn_steps(ingest)))):
+        changes = rescaled.on_batch(left, right)
+        assert changes == whole.on_batch(left, right)
+        standing.update(changes)
+        assert min(standing.values(), default=0) >= 0
+        rescaled.rescale(buckets)
+        whole.restart()
+
+
+def test_every_operator_is_among_them() -> None:
+    assert {type(spec) for ingest in INPUTS for spec in specs(ingest)} == set(OPERATORS)
+
+
+KEYS = pa.schema([("l.k", pa.int64()), ("l.id", pa.string()), ("l.v", pa.int64())])
+
+
+def recut(before: int, after: int) -> Recut:
+    spec = BidirectionalSpec(JoinKind.INNER, port(LEFT, Ingest.APPEND), port(RIGHT, Ingest.APPEND))
+    return Recut(dataflow_of(spec), 1, before, after)
+
+
+def entry(keys: Iterable[int], arrangement: str = "0.left") -> RunEntry:
+    rows = table(KEYS, [(key, "a", 1) for key in keys])
+    return RunEntry(arrangement, rows.append_column(DELTA, pa.array([1] * rows.num_rows, pa.int64())))
+
+
+def test_each_row_comes_into_one_bucket_and_stays_in_it() -> None:
+    """Back and forth: what is cut into three and then into one bucket again is what it was."""
+    pieces = list(recut(1, 3).parts(0, entry(range(100))))
+    assert {bucket for bucket, _ in pieces} == {0, 1, 2}
+    again = [piece for bucket, one in pieces for _, piece in recut(3, 1).parts(bucket, one)]
+    assert sorted(key for piece in again for key in piece.table.column("l.k").to_pylist()) == list(range(100))
+
+
+def test_rows_that_are_in_no_bucket_of_theirs_are_not_scattered_further() -> None:
+    [_, (bucket, piece), *_] = recut(1, 3).parts(0, entry(range(100)))
+    with pytest.raises(InternalError, match="holds rows of other buckets"):
+        list(recut(3, 2).parts((bucket + 1) % 3, piece))
+
+
+def test_rows_that_no_operator_keeps_are_refused() -> None:
+    with pytest.raises(InternalError, match=r'keeps nothing under "7\.left"'):
+        list(recut(2, 3).parts(0, entry([1], "7.left")))
+
+
+def test_arrivals_go_on_after_the_greatest() -> None:
+    numbers = [{f"{ARRIVALS}0": 4, "watermark.1": 9, "next_id": 3}, {f"{ARRIVALS}0": 6, "watermark.1": 9, "next_id": 5}]
+    assert recut(2, 3).scalars(numbers) == {f"{ARRIVALS}0": 6, "watermark.1": 9}
+    assert recut(2, 3).scalars([]) == {}
+
+
+@example(9, 8)
+@given(st.integers(), st.integers())
+def test_buckets_that_do_not_agree_how_far_time_has_come_are_refused(one: int, other: int) -> None:
+    numbers = [{"watermark.1": one}, {"watermark.1": other}]
+    if one == other:
+        assert recut(2, 3).scalars(numbers) == {"watermark.1": one}
+    else:
+        with pytest.raises(InternalError, match=r"do not agree in watermark\.1"):
+            recut(2, 3).scalars(numbers)
