@@ -11,10 +11,12 @@ from dataclasses import asdict, dataclass, field
 from broker.topics import Offsets, PartitionOffsets
 from changelog.errors import CheckpointMismatch, RecordsGone
 
-FORMAT = 1
+FORMAT = 2
 """Of the text of an origin and of all state beside it: the arrangements by name, the columns of their rows, the numbers
 beside them, the variables in Spark's store, the snapshots. It rises with whatever a former release could not read, or
 would read wrongly; ``tests/data/checkpoints`` has those of releases."""
+_NEVER_RESCALED = 1
+"""The format of before there was ``resumed_at``: what has none is written in it yet, so former releases read it."""
 ORIGIN_FILE = "query.json"
 """What the text is called in a folder of a checkpoint."""
 _FORMAT = "format"
@@ -34,6 +36,8 @@ class QueryOrigin:
     buckets        of keys; 0 where there are none
     topic_ids      of all topics that are read, and of the memo where there is one: as they were at the first start
     history        topic → partition → where it ended then; empty where no rows are answered once
+    resumed_at     of a checkpoint that was made of another one: the offsets up to which that had read, as Spark logs
+                   them, from which this one goes on; '': from ``first_offsets``
     """
 
     identity: str
@@ -44,6 +48,7 @@ class QueryOrigin:
     buckets: int = 0
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     history: Offsets = field(default_factory=dict)
+    resumed_at: str = ""
 
     @staticmethod
     def new_identity(query: str) -> str:
@@ -71,7 +76,9 @@ class QueryOrigin:
 
     @property
     def text(self) -> str:
-        members = {_FORMAT: FORMAT, **asdict(self)}
+        members = {_FORMAT: FORMAT if self.resumed_at else _NEVER_RESCALED, **asdict(self)}
+        if not self.resumed_at:
+            del members["resumed_at"]
         members[_STARTS] = members.pop("first_offsets")
         return json.dumps(members)
 
@@ -89,6 +96,7 @@ class QueryOrigin:
             members["buckets"],
             members["topic_ids"],
             {topic: _numbered(ends) for topic, ends in members["history"].items()},
+            members.get("resumed_at", ""),
         )
 
     @staticmethod
@@ -98,7 +106,7 @@ class QueryOrigin:
 
 
 def _expect_format(written: object, where: str) -> None:
-    if written == FORMAT:
+    if written in (_NEVER_RESCALED, FORMAT):
         return
     newer = isinstance(written, int) and written > FORMAT
     raise CheckpointMismatch(

@@ -216,7 +216,7 @@ def refuse_dropped(target: WriteTarget, commit_mark: int) -> None:
     """Raises CheckpointMismatch where ``mark_dropped`` was the last to write."""
     if commit_mark == _DROPPED - 1:
         raise CheckpointMismatch(
-            "the query of this checkpoint was dropped, and what it wrote since the checkpoint is not known",
+            "the query of this checkpoint was dropped, or rescaled, and what was written since is not known",
             where=f"transactional id {target.identity}",
             fix="drop the query and create it again, which starts over",
         )

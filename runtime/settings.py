@@ -97,7 +97,10 @@ class Settings(KafkaSecurity, BaseSettings):
         default=64 << 30, ge=0, description="all local copies on one machine; those used longest ago go first"
     )
     buckets: int = Field(
-        default_factory=lambda: os.cpu_count() or 1, ge=1, description="key buckets of a query; fixed by its checkpoint"
+        default_factory=lambda: os.cpu_count() or 1,
+        ge=1,
+        le=1024,
+        description="key buckets of a query at its first start; ALTER VIEW changes them",
     )
     max_offsets_per_trigger: int = Field(default=400_000, ge=1, description="most records that one micro-batch reads")
     output_partitions: int = Field(default=1, ge=1, description="partitions of an output topic created for a query")

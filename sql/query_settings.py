@@ -17,7 +17,9 @@ DURATION = "duration"
 
 @dataclass(frozen=True)
 class Setting:
-    """``choices``: the values that it can have, in lower case; empty for any of its type."""
+    """``choices``: the values that it can have, in lower case; empty for any of its type. ``bounds``: of a number, both
+    inclusive.
+    """
 
     name: str
     type: type[str] | type[int] | type[bool]
@@ -25,7 +27,11 @@ class Setting:
     default: Value
     help: str
     choices: tuple[str, ...] = ()
+    bounds: tuple[int, int] | None = None
 
+
+MOST_BUCKETS = 1024
+"""Each is a task of every batch, a transactional producer and a partition of the marks."""
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -44,7 +50,14 @@ SETTINGS: tuple[Setting, ...] = (
         "records with _tp_delta, or upserts and tombstones by key",
         ("changelog", "upsert"),
     ),
-    Setting("buckets", int, "buckets", None, "how many parts the state is cut into; fixed at the first start"),
+    Setting(
+        "buckets",
+        int,
+        "buckets",
+        None,
+        "how many parts the state is cut into; ALTER VIEW v SET (buckets = n) changes it",
+        bounds=(1, MOST_BUCKETS),
+    ),
     Setting(
         "seek_to",
         str,
@@ -168,6 +181,11 @@ def _value(name: str, value: Value) -> Value:
     words = [word.strip() for word in str(converted).lower().split(",")]
     if setting.choices and not all(word in setting.choices for word in words):
         raise SqlError(f"{name} cannot be {value!r}", where="SETTINGS", fix=f"one of: {', '.join(setting.choices)}")
+    if setting.bounds is not None and not setting.bounds[0] <= int(str(converted)) <= setting.bounds[1]:
+        least, most = setting.bounds
+        raise SqlError(
+            f"{name} cannot be {value!r}", where="SETTINGS", fix=f"give a whole number from {least} to {most:,}"
+        )
     return str(converted).lower() if setting.choices else converted
 
 

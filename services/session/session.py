@@ -6,6 +6,7 @@ from broker.address import BrokerAddress
 from changelog.errors import StackError
 from runtime.settings import Settings
 from services.session import listing, queries, rows
+from services.session.alter.alter_view import alter_view
 from services.session.backup.backup_view import backup_view
 from services.session.backup.restore_view import restore_view
 from services.session.context import Confirm, Context, RunnerFault, Say, no_fault, silent, unasked
@@ -24,6 +25,7 @@ from sql.fragments import Engine
 from sql.syntax.parse import parse
 from sql.syntax.statements import (
     AlterStream,
+    AlterView,
     BackupView,
     CreateDictionary,
     CreateIndex,
@@ -132,6 +134,8 @@ class Session:
     def _command(self, statement: Statement) -> Result:
         context = self.context
         match statement:
+            case AlterView():
+                return alter_view(context, statement)
             case Drop():
                 return drop(context, statement)
             case Show():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class JobSettings:
-    """buckets                   buckets of keys = Spark partitions = cores used at once; fixed by the checkpoint
+    """buckets                   buckets of keys = Spark partitions = cores used at once; those of a checkpoint stand
     max_offsets_per_trigger   records read in one batch, all topics together
     output_partitions         partitions of the output topic where it does not exist yet
     broker_wait_s             how long a lost broker is waited for before the query fails
@@ -19,6 +19,7 @@ class JobSettings:
     local_copy_max_bytes      per bucket; above it no copy is kept, and each batch reads its state back
     local_copies_max_bytes    of all queries on one machine; above it the copies go that were not touched for longest
     late_topic                where late rows are written; empty: they are counted
+    settles                   begins no batch: those that have begun come to their end
     """
 
     buckets: int = field(default_factory=lambda: os.cpu_count() or 1)
@@ -30,3 +31,4 @@ class JobSettings:
     local_copy_max_bytes: int = 64 << 30
     local_copies_max_bytes: int = 64 << 30
     late_topic: str = ""
+    settles: bool = False

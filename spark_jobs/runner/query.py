@@ -40,13 +40,14 @@ from spark_jobs.runner.timed_inputs import timed_inputs
 from spark_jobs.source import kafka_source as source
 from spark_jobs.source.batch_log import batches_after, ensure_log, place
 from spark_jobs.source.ends_watch import ends_watch
-from spark_jobs.source.idle import JsonOffsets, as_json
+from spark_jobs.source.idle import JsonOffsets
 from spark_jobs.stages import late
 from spark_jobs.stages.job import Job
 from spark_jobs.stages.level import LevelProcessor
 from spark_jobs.stages.output import SinkStage
 from spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
 from spark_jobs.state.relocation import move_in
+from spark_jobs.state.seed import Seed
 from spark_jobs.state.uncommitted import forget_uncommitted
 
 _LOG = logging.getLogger("dovetail.runner")
@@ -95,9 +96,12 @@ class RunningQuery:
         self._late_counters = late.counters(job.dataflow)
         self._timed_inputs = timed_inputs(job.dataflow)
         self._noted_in_silence: int | None = None
+        self._seed = Seed(checkpoint.directory)
         committed = checkpoint.committed()
         if committed is not None:
             self._progress.batch, self._progress.offsets = committed
+        elif job.resumed_at:
+            self._progress.offsets = parsed_offsets(job.resumed_at)
         self._query = self._launch()
 
     @staticmethod
@@ -174,6 +178,8 @@ class RunningQuery:
             topic_ids=origin.topic_ids,
             history=origin.history,
             replays={place(start): end for start, end in replays},
+            resumed_at=origin.resumed_at,
+            settles=settings.settles,
         )
         return RunningQuery(session, job, checkpoint, settings)
 
@@ -182,6 +188,7 @@ class RunningQuery:
     def _launch(self) -> StreamingQuery:
         move_in(self._checkpoint.spark)
         forget_uncommitted(self._checkpoint.spark)
+        self._seed.drop_once_committed()
         with _starting:
             self._session.conf.set("spark.sql.shuffle.partitions", str(self._job.buckets))
             rows = source.parcels(self._session, self._job, self._settings.max_offsets_per_trigger)
@@ -223,6 +230,7 @@ class RunningQuery:
         self._progress.batch = progress.batchId
         self._progress.batch_ms = progress.batchDuration
         self._progress.offsets = parsed_offsets(progress.sources[0].endOffset)
+        self._seed.drop_once_committed()
         observed = progress.observedMetrics.get(counts.OBSERVATION)
         reported = observed.asDict() if observed is not None else {}
         self._read(counts.readings(reported.pop(counts.READINGS, ())))
@@ -279,6 +287,22 @@ class RunningQuery:
                     where=f"it has read {self._progress.offsets} of {ends}",
                 )
             time.sleep(_LOOK_S)
+
+    def await_settled(self) -> None:
+        """Of a query that settles: wait until each batch that has begun is committed. Raises what ended it instead."""
+        while max(self._checkpoint.last_planned, self._job.target.replayed_until) > self._committed_batch:
+            if failure := self.error():
+                raise failure
+            time.sleep(_LOOK_S)
+
+    @property
+    def _committed_batch(self) -> int:
+        committed = self._checkpoint.committed()
+        return -1 if committed is None else committed[0]
+
+    @property
+    def buckets(self) -> int:
+        return self._job.buckets
 
     def error(self) -> DovetailError | None:
         """What ended the query, if it failed."""
@@ -340,7 +364,7 @@ def _written_since(
 ) -> list[tuple[JsonOffsets, JsonOffsets]]:
     """The batches that a checkpoint from a backup has not seen. Raises CheckpointMismatch if they are not all known."""
     end = checkpoint.planned_end
-    start = json.loads(end) if end else as_json(least_offsets(dataflow.scans, origin.first_offsets))
+    start = json.loads(end) if end else source.begins_at(dataflow, origin.first_offsets, origin.resumed_at)
     found = batches_after(target.brokers, target.identity, start)
     if checkpoint.last_planned + len(found) < mark:
         raise behind_its_output(target, checkpoint.last_planned, mark)

@@ -11,10 +11,10 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +34,14 @@ from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
 from runtime.troubles import Patience, Setback
+from spark_jobs.rescaling.rescale import rescale, retire_leftovers
 from spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
 from spark_jobs.runner.failure import of_driver, of_session
 from spark_jobs.runner.figures import QueriesFigures
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import Progress, RunningQuery, discard
 from spark_jobs.runner.runner_settings import RunnerSettings
-from spark_jobs.runner.spark_session import start_session, warm_up
+from spark_jobs.runner.spark_session import bucket_keys, start_session, warm_up
 from spark_jobs.runner.static_tables import table_of
 from spark_jobs.source.ends_watch import ends_watch
 from spark_jobs.state.checkpoint import Checkpoint
@@ -57,6 +58,14 @@ _TASKS = 32
 """Queries that are started, watched or ended at once: they wait more than they work."""
 
 
+@dataclass(frozen=True)
+class NotRescaled:
+    """A query could not be cut into so many buckets, and goes on with those that it has."""
+
+    buckets: int
+    why: str
+
+
 class Runner:
     """The queries of one catalog in one session: a ``QueryDriver``."""
 
@@ -67,6 +76,9 @@ class Runner:
         self._running: dict[int, RunningQuery] = {}
         self._reported: dict[int, Mapping[str, Any]] = {}
         self._counted_before: dict[int, Progress] = {}
+        self._texts: dict[int, str] = {}
+        """Of the queries that run, as the catalog had them at their start."""
+        self._not_rescaled: dict[int, NotRescaled] = {}
         self._broker = BrokerWatch(settings.brokers)
         self._broker.start()
         self.executors = ExecutorWatch.of(session)
@@ -151,6 +163,7 @@ class Runner:
         return query.id in self._running
 
     def start(self, query: Query) -> Setback | None:
+        self._texts[query.id] = query.sql
         self._counted_before[query.id] = counted(query.progress)
         if self.executors is not None and (trouble := self.executors.trouble):
             return Setback(trouble)
@@ -177,18 +190,74 @@ class Runner:
                 fix="mount its volume or restore it from a backup: the query goes on by itself then; or drop the query"
                 " and create it again",
             )
-        return RunningQuery.start(
-            self._session,
-            fragment.dataflow,
-            query.name,
-            output_topic=query.topic,
-            brokers=self._settings.brokers,
-            checkpoint_dir=checkpoint,
-            fingerprint=fragment.fingerprint,
-            plan=fragment.explain(),
-            snapshots=lambda: self._static_tables(fragment.dataflow),
-            settings=self._job_settings(plan),
-        )
+        settings = self._job_settings(plan)
+
+        def started(checkpoint: Path, settings: JobSettings) -> RunningQuery:
+            return RunningQuery.start(
+                self._session,
+                fragment.dataflow,
+                query.name,
+                output_topic=query.topic,
+                brokers=self._settings.brokers,
+                checkpoint_dir=checkpoint,
+                fingerprint=fragment.fingerprint,
+                plan=fragment.explain(),
+                snapshots=lambda: self._static_tables(fragment.dataflow),
+                settings=settings,
+            )
+
+        retire_leftovers(checkpoint, self._settings.brokers, settings.local_copy_dir)
+        origin = Checkpoint(checkpoint).origin()
+        if origin is not None and self._is_to_be_rescaled(query, plan, origin.buckets):
+            with stopping(started(checkpoint, replace(settings, settles=True))) as settling:
+                self._report_rescaling(query, origin.buckets, settings.buckets)
+                settling.await_settled()
+                self._report_progress(query, settling)
+            self._counted_before[query.id] = counted(self._catalog.query(query.name).progress)
+            checkpoint = self._rescaled(query, fragment.dataflow, checkpoint, origin.buckets, settings)
+        return started(checkpoint, settings)
+
+    def _is_to_be_rescaled(self, query: Query, plan: Plan, buckets: int) -> bool:
+        """Whether its text names another number of buckets, to which it has not failed to be cut already."""
+        wanted = plan.settings.number("buckets")
+        failed = self._not_rescaled.get(query.id)
+        if failed is not None and failed.buckets == wanted:
+            return False
+        self._not_rescaled.pop(query.id, None)
+        return wanted is not None and wanted != buckets
+
+    def _rescaled(self, query: Query, dataflow: Dataflow, checkpoint: Path, before: int, settings: JobSettings) -> Path:
+        """The checkpoint with which the query goes on: another one; or the same where that cannot be made."""
+        log, after = QueryLog(_LOG, query.name), settings.buckets
+        begun_s = time.monotonic()
+
+        def told(size: int) -> None:
+            self._report_rescaling(query, before, after, size)
+
+        try:
+            made = rescale(
+                self._session, dataflow, query.name, checkpoint, bucket_keys(self._session, before), after, told
+            )
+        except Exception as failure:
+            error = self._error(failure, query)
+            if not self.session_lives:
+                raise error from failure
+            self._not_rescaled[query.id] = NotRescaled(after, redacted(str(error)))
+            log.warning("it stays at %d buckets, and could not be cut into %d\n%s", before, after, error)
+            return checkpoint
+        # From here on the other one counts.
+        self._catalog.set_checkpoint(query.id, str(made.checkpoint))
+        log.info(
+            "rescaled from %d to %d buckets: %s rows, %s in %.1f s",
+            before, after, f"{made.rows:,}", megabytes(made.bytes), time.monotonic() - begun_s,
+        )  # fmt: skip
+        self._counted_before[query.id].state.clear()
+        retire_leftovers(made.checkpoint, self._settings.brokers, settings.local_copy_dir)
+        return made.checkpoint
+
+    def _report_rescaling(self, query: Query, before: int, after: int, size: int = 0) -> None:
+        said = f"from {before} to {after} buckets, {megabytes(size)} written"
+        self._report(query, Actual.RESCALING, said)
 
     def _job_settings(self, plan: Plan) -> JobSettings:
         """The runner's settings, with what the query sets for itself."""
@@ -202,6 +271,12 @@ class Runner:
     def watch(self, query: Query) -> Watched:
         """Report how far it is, and what ended it."""
         running = self._running[query.id]
+        if self._texts[query.id] != query.sql:
+            self._texts[query.id] = query.sql
+            if self._is_to_be_rescaled(query, plan_of(query, self._catalog), running.buckets):
+                self._report(query, Actual.RESCALING, "")
+                self.end(query)
+                return Watched()
         try:
             error = running.error()
             well = error is None and running.at_work
@@ -245,7 +320,10 @@ class Runner:
             "batch_ms": now.batch_ms,
             "state": {**before.state, **now.state},
             "watermarks": {**before.watermarks, **now.watermarks},
+            "buckets": running.buckets,
         }
+        if (failed := self._not_rescaled.get(query.id)) is not None:
+            progress["not_rescaled"] = {"buckets": failed.buckets, "why": failed.why}
         if self._reported.get(query.id) != progress:
             self._catalog.report(query.id, now_ms=now_ms(), progress=progress)
             self._reported[query.id] = progress
@@ -264,10 +342,12 @@ class Runner:
 
     def discard(self, query: Query) -> bool:
         if query.checkpoint:
+            checkpoint, copies = Path(query.checkpoint), self._settings.job.local_copy_dir
+            retire_leftovers(checkpoint, self._settings.brokers, copies)
             discard(
-                Path(query.checkpoint),
+                checkpoint,
                 self._settings.brokers,
-                self._settings.job.local_copy_dir,
+                copies,
                 backed_up=query.lease_ms == 0,
             )
         return True
@@ -278,6 +358,18 @@ class Runner:
 
     def _report(self, query: Query, actual: Actual, error: str | None = None) -> None:
         self._catalog.report(query.id, now_ms=now_ms(), actual=actual, error=error)
+
+
+@contextmanager
+def stopping(query: RunningQuery) -> Iterator[RunningQuery]:
+    try:
+        yield query
+    finally:
+        query.stop()
+
+
+def megabytes(size: int) -> str:
+    return f"{size / (1 << 20):,.1f} MB"
 
 
 def counted(progress: Mapping[str, Any]) -> Progress:

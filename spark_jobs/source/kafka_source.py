@@ -8,9 +8,10 @@ JVM and send every record through a pipe to Python: twice the work, and a client
 from __future__ import annotations
 
 import base64
+import json
 import time
 from collections.abc import Iterator, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -25,7 +26,9 @@ from pyspark.sql.types import StructType
 
 from broker.offset_ranges import OffsetRange, read, shares
 from broker.start_offsets import least_offsets
+from broker.topics import PartitionOffsets
 from changelog.errors import RecordsGone
+from joins.dataflow.graph import Dataflow
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
 from spark_jobs.source.batch_log import note_batch, place
 from spark_jobs.source.ends_watch import EndsAnswer, WatchedEnds, ends_watch
@@ -70,11 +73,13 @@ class Share(InputPartition):
     """What one task reads; and which partitions have fallen silent, for whoever has to tell the operators.
 
     number   of the task in its batch
+    to_every_bucket   whether each bucket hears of the batch, rows or not
     """
 
     ranges: tuple[OffsetRange, ...]
     silences: tuple[Silence, ...] = ()
     number: int = 0
+    to_every_bucket: bool = False
 
 
 class KafkaReader(DataSourceStreamReader):
@@ -104,7 +109,7 @@ class KafkaReader(DataSourceStreamReader):
 
     def initialOffset(self) -> JsonOffsets:  # noqa: N802
         # Asked again where the first batch is run again, so nothing may be looked up here: it must be the same.
-        return as_json(least_offsets(self._job.dataflow.scans, self._job.scan_starts))
+        return begins_at(self._job.dataflow, self._job.scan_starts, self._job.resumed_at)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable() if self._limit is None else ReadMaxRows(self._limit)
@@ -112,12 +117,14 @@ class KafkaReader(DataSourceStreamReader):
     def latestOffset(self, start: JsonOffsets, limit: ReadLimit) -> JsonOffsets:  # noqa: N802
         """Where the next batch ends: at the end of the topics, or before, in proportion to what each has left; with the
         partitions that are idle by then. The same as ``start`` where nothing is new, also after a wait: then no batch
-        runs. A batch whose output is written already ends where it did.
+        runs. A batch whose output is written already ends where it did; a query that settles begins no other.
 
         Where rows are answered once, the history of what they ask comes first (``spark_jobs.source.history``).
         """
         if (end := self._job.replays.get(place(start))) is not None:
             return end
+        if self._job.settles:
+            return start
         ends = self._looked()
         deadline_s = time.monotonic() + _BACKWARDS_S
         while behind(start, ends) and time.monotonic() < deadline_s:
@@ -183,12 +190,19 @@ class KafkaReader(DataSourceStreamReader):
         dealt = shares((one for one in ranges if one.length > 0), self._job.buckets)
         fallen = silences(start, end)
         told = [Share((), fallen, len(dealt))] if fallen else []
-        return [*(Share(share, number=number) for number, share in enumerate(dealt)), *told]
+        every = [*(Share(share, number=number) for number, share in enumerate(dealt)), *told]
+        if not self._job.resumed_at or start != json.loads(self._job.resumed_at):
+            return every
+        # What a rescaled query begins with goes into its state with its first batch, which starts where no other does;
+        # Spark may run one without records.
+        first, *others = every or [Share(())]
+        return [replace(first, to_every_bucket=True), *others]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Share)
         records = read(self._job.target.brokers, partition.ranges) if partition.ranges else ()
-        return parcels_of(self._shipped, records, partition.silences, f"share {partition.number}")
+        name = f"share {partition.number}"
+        return parcels_of(self._shipped, records, partition.silences, name, to_every_bucket=partition.to_every_bucket)
 
 
 def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
@@ -204,6 +218,14 @@ def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
     if limit is not None:
         reader = reader.option("limit", str(limit))
     return reader.load()
+
+
+def begins_at(dataflow: Dataflow, scan_starts: Sequence[PartitionOffsets], resumed_at: str) -> JsonOffsets:
+    """Where the first batch of a checkpoint begins."""
+    if resumed_at:
+        found: JsonOffsets = json.loads(resumed_at)
+        return found
+    return as_json(least_offsets(dataflow.scans, scan_starts))
 
 
 def behind(start: JsonOffsets, ends: JsonOffsets) -> list[tuple[str, str, int, int]]:

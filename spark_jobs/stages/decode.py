@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -44,11 +45,13 @@ def parcels_of(
     pieces: Iterable[tuple[str, int, pa.Table]],
     silences: Iterable[Silence] = (),
     name: str = "share 0",
+    *,
+    to_every_bucket: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """``pieces`` (topic, partition, records of it in order) decoded, cut by bucket and packed.
 
     A heartbeat makes a mark, and counts as no record; a silence makes a mark, too. ``name`` is that of the task among
-    those of the batch.
+    those of the batch; ``to_every_bucket``: it sends something to each bucket of each level, so that all take part.
     """
     failed_calls.taken()  # those of an attempt that did not come to its end
     job = opened(shipped)
@@ -66,7 +69,8 @@ def parcels_of(
             reading.read(topic, partition, records, outbox)
         if outbox.rows >= _ROWS_PER_PARCEL:
             yield to_batch(sender.numbered(outbox.parcels()), job.bucket_keys)
-    last = [*sender.numbered(outbox.parcels()), *sender.numbered(outbox.closing_parcels())]
+    closing = outbox.closing_parcels(to_every_bucket=to_every_bucket)
+    last = [*sender.numbered(outbox.parcels()), *sender.numbered(closing)]
     yield to_batch([*last, *sender.tallies()], job.bucket_keys)
 
 
@@ -114,14 +118,19 @@ class Outbox:
         self._tables.clear()
         self.rows = 0
 
-    def closing_parcels(self) -> Iterator[Parcel]:
+    def closing_parcels(self, *, to_every_bucket: bool = False) -> Iterator[Parcel]:
         """What is known only at the end of a task: marks and counts."""
         if failed := failed_calls.taken():
             self.counts[counts.FAILED_CALLS] += failed
         yield from self._mark_parcels()
-        for level in sorted(self._job.dataflow.opening_levels):
-            # An empty parcel: without one the level would not be asked before it has rows.
-            yield Parcel(KEYLESS, level, MARKS, self.origin, pack(MARK_SCHEMA.empty_table()))
+        # Empty parcels: without one a level would not be asked before it has rows.
+        nothing, flow = pack(MARK_SCHEMA.empty_table()), self._job.dataflow
+        if to_every_bucket:
+            for level, bucket in itertools.product(range(1, flow.levels + 1), range(self._job.buckets)):
+                yield Parcel(bucket, level, MARKS, self.origin, nothing)
+        else:
+            for level in sorted(flow.opening_levels):
+                yield Parcel(KEYLESS, level, MARKS, self.origin, nothing)
         if self.counts:
             yield Parcel(self._home, self._job.sink_level, COUNTS, self.origin, counts.packed(self.counts))
 

@@ -29,6 +29,8 @@ class Job:
     late_topic    where late rows go; empty: nowhere
     topic_ids     of the inputs, as they were at the query's first start
     history       topic → partition → where it ended then; empty where no rows are answered once
+    resumed_at    where the first batch begins, as Spark logs it; '': at ``scan_starts``
+    settles       plans no batch of its own: those that have begun come to their end
     replays       of batches whose output is written already: start, as ``batch_log.place`` gives it → end
     """
 
@@ -48,6 +50,8 @@ class Job:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     history: Offsets = field(default_factory=dict)
     replays: Mapping[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    resumed_at: str = ""
+    settles: bool = False
 
     @property
     def buckets(self) -> int:

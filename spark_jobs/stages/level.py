@@ -26,6 +26,7 @@ from spark_jobs.stages.output import SinkBatch, write_batch
 from spark_jobs.stages.task import batch_id, refuse_second_attempt
 from spark_jobs.state.durable_state import DurableState
 from spark_jobs.state.local_copy import LocalCopy
+from spark_jobs.state.seed import Seed
 
 
 class LevelProcessor(StatefulProcessor):
@@ -80,7 +81,8 @@ class BucketOfLevel:
             return LevelOutput()
         failed_calls.taken()  # those of an attempt that did not come to its end
         copy = LocalCopy(own_folder(self.job) / f"{self.level}-{self.bucket}", self.job.local_copy_max_bytes)
-        store = state.attach(copy)
+        seed = Seed(self.job.checkpoint)
+        store = state.attach(copy, lambda: seed.store(self.level, self.bucket))
         output = self._on_batch(parcel.in_order(parcels), store)
         state.commit(store, copy)
         output.counters[counts.FAILED_CALLS] = failed_calls.taken()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
@@ -19,19 +19,22 @@ from joins.state.store import RunEntry, RunStore
 from spark_jobs.exchange.blob import pack, unpack
 from spark_jobs.state.local_copy import LocalCopy, StateVersion
 
+ENTRIES, VERSION = "entries", "version"
+"""What the variables are called in the state of Spark."""
+
 
 class DurableState:
     """The state variables of one level; Spark points them at the bucket whose rows it hands over."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._entries = handle.getMapState("entries", "id long", "arrangement string, rows binary")
-        self._version = handle.getValueState("version", "number long, token string, scalars string")
+        self._entries = handle.getMapState(ENTRIES, "id long", "arrangement string, rows binary")
+        self._version = handle.getValueState(VERSION, "number long, token string, scalars string")
 
-    def attach(self, copy: LocalCopy) -> RunStore:
-        """The bucket's store as of its last commit, by way of ``copy`` if that has it."""
+    def attach(self, copy: LocalCopy, seed: Callable[[], RunStore]) -> RunStore:
+        """The bucket's store as of its last commit, by way of ``copy`` if that has it; before any commit ``seed``."""
         committed = self._version.get()
         if committed is None:
-            return RunStore()
+            return seed()
         number, token, scalars = committed
         store = copy.load(StateVersion(number, token))
         return store if store is not None else RunStore.restored(self._read(), json.loads(scalars))

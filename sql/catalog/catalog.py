@@ -92,10 +92,12 @@ class Catalog:
             return relation, None if query is None else _added(connection, query, upstream, now_ms)
 
     def redefine(self, relation: Relation, ddl: str) -> None:
-        """Another text for a relation that stays. Raises SqlError where it is another one by now."""
+        """Another text for a relation that stays, and for its query. Raises SqlError where it is another one by now."""
         with self._write() as connection:
             if not stored_relations.redefine(connection, relation, ddl):
                 raise _changed(relation.name)
+            for query in stored_queries.fragments(connection, relation.name):
+                stored_queries.update(connection, query.id, sql=ddl)
 
     def get(self, name: str) -> Relation:
         """Raises UnknownName with the nearest name there is."""

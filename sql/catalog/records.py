@@ -78,12 +78,14 @@ class Actual(StrEnum):
     """What the runner last said of a query.
 
     RECOVERING  ended by its environment, and started again until that is well; ``Query.error`` has the reason
+    RESCALING   its state is cut into another number of buckets; ``Query.error`` has how far that is
     FAILED      ended by its data, its plan or a defect: it waits for a RESUME
     """
 
     PENDING = "pending"
     RUNNING = "running"
     RECOVERING = "recovering"
+    RESCALING = "rescaling"
     PAUSED = "paused"
     FAILED = "failed"
     STOPPED = "stopped"

@@ -1,4 +1,5 @@
-"""A stream's definition with columns more, fewer or renamed: its text is what the catalog keeps, so that is changed.
+"""A stream's definition with columns more, fewer or renamed, a view's with another setting: its text is what the
+catalog keeps, so that is changed.
 
 What is not named stays as the user wrote it, and what comes out is read like any definition.
 """
@@ -14,8 +15,9 @@ from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import Dovetail
+from sql.syntax.grammar.settings import assignment, at_settings
 from sql.syntax.parse import parse_one
-from sql.syntax.statements import AddColumn, Alteration, CreateStream, DropColumn, RenameColumn
+from sql.syntax.statements import AddColumn, Alteration, CreateStream, CreateView, DropColumn, RenameColumn
 
 
 def altered(stream: CreateStream, actions: Iterable[Alteration]) -> CreateStream:
@@ -128,3 +130,34 @@ def _read(text: str) -> CreateStream:
     if not isinstance(made, CreateStream):
         raise InternalError("an altered stream is none", where=text)
     return made
+
+
+def with_setting(view: CreateView, name: str, value: int) -> CreateView:
+    """``view`` with ``name = value`` in its SETTINGS, which get it where they have none."""
+    cursor = Cursor(view.text, Dovetail().tokenize(view.text))
+    start, end, said = _settings_end(cursor, name)
+    made = parse_one(f"{view.text[:start]}{said} = {value}{view.text[end:]}")
+    if not isinstance(made, CreateView) or made.settings != {**view.settings, name: value}:
+        raise InternalError("an altered view is none", where=view.text)
+    return made
+
+
+def _settings_end(cursor: Cursor, name: str) -> tuple[int, int, str]:
+    """Which part of the text gives way to a setting: its own, else nothing behind the last one, or at the end; and
+    what comes before its value.
+    """
+    depth = 0
+    while not cursor.done and not (depth == 0 and at_settings(cursor)):
+        depth += (cursor.word() == "(") - (cursor.word() == ")")
+        cursor.index += 1
+    if cursor.done:
+        return cursor.offset, cursor.offset, f" SETTINGS {name}"
+    cursor.expect("SETTINGS")
+    cursor.accept("(")
+    while True:
+        start, found, _ = assignment(cursor)
+        end = int(cursor.tokens[cursor.index - 1].end) + 1
+        if found == name:
+            return start, end, name
+        if not cursor.accept(","):
+            return end, end, f", {name}"

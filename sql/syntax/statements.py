@@ -149,6 +149,16 @@ class AlterStream:
 
 
 @dataclass(frozen=True)
+class AlterView:
+    """ALTER VIEW name SET (setting = value, ..): another setting of a query that goes on."""
+
+    name: str
+    settings: Settings
+    if_exists: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class CreateIndex:
     """CREATE INDEX name ON stream (columns) [INCLUDE (columns)]."""
 
@@ -387,6 +397,7 @@ class System:
 Statement = (
     CreateStream
     | AlterStream
+    | AlterView
     | CreateIndex
     | CreateView
     | CreateDictionary

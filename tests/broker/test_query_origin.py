@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,9 +14,16 @@ STATEFUL = QueryOrigin("dovetail.view.1", "f", "Join inner", ({0: 5, 1: 0}, {0: 
 LOOKUP = QueryOrigin("dovetail.view.2", "f", "Lookup", ({0: 5},), snapshots={"rates": {0: 3}})
 
 
-@pytest.mark.parametrize("origin", [STATEFUL, LOOKUP])
+RESCALED = replace(STATEFUL, resumed_at='{"orders": {"0": 9}}')
+
+
+@pytest.mark.parametrize("origin", [STATEFUL, LOOKUP, RESCALED])
 def test_it_is_read_as_it_was_written(origin: QueryOrigin) -> None:
     assert QueryOrigin.read(origin.text, where="here") == origin
+
+
+def test_only_one_that_was_rescaled_has_the_format_that_former_releases_refuse() -> None:
+    assert [json.loads(origin.text)["format"] for origin in (STATEFUL, LOOKUP, RESCALED)] == [1, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,9 @@ class Queries:
         plan: str = "Join l, r",
         snapshots: Mapping[str, pa.Table] | None = None,
         settings: JobSettings | None = None,
+        checkpoint: Path | None = None,
     ) -> RunningQuery:
-        """A name that was started before resumes."""
+        """A name that was started before resumes, from the checkpoint that has its name or from another one."""
         name = name or self.new_name()
         query = RunningQuery.start(
             self._session,
@@ -50,7 +51,7 @@ class Queries:
             name,
             output_topic=name,
             brokers=BrokerAddress(self._broker),
-            checkpoint_dir=self._folder / name,
+            checkpoint_dir=checkpoint or self._folder / name,
             fingerprint=str(hash(plan)),
             plan=plan,
             snapshots=lambda: snapshots or {},

@@ -1,10 +1,11 @@
-"""ALTER STREAM and TABLE: the columns by which records are read."""
+"""ALTER STREAM and TABLE: the columns by which records are read; ALTER VIEW: the settings of its query."""
 
 from __future__ import annotations
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
-from sql.syntax.statements import AddColumn, Alteration, AlterStream, DropColumn, RenameColumn
+from sql.syntax.grammar.settings import assignments
+from sql.syntax.statements import AddColumn, Alteration, AlterStream, AlterView, DropColumn, RenameColumn
 
 _REFUSED = {
     "RENAME TO": (
@@ -19,14 +20,30 @@ _REFUSED = {
 _REFUSED["ALTER"] = _REFUSED["MODIFY"]
 
 
-def alter(cursor: Cursor) -> AlterStream:
+def alter(cursor: Cursor) -> AlterStream | AlterView:
     """``ALTER STREAM [IF EXISTS] s ADD COLUMN [IF NOT EXISTS] c type [..], DROP COLUMN [IF EXISTS] d,
-    RENAME COLUMN [IF EXISTS] e TO f``."""
+    RENAME COLUMN [IF EXISTS] e TO f``; ``ALTER VIEW [IF EXISTS] v SET (name = value, ..)``."""
     cursor.clause = "ALTER"
     cursor.expect("ALTER")
-    cursor.expect("STREAM", "MUTABLE STREAM", "EXTERNAL STREAM", "TABLE", "SOURCE")
+    if cursor.accept("MATERIALIZED VIEW", "VIEW"):
+        return _alter_view(cursor)
+    cursor.expect("STREAM", "MUTABLE STREAM", "EXTERNAL STREAM", "TABLE", "SOURCE", "VIEW")
     if_exists = bool(cursor.accept("IF EXISTS"))
     return AlterStream(cursor.path("the name of a stream"), cursor.listed(lambda: _action(cursor)), if_exists)
+
+
+def _alter_view(cursor: Cursor) -> AlterView:
+    """SET, with brackets or without, as RisingWave has it; MODIFY SETTING, as ClickHouse and Timeplus have it."""
+    if_exists = bool(cursor.accept("IF EXISTS"))
+    name = cursor.path("the name of a view")
+    if cursor.at("RENAME TO"):
+        cursor.fail(f"RENAME TO is not taken: {_REFUSED['RENAME TO'][0]}", fix="CREATE VIEW .. AS SELECT * FROM it")
+    cursor.expect("SET", "MODIFY SETTING", fix="ALTER VIEW v SET (buckets = n)")
+    wrapped = bool(cursor.accept("("))
+    settings = assignments(cursor)
+    if wrapped:
+        cursor.expect(")")
+    return AlterView(name, settings, if_exists)
 
 
 def _action(cursor: Cursor) -> Alteration:

@@ -32,7 +32,7 @@ def settings_clause(cursor: Cursor) -> Settings:
     cursor.expect("SETTINGS")
     cursor.clause = "SETTINGS"
     wrapped = bool(cursor.accept("("))
-    settings = _distinct(cursor)
+    settings = assignments(cursor)
     if wrapped:
         cursor.expect(")")
     return settings
@@ -42,21 +42,23 @@ def with_clause(cursor: Cursor) -> Settings:
     cursor.expect("WITH")
     cursor.clause = "WITH"
     cursor.expect("(")
-    settings = {} if cursor.at(")") else _distinct(cursor)
+    settings = {} if cursor.at(")") else assignments(cursor)
     cursor.expect(")")
     return settings
 
 
-def _distinct(cursor: Cursor) -> dict[str, Setting]:
+def assignments(cursor: Cursor) -> dict[str, Setting]:
+    """``name = value, ..``, each name once."""
     settings: dict[str, Setting] = {}
-    for offset, name, value in cursor.listed(lambda: _assignment(cursor)):
+    for offset, name, value in cursor.listed(lambda: assignment(cursor)):
         if name in settings:
             cursor.fail(f"the setting {name} is given twice", offset=offset)
         settings[name] = value
     return settings
 
 
-def _assignment(cursor: Cursor) -> tuple[int, str, Setting]:
+def assignment(cursor: Cursor) -> tuple[int, str, Setting]:
+    """Where it begins, name and value."""
     offset = cursor.offset
     name = cursor.dotted().lower()
     cursor.expect("=", fix=f"{name} = <value>")

@@ -1,13 +1,15 @@
-"""ALTER STREAM: which text a definition has afterwards."""
+"""ALTER STREAM, ALTER VIEW: which text a definition has afterwards."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
 from changelog.errors import SqlError, UnknownName, Unsupported
-from sql.syntax.alterations import altered
+from sql.syntax.alterations import altered, with_setting
 from sql.syntax.parse import parse_one
-from sql.syntax.statements import AddColumn, AlterStream, CreateStream, DropColumn
+from sql.syntax.statements import AddColumn, AlterStream, AlterView, CreateStream, CreateView, DropColumn
 
 
 def after(definition: str, actions: str) -> CreateStream:
@@ -123,3 +125,60 @@ def test_what_would_say_of_old_records_what_is_not_so(action: str) -> None:
     with pytest.raises(Unsupported, match="is not taken") as refused:
         parse_one(f"ALTER STREAM s {action}")
     assert "CREATE" in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ALTER VIEW IF EXISTS v SET (buckets = 3)",
+        "ALTER VIEW IF EXISTS v SET buckets = 3",
+        "ALTER MATERIALIZED VIEW IF EXISTS v SET (buckets = 3)",
+        "ALTER VIEW IF EXISTS v MODIFY SETTING buckets = 3",
+    ],
+)
+def test_a_setting_of_a_view_in_either_dialect(text: str) -> None:
+    assert parse_one(text) == AlterView("v", {"buckets": 3}, True, text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("ALTER VIEW v", "expected SET or MODIFY SETTING, found the end of the statement"),
+        ("ALTER VIEW v SET (buckets = 3", 'expected ")"'),
+        ("ALTER VIEW v SET (buckets = 3, buckets = 4)", "the setting buckets is given twice"),
+        ("ALTER VIEW v RENAME TO w", "RENAME TO is not taken"),
+        ("ALTER VIEW v ADD COLUMN a int", "expected SET or MODIFY SETTING"),
+    ],
+)
+def test_what_is_no_setting_of_a_view(text: str, said: str) -> None:
+    with pytest.raises(SqlError, match=re.escape(said)):
+        parse_one(text)
+
+
+SELECT = "CREATE MATERIALIZED VIEW v AS SELECT l.k FROM l JOIN r ON l.k = r.k"
+
+
+@pytest.mark.parametrize(
+    ("definition", "text"),
+    [
+        (SELECT, f"{SELECT} SETTINGS buckets = 7"),
+        (f"{SELECT} SETTINGS buckets = 2", f"{SELECT} SETTINGS buckets = 7"),
+        (f"{SELECT} SETTINGS Buckets='2', seek_to='earliest'", f"{SELECT} SETTINGS buckets = 7, seek_to='earliest'"),
+        (
+            f"{SELECT} SETTINGS (seek_to = 'earliest') EMIT CHANGELOG",
+            f"{SELECT} SETTINGS (seek_to = 'earliest', buckets = 7) EMIT CHANGELOG",
+        ),
+        (
+            f"{SELECT} SETTINGS seek_to = 'earliest' -- from the beginning",
+            f"{SELECT} SETTINGS seek_to = 'earliest', buckets = 7",
+        ),
+        (f"{SELECT} EMIT CHANGELOG", f"{SELECT} EMIT CHANGELOG SETTINGS buckets = 7"),
+        (f"{SELECT} WHERE l.settings = 2", f"{SELECT} WHERE l.settings = 2 SETTINGS buckets = 7"),
+    ],
+)
+def test_a_view_gets_a_setting(definition: str, text: str) -> None:
+    view = parse_one(definition)
+    assert isinstance(view, CreateView)
+    again = with_setting(view, "buckets", 7)
+    assert again.text == text
+    assert with_setting(again, "buckets", 7).text == text

@@ -1,0 +1,1 @@
+"""ALTER: what exists goes on with another definition."""

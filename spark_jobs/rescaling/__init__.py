@@ -1,0 +1,1 @@
+"""A query goes on with its state cut into another number of buckets."""

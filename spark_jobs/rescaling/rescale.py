@@ -1,0 +1,159 @@
+"""A checkpoint beside another one, that goes on where it stands with another number of buckets.
+
+    7-pairs     batch 41, 2 buckets     ─ state, cut anew ─▶  .7-pairs.1.unfinished  ─ renamed ─▶  7-pairs.1
+
+The former one is only read. The new one has an identity of its own at the broker, since its batches, of which the marks
+tell, are counted from 0 again. Who is killed in the midst begins again; what counts is which of the two is named by the
+catalog, and that is the caller's to change, in one step.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from broker.address import BrokerAddress
+from broker.names import MARKS_TOPIC
+from broker.query_origin import ORIGIN_FILE, QueryOrigin
+from broker.transactional_writer import mark_dropped
+from changelog.errors import ServiceUnavailable, StateLimitExceeded
+from joins.dataflow.graph import Dataflow
+from spark_jobs.rescaling.former_state import LevelRecut, recut_of_seed, recut_of_store
+from spark_jobs.rescaling.generations import leftovers, next_of, unfinished
+from spark_jobs.state.checkpoint import Checkpoint
+from spark_jobs.state.relocation import move_in
+from spark_jobs.state.seed import Seed, sync
+
+_TOLD_EVERY_S = 1.0
+
+
+@dataclass(frozen=True)
+class Rescaled:
+    """``checkpoint`` has ``rows`` in its state, in so many ``bytes``."""
+
+    checkpoint: Path
+    rows: int
+    bytes: int
+
+
+def rescale(
+    session: SparkSession,
+    dataflow: Dataflow,
+    name: str,
+    former: Path,
+    bucket_keys: tuple[int, ...],
+    buckets: int,
+    told: Callable[[int], None],
+) -> Rescaled:
+    """The checkpoint that goes on from ``former``, of which each batch that has begun is committed.
+
+    bucket_keys   of the former buckets
+    told          is called once a second, with the bytes that are written
+
+    Raises OSError, and what Spark says of its tasks; nothing is left of it then.
+    """
+    checkpoint, made = Checkpoint(former), next_of(former)
+    origin = checkpoint.origin()
+    assert origin is not None
+    place = unfinished(made)
+    for stale in (place, made):
+        shutil.rmtree(stale, ignore_errors=True)
+    try:
+        place.mkdir(parents=True)
+        if checkpoint.snapshots.exists():
+            shutil.copytree(checkpoint.snapshots, Checkpoint(place).snapshots)
+        with _telling(Seed(place), told):
+            rows = _recut(session, dataflow, checkpoint, bucket_keys, buckets, place)
+        _expect_within_limits(dataflow, Seed(place), buckets)
+        again = replace(
+            origin,
+            identity=QueryOrigin.new_identity(name),
+            buckets=buckets,
+            resumed_at=checkpoint.planned_end or origin.resumed_at,
+        )
+        (place / ORIGIN_FILE).write_text(again.text)
+        sync(place)
+        place.rename(made)
+        sync(made)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return Rescaled(made, rows, Seed(made).bytes)
+
+
+def retire(checkpoint: Path, brokers: BrokerAddress, local_copy_dir: Path | None) -> None:
+    """Remove a checkpoint that counts no more, and see that no backup of it goes on either.
+
+    Its marks stay at the broker, with its last life: a task of it that is late finds that it writes no more.
+    """
+    identity = Checkpoint(checkpoint).identity
+    if identity:
+        mark_dropped(brokers, identity, MARKS_TOPIC)
+        if local_copy_dir is not None:
+            shutil.rmtree(local_copy_dir.absolute() / identity, ignore_errors=True)
+    shutil.rmtree(checkpoint, ignore_errors=True)
+
+
+def retire_leftovers(checkpoint: Path, brokers: BrokerAddress, local_copy_dir: Path | None) -> None:
+    """What rescalings that were cut short have left beside ``checkpoint``, which counts."""
+    for left in leftovers(checkpoint):
+        retire(left, brokers, local_copy_dir)
+
+
+def _recut(
+    session: SparkSession,
+    dataflow: Dataflow,
+    checkpoint: Checkpoint,
+    bucket_keys: tuple[int, ...],
+    buckets: int,
+    place: Path,
+) -> int:
+    seed, rows = Seed(checkpoint.directory), 0
+    for number in range(1, dataflow.levels + 1):
+        level = LevelRecut(dataflow, number, bucket_keys, buckets, place)
+        if checkpoint.committed() is not None:
+            move_in(checkpoint.spark)
+            rows += recut_of_store(session, checkpoint, level)
+        elif seed.there:
+            rows += recut_of_seed(seed, level)
+    return rows
+
+
+def _expect_within_limits(dataflow: Dataflow, seed: Seed, buckets: int) -> None:
+    """Raises StateLimitExceeded where a bucket would hold more than its share, and the first batch fail."""
+    for node in dataflow.nodes:
+        if (limit := node.operator.max_buffered_bytes) is None:
+            continue
+        for bucket in range(buckets):
+            held = sum(entry.table.nbytes for entry in seed.entries(node.level, bucket))
+            if held > limit // buckets:
+                raise StateLimitExceeded(
+                    f"one of {buckets} buckets would hold {held} bytes of join_max_buffered_bytes = {limit}, of which"
+                    " each has an equal share",
+                    fix="rescale to fewer buckets; or create the view anew with a larger join_max_buffered_bytes",
+                )
+
+
+@contextmanager
+def _telling(seed: Seed, told: Callable[[int], None]) -> Iterator[None]:
+    """Tell, in a thread of its own, how large the seed has become."""
+    over = threading.Event()
+
+    def tell() -> None:
+        while not over.wait(_TOLD_EVERY_S):
+            # A file may go meanwhile, and the catalog be away: it is told again in a second.
+            with suppress(OSError, ServiceUnavailable):
+                told(seed.bytes)
+
+    telling = threading.Thread(target=tell, name="rescaling", daemon=True)
+    telling.start()
+    try:
+        yield
+    finally:
+        over.set()
+        telling.join()

@@ -1,0 +1,138 @@
+"""A query that goes on with another number of buckets: nothing lost, nothing twice, no record read again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from changelog.row_reader import WIRE_DELTA
+from sql.catalog import Actual, Query
+from tests.spark.kafka import send, values
+from tests.spark.running import Running
+
+pytestmark = pytest.mark.services
+
+KEYS = 40
+Row = tuple[object, ...]
+
+
+class Load:
+    """Rows for both sides of a join and an aggregate over it, and what they come to."""
+
+    def __init__(self, broker: str, users: str, orders: str) -> None:
+        self._broker, self._users, self._orders = broker, users, orders
+        self._names: dict[int, str] = {}
+        self._of_user: Counter[int] = Counter()
+        self.sent = 0
+
+    def go_on(self, rows: int) -> None:
+        """Users get other names, orders come: some of users that are not there yet."""
+        renamed = [(n % KEYS, f"name {self.sent + n}") for n in range(0, rows, 3)]
+        bought = [(self.sent + n) * 7 % (KEYS + 5) for n in range(rows)]
+        users = [{"id": user, "name": name} for user, name in renamed]
+        send(self._broker, self._users, users, [{"id": user} for user, _ in renamed])
+        send(self._broker, self._orders, [{"id": self.sent + n, "user_id": user} for n, user in enumerate(bought)])
+        self._names |= dict(renamed)
+        self._of_user.update(bought)
+        self.sent += rows
+
+    @property
+    def counted(self) -> Counter[Row]:
+        """``SELECT user_id, name, count(*)``, every row once."""
+        return Counter({(user, self._names.get(user), count): 1 for user, count in self._of_user.items()})
+
+
+def standing(broker: str, topic: str, columns: tuple[str, ...]) -> Counter[Row]:
+    """What a changelog adds up to; read from its beginning no row stands fewer than zero times."""
+    rows: Counter[Row] = Counter()
+    for value in values(broker, topic):
+        row = tuple(value[column] for column in columns)
+        rows[row] += int(str(value[WIRE_DELTA]))
+        assert rows[row] >= 0, row
+    return +rows
+
+
+def alter(runner: Running, view: str, buckets: int) -> None:
+    """As ALTER VIEW does it."""
+    relation = runner.catalog.get(view)
+    text, _, _ = relation.ddl.partition(" SETTINGS")
+    runner.catalog.redefine(relation, f"{text} SETTINGS buckets = {buckets}")
+
+
+def rescaled_to(buckets: int) -> Callable[[Query], bool]:
+    return lambda query: query.actual is Actual.RUNNING and query.progress.get("buckets") == buckets
+
+
+def has_read(rows: int) -> Callable[[Query], bool]:
+    return lambda query: sum(sum(of.values()) for of in query.progress.get("offsets", {}).values()) >= rows
+
+
+def kill(runner: Running) -> None:
+    process = psutil.Process(runner.process.pid)
+    tree = [*process.children(recursive=True), process]
+    for one in reversed(tree):
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
+    psutil.wait_procs(tree, timeout=30)
+    runner.process.wait(30)
+
+
+@pytest.fixture
+def runners(tmp_path: Path, broker: str) -> Iterator[Callable[[], Running]]:
+    """Starts a runner over one catalog, as often as it is asked to."""
+    started: list[Running] = []
+
+    def start() -> Running:
+        started.append(Running(tmp_path, broker, log=f"runner-{len(started)}.log", BUCKETS=2))
+        return started[-1]
+
+    yield start
+    for running in started:
+        if running.process.poll() is None:
+            running.stop()
+        running.catalog.close()
+
+
+COUNTED = (
+    "CREATE MATERIALIZED VIEW counted AS SELECT o.user_id AS user_id, u.name AS name, count(*) AS n"
+    " FROM orders AS o LEFT JOIN users AS u ON o.user_id = u.id GROUP BY o.user_id, u.name"
+)
+
+
+def test_under_load_and_killed_in_the_midst(
+    runners: Callable[[], Running], broker: str, topics: Callable[..., str], tmp_path: Path
+) -> None:
+    users, orders = topics("users", partitions=2), topics("orders", partitions=2)
+    runner = runners()
+    runner.create(f"CREATE TABLE users (id BIGINT PRIMARY KEY, name VARCHAR) WITH (topic = '{users}')")
+    runner.create(f"CREATE TABLE orders (id BIGINT, user_id BIGINT) APPEND ONLY WITH (topic = '{orders}')")
+    runner.create(COUNTED)
+    load = Load(broker, users, orders)
+    load.go_on(3000)
+    runner.wait("counted", has_read(1000))
+
+    alter(runner, "counted", 3)
+    load.go_on(3000)
+    runner.wait("counted", rescaled_to(3))
+    load.go_on(300)
+
+    alter(runner, "counted", 1)
+    unfinished = tmp_path / "checkpoints" / ".1-counted.2.unfinished"
+    runner.wait("counted", lambda _: unfinished.exists())
+    kill(runner)
+    assert Path(runner.catalog.query("counted").checkpoint).name == "1-counted.1"
+    load.go_on(300)
+    again = runners()
+    query = again.wait("counted", rescaled_to(1))
+    load.go_on(300)
+    again.wait("counted", has_read(load.sent + load.sent // 3))
+
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == [Path(query.checkpoint).name]
+    assert again.stop() == 0
+    assert standing(broker, "counted", ("user_id", "name", "n")) == load.counted
+    assert "rescaled from 3 to 1 buckets" in again.log.read_text()
