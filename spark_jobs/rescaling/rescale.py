@@ -10,6 +10,7 @@ catalog, and that is the caller's to change, in one step.
 from __future__ import annotations
 
 import shutil
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,7 +23,7 @@ from broker.address import BrokerAddress
 from broker.names import MARKS_TOPIC
 from broker.query_origin import ORIGIN_FILE, QueryOrigin
 from broker.transactional_writer import mark_dropped
-from changelog.errors import ServiceUnavailable, StateLimitExceeded
+from changelog.errors import EnvironmentFault, ServiceUnavailable, StateLimitExceeded
 from joins.dataflow.graph import Dataflow
 from spark_jobs.rescaling.former_state import LevelRecut, recut_of_seed, recut_of_store
 from spark_jobs.rescaling.generations import leftovers, next_of, unfinished
@@ -70,6 +71,12 @@ def rescale(
             shutil.copytree(checkpoint.snapshots, Checkpoint(place).snapshots)
         with _telling(Seed(place), told):
             rows = _recut(session, dataflow, checkpoint, bucket_keys, buckets, place)
+        if (there := Seed(place).rows) != rows:
+            raise EnvironmentFault(
+                f"{rows} rows of the state were written anew, and {there} are there",
+                where=f"{place}, on {socket.gethostname()}",
+                fix="have DOVETAIL_CHECKPOINT_DIR on storage that every machine mounts under this path",
+            )
         _expect_within_limits(dataflow, Seed(place), buckets)
         again = replace(
             origin,

@@ -47,7 +47,7 @@ class Seed:
         """In the order of the buckets that they came from, and of each in that of its rows."""
         for path in sorted((self.folder / str(level) / str(bucket)).glob(f"*{_ARROW}")):
             _, _, arrangement = path.name.removesuffix(_ARROW).partition(".")
-            yield RunEntry(arrangement, pa.ipc.open_file(pa.memory_map(str(path))).read_all())
+            yield RunEntry(arrangement, _rows(path))
 
     def scalars(self, level: int) -> dict[str, int]:
         found: dict[str, int] = json.loads((self.folder / str(level) / _SCALARS).read_text())
@@ -62,10 +62,18 @@ class Seed:
         """How large it is, or has become so far."""
         return sum(path.stat().st_size for path in self.folder.rglob(f"*{_ARROW}"))
 
+    @property
+    def rows(self) -> int:
+        return sum(_rows(path).num_rows for path in self.folder.rglob(f"*{_ARROW}"))
+
     def drop_once_committed(self) -> None:
         """It has gone into the state with the first batch."""
         if self.there and self._checkpoint.committed() is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _rows(path: Path) -> pa.Table:
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
 
 
 class SeedWriter:
