@@ -29,6 +29,8 @@ from sql.plan.properties import walk
 from sql.planner import Plan, plan_query
 from sql.syntax.statements import CreateView, Drop
 
+_BUCKETS = "buckets"
+
 
 def create_view(context: Context, statement: CreateView) -> Done:
     """A materialized view is a query, and the topic of its rows: one of its own name, or that of the INTO target.
@@ -55,6 +57,7 @@ def create_view(context: Context, statement: CreateView) -> Done:
     if existing is not None and replaced and not statement.with_data and _same(statement, existing):
         return Done(
             f"{existing.what} {statement.name} has this query already, {replaced[-1].actual.value}; it goes on: "
+            f"{_other_buckets(statement, existing)}"
             "WITH DATA at the end of the statement would begin anew, with an empty topic"
         )
     if statement.into is None:
@@ -73,8 +76,17 @@ def _same(statement: CreateView, existing: Relation) -> bool:
 
 
 def _meaning(view: CreateView) -> tuple[object, ...]:
-    """What makes two statements one, wherever their words stand."""
-    return repr(view.query), view.emit, view.settings, view.into, view.materialized, view.columns
+    """What makes two statements one, wherever their words stand, and however many buckets they name."""
+    settings = {name: value for name, value in view.settings.items() if name != _BUCKETS}
+    return repr(view.query), view.emit, settings, view.into, view.materialized, view.columns
+
+
+def _other_buckets(statement: CreateView, existing: Relation) -> str:
+    """How to get the buckets that the statement names, if the view has others."""
+    before, wanted = existing.definition, statement.settings.get(_BUCKETS)
+    if wanted is None or not isinstance(before, CreateView) or before.settings.get(_BUCKETS) == wanted:
+        return ""
+    return f"ALTER VIEW {statement.name} SET (buckets = {wanted}) gives it other buckets; "
 
 
 def _plain_view(

@@ -9,6 +9,7 @@ catalog, and that is the caller's to change, in one step.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import socket
 import threading
@@ -23,8 +24,9 @@ from broker.address import BrokerAddress
 from broker.names import MARKS_TOPIC
 from broker.query_origin import ORIGIN_FILE, QueryOrigin
 from broker.transactional_writer import mark_dropped
-from changelog.errors import EnvironmentFault, ServiceUnavailable, StateLimitExceeded
+from changelog.errors import EnvironmentFault, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
+from joins.host.state_limit import check_buffered
 from spark_jobs.rescaling.former_state import LevelRecut, recut_of_seed, recut_of_store
 from spark_jobs.rescaling.generations import leftovers, next_of, unfinished
 from spark_jobs.state.checkpoint import Checkpoint
@@ -133,17 +135,13 @@ def _recut(
 
 def _expect_within_limits(dataflow: Dataflow, seed: Seed, buckets: int) -> None:
     """Raises StateLimitExceeded where a bucket would hold more than its share, and the first batch fail."""
-    for node in dataflow.nodes:
-        if (limit := node.operator.max_buffered_bytes) is None:
-            continue
-        for bucket in range(buckets):
-            held = sum(entry.table.nbytes for entry in seed.entries(node.level, bucket))
-            if held > limit // buckets:
-                raise StateLimitExceeded(
-                    f"one of {buckets} buckets would hold {held} bytes of join_max_buffered_bytes = {limit}, of which"
-                    " each has an equal share",
-                    fix="rescale to fewer buckets; or create the view anew with a larger join_max_buffered_bytes",
-                )
+    limited = [node for node in dataflow.nodes if node.operator.max_buffered_bytes is not None]
+    for node, bucket in itertools.product(limited, range(buckets)):
+        store = seed.store(node.level, bucket)
+        for index, other in enumerate(dataflow.nodes):
+            if other.level == node.level:
+                other.operator.started(store, str(index))
+        check_buffered(node.operator, store, buckets)
 
 
 @contextmanager

@@ -176,7 +176,14 @@ class Runner:
             self._report_progress(query, self._running[query.id])
         return None
 
+    def _as_it_is(self, query: Query) -> Query:
+        """As the catalog has it now: since the look that found ``query`` a task may have given it another checkpoint,
+        which would be taken for a leftover.
+        """
+        return next((one for one in self._catalog.queries(dropped=True) if one.id == query.id), query)
+
     def _started(self, query: Query) -> RunningQuery:
+        query = self._as_it_is(query)
         plan = plan_of(query, self._catalog)
         fragment = plan.fragment(query.name)
         checkpoint = Path(query.checkpoint or self._settings.checkpoints / f"{query.id}-{query.name}").absolute()
@@ -246,7 +253,12 @@ class Runner:
             log.warning("it stays at %d buckets, and could not be cut into %d\n%s", before, after, error)
             return checkpoint
         # From here on the other one counts.
-        self._catalog.set_checkpoint(query.id, str(made.checkpoint))
+        if not self._catalog.switch_checkpoint(query.id, str(checkpoint), str(made.checkpoint)):
+            raise EnvironmentFault(
+                "another process has given the query another checkpoint",
+                where=str(checkpoint),
+                fix="run one runner for each catalog",
+            )
         log.info(
             "rescaled from %d to %d buckets: %s rows, %s in %.1f s",
             before, after, f"{made.rows:,}", megabytes(made.bytes), time.monotonic() - begun_s,
@@ -341,6 +353,7 @@ class Runner:
         return True
 
     def discard(self, query: Query) -> bool:
+        query = self._as_it_is(query)
         if query.checkpoint:
             checkpoint, copies = Path(query.checkpoint), self._settings.job.local_copy_dir
             retire_leftovers(checkpoint, self._settings.brokers, copies)

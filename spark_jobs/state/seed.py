@@ -82,7 +82,6 @@ class SeedWriter:
     def __init__(self, seed: Seed, level: int) -> None:
         self._folder = seed.folder / str(level)
         self._open: dict[Path, pa.RecordBatchFileWriter] = {}
-        self._schemas: dict[Path, pa.Schema] = {}
         self._files = ExitStack()
 
     def write(self, former: int, bucket: int, entry: RunEntry) -> None:
@@ -92,8 +91,7 @@ class SeedWriter:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = self._files.enter_context(pa.OSFile(str(path), "wb"))
             self._open[path] = self._files.enter_context(pa.ipc.new_file(file, entry.table.schema))
-            self._schemas[path] = entry.table.schema
-        self._open[path].write_table(entry.table.cast(self._schemas[path]))
+        self._open[path].write_table(entry.table)
 
     def __enter__(self) -> SeedWriter:
         return self

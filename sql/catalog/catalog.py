@@ -248,6 +248,11 @@ class Catalog:
         with self._write() as connection:
             stored_queries.update(connection, query_id, checkpoint=checkpoint)
 
+    def switch_checkpoint(self, query_id: int, before: str, after: str) -> bool:
+        """Another checkpoint instead of ``before``; whether that was the one."""
+        with self._write() as connection:
+            return stored_queries.switch(connection, query_id, before, after)
+
     def claim_checkpoint(self, query_id: int, checkpoint: str) -> str:
         """Set the checkpoint unless there is one already; the one that stands. Several may try at once."""
         with self._write() as connection:

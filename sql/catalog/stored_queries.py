@@ -69,6 +69,12 @@ def claim(connection: Connection, query_id: int, checkpoint: str) -> str:
     return str(connection.execute(sa.select(QUERIES.c.checkpoint).where(QUERIES.c.id == query_id)).scalar() or "")
 
 
+def switch(connection: Connection, query_id: int, before: str, after: str) -> bool:
+    """Whether the checkpoint of a query was ``before``, and is ``after`` now."""
+    here = QUERIES.update().where(QUERIES.c.id == query_id, QUERIES.c.checkpoint == before)
+    return connection.execute(here.values(checkpoint=after)).rowcount == 1
+
+
 def remove(connection: Connection, query_id: int) -> None:
     connection.execute(QUERIES.delete().where(QUERIES.c.id == query_id))
 

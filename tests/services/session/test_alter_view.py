@@ -113,6 +113,16 @@ def test_what_is_so_already_and_what_is_not_there(session: Session) -> None:
     assert session.run("ALTER VIEW IF EXISTS none SET buckets = 2") == [Done("there is no view none")]
 
 
+def test_a_definition_with_other_buckets_is_the_same_and_names_the_way_to_them(session: Session) -> None:
+    """A script that is run again after an ALTER VIEW does not begin the view anew."""
+    definition = "CREATE OR REPLACE MATERIALIZED VIEW joined AS SELECT o.id, u.name FROM orders AS o JOIN users AS u"
+    definition += " ON o.user_id = u.id"
+    for text, way in ((definition, "WITH DATA"), (f"{definition} SETTINGS buckets = 4", "ALTER VIEW joined SET (buc")):
+        [done] = session.run(text)
+        assert isinstance(done, Done)
+        assert f"joined has this query already, running; it goes on: {way}" in done.text
+
+
 def test_one_that_nobody_takes_up_is_said_to_go_on_and_may_be_altered_back(session: Session) -> None:
     catalog = session.context.catalog
     with pytest.raises(DovetailError, match="not rescaled yet"):

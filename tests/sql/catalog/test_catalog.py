@@ -278,6 +278,24 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
     catalog.close()
 
 
+def test_the_text_of_a_view_is_that_of_its_query(filled: Catalog) -> None:
+    before = filled.get("v")
+    after = f"{before.ddl} SETTINGS buckets = 3"
+    filled.redefine(before, after)
+    assert filled.get("v").ddl == filled.query("v").sql == after
+    assert filled.query("w").sql == query("w").sql
+    with pytest.raises(SqlError, match="another process has just changed"):
+        filled.redefine(before, before.ddl)
+
+
+def test_a_checkpoint_is_switched_once(catalog: Catalog) -> None:
+    begun = catalog.add_query(query("v"), now_ms=0)
+    catalog.set_checkpoint(begun.id, "/c/1")
+    assert catalog.switch_checkpoint(begun.id, "/c/1", "/c/1.1")
+    assert not catalog.switch_checkpoint(begun.id, "/c/1", "/c/1.2")
+    assert catalog.query("v").checkpoint == "/c/1.1"
+
+
 # -- leases
 
 
