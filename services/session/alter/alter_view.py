@@ -143,11 +143,15 @@ def _refused(progress: Mapping[str, Any], buckets: int) -> str:
 
 
 def _take_back(context: Context, view: Relation, after: CreateView, queries: list[Query]) -> None:
-    """The definition as it was, unless somebody has changed it since; the runner forgets that it has failed."""
+    """The definition as it was, unless somebody has changed it since; the query goes on by it."""
     with suppress(SqlError):
         context.catalog.redefine(replace(view, ddl=after.text), view.ddl)
     deadline_s = time.monotonic() + context.settings.start_timeout_s
     with suppress(UnknownName):
         for query in queries:
-            while context.catalog.query(query.name).progress.get("not_rescaled") and time.monotonic() < deadline_s:
+            while _is_on_its_way_back(context.catalog.query(query.name)) and time.monotonic() < deadline_s:
                 time.sleep(_POLL_S)
+
+
+def _is_on_its_way_back(query: Query) -> bool:
+    return query.actual is Actual.RESCALING or bool(query.progress.get("not_rescaled"))
