@@ -39,7 +39,14 @@ class Intake:
     unfounded: int = 0
 
     @staticmethod
-    def of(port: Port, store: RunStore, name: str, null_safe: tuple[bool, ...] = (), order: str = "") -> Intake:
+    def of(
+        port: Port,
+        store: RunStore,
+        name: str,
+        null_safe: tuple[bool, ...] = (),
+        order: str = "",
+        counted: bool = False,
+    ) -> Intake:
         schema = port.schema
         subkeys: tuple[str, ...] = ()
         if port.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV):
@@ -48,7 +55,13 @@ class Intake:
             subkeys = port.identity or tuple(schema.names)
         if port.tie_break_by_arrival:
             schema = schema.append(pa.field(ARRIVAL, pa.int64()))
-        return Intake(port, Arrangement(store, name, schema, port.keys, subkeys, null_safe, order))
+        return Intake(port, Arrangement(store, name, schema, port.keys, subkeys, null_safe, order, counted))
+
+    def taken_in(self, rows: pa.Table | None) -> Changes:
+        """As ``changes``; None, or a table without rows: there are none."""
+        if rows is None or rows.num_rows == 0:
+            return Changes.empty(self.arrangement.schema)
+        return self.changes(rows)
 
     def changes(self, rows: pa.Table) -> Changes:
         """``rows``: the port's columns, ``arrival`` where the port is ordered, ``delta``. Nothing is inserted yet."""

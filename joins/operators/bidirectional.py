@@ -3,7 +3,8 @@
 **Definition.** Left and right rows match when their keys are equal (NULL equals NULL only for null-safe keys) and the
 residual condition holds. INNER gives every matching pair; LEFT also each left row that matches nothing, with the right
 columns padded; RIGHT is its mirror; FULL both. A padded row leaves with the first match and comes back when the last
-one goes. The output is the difference this makes, batch by batch.
+one goes. SEMI and ANTI give left rows alone (``joins.operators.semi_anti``). The output is the difference this makes,
+batch by batch.
 
 **Method.** The pairs are bilinear: ``d(L x R) = L x dR + dL x R'`` with R' the right side after the batch. Padded rows
 follow the number of matches per key (0 to n and n to 0) where there is no residual condition; with one, the padding of
@@ -27,23 +28,28 @@ from joins.dataflow.specification import JoinSpec
 from joins.inputs.intake import Intake
 from joins.matching.pairing import Pairing
 from joins.matching.unmatched import Unmatched, mirrored, unmatched
+from joins.operators.semi_anti import Existence, SemiAntiOperator
 from joins.state.store import RunStore
 
 
 @dataclass(frozen=True)
 class BidirectionalSpec(JoinSpec):
-    """The symmetric join: both sides are kept and both trigger. Output: columns of left, then right.
+    """The symmetric join: both sides are kept and both trigger. Output: columns of left, then right;
+    of SEMI and ANTI those of left.
 
     null_safe   per key column: NULL equals NULL (IS NOT DISTINCT FROM); empty: none does
     condition   the residual condition, over the columns of left and right together
     """
 
-    kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL)
+    kinds = tuple(JoinKind)
 
     null_safe: tuple[bool, ...] = ()
     condition: Predicate | None = None
 
-    def started(self, store: RunStore, name: str) -> BidirectionalOperator:
+    def started(self, store: RunStore, name: str) -> BidirectionalOperator | SemiAntiOperator:
+        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+            asked = Existence(self.kind, self.null_safe or (False,) * len(self.left.keys), self.condition)
+            return SemiAntiOperator(self.left, self.right, asked, store, name)
         return BidirectionalOperator(self, store, name)
 
 
@@ -69,7 +75,7 @@ class BidirectionalOperator:
         return self._left.unfounded + self._right.unfounded
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        left, right = (_taken_in(intake, rows) for intake, rows in zip((self._left, self._right), inputs, strict=True))
+        left, right = (intake.taken_in(rows) for intake, rows in zip((self._left, self._right), inputs, strict=True))
         self._watch(left, right)
         parts = [self._pairing.of_right(right, self._left.arrangement.probe(right.table, self._right.port.keys))]
         _remember(self._right, right)
@@ -91,12 +97,6 @@ class BidirectionalOperator:
         if self._right_unmatched:
             parts.append(self._pairing.right_padded(self._right_unmatched.after()))
         return parts
-
-
-def _taken_in(intake: Intake, rows: pa.Table | None) -> Changes:
-    if rows is None or rows.num_rows == 0:
-        return Changes.empty(intake.arrangement.schema)
-    return intake.changes(rows)
 
 
 def _remember(intake: Intake, changes: Changes) -> None:

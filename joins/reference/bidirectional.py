@@ -1,5 +1,6 @@
 """The symmetric join, by definition: every pair of a left and a right row with equal keys for which the condition
-holds; outer kinds add each row that is in no pair, padded.
+holds; outer kinds add each row that is in no pair, padded. SEMI gives the left rows that are in one, ANTI those in
+none.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class ReferenceJoin:
     _result: Counter[Row] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT, JoinKind.RIGHT, JoinKind.FULL))
+        refuse_other_kinds(self, self.kind, tuple(JoinKind))
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         """The net changes of the output: row to signed count, without zeros."""
@@ -41,6 +42,10 @@ class ReferenceJoin:
         for left, left_count in self.left.content.items():
             matches = [right for right in self.right.content if self._match(left, right)]
             matched_right.update(matches)
+            if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
+                if bool(matches) == (self.kind is JoinKind.SEMI):
+                    result[left] += left_count
+                continue
             for right in matches:
                 result[left + right] += left_count * self.right.content[right]
             if not matches and self.kind in (JoinKind.LEFT, JoinKind.FULL):

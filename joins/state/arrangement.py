@@ -79,6 +79,7 @@ class Arrangement:
     null_safe  per key column, whether NULL equals NULL; a key with another NULL matches nothing
     order      a timestamp or integer column by which the rows of a key are ordered; empty: none
     cut_by     how its rows came into this bucket; left out: by ``keys``
+    counted    merges make one of equal rows, with the sum of their counts: where rows are few and come often
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Arrangement:
         null_safe: Sequence[bool] = (),
         order: str = "",
         cut_by: CutBy | None = None,
+        counted: bool = False,
     ) -> None:
         self._store = store
         self._name = name
@@ -99,8 +101,9 @@ class Arrangement:
         self.subkeys = tuple(subkeys)
         self.null_safe = tuple(null_safe) or (False,) * len(self.keys)
         self.order = order
+        self._counted = counted
         store.cut_by[name] = cut_by or CutBy(self.keys)
-        self._runs = Runs(store, name, self.keys, order, self._worded)
+        self._runs = Runs(store, name, self.keys, order, self._worded, counted)
 
     @property
     def empty(self) -> bool:
@@ -109,7 +112,9 @@ class Arrangement:
     def standing(self) -> Arrangement:
         """What is held now, for reading: what is inserted later is not in it."""
         store = RunStore({self._name: [*self._runs]}, dict(self._store.scalars))
-        return Arrangement(store, self._name, self.schema, self.keys, self.subkeys, self.null_safe, self.order)
+        return Arrangement(
+            store, self._name, self.schema, self.keys, self.subkeys, self.null_safe, self.order, self._counted
+        )
 
     # -- writing
 

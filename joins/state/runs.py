@@ -26,16 +26,23 @@ _FAN_IN = 4
 class Runs:
     """The runs kept in ``store`` under ``name``, oldest first.
 
-    keys    the columns of the join key
-    order   the column by which rows of one word are ordered; empty: none
-    worded  gives a table its ordering words, as its last column SORT
+    keys     the columns of the join key
+    order    the column by which rows of one word are ordered; empty: none
+    worded   gives a table its ordering words, as its last column SORT
+    counted  equal rows become one, with the sum of their counts, whether one of them is a retraction or not
     """
 
     def __init__(
-        self, store: RunStore, name: str, keys: Sequence[str], order: str, worded: Callable[[pa.Table], pa.Table]
+        self,
+        store: RunStore,
+        name: str,
+        keys: Sequence[str],
+        order: str,
+        worded: Callable[[pa.Table], pa.Table],
+        counted: bool = False,
     ) -> None:
         self._store, self._name = store, name
-        self._keys, self._order, self._worded = keys, order, worded
+        self._keys, self._order, self._worded, self._counted = keys, order, worded, counted
         self._runs = store.runs.setdefault(name, [])
         self._open_entries()
 
@@ -143,15 +150,18 @@ class Runs:
         return self._run(table, entries, durable_rows)
 
     def _without_cancelled(self, table: pa.Table) -> pa.Table:
-        """``table`` (sorted) with the rows of equal words, and times, added up where one of them is a retraction."""
+        """``table`` (sorted) with the rows of equal words, and times, added up where one of them is a retraction, or
+        where rows are counted.
+        """
         deltas = numpy_column(table, DELTA)
-        if (deltas > 0).all():
+        if not self._counted and (deltas > 0).all():
             return table
         words = numpy_column(table, SORT)
         begins = words[1:] != words[:-1]
         if self._order:
             begins |= np.diff(self.times(table)) != 0
-        touched = _beside_retractions(deltas, np.flatnonzero(np.concatenate(([True], begins))))
+        starts = np.flatnonzero(np.concatenate(([True], begins))[: len(words)])
+        touched = _shared(starts, len(words)) if self._counted else _beside_retractions(deltas, starts)
         names = [name for name in table.column_names if name not in (SORT, DELTA)]
         summed = Changes(table.take(pa.array(np.flatnonzero(touched))).select([*names, SORT, DELTA])).consolidated()
         kept = table.take(pa.array(np.flatnonzero(~touched)))
@@ -183,4 +193,11 @@ def _small(table: pa.Table, entries: tuple[int, ...]) -> bool:
 def _beside_retractions(deltas: Deltas, starts: Positions) -> Mask:
     """Which rows lie in a group with a retraction; the groups begin at ``starts``."""
     found: Mask = np.repeat(np.logical_or.reduceat(deltas < 0, starts), np.diff(np.append(starts, len(deltas))))
+    return found
+
+
+def _shared(starts: Positions, count: int) -> Mask:
+    """Which of ``count`` rows lie in a group with others."""
+    sizes = np.diff(np.append(starts, count))
+    found: Mask = np.repeat(sizes > 1, sizes)
     return found

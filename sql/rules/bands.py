@@ -58,7 +58,6 @@ from sql.plan.properties import changes, inputs_of, rules_of, walk
 from sql.plan.query_plan import QueryPlan
 from sql.plan.time_text import length_text, per_unit
 from sql.query_settings import QuerySettings
-from sql.rules.strategy import answered_anew
 from sql.syntax.rules import Rules
 from sql.syntax.types import INSTANT, LOCAL
 from sql.watermarks import as_set
@@ -106,8 +105,6 @@ class _Rule:
     def _join(self, join: Join) -> Join:
         found = self._near(join) if _symmetric(join) else None
         if found is None:
-            if join.kind in _LEFT_ONLY and isinstance(join.how, Bidirectional):
-                raise answered_anew(join.kind, join.place)
             return join
         _refuse_empty(found)
         self._refuse_wide(found)

@@ -9,9 +9,9 @@ Timeplus rules, which hold where every stream below has them:
 RIGHT is LEFT with the sides turned. A chain of append streams alone is bidirectional throughout: an outer join of them
 is updating only in that padded rows come and go. RisingWave rules: bidirectional, always.
 
-SEMI, ANTI and LATEST are one-shot: they answer the rows of an append stream under Timeplus rules; other SEMI and ANTI
-joins must turn out to be of rows near in time (the rule ``bands``). So does ASOF where
-both sides have these rules and the left one is append-only; else it updates, and keeps both sides.
+LATEST is one-shot. So are SEMI and ANTI joins that answer the rows of an append stream under Timeplus rules; others are
+bidirectional. So is ASOF where both sides have these rules and the left one is append-only; else it updates, and keeps
+both sides.
 
 A LATEST join that waits for its right side is an ASOF join by the times that it waits by.
 
@@ -271,17 +271,4 @@ def _latest_as_of(join: Join, lag: Lag, settings: QuerySettings) -> Join:
         right=sides.right,
         on=(*join.on, Expr.condition(not_after)),
         how=AsofOnce(keep_versions=_kept_versions(settings), alignment=sides.alignment),
-    )
-
-
-def answered_anew(kind: JoinKind, place: str) -> Unsupported:
-    """SEMI and ANTI, where neither the rules nor a range of time say when a left row has its answer."""
-    other = "JOIN, with a stream that is unique by the key" if kind == JoinKind.SEMI else "LEFT JOIN"
-    where = ", with WHERE r.key IS NULL" if kind == JoinKind.ANTI else ""
-    return Unsupported(
-        f"{kind.value.upper()} JOIN of rows that are answered anew is not supported in this release: only those of an "
-        "append stream, which are answered once, and of rows near in time",
-        where=place,
-        fix=f"{other}{where}; or add a range of time: AND l.time BETWEEN r.time AND r.time + INTERVAL '1' MINUTE; or "
-        "declare both sides with CREATE STREAM, the left one append-only",
     )

@@ -1,4 +1,7 @@
-"""Both sides are kept, and both trigger: the output is at any moment the join of what the inputs hold."""
+"""Both sides are kept, and both trigger: the output is at any moment the join of what the inputs hold.
+
+Of the right side of a SEMI or ANTI join only what the join asks for is kept.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from joins.dataflow.ports import JoinKind
-from sql.plan.joins.method import JoinInputs, current
+from sql.plan.joins.method import JoinInputs, counted, current
 from sql.plan.joins.symmetric import SymmetricJoinMethod
 
 
@@ -15,4 +18,7 @@ class Bidirectional(SymmetricJoinMethod):
     operator: ClassVar[str] = "Bidirectional"
 
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
-        return f"left {current(inputs.left)}, right {current(inputs.right)}"
+        left = f"left {current(inputs.left)}"
+        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+            return f"{left}, right {counted(inputs.right)}"
+        return f"{left}, right {current(inputs.right)}"

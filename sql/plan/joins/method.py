@@ -123,6 +123,13 @@ def current(side: JoinInput) -> str:
     return "the current rows, unbounded: append streams are among them" if side.grows else "the current rows"
 
 
+def counted(side: JoinInput) -> str:
+    """As ``current``, where equal rows are kept as one."""
+    if side.grows:
+        return "the counts of different rows, unbounded"
+    return "the current rows"
+
+
 def kept(side: JoinInput, reason: str) -> str:
     """As ``current``, with the reason why no row that cannot be taken back is ever forgotten."""
     return current(side) if side.updates else f"{current(side)}: {reason}"

@@ -12,6 +12,7 @@ from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.dataflow.specification import OperatorSpec
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
+from joins.operators.bidirectional import BidirectionalSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
@@ -74,6 +75,8 @@ def operators(planner: Planner, query: str, **settings: Value) -> list[OperatorS
         ("SELECT v FROM l LEFT SEMI JOIN m USING (k)", EnrichmentSpec, False),
         ("SELECT v FROM l LEFT ANTI JOIN r USING (k)", EnrichmentSpec, False),
         ("SELECT w FROM l RIGHT ANTI JOIN r USING (k)", EnrichmentSpec, False),
+        ("SELECT y FROM t LEFT SEMI JOIN u USING (k)", BidirectionalSpec, True),
+        ("SELECT x FROM m LEFT ANTI JOIN l USING (k)", BidirectionalSpec, True),
         (
             (
                 "SELECT b.p, r.rate FROM bids AS b JOIN rates FOR SYSTEM_TIME AS OF b.ts AS r ON r.cur = 'EUR' "
@@ -253,8 +256,6 @@ REFUSED = [
     ("SELECT y FROM t LATEST JOIN u USING (k)", "TABLE or SOURCE", "CREATE STREAM"),
     ("SELECT v FROM l FULL LATEST JOIN u USING (k)", "TABLE or SOURCE", "CREATE STREAM"),
     ("SELECT x FROM m LATEST JOIN l USING (k)", "can be taken back", "append stream on the left"),
-    ("SELECT y FROM t LEFT SEMI JOIN u USING (k)", "SEMI JOIN of rows that are answered anew", "unique by the key"),
-    ("SELECT x FROM m LEFT ANTI JOIN l USING (k)", "ANTI JOIN of rows that are answered anew", "IS NULL"),
     ("SELECT v, m.x FROM l LEFT ANTI JOIN m ON l.k = m.k", 'column of "m"', "JOIN for the columns of both"),
     ("SELECT v, x FROM l LEFT ANTI JOIN m ON l.k = m.k", 'column of "m"', "JOIN for the columns of both"),
     ("SELECT v FROM l LEFT SEMI JOIN m ON l.k = m.k WHERE m.x > 1", 'column of "m"', "JOIN for the columns"),

@@ -284,9 +284,8 @@ def test_an_interval_of_tables_may_hold_nothing(world: World) -> None:
     assert the_range(world, empty).band == Band("a.ts", "b.ts", 5 * SECOND, SECOND)
 
 
-def test_semi_and_anti_joins_want_a_range_or_an_append_stream(world: World) -> None:
-    with pytest.raises(Unsupported, match="answered anew"):
-        world.plan("SELECT a.k FROM a LEFT ANTI JOIN b ON a.k = b.k")
+def test_what_answers_a_semi_or_anti_join(world: World) -> None:
+    assert the_join(world, "SELECT a.k FROM a LEFT ANTI JOIN b ON a.k = b.k").how == Bidirectional()
     assert the_join(world, "SELECT l.k FROM l LEFT ANTI JOIN r ON l.k = r.k").how == Enrichment()
     near = the_join(world, "SELECT l.k FROM l LEFT ANTI JOIN r ON l.k = r.k AND date_diff_within(10s)")
     assert isinstance(near.how, Range)

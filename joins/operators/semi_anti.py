@@ -1,0 +1,92 @@
+"""SEMI and ANTI joins of inputs that change: the left rows that match something, or nothing.
+
+**Definition.** A left row matches a right row when their keys are equal (NULL equals NULL only for null-safe keys) and
+the residual condition holds. SEMI gives each left row that matches one right row or more, as often as it stands; ANTI
+each that matches none. So the two divide the left rows: a row whose key is NULL is ANTI's. The columns are those of
+the left side. The output is the difference that a batch makes.
+
+**Method.** ANTI gives the change of the unmatched left rows, SEMI what the change of the left rows is besides. Without
+a residual condition all rows of a key are unmatched, or none (``UnmatchedByKey``); with one, each row has a match count
+(``MatchCounts``).
+
+**State.** The left rows; of the right side, where nothing but its key is asked for, the keys with their counts; with a
+residual condition the match count of each left row that has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from changelog.changes import Changes
+from changelog.rows import any_null
+from joins.dataflow.ports import Ingest, JoinKind, Port, Predicate
+from joins.inputs.intake import Intake
+from joins.matching.match_counts import MatchCounts
+from joins.matching.pairing import Pairing
+from joins.matching.unmatched import UnmatchedByKey
+from joins.state.store import RunStore
+
+_UNCHECKED = (Ingest.APPEND, Ingest.CHANGES)
+"""What enters as it is: nobody looks for single rows of it."""
+
+
+@dataclass(frozen=True)
+class Existence:
+    """What the join asks of each left row. ``kind``: SEMI or ANTI."""
+
+    kind: JoinKind
+    null_safe: tuple[bool, ...]
+    condition: Predicate | None
+
+
+class SemiAntiOperator:
+    """``on_batch([left rows, right rows]) -> changes`` of the left rows that leave."""
+
+    def __init__(self, left: Port, right: Port, asked: Existence, store: RunStore, name: str) -> None:
+        self._kind = asked.kind
+        only_keys = right.ingest in _UNCHECKED and set(right.schema.names) == set(right.keys)
+        self._left = Intake.of(left, store, f"{name}.left", asked.null_safe)
+        self._right = Intake.of(right, store, f"{name}.right", asked.null_safe, counted=only_keys)
+        self._by_key: UnmatchedByKey | None = None
+        self._counts: MatchCounts | None = None
+        sides = self._left.arrangement, self._right.arrangement
+        if asked.condition is None:
+            self._by_key = UnmatchedByKey(*sides)
+        else:
+            holds = Pairing(left.schema, right.schema, asked.condition).matching
+            self._counts = MatchCounts(*sides, holds, store, f"{name}.pairs")
+        self._output = pa.schema([field.with_nullable(True) for field in left.schema])
+
+    @property
+    def unfounded(self) -> int:
+        return self._left.unfounded + self._right.unfounded
+
+    def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
+        left, right = (intake.taken_in(rows) for intake, rows in zip((self._left, self._right), inputs, strict=True))
+        unmatched = self._unmatched(left, right)
+        found = unmatched if self._kind is JoinKind.ANTI else Changes.concat([left, unmatched.negated()])
+        return Changes.with_deltas(found.rows.select(self._output.names).cast(self._output), found.deltas)
+
+    def _unmatched(self, left: Changes, right: Changes) -> Changes:
+        """The change of the left rows that match nothing; both sides are remembered."""
+        if self._counts is not None:
+            moved = self._counts.others_change(right)
+            self._remember(self._right, right)
+            own = self._counts.own_change(left)
+            self._remember(self._left, left)
+            return Changes.concat([moved, own])
+        if self._by_key is None:
+            return left
+        self._by_key.before(left, right)
+        self._remember(self._right, right)
+        self._remember(self._left, left)
+        return self._by_key.after()
+
+    def _remember(self, intake: Intake, changes: Changes) -> None:
+        """Insert ``changes``; without the rows whose key can match nothing, where nobody looks for them either."""
+        if intake.port.ingest in _UNCHECKED:
+            changes = changes.where(~any_null(changes.table, intake.arrangement.strict())).consolidated()
+        intake.arrangement.insert(changes)
