@@ -19,11 +19,15 @@ from joins.dataflow.specification import OperatorSpec
 
 @dataclass(frozen=True)
 class Edge:
-    """Where rows go: ``keys`` cut them into buckets; ``level`` is that of the receiving node, or the sink's."""
+    """Where rows go: ``keys`` cut them into buckets; ``level`` is that of the receiving node, or the sink's.
+
+    broadcast   they all go to every bucket: each holds what few rows there are
+    """
 
     id: int
     level: int
     keys: tuple[str, ...]
+    broadcast: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from changelog.hashing import mixed, row_hashes
+from joins.dataflow.graph import Edge
 
 KEYLESS = 0
 """The bucket of rows that are cut by no columns."""
@@ -20,6 +21,13 @@ def bucket_of(rows: pa.Table, keys: tuple[str, ...], buckets: int) -> npt.NDArra
         return np.full(rows.num_rows, KEYLESS)
     # Mixed once more: the arrangements order by the same hash, and a bucket must not hold only a slice of its range.
     return (mixed(row_hashes(rows, keys)) % np.uint64(buckets)).astype(np.int64)
+
+
+def dealt(rows: pa.Table, edge: Edge, buckets: int) -> list[tuple[int, pa.Table]]:
+    """``rows`` by bucket, as they travel on ``edge``."""
+    if edge.broadcast:
+        return [(bucket, rows) for bucket in range(buckets)] if rows.num_rows else []
+    return cut(rows, edge.keys, buckets)
 
 
 def cut(rows: pa.Table, keys: tuple[str, ...], buckets: int) -> list[tuple[int, pa.Table]]:

@@ -12,7 +12,7 @@ from changelog.changes import DELTA, Changes
 from changelog.event_times import greatest_ms
 from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import transformed
-from joins.host.exchange import cut
+from joins.host.exchange import dealt
 from joins.host.level import HERE, Arrival, Departure, Late, LevelTask
 from joins.host.recut import Recut
 from joins.inputs.watermarks import Mark
@@ -86,7 +86,7 @@ class LocalQuery:
         for index, rows in decoded.items():
             edge = self._dataflow.edge(self._dataflow.scans[index].edge)
             sent = transformed(rows, self._transforms[index])
-            departures.extend(Departure(edge.id, bucket, part) for bucket, part in cut(sent, edge.keys, self._buckets))
+            departures.extend(Departure(edge.id, bucket, part) for bucket, part in dealt(sent, edge, self._buckets))
         return departures
 
     def _marks(self, decoded: Mapping[int, pa.Table]) -> list[Mark]:

@@ -13,7 +13,7 @@ from changelog.schema import ARRIVAL, WRITTEN
 from joins.dataflow.graph import Dataflow, OperatorNode
 from joins.dataflow.ports import Port, Transform, transformed
 from joins.dataflow.specification import Opening, Running, Timed
-from joins.host.exchange import KEYLESS, cut
+from joins.host.exchange import KEYLESS, dealt
 from joins.host.state_limit import check_buffered
 from joins.inputs.arrival import in_order
 from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
@@ -155,9 +155,9 @@ class LevelTask:
         if node.output == sink.edge and not sink.exchanged:
             output.departures.append(Departure(node.output, HERE, rows))
             return
-        keys = self._dataflow.edge(node.output).keys
+        edge = self._dataflow.edge(node.output)
         output.departures.extend(
-            Departure(node.output, bucket, part) for bucket, part in cut(rows, keys, self._buckets)
+            Departure(node.output, bucket, part) for bucket, part in dealt(rows, edge, self._buckets)
         )
 
 

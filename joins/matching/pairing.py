@@ -45,6 +45,11 @@ class Pairing:
             return changes
         return changes.where(self.condition(rows))
 
+    def together(self, left: Changes, right: pa.Table) -> Changes:
+        """Row i of ``left`` with row i of ``right``, as often as it stands on the left; the condition has held."""
+        rows = self._together(left.table.select(self.left.names), right.select(self.right.names))
+        return Changes.with_deltas(rows, left.deltas)
+
     def matching(self, left: pa.Table, right: pa.Table) -> Mask:
         """Which rows i of ``left`` and ``right`` satisfy the condition."""
         if self.condition is None or left.num_rows == 0:

@@ -7,6 +7,7 @@ from joins.dataflow.specification import JoinSpec, OperatorSpec
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
 from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
@@ -21,5 +22,6 @@ JOINS: tuple[type[JoinSpec], ...] = (
     EnrichmentSpec,
     AsofOnceSpec,
     LatestSpec,
+    DynamicFilterSpec,
 )
 OPERATORS: tuple[type[OperatorSpec], ...] = (KeyedSpec, *JOINS, AggregateSpec)

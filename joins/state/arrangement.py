@@ -151,6 +151,11 @@ class Arrangement:
 
     # -- reading
 
+    def everything(self) -> Changes:
+        """All that is held."""
+        tables = [run.table.drop_columns([SORT]) for run in self._runs]
+        return Changes.concat([Changes.empty(self.schema), *map(Changes, tables)]).consolidated()
+
     def probe(self, rows: pa.Table, keys: Sequence[str] | None = None) -> Matches:
         """Every stored row under the join key of each of ``rows``; its key columns are ``keys`` (ours if left out)."""
         names = self.keys if keys is None else tuple(keys)

@@ -20,7 +20,7 @@ from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
 from joins.dataflow import failed_calls
 from joins.dataflow.graph import Dataflow, TopicScan
 from joins.dataflow.ports import Transform, transformed
-from joins.host.exchange import KEYLESS, cut
+from joins.host.exchange import KEYLESS, dealt
 from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import pack
 from spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
@@ -89,7 +89,7 @@ class Outbox:
         one = self._job.dataflow.edge(edge)
         # Rows on their way to the sink may go anywhere; by partition they share the work and keep their order.
         anywhere = not one.keys and one.level == self._job.sink_level
-        parts = [(self._home, rows)] if anywhere else cut(rows, one.keys, self._job.buckets)
+        parts = [(self._home, rows)] if anywhere else dealt(rows, one, self._job.buckets)
         for bucket, part in parts:
             self._tables[bucket, edge, self.origin].append(part)
             self.rows += part.num_rows

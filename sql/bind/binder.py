@@ -31,6 +31,8 @@ from sql.bind.reading import reading
 from sql.bind.scope import Scope, place_of
 from sql.bind.select_clauses import Bound, SelectClauses
 from sql.bind.static import is_dictionary, is_static
+from sql.bind.subqueries import Rows, Subqueries
+from sql.bind.top_one import top_one
 from sql.expressions.evaluate import quoted
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
@@ -53,10 +55,12 @@ class Binder:
     ctes: Mapping[str, exp.Query] = field(default_factory=dict)
     aliases: set[str] = field(default_factory=set)
     dialect: Dialect = TIMEPLUS
+    outer: Scope | None = None
+    """Of a subquery in a condition: the columns of the query around it."""
 
     def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
         """``texts``: the select list as it is written, for the names of expressions."""
-        select = refuse_clauses(query)
+        select = refuse_clauses(top_one(query))
         own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in select.ctes}
         ctes = {**self.ctes, **own}
         return replace(self, ctes=ctes).of_select(select, texts)
@@ -68,7 +72,22 @@ class Binder:
             raise Unsupported(
                 "a query without FROM has no stream to read", fix="SELECT .. FROM a stream, or FROM table(x)"
             )
-        return SelectClauses(select, self._lookups, self.dialect, texts).over(self._joined_items(select))
+        item = self._joined_items(select)
+        item = replace(item, scope=replace(item.scope, outer=self.outer))
+        return SelectClauses(select, self._lookups, Subqueries(self._asked), self.dialect, texts).over(item)
+
+    def _asked(self, query: exp.Query, outer: Scope) -> Rows:
+        """The rows of a subquery in a condition."""
+        if is_static(query, self.ctes, self.catalog):
+            raise Unsupported(
+                "a subquery over table(x) alone is not supported in a condition of a stream",
+                where=place_of(query, "WHERE"),
+                fix="join it: JOIN (SELECT DISTINCT k FROM table(r)) AS r ON l.k = r.k, or ask the stream itself",
+            )
+        bound = replace(self, outer=outer).bind(query)
+        alias = self._alias("subquery")
+        columns = tuple((f"{alias}.{name}", expr) for name, expr in named_as(query, bound.columns))
+        return Rows(Map(bound.node, columns), tuple(name for name, _ in columns))
 
     # -- FROM --
 
@@ -246,10 +265,10 @@ class Binder:
         return scanned(stream, self._alias(alias), self.settings, self.dialect, seeks=seeks)
 
     def derived(self, query: exp.Query, alias: str) -> FromItem:
-        """A subquery, CTE or plain view under its alias."""
+        """A subquery, CTE or plain view under its alias. It sees nothing of the queries around it."""
         if is_static(query, self.ctes, self.catalog):
             return self._static(_with_ctes(query, self.ctes), alias)
-        bound = self.bind(query)
+        bound = replace(self, outer=None).bind(query)
         columns = named_as(query, bound.columns)
         renamed = tuple((f"{alias}.{name}", expr) for name, expr in columns)
         return FromItem.of(Map(bound.node, renamed), alias, [name for name, _ in columns], self.dialect)

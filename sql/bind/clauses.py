@@ -25,12 +25,25 @@ def refuse_clauses(query: exp.Query) -> exp.Select:
             f"{type(query).__name__.upper()} of streams is not supported in this release",
             fix="one materialized view for each SELECT, both INTO one stream",
         )
+    _refuse_first_rows(query)
     for name, (clause, fix) in _CLAUSES.items():
         found = query.args.get(name)
         if found:
             where = place_of(found, clause) if isinstance(found, exp.Expr) else f"in {clause}"
             raise Unsupported(f"{clause} over streams is not supported in this release", where=where, fix=fix)
     return query if isinstance(query, exp.Select) else refuse_clauses(query.this)
+
+
+def _refuse_first_rows(query: exp.Query) -> None:
+    order, limit = query.args.get("order"), query.args.get("limit")
+    if order is not None and limit is not None:
+        raise Unsupported(
+            "the first rows of an order are not kept over streams, save for one value: they may be more than one row, "
+            "with which a join is a nested-loop join",
+            where=place_of(order, "ORDER BY"),
+            fix="select the one value that it is ordered by, SELECT x FROM r ORDER BY x DESC LIMIT 1; or ask the "
+            "content of the view: FROM table(view) ORDER BY .. LIMIT ..",
+        )
 
 
 def refuse_table(table: exp.Expr) -> None:

@@ -139,7 +139,7 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
             )
         if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
             raise Unsupported(
-                "a subquery in an expression is not supported in this release",
+                "a subquery in this place is not supported",
                 where=place_of(node, clause),
                 fix=in_place_of(node),
             )

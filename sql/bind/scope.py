@@ -62,6 +62,11 @@ class Scope:
         return {**around, **{column.internal: column.type for column in self.columns}}
 
     @property
+    def around(self) -> list[pa.Field]:
+        """The columns around a subquery, by their internal names."""
+        return [] if self.outer is None else [pa.field(name, kind) for name, kind in self.outer.types.items()]
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """The aliases that the user knows."""
         named = (column.table for column in self.columns if not column.table.startswith(HIDDEN_TABLE))

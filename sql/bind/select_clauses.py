@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 import pyarrow as pa
 from sqlglot import exp
@@ -23,8 +24,10 @@ from sql.bind.lookup.lookups import Lookups
 from sql.bind.projection import is_delta, selected
 from sql.bind.resolve import resolved, resolved_condition
 from sql.bind.scope import place_of
+from sql.bind.subqueries import Existence, Subqueries, Value
 from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjunction, conjuncts
+from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.translate import Dialect
 from sql.plan.column_names import output_names
 from sql.plan.maps import identity
@@ -46,6 +49,7 @@ class SelectClauses:
 
     select: exp.Select
     lookups: Lookups
+    subqueries: Subqueries
     dialect: Dialect
     texts: Sequence[str]
 
@@ -57,9 +61,22 @@ class SelectClauses:
         return self._distinct(self._grouped(from_item) if is_grouped(self.select) else self._selected(from_item))
 
     def _where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
+        """Conditions on the rows themselves first, so that fewer are asked for in subqueries."""
+        terms = conjuncts(condition)
+        asked = [(term, Existence.of(term)) for term in terms]
+        plain = [term for term, existence in asked if existence is None]
+        if plain:
+            from_item = self._filtered(from_item, exp.and_(*(term.copy() for term in plain), copy=False))
+        for _, existence in asked:
+            if existence is not None:
+                from_item = self.subqueries.tested(from_item, existence)
+        return from_item
+
+    def _filtered(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
+        from_item, condition = self._valued(from_item, condition, "WHERE")
         from_item, condition = self.lookups.within(from_item, condition, "WHERE")
         trees = [resolved_condition(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
-        place, schema = place_of(condition, "WHERE"), from_item.node.schema
+        place, schema = place_of(condition, "WHERE"), _known(from_item)
         terms = [Expr.over(tree, schema, place).held_as(pa.bool_()) for tree in trees]
         if isinstance(from_item.node, Static):
             raise Unsupported(
@@ -69,21 +86,29 @@ class SelectClauses:
             )
         return replace(from_item, node=Map(from_item.node, identity(from_item.node), conjunction(terms)))
 
-    def _selected(self, from_item: FromItem) -> Bound:
-        from_item, selected = self._projected(from_item)
-        return selected.bound(from_item.node)
+    def _valued(self, from_item: FromItem, expression: exp.Expr, clause: str) -> tuple[FromItem, exp.Expr]:
+        """``expression`` over rows that have the values of the subqueries in it."""
+        scope, over_columns, values = self.subqueries.values(from_item.scope, expression, clause)
+        node = reduce(lambda rows, value: value.joined(rows), values, from_item.node)
+        return replace(from_item, node=node, scope=scope), over_columns
 
-    def _projected(self, from_item: FromItem) -> tuple[FromItem, _Selected]:
-        """The select list, with the lookups that it asks for."""
+    def _selected(self, from_item: FromItem) -> Bound:
+        from_item, selected = self._projected(from_item, [])
+        node = reduce(lambda rows, value: value.joined(rows), selected.values, from_item.node)
+        return selected.bound(node, pa.schema([*node.schema, *from_item.scope.around]))
+
+    def _projected(self, from_item: FromItem, values: Sequence[Value]) -> tuple[FromItem, _Selected]:
+        """The select list, with the lookups and the values of subqueries that it asks for, besides ``values``."""
         select, texts = self.select, self.texts
-        found = _Selected()
+        found = _Selected(values=list(values))
         for position, projection in enumerate(select.expressions):
             if is_delta(projection):
                 found.marked = True
                 continue
             text = texts[position] if len(texts) == len(select.expressions) else ""
             for name, table, expression in selected(projection, select, from_item.scope, text):
-                from_item, over_columns = self.lookups.within(from_item, expression, "SELECT")
+                from_item, valued = self._with_values(from_item, expression, "SELECT", found.values)
+                from_item, over_columns = self.lookups.within(from_item, valued, "SELECT")
                 found.names.append((name, table))
                 found.trees.append(resolved(over_columns, from_item.scope, "SELECT"))
                 found.places.append(place_of(projection, "SELECT"))
@@ -94,13 +119,15 @@ class SelectClauses:
         select = self.select
         refuse_lookups_of_aggregates(select)
         keys, terms = [], []
+        values: list[Value] = []
         for key in group_keys(select, from_item.scope):
             from_item, over_columns = self.lookups.within(from_item, key, "GROUP BY")
             keys.append((resolved(over_columns, from_item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
         for term in having_terms(select, from_item.scope):
-            from_item, over_columns = self.lookups.within(from_item, term, "HAVING")
+            from_item, valued = self._with_values(from_item, term, "HAVING", values)
+            from_item, over_columns = self.lookups.within(from_item, valued, "HAVING")
             terms.append((resolved_condition(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
-        from_item, selected = self._projected(from_item)
+        from_item, selected = self._projected(from_item, values)
         groups = Groups(from_item.node, self.dialect.rules)
         schema = from_item.node.schema
         for tree, place in keys:
@@ -108,11 +135,27 @@ class SelectClauses:
         selected.trees = [groups.over(tree, place) for tree, place in zip(selected.trees, selected.places, strict=True)]
         having = [groups.over(tree, place) for tree, place in terms]
         node: Node = groups.node(place_of(select, "SELECT"))
+        node = reduce(lambda rows, value: value.joined(rows), selected.values, node)
         if having:
             place = place_of(select.args["having"], "HAVING")
             conditions = [Expr.over(tree, node.schema, place).held_as(pa.bool_()) for tree in having]
             node = Map(node, identity(node), conjunction(conditions))
-        return selected.bound(node)
+        return selected.bound(node, node.schema)
+
+    def _with_values(
+        self, from_item: FromItem, expression: exp.Expr, clause: str, values: list[Value]
+    ) -> tuple[FromItem, exp.Expr]:
+        """``expression`` over rows that will have ``values``, to which those of its subqueries are added."""
+        for call in aggregates_in(expression):
+            if call.find(exp.Query) is not None:
+                raise Unsupported(
+                    "an aggregate over the value of a subquery is not supported",
+                    where=place_of(call, clause),
+                    fix="compute it in FROM: SELECT sum(d) FROM (SELECT n - (SELECT max(n) FROM r) AS d FROM l) AS x",
+                )
+        scope, over_columns, found = self.subqueries.values(from_item.scope, expression, clause)
+        values += found
+        return replace(from_item, scope=scope), over_columns
 
     def _distinct(self, bound: Bound) -> Bound:
         if (clause := self.select.args.get("distinct")) is None:
@@ -127,6 +170,11 @@ class SelectClauses:
         return replace(bound, node=node, columns=columns)
 
 
+def _known(from_item: FromItem) -> pa.Schema:
+    """The columns that an expression may read: those of the rows, and those around a subquery."""
+    return pa.schema([*from_item.node.schema, *from_item.scope.around])
+
+
 @dataclass
 class _Selected:
     """A select list: names with their tables, expressions, and where they are written."""
@@ -135,8 +183,10 @@ class _Selected:
     trees: list[exp.Expr] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     marked: bool = False
+    values: list[Value] = field(default_factory=list)
+    """Those of subqueries, which the rows are yet to be joined with."""
 
-    def bound(self, node: Node) -> Bound:
-        schema = node.schema
+    def bound(self, node: Node, schema: pa.Schema) -> Bound:
+        """``schema``: all columns that the expressions may read."""
         exprs = [Expr.over(tree, schema, place) for tree, place in zip(self.trees, self.places, strict=True)]
         return Bound(node, tuple(zip(output_names(self.names), exprs, strict=True)), self.marked)

@@ -17,6 +17,7 @@ from sql.compile.operators import operator_of
 from sql.expressions.evaluate import RowMap, quoted
 from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjunction
+from sql.plan.joins import DynamicFilter
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
@@ -33,6 +34,7 @@ from sql.plan.nodes import (
     Window,
 )
 from sql.plan.properties import inputs_of
+from sql.plan.unique_keys import cut_by
 from sql.plan.upserts import UPSERTS
 from sql.transforms.array_join_step import ArrayJoinStep
 from sql.transforms.static_join_step import StaticJoinStep
@@ -112,8 +114,9 @@ class _Compiler:
     def _join(self, join: Join) -> _Stream:
         left, right = self._stream(join.left), self._stream(join.right)
         level = 1 + max(left.level, right.level)
-        left_keys, right_keys = (tuple(pair[side] for pair in join.keys) for side in (0, 1))
-        edges = (self._emit(left, left_keys, level), self._emit(right, right_keys, level))
+        right_keys = tuple(right for _, right in join.keys)
+        everywhere = isinstance(join.how, DynamicFilter)
+        edges = (self._emit(left, cut_by(join), level), self._emit(right, right_keys, level, everywhere))
         return _Stream(join, edges, level, join.schema)
 
     def _aggregate(self, node: Aggregate) -> _Stream:
@@ -121,9 +124,9 @@ class _Compiler:
         edge = self._emit(rows, node.by, rows.level + 1)
         return _Stream(node, (edge,), rows.level + 1, node.schema)
 
-    def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int) -> int:
+    def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int, broadcast: bool = False) -> int:
         """The edge that the rows of ``stream`` leave by; their scan or stage is complete with it."""
-        edge = Edge(id=len(self.edges), level=level, keys=keys)
+        edge = Edge(id=len(self.edges), level=level, keys=keys, broadcast=broadcast)
         self.edges.append(edge)
         source = stream.source
         if isinstance(source, Scan):

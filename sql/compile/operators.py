@@ -15,6 +15,7 @@ from joins.dataflow.specification import OperatorSpec
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
 from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
@@ -24,10 +25,12 @@ from sql.expressions.evaluate import Condition
 from sql.expressions.group_calls import GroupCalls
 from sql.plan.explain import line
 from sql.plan.joins import (
+    Apply,
     Asof,
     AsofOnce,
     AsWritten,
     Bidirectional,
+    DynamicFilter,
     Enrichment,
     Latest,
     Range,
@@ -48,6 +51,7 @@ from sql.plan.nodes import (
     Window,
 )
 from sql.plan.properties import retracts, source_of, watermark_at
+from sql.plan.unique_keys import cut_by
 from sql.plan.upserts import fused_key, fused_version
 
 _INGEST = {
@@ -82,7 +86,7 @@ class _Shared(TypedDict):
 
 def _join(join: Join) -> OperatorSpec:
     """A kind of join is missing here as soon as it is one: mypy says so."""
-    left = port_of(join.left, tuple(left for left, _ in join.keys))
+    left = port_of(join.left, cut_by(join))
     right = port_of(join.right, tuple(right for _, right in join.keys))
     residual = Condition(join.residual.text) if join.residual is not None else None
     shared: _Shared = {
@@ -138,7 +142,9 @@ def _join(join: Join) -> OperatorSpec:
                 null_safe=join.null_safe,
                 condition=residual,
             )
-        case AsWritten():
+        case DynamicFilter():
+            return DynamicFilterSpec(**shared, condition=residual, bound=how.bound)
+        case AsWritten() | Apply():
             raise InternalError(f"no operator for {line(join)}")
         case _:
             assert_never(how)

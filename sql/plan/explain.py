@@ -176,7 +176,7 @@ def _array_join(node: ArrayJoin) -> str:
 def _join(node: Join) -> str:
     inputs = inputs_of(node)
     written = conjunction(node.on)
-    on = f"on={_equalities(node)}" if written is None else f"on {written.readable}"
+    on = f"on={_equalities(node) or 'every row'}" if written is None else f"on {written.readable}"
     parts = [f"{node.how.operator} {node.kind.value}", on]
     parts += node.how.conditions(inputs)
     if node.residual is not None:

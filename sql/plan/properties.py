@@ -88,6 +88,21 @@ def retracts(node: Node) -> bool:
             assert_never(node)
 
 
+def one_row(node: Node) -> bool:
+    """Whether no more than one row ever stands: that of an aggregate without groups."""
+    match node:
+        case Aggregate():
+            return not node.by
+        case Map():
+            return one_row(node.input)
+        case Join():
+            return one_row(node.left) and (one_row(node.right) or node.kind in (JoinKind.SEMI, JoinKind.ANTI))
+        case Scan() | Static() | Keyed() | Window() | ArrayJoin() | StaticJoin() | LookupJoin() | LookupTable():
+            return False
+        case _:
+            assert_never(node)
+
+
 def grows(node: Node) -> bool:
     """Whether the rows that stand become ever more, because an append stream is among what they are made of. Of keyed
     streams there are as many as keys; what a changelog takes back is its own affair.

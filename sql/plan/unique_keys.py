@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import assert_never
 
+from sqlglot import exp
+
+from changelog.schema import SEQUENCE, TIME
 from joins.aggregates.aggregation import Fold
 from joins.dataflow.ports import JoinKind
 from sql.expressions.expression import Expr, coalesce
+from sql.expressions.predicates import split
+from sql.plan.joins import DynamicFilter
 from sql.plan.joins.method import Key, KeyedSides
 from sql.plan.nodes import (
     HIDDEN,
@@ -25,7 +30,8 @@ from sql.plan.nodes import (
     Window,
     column_of,
 )
-from sql.plan.upserts import UPSERTS
+from sql.plan.properties import source_of
+from sql.plan.upserts import UPSERTS, fused_key
 
 
 def unique_keys(node: Node) -> list[Key]:
@@ -79,7 +85,7 @@ def padded(node: Node) -> set[str]:
     """
     match node:
         case Aggregate() | Keyed():
-            return set(*unique_keys(node)) - _never_null(node.input)
+            return set(*unique_keys(node)) - never_null(node.input)
         case Map():
             below = padded(node.input)
             return {name for name, expr in node.columns if below & set(expr.columns)}
@@ -102,7 +108,7 @@ def padded(node: Node) -> set[str]:
             assert_never(node)
 
 
-def _never_null(node: Node) -> set[str]:
+def never_null(node: Node) -> set[str]:
     """The columns that are known to have a value in every row."""
     match node:
         case Scan():
@@ -110,21 +116,31 @@ def _never_null(node: Node) -> set[str]:
             given |= set(node.stream.primary_key if node.stream.kind in UPSERTS else ())
             return {internal for internal, name in node.columns if name in given}
         case Keyed() | ArrayJoin() | StaticJoin() | LookupJoin():
-            return _never_null(node.input)
+            return never_null(node.input)
         case Map():
-            below = _never_null(node.input)
+            below = never_null(node.input) | _tested(node)
             return {name for name, expr in node.columns if expr.plain in below}
         case Window():
-            return _never_null(node.input) | {node.time, node.start, node.end}
+            return never_null(node.input) | {node.time, node.start, node.end}
         case Aggregate():
             counts = {one.name for one in node.aggregations if one.fold is Fold.COUNT}
-            return (_never_null(node.input) & set(node.by)) | counts
+            return (never_null(node.input) & set(node.by)) | counts
         case Join():
-            return (_never_null(node.left) | _never_null(node.right)) - padded(node)
+            return (never_null(node.left) | never_null(node.right)) - padded(node)
         case Static() | LookupTable():
             return set()
         case _:
             assert_never(node)
+
+
+def _tested(node: Map) -> set[str]:
+    """The columns of the input that WHERE says are not NULL."""
+    found = set()
+    for term in split(node.where):
+        inner = term.tree.this.unnest() if isinstance(term.tree, exp.Not) else None
+        if isinstance(inner, exp.Is) and isinstance(inner.expression, exp.Null) and isinstance(inner.this, exp.Column):
+            found.add(inner.this.name)
+    return found
 
 
 def equals(node: Node) -> dict[str, set[str]]:
@@ -169,6 +185,21 @@ def _asked(join: LookupJoin) -> list[Key]:
     return [(left, travels[right]) for left, right in join.keys if right in travels]
 
 
+def cut_by(join: Join) -> tuple[str, ...]:
+    """The columns of the left side by which its rows are cut into buckets: the keys of the join. Without an equality
+    whatever finds the row again that a retraction takes away.
+    """
+    if not isinstance(join.how, DynamicFilter):
+        return tuple(left for left, _ in join.keys)
+    fused = fused_key(join.left)
+    known = [fused] if fused is not None else unique_keys(join.left)
+    if known:
+        return known[0]
+    source = source_of(join.left)
+    arrivals = set() if source is None else {internal for internal, name in source.columns if name in (TIME, SEQUENCE)}
+    return tuple(name for name in join.left.schema.names if name not in arrivals)
+
+
 Cut = tuple[Expr | None, ...]
 """The expressions by which rows were cut; None in the place of one whose columns have ended."""
 
@@ -188,6 +219,8 @@ def bucket_key(node: Node) -> Cut | None:
         case LookupJoin():
             return partition_key(node.input)
         case Join():
+            if isinstance(node.how, DynamicFilter):
+                return tuple(column_of(node, name) for name in cut_by(node))
             return tuple(_cut(node, left, right) for left, right in node.keys)
         case Scan() | Static() | LookupTable():
             return None

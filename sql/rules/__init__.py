@@ -1,5 +1,6 @@
 """Rewrites of a query's plan, plan to plan; reading ``RULES`` in order is reading the design.
 
+unnest         subqueries of WHERE become SEMI and ANTI joins
 strategy       a join becomes bidirectional, enrichment, asof, .., as its sides are
 push_down      conditions move towards the scans, as far as the kinds of join above them allow
 join_keys      equalities of a join condition become its keys, the rest its residual condition
@@ -25,9 +26,11 @@ from sql.rules.prune import prune
 from sql.rules.push_down import push_down
 from sql.rules.sink import sink
 from sql.rules.strategy import strategy
+from sql.rules.unnest import unnest
 from sql.rules.window_close import window_close
 
 RULES: tuple[Callable[[QueryPlan], QueryPlan], ...] = (
+    unnest,
     strategy,
     push_down,
     join_keys,

@@ -12,29 +12,35 @@ from dataclasses import replace
 from itertools import count
 from typing import assert_never
 
+import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import InternalError, Unsupported
+from joins.dataflow.ports import JoinKind
 from sql.bind.subquery_advice import ONE_VALUE
 from sql.expressions.comparison import Comparison, comparison
 from sql.expressions.evaluate import common_type
 from sql.expressions.expression import Expr
-from sql.expressions.predicates import conjunction
+from sql.expressions.predicates import conjunction, halves
 from sql.plan.conditions.asof_inequality import with_nearest, with_nearest_once
 from sql.plan.conditions.join_side import JoinSide
 from sql.plan.conditions.lookup_keys import lookup_keys
 from sql.plan.joins import (
+    Apply,
     Asof,
     AsofOnce,
     AsWritten,
     Bidirectional,
+    DynamicFilter,
     Enrichment,
     Latest,
     Range,
     Temporal,
 )
+from sql.plan.joins.dynamic_filter import MovingBound
 from sql.plan.maps import identity
 from sql.plan.nodes import HIDDEN, Join, LookupJoin, Map, Node, Scan, StaticJoin, column_of, rebuilt
+from sql.plan.properties import one_row
 from sql.plan.query_plan import QueryPlan
 
 
@@ -90,11 +96,81 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
         safe.append(found.operator == "is")
     if missing := version_key - covered:
         raise _not_covered(join, missing)
+    if not keys and join.kind in _EXISTENCE:
+        keys, rest = [_existing(join, left, right, rest, numbers)], []
+    if not keys and join.kind in _WITH_ONE_ROW and (one_row(join.left) or one_row(join.right)):
+        return _with_one_row(join, left, right, rest, numbers)
     if not keys:
         raise _no_equality(join)
     keyed = replace(join, on=(), keys=tuple(keys), null_safe=tuple(safe) if any(safe) else ())
     made = _beside_keys(keyed, left, right, rest, numbers)
     return replace(made, left=left.with_hidden(), right=right.with_hidden())
+
+
+_EXISTENCE = (JoinKind.SEMI, JoinKind.ANTI)
+_ONE = Expr(exp.cast(exp.Literal.number(1), exp.DataType.Type.TINYINT), pa.int8())
+
+
+def _existing(
+    join: Join, left: JoinSide, right: JoinSide, terms: list[Expr], numbers: Iterator[int]
+) -> tuple[str, str]:
+    """The key of a join that asks whether there is any row, for the left rows for which ``terms`` hold: a constant,
+    which is NULL for the other ones. All of its rows meet in one bucket.
+    """
+    if any(not set(term.columns) <= left.names for term in terms):
+        raise _nested_loop(join)
+    fulfilled = conjunction(terms)
+    asks = _ONE
+    if fulfilled is not None:
+        when = exp.Case().when(fulfilled.tree.copy(), _ONE.tree.copy())
+        asks = Expr(when, _ONE.type)
+    return left.column(asks, _ONE.type, numbers), right.column(_ONE, _ONE.type, numbers)
+
+
+_WITH_ONE_ROW = (JoinKind.INNER, JoinKind.LEFT)
+
+
+def _with_one_row(join: Join, left: JoinSide, right: JoinSide, terms: list[Expr], numbers: Iterator[int]) -> Join:
+    """Each row with the one row of the other side, which goes to every bucket."""
+    if isinstance(join.how, Enrichment):
+        key = left.column(_ONE, _ONE.type, numbers), right.column(_ONE, _ONE.type, numbers)
+        residual = conjunction(terms)
+        return replace(join, on=(), keys=(key,), residual=residual, left=left.with_hidden(), right=right.with_hidden())
+    if not isinstance(join.how, Bidirectional):
+        raise _no_equality(join)
+    if not one_row(join.right):
+        if join.kind is JoinKind.LEFT:
+            raise _no_equality(join)
+        left, right = right, left
+    bound = _moving_bound(left, right, terms, numbers, join.place)
+    made = replace(join, left=left.with_hidden(), right=right.with_hidden(), on=(), how=DynamicFilter(bound))
+    return replace(made, residual=conjunction(terms), max_buffered_bytes=None)
+
+
+def _moving_bound(
+    left: JoinSide, right: JoinSide, terms: list[Expr], numbers: Iterator[int], place: str
+) -> MovingBound | None:
+    """The inequality of a left and a right value, if it is all that the condition asks of the right row, and of a type
+    whose order can be searched in.
+    """
+    asking = [half for term in terms for half in halves(term) if not right.names.isdisjoint(half.columns)]
+    found = comparison(asking[0], left.node.schema, right.node.schema) if len(asking) == 1 else None
+    if found is None or found.operator not in (">", ">=", "<", "<="):
+        return None
+    kind = common_type(found.left.type, found.right.type, found.readable, place)
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_timestamp(kind)):
+        return None
+    return MovingBound(left.column(found.left, kind, numbers), found.operator, right.column(found.right, kind, numbers))
+
+
+def _nested_loop(join: Join) -> Unsupported:
+    return Unsupported(
+        f"a {join.kind.value.upper()} join by an inequality alone is a nested-loop join: every row would be compared "
+        "with every other",
+        where=join.place,
+        fix="add an equality: EXISTS (SELECT 1 FROM r WHERE r.k = l.k AND r.b < l.a); or compare with one changing "
+        "value: l.a > (SELECT min(b) FROM r)",
+    )
 
 
 def _beside_keys(join: Join, left: JoinSide, right: JoinSide, rest: list[Expr], numbers: Iterator[int]) -> Join:
@@ -121,7 +197,7 @@ def _beside_keys(join: Join, left: JoinSide, right: JoinSide, rest: list[Expr], 
             return replace(join, how=replace(how, left=first, right=second), residual=conjunction(rest))
         case Bidirectional() | Range() | Enrichment():
             return replace(join, residual=conjunction(rest))
-        case AsWritten():
+        case DynamicFilter() | AsWritten() | Apply():
             raise InternalError("a join has its keys when its kind is chosen")
         case _:
             assert_never(how)
@@ -181,8 +257,8 @@ def _no_equality(join: Join) -> Unsupported:
         "a join of two streams needs an equality of a left and a right column; an inequality alone is a "
         "nested-loop join",
         where=join.place,
-        fix="add an equality: ON l.key = r.key AND l.a > r.b; to compare with one changing value, make a constant the "
-        f"equality: {ONE_VALUE}; to compare with rows that do not change, JOIN table(r) AS r ON l.a > r.b",
+        fix="add an equality: ON l.key = r.key AND l.a > r.b; to compare with one changing value, "
+        f"join with it: {ONE_VALUE}; to compare with rows that do not change, JOIN table(r) AS r ON l.a > r.b",
     )
 
 

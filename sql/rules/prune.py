@@ -9,7 +9,9 @@ from typing import assert_never
 import pyarrow as pa
 
 from changelog.schema import TIME
+from joins.dataflow.ports import JoinKind
 from sql.expressions.expression import Expr
+from sql.plan.joins import DynamicFilter
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
@@ -136,6 +138,10 @@ def _lookup_join(join: LookupJoin, needed: set[str]) -> LookupJoin:
 
 
 def _join(join: Join, needed: set[str]) -> Join:
+    alone = needed.isdisjoint(join.right.schema.names)
+    if isinstance(join.how, DynamicFilter) and join.kind is JoinKind.INNER and alone:
+        # The one row adds nothing to a left row: it is left or not.
+        join = replace(join, kind=JoinKind.SEMI)
     wanted = needed | {name for pair in join.keys for name in pair} | _read([join.residual])
     wanted |= {watermark.column for watermark in map(watermark_at, join.inputs) if watermark is not None}
     wanted |= join.how.columns_read

@@ -34,10 +34,12 @@ from sql.expressions.expression import Expr
 from sql.plan.conditions.lag import aligned
 from sql.plan.conditions.versions import temporal_sides, versions
 from sql.plan.joins import (
+    Apply,
     Asof,
     AsofOnce,
     AsWritten,
     Bidirectional,
+    DynamicFilter,
     Enrichment,
     JoinMethod,
     Latest,
@@ -241,7 +243,7 @@ def _aligned(join: Join, lag: Lag, settings: QuerySettings) -> Join:
             sides = aligned(join.left, join.right, lag, settings)
             waiting = replace(how, alignment=sides.alignment)
             return replace(join, left=sides.left, right=sides.right, how=waiting)
-        case Bidirectional() | Range() | Asof() | Temporal() | AsWritten():
+        case Bidirectional() | Range() | Asof() | Temporal() | DynamicFilter() | AsWritten() | Apply():
             raise Unsupported(
                 f"{LAG_BEHIND} is for joins that answer a left row once; this one answers anew when the right side "
                 "changes",

@@ -16,6 +16,7 @@ from joins.dataflow.specification import JoinSpec
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
 from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.latest import LatestSpec
 from joins.operators.range import Band, RangeSpec
@@ -26,6 +27,7 @@ from joins.reference.asof import ReferenceAsofUpdating
 from joins.reference.asof_aligned import ReferenceAsofAligned
 from joins.reference.asof_once import ReferenceAsof
 from joins.reference.bidirectional import ReferenceJoin
+from joins.reference.dynamic_filter import ReferenceDynamicFilter
 from joins.reference.enrichment import ReferenceEnrichment
 from joins.reference.latest import ReferenceLatest
 from joins.reference.range import ReferenceRange
@@ -48,6 +50,7 @@ SPECS: dict[type[JoinSpec], Callable[[JoinKind], JoinSpec]] = {
     EnrichmentSpec: lambda kind: EnrichmentSpec(kind, *PORTS),
     AsofOnceSpec: lambda kind: AsofOnceSpec(kind, *PORTS, "l.v", "r.w", ">="),
     LatestSpec: lambda kind: LatestSpec(kind, *PORTS),
+    DynamicFilterSpec: lambda kind: DynamicFilterSpec(kind, *PORTS),
 }
 REFERENCES: dict[type[JoinSpec], list[Made]] = {
     BidirectionalSpec: [lambda kind: ReferenceJoin(kind, *SIDES, WIDTHS)],
@@ -60,6 +63,7 @@ REFERENCES: dict[type[JoinSpec], list[Made]] = {
         lambda kind: ReferenceAsofAligned(kind, (0,), ARRIVED[1], WIDTHS, TIMES, ">=", 1, 0),
     ],
     LatestSpec: [lambda kind: ReferenceLatest(kind, *ARRIVED, WIDTHS)],
+    DynamicFilterSpec: [lambda kind: ReferenceDynamicFilter(kind, *SIDES, 3)],
 }
 EVERY = [(spec, kind) for spec, kind in itertools.product(JOINS, JoinKind)]
 

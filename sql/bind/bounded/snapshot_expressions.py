@@ -15,10 +15,13 @@ from sql.bind.from_clause.join_method import terms_of
 from sql.bind.resolve import Within, condition, typed, typed_on
 from sql.bind.scope import Scope
 from sql.functions.environment import KIND
+from sql.functions.translate import Translator
 from sql.functions.typed import Typed
 
 _QUERY = "subquery#"
 """The call that stands for a subquery in an expression while the rest of it is translated."""
+_AMONG = "among#"
+"""The call that stands for IN over a subquery: its number, then the values that are looked for."""
 
 
 @dataclass
@@ -56,12 +59,17 @@ class SnapshotExpressions:
 
     def _within(self, expression: exp.Expr, scope: Scope) -> Within:
         """Takes the subqueries out of an expression, in place; the call that stands for one gives it back."""
+        for compared in list(expression.find_all(exp.EQ, exp.NEQ)):
+            _as_in(compared)
         for node in list(expression.walk(prune=lambda node: isinstance(node, exp.Query | exp.Exists))):
-            if isinstance(node, exp.Exists):
+            if isinstance(node, exp.In) and node.args.get("query") is not None:
+                self._set_in_apart(node, scope)
+            elif isinstance(node, exp.Exists):
                 self._set_apart(node, node.this, scope, pa.bool_())
             elif isinstance(node, exp.Query):
                 self._set_apart(node, node, scope, None)
         special = clocks()
+        special[_AMONG] = self._among
         special[_QUERY] = lambda translate, call: self._given_back(translate.environment.ask, call)
         return Within(special, bounded=True)
 
@@ -71,7 +79,35 @@ class SnapshotExpressions:
         node.replace(stands)
         self.inner.append((node, kind or columns[0][1]))
 
+    def _set_in_apart(self, node: exp.In, scope: Scope) -> None:
+        query = node.args["query"]
+        self.query(query, self._outside(scope))
+        value = node.this.unnest()
+        values = value.expressions if isinstance(value, exp.Tuple) else [value]
+        number = exp.Literal.number(len(self.inner))
+        self.inner.append((query, pa.bool_()))
+        stands = exp.Anonymous(this=_AMONG, expressions=[number, *(one.copy() for one in values)])
+        node.replace(stands)
+
+    def _among(self, translate: Translator, call: exp.Expr) -> Typed:
+        number, *values = call.expressions
+        query, kind = self.inner[int(str(number.this))]
+        trees = [translate(value).tree for value in values]
+        value = trees[0] if len(trees) == 1 else exp.Tuple(expressions=trees)
+        within = query if isinstance(query, exp.Subquery) else exp.Subquery(this=query)
+        return translate.environment.known(exp.In(this=value, query=within), kind)
+
     def _given_back(self, ask: Callable[[exp.Expr], pa.DataType], call: exp.Expr) -> Typed:
         node, kind = self.inner[int(str(call.expressions[0].this))]
         node.meta[KIND] = kind
         return Typed(node, ask, kind)
+
+
+def _as_in(node: exp.Expr) -> None:
+    """``x = ANY (q)`` as ``x IN (q)``, in place, and ``x <> ALL (q)`` as its opposite."""
+    side = node.args["expression"]
+    wanted = exp.Any if isinstance(node, exp.EQ) else exp.All
+    if not isinstance(side, wanted) or not isinstance(side.this.unnest(), exp.Query):
+        return
+    among = exp.In(this=node.this.copy(), query=exp.Subquery(this=side.this.unnest().copy()))
+    node.replace(among if isinstance(node, exp.EQ) else exp.Not(this=among))

@@ -7,10 +7,12 @@ from typing import assert_never
 from changelog.errors import InternalError
 from sql.plan.fingerprint.canonical_values import Form, members
 from sql.plan.joins import (
+    Apply,
     Asof,
     AsofOnce,
     AsWritten,
     Bidirectional,
+    DynamicFilter,
     Enrichment,
     JoinMethod,
     Latest,
@@ -18,6 +20,7 @@ from sql.plan.joins import (
     Temporal,
 )
 from sql.plan.joins.alignment import Alignment
+from sql.plan.joins.dynamic_filter import MovingBound
 from sql.plan.joins.inequality import TimeInequality
 from sql.plan.joins.range import Band
 
@@ -36,7 +39,9 @@ def canonical_method(how: JoinMethod) -> Form:
             return _asof(how)
         case Temporal():
             return members(kind="temporal", left=how.left, right=how.right, deleted=how.deleted)
-        case AsWritten():
+        case DynamicFilter():
+            return members(kind="dynamic_filter", bound=None if how.bound is None else _bound(how.bound))
+        case AsWritten() | Apply():
             raise InternalError("a join that was not chosen yet has no state")
         case _:
             assert_never(how)
@@ -74,6 +79,10 @@ def _band(of: Band) -> Form:
 
 
 def _inequality(of: TimeInequality) -> Form:
+    return members(left=of.left, comparison=of.comparison, right=of.right)
+
+
+def _bound(of: MovingBound) -> Form:
     return members(left=of.left, comparison=of.comparison, right=of.right)
 
 

@@ -7,6 +7,8 @@
     Latest          each left row once, with the right row inserted last
     Asof            each left row with the nearest right row, matched anew
     Temporal        each left row with the right row valid at its time
+    DynamicFilter   every left row with the one row of the right side
+    Apply           a subquery in a condition: the rule ``unnest`` makes one of the others of it
     AsWritten       not chosen yet: the rule ``strategy`` makes one of the others of it
 
 Passes over a plan ask ``join.how`` rather than which kind it is; those that have to tell them apart match all of them.
@@ -14,20 +16,24 @@ Passes over a plan ask ``join.how`` rather than which kind it is; those that hav
 
 from __future__ import annotations
 
+from sql.plan.joins.apply import Apply
 from sql.plan.joins.as_written import AsWritten
 from sql.plan.joins.asof import Asof
 from sql.plan.joins.asof_once import AsofOnce
 from sql.plan.joins.bidirectional import Bidirectional
+from sql.plan.joins.dynamic_filter import DynamicFilter
 from sql.plan.joins.enrichment import Enrichment
 from sql.plan.joins.latest import Latest
 from sql.plan.joins.range import Range
 from sql.plan.joins.temporal import Temporal
 
 __all__ = [
+    "Apply",
     "AsWritten",
     "Asof",
     "AsofOnce",
     "Bidirectional",
+    "DynamicFilter",
     "Enrichment",
     "JoinMethod",
     "Latest",
@@ -35,4 +41,6 @@ __all__ = [
     "Temporal",
 ]
 
-JoinMethod = Bidirectional | Range | Enrichment | AsofOnce | Latest | Asof | Temporal | AsWritten
+JoinMethod = (
+    Bidirectional | Range | Enrichment | AsofOnce | Latest | Asof | Temporal | DynamicFilter | AsWritten | Apply
+)

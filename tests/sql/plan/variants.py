@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from changelog.schema import Column, StreamSchema
 from sql.expressions.expression import Expr
-from sql.plan.joins import AsWritten
+from sql.plan.joins import Apply, AsWritten
 from sql.plan.nodes import LookupTable, Node, Scan, Static
 
 
@@ -64,7 +64,7 @@ def variants(hint: Any) -> Iterator[Variant]:
     elif hint in get_args(Node):
         yield Variant("", sample(hint), sample(hint, alias="other"))
     elif get_origin(hint) in (Union, types.UnionType):
-        yield from _of_union([arm for arm in get_args(hint) if arm is not AsWritten])
+        yield from _of_union([arm for arm in get_args(hint) if arm not in (AsWritten, Apply)])
     elif get_origin(hint) is tuple:
         yield from _of_tuple(get_args(hint))
     elif isinstance(hint, type) and issubclass(hint, StrEnum):

@@ -23,6 +23,8 @@ DDL = (
        SOURCE(MYSQL(HOST 'db' PORT 3306 USER 'u' DB 'shop' TABLE 'names')) LAYOUT(HASHED()) LIFETIME(300)""",
 )
 QUERIES = {
+    "unnest": "SELECT o.id FROM orders AS o WHERE o.id > 7 AND NOT EXISTS (SELECT 1 FROM prices AS p "
+    "WHERE p.symbol = o.symbol AND p.price > 10)",
     "strategy": "SELECT t.price, p.price AS known FROM prices AS p RIGHT JOIN trades AS t ON p.symbol = t.symbol",
     "push_down": "SELECT t.price, q.bid FROM trades AS t LEFT JOIN quotes AS q ON t.symbol = q.symbol AND q.bid > 1 "
     "WHERE t.price > 10",

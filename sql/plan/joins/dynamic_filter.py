@@ -1,0 +1,41 @@
+"""The join with one row that changes, that of an aggregate without groups.
+
+The right row goes to every bucket, so no equality is needed, and the left rows are cut by whatever tells them apart.
+With an inequality only the rows between the old bound and the new one move, as long as nothing reads the right row
+above the join: then it is SEMI (the rule ``prune``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from joins.dataflow.ports import JoinKind
+from joins.operators.dynamic_filter import MovingBound
+from sql.plan.joins.method import BaseJoinMethod, JoinInputs, Key, KeyedSides, current
+
+__all__ = ["DynamicFilter", "MovingBound"]
+
+
+@dataclass(frozen=True)
+class DynamicFilter(BaseJoinMethod):
+    """``bound``: the inequality that it goes by, which is part of the residual condition too; None: there is none."""
+
+    bound: MovingBound | None = None
+
+    operator: ClassVar[str] = "DynamicFilter"
+
+    @property
+    def columns_read(self) -> frozenset[str]:
+        return frozenset() if self.bound is None else frozenset({self.bound.left, self.bound.right})
+
+    def updates(self, kind: JoinKind, left: bool, right: bool) -> bool:
+        return left or right
+
+    def unique_keys(self, sides: KeyedSides) -> list[Key]:
+        """A left row meets one row at most."""
+        return sides.left
+
+    def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
+        order = f" by {self.bound.left}" if self.bound is not None and kind is JoinKind.SEMI else ""
+        return f"left {current(inputs.left)}{order}, right one row in every bucket"

@@ -1,0 +1,234 @@
+"""Subqueries of conditions become joins: what they ask of the row around is pulled up, to the condition of the join.
+
+    Apply semi                        Join semi  on c.id = o.cid
+    ├─ scan customer c          ─▶    ├─ scan customer c
+    └─ Map  where o.cid = c.id        └─ scan orders o
+       └─ scan orders o
+
+A condition that reads columns around moves up through filters, projections, inner joins, the sides of other joins that
+these do not pad, and groups that it tells apart by an equality. What it reads of the subquery travels with it. An Apply
+whose right side reads nothing around is a join.
+
+Source: Galindo-Legaria and Joshi, "Orthogonal Optimization of Subqueries and Aggregation" (SIGMOD 2001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from sqlglot import exp
+
+from changelog.errors import Unsupported
+from joins.aggregates.aggregation import Fold
+from joins.dataflow.ports import JoinKind
+from sql.expressions.comparison import comparison
+from sql.expressions.expression import Expr
+from sql.expressions.predicates import conjunction, split
+from sql.plan.joins import Apply, AsWritten
+from sql.plan.joins.as_written import Choice
+from sql.plan.maps import identity
+from sql.plan.nodes import (
+    Aggregate,
+    ArrayJoin,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Scan,
+    Static,
+    StaticJoin,
+    Window,
+    column_of,
+    rebuilt,
+)
+from sql.plan.properties import walk
+from sql.plan.query_plan import QueryPlan
+
+_KEEPS_LEFT = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+
+
+def unnest(plan: QueryPlan) -> QueryPlan:
+    """Raises Unsupported for a subquery that reads columns around it in a place from where they cannot be pulled up."""
+    return plan.with_rows(_unnested(plan.rows))
+
+
+def _unnested(node: Node) -> Node:
+    """The innermost Apply first."""
+    made = rebuilt(node, _unnested)
+    if not isinstance(made, Join) or not isinstance(made.how, Apply):
+        return made
+    if made.how.single:
+        return _valued(made)
+    found = _Pull.of_apply(made).of(made.right)
+    on = [term.substituted(found.computed) for term in made.on] + found.terms
+    return replace(made, how=AsWritten(), right=found.node, on=tuple(on))
+
+
+def _valued(apply: Join) -> Node:
+    """Each left row with the value of a subquery: that of its group, if the subquery is told by the row around."""
+    pull = _Pull.of_apply(apply)
+    (value,) = apply.right.schema.names
+    computed = Expr.column(value, apply.right.schema.field(value).type)
+    node: Node = apply.right
+    while isinstance(node, Map) and node.where is None:
+        computed = computed.substituted(dict(node.columns))
+        node = node.input
+    groups = pull.grouped(node) if isinstance(node, Aggregate) else None
+    if groups is None:
+        found = pull.of(apply.right)
+        if found.correlated:
+            raise pull.refused("a value of rows that the row around tells, under HAVING")
+        return replace(apply, how=AsWritten(), right=found.node)
+    grouped, terms = groups
+    named = {one.name: f"{value} {one.name}" for one in grouped.aggregations}
+    below = (*((name, column_of(grouped, name)) for name in grouped.by),)
+    renamed = Map(grouped, (*below, *((new, column_of(grouped, old)) for old, new in named.items())))
+    joined = replace(apply, kind=JoinKind.LEFT, how=AsWritten(), right=renamed, on=tuple(terms))
+    counts = {one.name for one in grouped.aggregations if one.fold is Fold.COUNT}
+    held = {old: _of_none(column_of(renamed, new), old in counts) for old, new in named.items()}
+    given = computed.substituted(held).held_as(computed.type)
+    return Map(joined, (*identity(apply.left), (value, given)))
+
+
+def _of_none(column: Expr, counts: bool) -> Expr:
+    """An aggregate of a group that may not be there: a count is 0 then."""
+    if not counts:
+        return column
+    return Expr(exp.Coalesce(this=column.tree.copy(), expressions=[exp.Literal.number(0)]), column.type)
+
+
+@dataclass(frozen=True)
+class _Pulled:
+    """A node that reads nothing around it, and what of it does.
+
+    terms     conditions on its rows and the row around
+    computed  columns that it had, over its rows and the row around
+    """
+
+    node: Node
+    terms: list[Expr] = field(default_factory=list)
+    computed: Mapping[str, Expr] = field(default_factory=dict)
+
+    @property
+    def correlated(self) -> bool:
+        return bool(self.terms or self.computed)
+
+
+@dataclass(frozen=True)
+class _Pull:
+    """``outer``: the columns around; ``apply``: whose right side it is."""
+
+    outer: frozenset[str]
+    apply: Join
+
+    @staticmethod
+    def of_apply(apply: Join) -> _Pull:
+        """A name that the right side has itself, as ``count(*)``, is none of a column around."""
+        own = {name for below in walk(apply.right) for name in below.schema.names}
+        return _Pull(frozenset(apply.left.schema.names) - own, apply)
+
+    def of(self, node: Node) -> _Pulled:
+        match node:
+            case Map():
+                return self._map(node)
+            case Window() | ArrayJoin():
+                below = self.of(node.input)
+                return replace(below, node=replace(node, input=below.node))
+            case StaticJoin() | LookupJoin():
+                below = self.of(node.input)
+                return replace(below, node=replace(node, input=below.node))
+            case Aggregate():
+                return self._aggregate(node)
+            case Join():
+                return self._join(node)
+            case Keyed():
+                return _Pulled(node)
+            case Scan() | Static() | LookupTable():
+                return _Pulled(node)
+            case _:
+                assert_never(node)
+
+    def _map(self, node: Map) -> _Pulled:
+        below = self.of(node.input)
+        columns = [(name, expr.substituted(below.computed)) for name, expr in node.columns]
+        where = [term.substituted(below.computed) for term in split(node.where)]
+        terms = below.terms + [term for term in where if self._reads(term)]
+        computed = {name: expr for name, expr in columns if self._reads(expr)}
+        kept = [(name, expr) for name, expr in columns if name not in computed]
+        names = {name for name, _ in kept}
+        further = [name for name in self._read([*terms, *computed.values()]) if name not in names]
+        made = Map(
+            below.node,
+            (*kept, *((name, column_of(below.node, name)) for name in further)),
+            conjunction(term for term in where if not self._reads(term)),
+        )
+        return _Pulled(made, terms, computed)
+
+    def _aggregate(self, node: Aggregate) -> _Pulled:
+        """Groups are told apart by the columns that are equal to something around, too."""
+        below = self.of(node.input)
+        if not below.correlated:
+            return replace(below, node=replace(node, input=below.node))
+        around = self.apply.left.schema
+        for term in below.terms:
+            found = comparison(term, around, below.node.schema)
+            told_apart = found is not None and found.operator == "=" and found.right.plain is not None
+            if node.aggregations and not told_apart:
+                raise self.refused(f"groups of the rows for which {term.readable}")
+        if not node.by or below.computed:
+            raise self.refused("an aggregate over rows that the row around tells, which has a value even of none")
+        by = tuple(dict.fromkeys([*node.by, *self._read(below.terms)]))
+        return _Pulled(replace(node, input=below.node, by=by), below.terms)
+
+    def grouped(self, node: Aggregate) -> tuple[Aggregate, list[Expr]] | None:
+        """An aggregate over the rows that the row around tells as one for each group, and what tells the group; None
+        where the row around tells nothing.
+        """
+        below = self.of(node.input)
+        if not below.correlated:
+            return None
+        around = self.apply.left.schema
+        for term in below.terms:
+            found = comparison(term, around, below.node.schema)
+            if found is None or found.operator != "=" or found.right.plain is None:
+                raise self.refused(f"a value of the rows for which {term.readable}")
+        if below.computed:
+            raise self.refused("an aggregate of what reads the row around")
+        by = tuple(self._read(below.terms))
+        return replace(node, input=below.node, by=by), below.terms
+
+    def _join(self, node: Join) -> _Pulled:
+        left, right = self.of(node.left), self.of(node.right)
+        every = isinstance(node.how, AsWritten) and node.how.choice == Choice.ALL
+        left_stays = node.kind in _KEEPS_LEFT
+        right_stays = every and node.kind in (JoinKind.INNER, JoinKind.RIGHT)
+        if any(self._reads(term) for term in node.on):
+            raise self.refused("a subquery within it that reads a column of the query around both")
+        if (left.correlated and not left_stays) or (right.correlated and not right_stays):
+            raise self.refused("the side of a join that is padded, or of which one row is taken")
+        computed = {**left.computed, **right.computed}
+        on = tuple(term.substituted(computed) for term in node.on)
+        made = replace(node, left=left.node, right=right.node, on=on)
+        return _Pulled(made, left.terms + right.terms, computed)
+
+    def _reads(self, expr: Expr) -> bool:
+        return not self.outer.isdisjoint(expr.columns)
+
+    def _read(self, exprs: Iterable[Expr]) -> list[str]:
+        """The columns of the subquery that they read."""
+        names = dict.fromkeys(name for expr in exprs for name in expr.columns)
+        return [name for name in names if name not in self.outer]
+
+    def refused(self, what: str) -> Unsupported:
+        return Unsupported(
+            f"a subquery that asks for {what} is not supported",
+            where=self.apply.place,
+            fix="compare with the row around in WHERE of the subquery itself, over joined tables if need be: EXISTS "
+            "(SELECT 1 FROM r JOIN s ON r.k = s.k WHERE s.n = l.n), or group in FROM: EXISTS (SELECT 1 FROM (SELECT k, "
+            "count(*) AS c FROM r GROUP BY k) AS g WHERE g.k = l.k AND g.c > 1); a value by an equality with the row "
+            "around: (SELECT max(n) FROM r WHERE r.k = l.k)",
+        )

@@ -1,0 +1,39 @@
+"""Subqueries that stand for a value, and joins with one row that changes, run in memory, against the batch result."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sql.compile.test_semi_anti_run import TABLES, Changing
+from tests.sql.world import World
+
+QUERIES = [
+    "SELECT id FROM held WHERE v > (SELECT min(w) FROM seen)",
+    "SELECT id FROM held WHERE id <= (SELECT max(id) FROM seen WHERE k = 1) AND v IS NOT NULL",
+    "SELECT k, w FROM marks WHERE w >= (SELECT avg(w) FROM marks)",
+    "SELECT id FROM held WHERE k = (SELECT max(k) FROM marks)",
+    "SELECT id FROM held WHERE id + 1 BETWEEN (SELECT min(id) FROM seen) AND (SELECT max(id) FROM seen)",
+    "SELECT id FROM held WHERE v < (SELECT max(w) FROM marks HAVING count(*) > 2) OR k = 2",
+    "SELECT id, (SELECT count(*) FROM marks) - id AS d FROM held",
+    "SELECT id, v - (SELECT max(w) FROM seen AS s WHERE s.k = held.k) AS d FROM held",
+    "SELECT id, (SELECT count(*) + 1 FROM marks AS m WHERE m.k = held.k AND m.w > 0) AS n FROM held",
+    "SELECT id FROM held WHERE v > (SELECT coalesce(min(w), 1) FROM marks AS m WHERE m.k = held.k)",
+    "SELECT k, sum(v) AS s FROM held GROUP BY k HAVING sum(v) > (SELECT sum(v) * 0.4 FROM held)",
+    "SELECT k, count(*) - (SELECT count(*) FROM seen) AS d FROM held GROUP BY k",
+    "SELECT id, n FROM held, (SELECT count(*) AS n, max(w) AS m FROM marks) AS x WHERE v < m",
+    "SELECT id, n FROM (SELECT count(*) AS n FROM marks) AS x CROSS JOIN held",
+    "SELECT id, n FROM held LEFT JOIN (SELECT max(w) AS n FROM marks) AS x ON v < n",
+    "SELECT a.n, b.m FROM (SELECT count(*) AS n FROM held) AS a CROSS JOIN (SELECT max(k) AS m FROM seen) AS b",
+]
+TOP = "SELECT id FROM held, (SELECT w AS m FROM marks ORDER BY w {order} LIMIT 1) AS x WHERE v > m"
+
+
+@pytest.mark.parametrize("query", [*QUERIES, TOP.format(order="DESC"), TOP.format(order="")])
+def test_values_add_up_to_the_batch_result(query: str) -> None:
+    world, changing = World.of(*TABLES), Changing.of(query)
+    world.start(query)
+    for _ in range(8):
+        changing.change(world)
+        world.drain()
+        assert min(world.net.values(), default=0) >= 0
+        assert world.table() == world.recomputed(query)
