@@ -6,8 +6,9 @@ the same columns, are the state that as many buckets would have come to:
     2 buckets    0: a c e    1: b d f
     3 buckets    0: a f      1: b c      2: d e
 
-The numbers beside the rows are not of keys. How far time has come is the same in all buckets, since marks go to each of
-them; the running numbers of arrivals go on after the greatest, since they are compared within a key only.
+Rows that each bucket holds, those of a broadcast edge, are taken from the first one. The numbers beside the rows are not
+of keys: how far time has come is the same in all buckets, since marks go to each of them; the running numbers of arrivals
+go on after the greatest, since they are compared within a key only.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from changelog.errors import InternalError
 from joins.dataflow.graph import Dataflow
-from joins.host.exchange import bucket_of, cut
+from joins.host.exchange import KEYLESS, bucket_of, cut
 from joins.inputs.arrival import ARRIVALS
 from joins.state.cut_by import CutBy
 from joins.state.store import NEXT_ID, RunEntry, RunStore
@@ -33,12 +34,15 @@ class Recut:
                 store = RunStore()
                 node.operator.started(store, str(index))
                 keyed = any(port.keys for port in node.operator.ports)
-                self._cut_by |= store.cut_by if keyed else dict.fromkeys(store.cut_by, CutBy(()))
+                self._cut_by |= {name: by if keyed or by.everywhere else CutBy(()) for name, by in store.cut_by.items()}
 
     def parts(self, bucket: int, entry: RunEntry) -> Iterator[tuple[int, RunEntry]]:
         """What each new bucket gets of an entry of the former ``bucket``."""
         if (cut_by := self._cut_by.get(entry.arrangement)) is None:
             raise InternalError(f'level {self._level} keeps nothing under "{entry.arrangement}"')
+        if cut_by.everywhere:
+            yield from ((target, entry) for target in range(self._after) if bucket == KEYLESS)
+            return
         for rows, keys in cut_by.parted(entry.table):
             if (bucket_of(rows, keys, self._before) != bucket).any():
                 raise InternalError(

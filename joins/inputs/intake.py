@@ -17,6 +17,7 @@ from changelog.rows import Positions, RowsByKey, allotted, equal_rows, numbered,
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
 from joins.state.arrangement import Arrangement
+from joins.state.cut_by import CutBy
 from joins.state.order import sortable
 from joins.state.store import RunStore
 
@@ -46,6 +47,7 @@ class Intake:
         null_safe: tuple[bool, ...] = (),
         order: str = "",
         counted: bool = False,
+        cut_by: CutBy | None = None,
     ) -> Intake:
         schema = port.schema
         subkeys: tuple[str, ...] = ()
@@ -55,7 +57,8 @@ class Intake:
             subkeys = port.identity or tuple(schema.names)
         if port.tie_break_by_arrival:
             schema = schema.append(pa.field(ARRIVAL, pa.int64()))
-        return Intake(port, Arrangement(store, name, schema, port.keys, subkeys, null_safe, order, counted))
+        held = Arrangement(store, name, schema, port.keys, subkeys, null_safe, order, cut_by, counted)
+        return Intake(port, held)
 
     def taken_in(self, rows: pa.Table | None) -> Changes:
         """As ``changes``; None, or a table without rows: there are none."""

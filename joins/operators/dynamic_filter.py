@@ -31,6 +31,7 @@ from joins.dataflow.specification import JoinSpec
 from joins.inputs.intake import Intake
 from joins.matching.pairing import Pairing
 from joins.state.arrangement import Arrangement
+from joins.state.cut_by import CutBy
 from joins.state.order import EARLIEST, LATEST, NEVER, times_of
 from joins.state.store import RunStore
 
@@ -82,8 +83,9 @@ class DynamicFilterOperator:
         self._pairing = Pairing(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
         self._intake = Intake.of(spec.left, store, f"{name}.intake")
         order = self._bound.left if self._bound is not None else ""
-        self._left = Arrangement(store, f"{name}.left", spec.left.schema, (), order=order)
-        self._right = Intake.of(spec.right, store, f"{name}.right")
+        cut_by = CutBy(spec.left.keys)
+        self._left = Arrangement(store, f"{name}.left", spec.left.schema, (), order=order, cut_by=cut_by)
+        self._right = Intake.of(spec.right, store, f"{name}.right", cut_by=CutBy((), everywhere=True))
         left = [field.with_nullable(True) for field in spec.left.schema]
         self._output = pa.schema(left) if spec.kind is JoinKind.SEMI else self._pairing.schema
 

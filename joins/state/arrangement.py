@@ -113,7 +113,14 @@ class Arrangement:
         """What is held now, for reading: what is inserted later is not in it."""
         store = RunStore({self._name: [*self._runs]}, dict(self._store.scalars))
         return Arrangement(
-            store, self._name, self.schema, self.keys, self.subkeys, self.null_safe, self.order, self._counted
+            store,
+            self._name,
+            self.schema,
+            self.keys,
+            self.subkeys,
+            self.null_safe,
+            self.order,
+            counted=self._counted,
         )
 
     # -- writing

@@ -15,6 +15,7 @@ from changelog.rows import equal_rows, missing_side
 class CutBy:
     """A row came by the hash of its ``keys``; without keys all came into one bucket.
 
+    everywhere     each bucket holds all rows
     otherwise      rows of an outer join: the columns of the other side, of a row whose ``keys`` are padding
     default_pads   such padding is the default of each type, not NULL
 
@@ -24,6 +25,7 @@ class CutBy:
     keys: tuple[str, ...]
     otherwise: tuple[str, ...] = ()
     default_pads: bool = False
+    everywhere: bool = False
 
     def parted(self, rows: pa.Table) -> Iterator[tuple[pa.Table, tuple[str, ...]]]:
         """``rows``, in order, with the columns by which they came."""

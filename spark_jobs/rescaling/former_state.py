@@ -50,9 +50,11 @@ class LevelRecut:
         yield pa.RecordBatch.from_pydict({"rows": [rows]})
 
     def put(self, writer: SeedWriter, former: int, entry: RunEntry) -> int:
+        rows = 0
         for bucket, piece in self.recut.parts(former, entry):
             writer.write(former, bucket, piece)
-        return int(entry.table.num_rows)
+            rows += piece.table.num_rows
+        return rows
 
     @cached_property
     def recut(self) -> Recut:

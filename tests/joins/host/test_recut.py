@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -15,13 +18,14 @@ from changelog.changes import DELTA
 from changelog.errors import InternalError
 from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Closing, Fold
-from joins.dataflow.ports import Ingest, JoinKind, Pad
+from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from joins.dataflow.specification import OperatorSpec
 from joins.host.recut import Recut
 from joins.inputs.arrival import ARRIVALS
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
 from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.dynamic_filter import DynamicFilterSpec, MovingBound
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
@@ -124,8 +128,47 @@ def test_what_comes_after_is_what_would_have_come_without(ingest: Ingest, data: 
         whole.restart()
 
 
+BOUND = Port(pa.schema([("r.b", pa.int64())]), (), Ingest.CHANGES)
+
+
+@pytest.mark.parametrize("keys", [("l.k",), ()], ids=["keyed", "keyless"])
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_a_row_that_all_buckets_hold_comes_into_all_of_them(keys: tuple[str, ...], data: st.DataObject) -> None:
+    spec = DynamicFilterSpec(
+        data.draw(st.sampled_from(DynamicFilterSpec.kinds)),
+        replace(port(LEFT, Ingest.APPEND), keys=keys),
+        BOUND,
+        bound=data.draw(st.none() | st.just(MovingBound("l.v", ">", "r.b"))),
+        condition=AboveBound(),
+    )
+    whole, rescaled, held = Hosted(spec, (1,)), Hosted(spec, (1,)), None
+    rows = st.lists(st.tuples(st.integers(0, 5), st.just("a"), st.none() | st.integers(0, 3)), max_size=8)
+    for left, bound, buckets in data.draw(
+        st.lists(st.tuples(rows, st.none() | st.integers(0, 3), st.sampled_from([1, 2, 3, 5])), min_size=2, max_size=5)
+    ):
+        moved: list[Record] = [] if held is None else [((held,), -1)]
+        moved += [] if bound is None else [((bound,), 1)]
+        records_of = [(row, 1) for row in left]
+        assert rescaled.on_batch(records_of, moved) == whole.on_batch(records_of, moved)
+        held = bound
+        rescaled.rescale(buckets)
+        whole.restart()
+
+
+@dataclass(frozen=True)
+class AboveBound:
+    """``l.v > r.b``"""
+
+    def __call__(self, rows: pa.Table) -> npt.NDArray[np.bool_]:
+        holds: npt.NDArray[np.bool_] = pc.fill_null(
+            pc.greater(rows.column("l.v"), rows.column("r.b")), False
+        ).to_numpy()
+        return holds
+
+
 def test_every_operator_is_among_them() -> None:
-    assert {type(spec) for ingest in INPUTS for spec in specs(ingest)} == set(OPERATORS)
+    assert {type(spec) for ingest in INPUTS for spec in specs(ingest)} | {DynamicFilterSpec} == set(OPERATORS)
 
 
 KEYS = pa.schema([("l.k", pa.int64()), ("l.id", pa.string()), ("l.v", pa.int64())])
