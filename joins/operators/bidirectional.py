@@ -28,7 +28,7 @@ from joins.dataflow.specification import JoinSpec
 from joins.inputs.intake import Intake
 from joins.matching.pairing import Pairing
 from joins.matching.unmatched import Unmatched, mirrored, unmatched
-from joins.operators.semi_anti import Existence, SemiAntiOperator
+from joins.operators.semi_anti import MatchCondition, SemiAntiOperator
 from joins.state.store import RunStore
 
 
@@ -48,7 +48,7 @@ class BidirectionalSpec(JoinSpec):
 
     def started(self, store: RunStore, name: str) -> BidirectionalOperator | SemiAntiOperator:
         if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
-            asked = Existence(self.kind, self.null_safe or (False,) * len(self.left.keys), self.condition)
+            asked = MatchCondition(self.kind, self.null_safe or (False,) * len(self.left.keys), self.condition)
             return SemiAntiOperator(self.left, self.right, asked, store, name)
         return BidirectionalOperator(self, store, name)
 

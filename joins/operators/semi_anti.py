@@ -34,7 +34,7 @@ _UNCHECKED = (Ingest.APPEND, Ingest.CHANGES)
 
 
 @dataclass(frozen=True)
-class Existence:
+class MatchCondition:
     """What the join asks of each left row. ``kind``: SEMI or ANTI."""
 
     kind: JoinKind
@@ -45,7 +45,7 @@ class Existence:
 class SemiAntiOperator:
     """``on_batch([left rows, right rows]) -> changes`` of the left rows that leave."""
 
-    def __init__(self, left: Port, right: Port, asked: Existence, store: RunStore, name: str) -> None:
+    def __init__(self, left: Port, right: Port, asked: MatchCondition, store: RunStore, name: str) -> None:
         self._kind = asked.kind
         only_keys = right.ingest in _UNCHECKED and set(right.schema.names) == set(right.keys)
         self._left = Intake.of(left, store, f"{name}.left", asked.null_safe)

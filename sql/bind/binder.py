@@ -31,7 +31,7 @@ from sql.bind.reading import reading
 from sql.bind.scope import Scope, place_of
 from sql.bind.select_clauses import Bound, SelectClauses
 from sql.bind.static import is_dictionary, is_static
-from sql.bind.subqueries import Rows, Subqueries
+from sql.bind.subqueries import Subqueries, SubqueryRows
 from sql.bind.top_one import top_one
 from sql.expressions.evaluate import quoted
 from sql.functions.dialects import TIMEPLUS
@@ -76,7 +76,7 @@ class Binder:
         item = replace(item, scope=replace(item.scope, outer=self.outer))
         return SelectClauses(select, self._lookups, Subqueries(self._asked), self.dialect, texts).over(item)
 
-    def _asked(self, query: exp.Query, outer: Scope) -> Rows:
+    def _asked(self, query: exp.Query, outer: Scope) -> SubqueryRows:
         """The rows of a subquery in a condition."""
         if is_static(query, self.ctes, self.catalog):
             raise Unsupported(
@@ -87,7 +87,7 @@ class Binder:
         bound = replace(self, outer=outer).bind(query)
         alias = self._alias("subquery")
         columns = tuple((f"{alias}.{name}", expr) for name, expr in named_as(query, bound.columns))
-        return Rows(Map(bound.node, columns), tuple(name for name, _ in columns))
+        return SubqueryRows(Map(bound.node, columns), tuple(name for name, _ in columns))
 
     # -- FROM --
 

@@ -24,7 +24,7 @@ from sql.bind.lookup.lookups import Lookups
 from sql.bind.projection import is_delta, selected
 from sql.bind.resolve import resolved, resolved_condition
 from sql.bind.scope import place_of
-from sql.bind.subqueries import Existence, Subqueries, Value
+from sql.bind.subqueries import Existence, Subqueries, SubqueryValue
 from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjunction, conjuncts
 from sql.functions.aggregate_calls import aggregates_in
@@ -97,7 +97,7 @@ class SelectClauses:
         node = reduce(lambda rows, value: value.joined(rows), selected.values, from_item.node)
         return selected.bound(node, pa.schema([*node.schema, *from_item.scope.around]))
 
-    def _projected(self, from_item: FromItem, values: Sequence[Value]) -> tuple[FromItem, _Selected]:
+    def _projected(self, from_item: FromItem, values: Sequence[SubqueryValue]) -> tuple[FromItem, _Selected]:
         """The select list, with the lookups and the values of subqueries that it asks for, besides ``values``."""
         select, texts = self.select, self.texts
         found = _Selected(values=list(values))
@@ -119,7 +119,7 @@ class SelectClauses:
         select = self.select
         refuse_lookups_of_aggregates(select)
         keys, terms = [], []
-        values: list[Value] = []
+        values: list[SubqueryValue] = []
         for key in group_keys(select, from_item.scope):
             from_item, over_columns = self.lookups.within(from_item, key, "GROUP BY")
             keys.append((resolved(over_columns, from_item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
@@ -143,7 +143,7 @@ class SelectClauses:
         return selected.bound(node, node.schema)
 
     def _with_values(
-        self, from_item: FromItem, expression: exp.Expr, clause: str, values: list[Value]
+        self, from_item: FromItem, expression: exp.Expr, clause: str, values: list[SubqueryValue]
     ) -> tuple[FromItem, exp.Expr]:
         """``expression`` over rows that will have ``values``, to which those of its subqueries are added."""
         for call in aggregates_in(expression):
@@ -183,7 +183,7 @@ class _Selected:
     trees: list[exp.Expr] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     marked: bool = False
-    values: list[Value] = field(default_factory=list)
+    values: list[SubqueryValue] = field(default_factory=list)
     """Those of subqueries, which the rows are yet to be joined with."""
 
     def bound(self, node: Node, schema: pa.Schema) -> Bound:

@@ -39,7 +39,7 @@ _ASKED = f"{HIDDEN_TABLE}in"
 
 
 @dataclass(frozen=True)
-class Rows:
+class SubqueryRows:
     """A bound subquery: its rows, and its output columns, which are columns of them."""
 
     node: Node
@@ -47,10 +47,10 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Value:
+class SubqueryValue:
     """A subquery that stands for a value, which is the one column of ``rows``."""
 
-    rows: Rows
+    rows: SubqueryRows
     place: str
 
     def joined(self, node: Node) -> Node:
@@ -120,7 +120,7 @@ def _values(written: exp.Expr) -> tuple[exp.Expr, ...]:
 class Subqueries:
     """``rows`` binds a query within the scope of those around it, each time under names of its own."""
 
-    rows: Callable[[exp.Query, Scope], Rows]
+    rows: Callable[[exp.Query, Scope], SubqueryRows]
 
     def tested(self, from_item: FromItem, asked: Existence) -> FromItem:
         """``from_item`` with the rows alone for which the term holds."""
@@ -136,7 +136,7 @@ class Subqueries:
         made = self._applied(from_item, asked, rows, _equal(from_item, asked, rows))
         return self._unknown(made, asked, rows) if asked.negated else made
 
-    def values(self, scope: Scope, expression: exp.Expr, clause: str) -> tuple[Scope, exp.Expr, list[Value]]:
+    def values(self, scope: Scope, expression: exp.Expr, clause: str) -> tuple[Scope, exp.Expr, list[SubqueryValue]]:
         """``expression`` with the subqueries in it, each of which stands for a value, as columns of the new scope."""
         alone, found = exp.Paren(this=expression.copy()), []
         for node in list(alone.walk(prune=lambda node: isinstance(node, exp.Query) or _asks_existence(node))):
@@ -152,7 +152,7 @@ class Subqueries:
             node.replace(exp.column("value", table=table))
         return scope, alone.this, found
 
-    def _value(self, scope: Scope, node: exp.Query, clause: str) -> Value:
+    def _value(self, scope: Scope, node: exp.Query, clause: str) -> SubqueryValue:
         query, place = node.unnest(), place_of(node, clause)
         rows = self.rows(query if isinstance(query, exp.Query) else node, scope)
         if len(rows.columns) != 1:
@@ -167,9 +167,9 @@ class Subqueries:
                 where=place,
                 fix="aggregate, without groups: (SELECT max(x) FROM r WHERE r.k = l.k); or join: JOIN r ON l.k = r.k",
             )
-        return Value(rows, place)
+        return SubqueryValue(rows, place)
 
-    def _unknown(self, from_item: FromItem, asked: Existence, rows: Rows) -> FromItem:
+    def _unknown(self, from_item: FromItem, asked: Existence, rows: SubqueryRows) -> FromItem:
         """NOT IN: without the rows for which a comparison is neither true nor false."""
         fields = from_item.node.schema
         trees = [resolved(value, from_item.scope, "WHERE") for value in asked.values]
@@ -194,19 +194,19 @@ class Subqueries:
             )
         return from_item
 
-    def _rows(self, from_item: FromItem, asked: Existence) -> Rows:
+    def _rows(self, from_item: FromItem, asked: Existence) -> SubqueryRows:
         query = asked.query.unnest()
         if not isinstance(query, exp.Query):
             raise InternalError(f"{type(query).__name__} is no query")
         return self.rows(query, from_item.scope)
 
-    def _applied(self, from_item: FromItem, asked: Existence, rows: Rows, on: Sequence[Expr] = ()) -> FromItem:
+    def _applied(self, from_item: FromItem, asked: Existence, rows: SubqueryRows, on: Sequence[Expr] = ()) -> FromItem:
         kind = JoinKind.ANTI if asked.negated else JoinKind.SEMI
         place = place_of(asked.written, "WHERE")
         return replace(from_item, node=Join(kind, Apply(), from_item.node, rows.node, tuple(on), place=place))
 
 
-def _equal(from_item: FromItem, asked: Existence, rows: Rows) -> list[Expr]:
+def _equal(from_item: FromItem, asked: Existence, rows: SubqueryRows) -> list[Expr]:
     """Each value equal to its column."""
     kinds = rows.node.schema
     names = [str(number) for number in range(len(rows.columns))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -20,10 +21,11 @@ from sql.bind.from_clause.join_method import (
 )
 from sql.bind.resolve import resolved_on
 from sql.bind.scope import place_of
+from sql.expressions.comparison import comparison
 from sql.expressions.expression import Expr, coalesce, equality
 from sql.expressions.predicates import conjuncts
 from sql.plan.joins import AsWritten
-from sql.plan.maps import identity
+from sql.plan.maps import filtered, identity
 from sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin, column_of
 from sql.plan.properties import rules_of
 from sql.query_settings import QuerySettings
@@ -50,10 +52,25 @@ def joined(join: exp.Join, left: FromItem, right: FromItem, settings: QuerySetti
     on_place = place_of(on, "JOIN .. ON") if on is not None else place
     terms = tuple(Expr.over(tree, schema, on_place).held_as(pa.bool_()) for tree in trees)
     how = as_written(join, modifiers, left.scope, scope)
+    if kind == JoinKind.ANTI:
+        left = replace(left, node=_with_keys(left.node, right.node, terms))
     node = _node(kind, left.node, right.node, terms, how, settings, place)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
     return _merged(FromItem(node, scope), left, right, using, kind)
+
+
+def _with_keys(left: Node, right: Node, terms: Sequence[Expr]) -> Node:
+    """The left side of LEFT ANTI under Timeplus rules: a row whose key is NULL is dropped, as Timeplus has it. By the
+    standard, and in NOT EXISTS, it matches nothing and stays.
+    """
+    if rules_of(left) != Rules.TIMEPLUS or rules_of(right) != Rules.TIMEPLUS:
+        return left
+    pairs = [comparison(term, left.schema, right.schema) for term in terms]
+    keys = [pair.left for pair in pairs if pair is not None and pair.operator == "="]
+    return filtered(
+        left, [Expr.condition(exp.Not(this=exp.Is(this=key.tree.copy(), expression=exp.null()))) for key in keys]
+    )
 
 
 def _node(
