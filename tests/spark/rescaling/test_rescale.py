@@ -18,6 +18,8 @@ from tests.spark.running import Running
 pytestmark = pytest.mark.services
 
 KEYS = 40
+WITHIN_S = 400.0
+"""Three starts of a runner, and two states that are read and written."""
 Row = tuple[object, ...]
 
 
@@ -114,23 +116,23 @@ def test_under_load_and_killed_in_the_midst(
     runner.create(COUNTED)
     load = Load(broker, users, orders)
     load.go_on(3000)
-    runner.wait("counted", has_read(1000))
+    runner.wait("counted", has_read(1000), WITHIN_S)
 
     alter(runner, "counted", 3)
     load.go_on(3000)
-    runner.wait("counted", rescaled_to(3))
+    runner.wait("counted", rescaled_to(3), WITHIN_S)
     load.go_on(300)
 
     alter(runner, "counted", 1)
     unfinished = tmp_path / "checkpoints" / ".1-counted.2.unfinished"
-    runner.wait("counted", lambda _: unfinished.exists())
+    runner.wait("counted", lambda _: unfinished.exists(), WITHIN_S)
     kill(runner)
     assert Path(runner.catalog.query("counted").checkpoint).name == "1-counted.1"
     load.go_on(300)
     again = runners()
-    query = again.wait("counted", rescaled_to(1))
+    query = again.wait("counted", rescaled_to(1), WITHIN_S)
     load.go_on(300)
-    again.wait("counted", has_read(load.sent + load.sent // 3))
+    again.wait("counted", has_read(load.sent + load.sent // 3), WITHIN_S)
 
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == [Path(query.checkpoint).name]
     assert again.stop() == 0
