@@ -6,9 +6,9 @@ the same columns, are the state that as many buckets would have come to:
     2 buckets    0: a c e    1: b d f
     3 buckets    0: a f      1: b c      2: d e
 
-Rows that each bucket holds, those of a broadcast edge, are taken from the first one. The numbers beside the rows are not
-of keys: how far time has come is the same in all buckets, since marks go to each of them; the running numbers of arrivals
-go on after the greatest, since they are compared within a key only.
+Rows that each bucket holds, those of a broadcast edge, are taken from the first one. The numbers beside the rows are
+not of keys: how far time has come is the same in all buckets, since marks go to each of them; the running numbers of
+arrivals go on after the greatest, since they are compared within a key only.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from joins.dataflow.specification import OperatorSpec, Timed
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
 from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
@@ -38,6 +39,8 @@ def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
         found.append(KeyedSpec(lefts))
     found += [BidirectionalSpec(kind, lefts, rights) for kind in BidirectionalSpec.kinds]
     found += [BidirectionalSpec(kind, lefts, rights, (), LeftBelowRight()) for kind in BidirectionalSpec.kinds]
+    one_row = Port(RIGHT, (), Ingest.CHANGES)
+    found += [DynamicFilterSpec(kind, lefts, one_row) for kind in DynamicFilterSpec.kinds]
     found += [RangeSpec(kind, lefts, rights, Band("l.v", "r.w", -1, 1)) for kind in RangeSpec.kinds]
     found += [AsofSpec(kind, lefts, rights, "l.v", "r.w", ">=") for kind in AsofSpec.kinds]
     found += [TemporalSpec(kind, lefts, rights, "l.v", "r.w") for kind in TemporalSpec.kinds]
