@@ -49,10 +49,6 @@ class SparkDaemon:
         """The JVMs that a worker has started for applications."""
         return [child for child in _children(psutil.Process(self.process.pid)) if _EXECUTOR in _command(child)]
 
-    def pythons(self) -> list[psutil.Process]:
-        """Which run the tasks of the executors: children of one that is kept for that."""
-        return [python for jvm in self.executors() for kept in _children(jvm) for python in _children(kept)]
-
     def kill(self) -> None:
         """As the loss of its machine: with all that it has started."""
         tree: list[psutil.Process] = []

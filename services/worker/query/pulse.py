@@ -50,19 +50,22 @@ class Pulse:
 
 
 class PulseListener:
-    """The worker's side, from the start of the process on. ``descriptor`` is the end of the pipe to read from."""
+    """The worker's side. ``descriptor`` is the end of the pipe to read from.
+
+    Until the first sign it waits: a process may have to wait for what it is forked from.
+    """
 
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
         self._pipe = os.fdopen(descriptor, "rb", buffering=0)
-        self._heard_s = time.monotonic()
+        self._heard_s: float | None = None
 
     def silent_s(self) -> float:
-        """For how long nothing was heard. What came while nobody asked counts as heard now."""
+        """For how long nothing was heard, after the first sign. What came while nobody asked counts as heard now."""
         now_s = time.monotonic()
         while self._pipe.read(_BYTES):
             self._heard_s = now_s
-        return now_s - self._heard_s
+        return 0.0 if self._heard_s is None else now_s - self._heard_s
 
     def close(self) -> None:
         self._pipe.close()

@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from sql.catalog import Query
 from tests.servers.spark_cluster import SparkCluster, SparkDaemon, kill_all, spark_cluster
 from tests.spark.kafka import send, values
 from tests.spark.running import Running, read_in
@@ -95,36 +94,6 @@ def test_a_join_is_exact_though_an_executor_and_a_worker_are_killed(
     assert summed(broker, "far_pairs") == Counter(tuple(row.values()) for row in rows)
     named = [(row["a"], f"word{row['k']}") for row in orders.to_pylist() if row["k"] < 100]
     assert summed(broker, "far_named") == Counter(named)
-
-
-def test_a_task_with_state_is_not_tried_a_second_time(
-    cluster: SparkCluster, start: Callable[..., Running], broker: str, topics: Callable[..., str]
-) -> None:
-    """Spark tries a task again whose Python was killed: it refuses, and the query is started from its checkpoint."""
-    each = 20_000
-    orders = pa.table({"k": np.arange(each), "a": np.arange(each)})
-    clicks = pa.table({"k": np.arange(each), "b": np.arange(each)})
-    left, right = topics("orders"), topics("clicks")
-    write(broker, left, orders)
-    write(broker, right, clicks)
-    runner = start(BUCKETS=1, MAX_OFFSETS_PER_TRIGGER=4000)
-    runner.create(f"CREATE STREAM again_orders (k int64, a int64) SETTINGS topic = '{left}'")
-    runner.create(f"CREATE STREAM again_clicks (k int64, b int64) SETTINGS topic = '{right}'")
-    runner.create(
-        "CREATE MATERIALIZED VIEW again AS SELECT o.a AS a, c.b AS b"
-        " FROM again_orders AS o JOIN again_clicks AS c ON o.k = c.k SETTINGS seek_to = 'earliest'"
-    )
-
-    def refused(_: Query) -> bool:
-        kill_all([python for worker in cluster.workers for python in worker.pythons()])
-        return "and Spark has tried it again: attempt 2" in runner.log.read_text()
-
-    runner.wait("again", read_in(1), WITHIN_S)
-    runner.wait("again", refused, WITHIN_S)
-    after = runner.wait("again", read_in(2 * each), WITHIN_S)
-
-    assert after.restarts > 0
-    assert summed(broker, "again") == Counter((n, n) for n in range(each))
 
 
 def test_an_executor_without_the_libraries_is_told_of(start: Callable[..., Running], tmp_path: Path) -> None:
