@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from benchmarks.load import committed_rows
 from broker.address import BrokerAddress
 from runtime.settings import Settings
+from runtime.storage.local_folder import LocalFolder
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 from sql import plan_query
@@ -40,7 +41,7 @@ def start(
         name=statement.name,
         output_topic=statement.name,
         brokers=BrokerAddress(brokers),
-        checkpoint_dir=folder / "checkpoint",
+        storage=LocalFolder(folder / "checkpoint"),
         fingerprint=plan.fingerprint,
         plan=plan.explain(),
         snapshots=dict,

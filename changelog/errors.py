@@ -14,6 +14,7 @@
     ├─ ServiceUnavailable      a broker, cache or database does not answer    external, retry
     ├─ EnvironmentFault        a process, a disk or memory fails              external, retry
     ├─ SourceRefused           a database answers, and refuses                user, retry
+    ├─ StorageRefused          an object store answers, and refuses           user, retry
     └─ InternalError           an invariant of Dovetail is broken             internal
 
 Each says what was attempted, where, and the fix with its exact setting. What may pass by itself has ``retry``: a query
@@ -137,6 +138,16 @@ class EnvironmentFault(DovetailError):
     """What a query runs on has failed: a process that died, a full disk, memory; trying again may help."""
 
     domain = Domain.EXTERNAL
+    retry = True
+
+
+class StorageRefused(DovetailError):
+    """An object store refuses what is asked of it for checkpoints: login, or bucket.
+
+    Trying again helps once somebody has mended it.
+    """
+
+    domain = Domain.USER
     retry = True
 
 

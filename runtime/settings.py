@@ -11,15 +11,17 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import quote
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from broker.address import BrokerAddress
 from changelog.errors import StackError
 from runtime.kafka_security import AbsolutePath, KafkaSecurity
+from runtime.storage.places import checked_location
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 Seconds = Annotated[float, Field(gt=0)]
+CheckpointPlace = Annotated[str, BeforeValidator(str), AfterValidator(checked_location)]
 
 
 def _user_cache() -> Path:
@@ -86,8 +88,8 @@ class Settings(KafkaSecurity, BaseSettings):
         default=None, description="settings of Spark: spark.key=value and properties files, cut as a shell cuts words"
     )
     driver_memory_gib: int = Field(default=3, ge=1, description="heap of the Spark driver in GiB")
-    checkpoint_dir: AbsolutePath | None = Field(
-        default=None, description="checkpoints of the queries; unset: in data_dir"
+    checkpoint_dir: CheckpointPlace | None = Field(
+        default=None, description="checkpoints of the queries: a folder, or `s3a://bucket/prefix`; unset: in data_dir"
     )
     local_copy_dir: AbsolutePath | None = Field(
         default=None, description="mapped copies of the state; unset: in data_dir, or in each executor's own folder"
@@ -163,8 +165,9 @@ class Settings(KafkaSecurity, BaseSettings):
         return self.log_dir / "queries"
 
     @property
-    def checkpoints(self) -> Path:
-        return self.checkpoint_dir or self.data_dir / "checkpoints"
+    def checkpoints(self) -> str:
+        """A folder, or the URL of an object store (``runtime.storage.places``)."""
+        return self.checkpoint_dir or str(self.data_dir / "checkpoints")
 
     @property
     def local_copies(self) -> Path:

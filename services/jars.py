@@ -1,4 +1,4 @@
-"""The jars of Kafka and of Spark's Kafka connector.
+"""The jars of Kafka, of Spark's Kafka connector, and of what reaches object stores.
 
 ``jars.lock`` names each jar with its sha256; nothing else is fetched. The fetching is done by Ivy, which ships inside
 PySpark, so Java and Python are all a machine needs. Ivy keeps what it fetched in ``jar_cache``, which every checkout
@@ -6,8 +6,9 @@ of a machine shares; ``jar_dir`` of a checkout holds copies, one folder per set:
 
     .dovetail/jars/broker/*.jar    the class path of the broker
     .dovetail/jars/spark/*.jar     beside PySpark's own jars
+    .dovetail/jars/s3a/*.jar       there too, where the checkpoints are in an object store
 
-``python -m services.jars`` fetches what is missing.
+``python -m services.jars`` fetches what is missing; ``python -m services.jars s3a`` the last set as well.
 """
 
 from __future__ import annotations
@@ -18,21 +19,22 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 from xml.sax.saxutils import quoteattr
 
 from changelog.errors import DovetailError, StackError
 from runtime.settings import Settings, read_settings
+from runtime.storage.places import is_object_store
 from services.java import find_java
 
-JarSet = Literal["broker", "spark"]
+JarSet = Literal["broker", "spark", "s3a"]
 LOCK_FILE = Path(__file__).with_name("jars.lock")
-_MARKER = ".complete"
+_ALWAYS: tuple[JarSet, ...] = ("broker", "spark")
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,12 @@ def locked_jars(lock_file: Path = LOCK_FILE) -> tuple[Jar, ...]:
 
 
 def _jar_set(word: str) -> JarSet:
-    return "broker" if word == "broker" else "spark"
+    return next(jar_set for jar_set in get_args(JarSet) if jar_set == word)
+
+
+def spark_sets(settings: Settings) -> tuple[JarSet, ...]:
+    """What the runner needs beside PySpark's own jars."""
+    return ("spark", "s3a") if is_object_store(settings.checkpoints) else ("spark",)
 
 
 def jar_paths(settings: Settings, jar_set: JarSet) -> list[Path]:
@@ -68,57 +75,69 @@ def jar_paths(settings: Settings, jar_set: JarSet) -> list[Path]:
 
 def jar_folder(settings: Settings, jar_set: JarSet) -> Path:
     """The folder that holds exactly one set, fetched first where something is missing."""
-    ensure_jars(settings)
+    ensure_jars(settings, sets=dict.fromkeys([*_ALWAYS, jar_set]))
     return settings.jars / jar_set
 
 
-def ensure_jars(settings: Settings, on_progress: Callable[[str], None] = lambda line: None) -> None:
-    """Make ``jar_dir`` hold exactly what the lock says; a damaged or missing file is fetched again.
+def ensure_jars(
+    settings: Settings, on_progress: Callable[[str], None] = lambda line: None, sets: Iterable[JarSet] = _ALWAYS
+) -> None:
+    """Make ``jar_dir`` hold exactly what the lock says of ``sets``; a damaged or missing file is fetched again.
 
-    The file ``.complete`` holds the digest of the lock and is written last, so a broken run is noticed by the next one.
+    The file ``.<set>.complete`` holds the digest of the set and is written last, so a broken run is noticed by the
+    next one.
     """
-    if _complete(settings.jars):
+    if not _incomplete(settings.jars, sets):
         return
     with _exclusive(settings.jar_cache):
-        if not _complete(settings.jars):  # another process may have fetched them while this one waited
-            _fetch(settings, on_progress)
-            (settings.jars / _MARKER).write_text(_lock_digest())
-            on_progress(f"{len(locked_jars())} jars ready in {settings.jars}")
+        wanted = _incomplete(settings.jars, sets)
+        if wanted:  # another process may have fetched them while this one waited
+            jars = [jar for jar in locked_jars() if jar.jar_set in wanted]
+            _fetch(settings, jars, on_progress)
+            for jar_set in wanted:
+                _marker(settings.jars, jar_set).write_text(_digest(jar_set))
+            on_progress(f"{len(jars)} jars ready in {settings.jars}")
 
 
-def _complete(folder: Path) -> bool:
-    marker = folder / _MARKER
-    return marker.exists() and marker.read_text() == _lock_digest() and not _missing(folder)
+def _incomplete(folder: Path, sets: Iterable[JarSet]) -> list[JarSet]:
+    return [jar_set for jar_set in sets if not _complete(folder, jar_set)]
 
 
-def _lock_digest() -> str:
-    return hashlib.sha256(LOCK_FILE.read_bytes()).hexdigest()
+def _complete(folder: Path, jar_set: JarSet) -> bool:
+    marker = _marker(folder, jar_set)
+    jars = [jar for jar in locked_jars() if jar.jar_set == jar_set]
+    there = all((folder / jar_set / jar.file_name).exists() for jar in jars)
+    return there and marker.exists() and marker.read_text() == _digest(jar_set)
 
 
-def _missing(jar_dir: Path) -> list[Jar]:
-    return [jar for jar in locked_jars() if not (jar_dir / jar.jar_set / jar.file_name).exists()]
+def _marker(folder: Path, jar_set: JarSet) -> Path:
+    return folder / f".{jar_set}.complete"
 
 
-def _fetch(settings: Settings, on_progress: Callable[[str], None]) -> None:
+def _digest(jar_set: JarSet) -> str:
+    return hashlib.sha256(repr([jar for jar in locked_jars() if jar.jar_set == jar_set]).encode()).hexdigest()
+
+
+def _fetch(settings: Settings, jars: Sequence[Jar], on_progress: Callable[[str], None]) -> None:
     settings.jars.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=settings.jars) as folder:
         fetched = Path(folder)
-        _run_ivy(settings, fetched, on_progress)
-        if damaged := _damaged(fetched):
+        _run_ivy(settings, fetched, jars, on_progress)
+        if damaged := _damaged(fetched, jars):
             on_progress(f"fetching {len(damaged)} damaged jars again")
             for jar in damaged:
                 shutil.rmtree(settings.jar_cache / jar.organisation / jar.module, ignore_errors=True)
-            _run_ivy(settings, fetched, on_progress)
-            _refuse_damaged(_damaged(fetched), settings.jar_cache)
-        for jar_set in sorted({jar.jar_set for jar in locked_jars()}):
+            _run_ivy(settings, fetched, jars, on_progress)
+            _refuse_damaged(_damaged(fetched, jars), settings.jar_cache)
+        for jar_set in sorted({jar.jar_set for jar in jars}):
             # The whole folder is replaced: a jar of an older lock must not stay on a class path.
             shutil.rmtree(settings.jars / jar_set, ignore_errors=True)
             (fetched / jar_set).replace(settings.jars / jar_set)
 
 
-def _damaged(folder: Path) -> list[Jar]:
+def _damaged(folder: Path, jars: Sequence[Jar]) -> list[Jar]:
     """The jars that are not there, or whose sha256 is not the lock's."""
-    return [jar for jar in locked_jars() if _sha256(folder / jar.jar_set / jar.file_name) != jar.sha256]
+    return [jar for jar in jars if _sha256(folder / jar.jar_set / jar.file_name) != jar.sha256]
 
 
 def _sha256(path: Path) -> str:
@@ -134,10 +153,10 @@ def _refuse_damaged(damaged: list[Jar], jar_cache: Path) -> None:
         )
 
 
-def _run_ivy(settings: Settings, target: Path, on_progress: Callable[[str], None]) -> None:
+def _run_ivy(settings: Settings, target: Path, jars: Sequence[Jar], on_progress: Callable[[str], None]) -> None:
     """Ivy copies into ``target`` what its cache has and fetches the rest; its download lines become progress."""
     ivy_file = target / "ivy.xml"
-    ivy_file.write_text(_ivy_module(locked_jars()))
+    ivy_file.write_text(_ivy_module(jars))
     settings_file = settings.ivy_settings or target / "ivysettings.xml"
     if settings.ivy_settings is None:
         settings_file.write_text(_IVY_SETTINGS)
@@ -161,7 +180,7 @@ def _reported(lines: Iterator[str], on_progress: Callable[[str], None]) -> Itera
 def _unresolvable(lines: list[str]) -> StackError:
     named = [line.strip(" \t:\n") for line in lines if "not found" in line or "[FAILED" in line]
     return StackError(
-        f"the jars of Kafka could not be fetched: {named[0] if named else ''.join(lines[-3:]).strip()}",
+        f"the jars could not be fetched: {named[0] if named else ''.join(lines[-3:]).strip()}",
         fix="check the network and its proxy (Java reads http.proxyHost from JAVA_TOOL_OPTIONS), or point "
         "DOVETAIL_IVY_SETTINGS at an Ivy settings file of your own mirror; then run: make setup",
     )
@@ -184,7 +203,7 @@ _IVY_SETTINGS = """\
 """
 
 
-def _ivy_module(jars: tuple[Jar, ...]) -> str:
+def _ivy_module(jars: Sequence[Jar]) -> str:
     sets = "".join(f"<conf name={quoteattr(name)}/>" for name in sorted({jar.jar_set for jar in jars}))
     return "\n".join(
         [
@@ -210,9 +229,12 @@ def _exclusive(folder: Path) -> Iterator[None]:
         yield
 
 
-def main() -> int:
+def main(arguments: Sequence[str] = sys.argv[1:]) -> int:
     try:
-        ensure_jars(read_settings(), lambda line: print(line, flush=True))
+        settings = read_settings()
+        named: list[JarSet] = ["s3a"] if "s3a" in arguments else []
+        wanted = dict.fromkeys([*_ALWAYS, *spark_sets(settings), *named])
+        ensure_jars(settings, lambda line: print(line, flush=True), wanted)
     except DovetailError as error:
         print(error, file=sys.stderr)
         return 1

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from runtime.settings import Settings
-from spark_jobs.runner.spark_conf import read_conf
+from runtime.storage.spark_conf import read_conf
 from tests.paths import ROOT
 from tests.test_compose import DOCKERFILE, SERVICES
 

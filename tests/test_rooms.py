@@ -32,7 +32,8 @@ ROOMS = {
     "joins": room("changelog", "duckdb numpy pyarrow", pure=True),
     "sql": room("changelog joins", "duckdb numpy pyarrow sqlalchemy sqlglot", pure=True),
     "runtime": room(
-        "broker changelog sql", "aiohttp confluent_kafka prometheus_client psutil pydantic pydantic_settings structlog"
+        "broker changelog sql",
+        "aiohttp confluent_kafka prometheus_client psutil pyarrow pydantic pydantic_settings structlog",
     ),
     "dictionaries": room("changelog", None),
     "enrichment": room("changelog dictionaries joins sql", "numpy orjson pyarrow", pure=True),

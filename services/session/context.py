@@ -12,6 +12,9 @@ from broker.topic_writer import TopicWriter
 from changelog.errors import Unsupported
 from runtime.clock import now_ms
 from runtime.settings import Settings
+from runtime.storage.places import storage_at
+from runtime.storage.spark_conf import read_conf
+from runtime.storage.storage import Storage
 from services.commands.commander import Commander
 from services.live_workers import live_workers
 from sql.catalog import Catalog
@@ -73,6 +76,10 @@ class Context:
     @cached_property
     def commander(self) -> Commander:
         return Commander(self.brokers, self.topics, self.writer, self.settings.command_timeout_s)
+
+    def place(self, location: str) -> Storage:
+        """Where a checkpoint is, as settings and the catalog name it."""
+        return storage_at(location, read_conf(self.settings.spark_conf or ""))
 
     def live_workers(self) -> list[str]:
         """The lookup workers that were seen a moment ago."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from runtime.settings import Settings
-from services.jars import jar_folder
+from services.jars import jar_folder, spark_sets
 from services.stack.component import Launch
 from services.stack.free_ports import choose_ports
 
@@ -16,7 +17,7 @@ from services.stack.free_ports import choose_ports
 class SparkRunner:
     """Healthy once it has written its pid into the file that ``DOVETAIL_READY_FILE`` names.
 
-    ``DOVETAIL_SPARK_JARS`` names the folder whose jars go beside PySpark's own.
+    ``DOVETAIL_SPARK_JARS`` names the folders whose jars go beside PySpark's own.
     """
 
     name: str = "spark"
@@ -30,7 +31,7 @@ class SparkRunner:
         # The driver's helper processes otherwise take the first python3 of the PATH.
         environment = {
             "DOVETAIL_READY_FILE": str(ready_file),
-            "DOVETAIL_SPARK_JARS": str(jar_folder(settings, "spark")),
+            "DOVETAIL_SPARK_JARS": os.pathsep.join(str(jar_folder(settings, jars)) for jars in spark_sets(settings)),
             "PYSPARK_PYTHON": sys.executable,
             "DOVETAIL_RUNNER_PORT": str(port),
         }

@@ -10,13 +10,19 @@ from pathlib import Path
 from changelog.errors import StackError
 from runtime.faults import remedy
 from runtime.settings import Settings
+from runtime.storage.places import expect_usable, is_object_store, storage_at
+from runtime.storage.spark_conf import read_conf
 
 _PROBE = b"\0" * (1 << 20)
 """What a start writes at the least, logs and all."""
 
 
 def expect_writable(settings: Settings) -> None:
-    """Raises StackError for a folder that cannot be made, or takes no file of the size of a start."""
+    """Raises StackError for a folder that cannot be made, or takes no file of the size of a start; StorageRefused,
+    ServiceUnavailable for an object store that cannot be used.
+    """
+    if is_object_store(settings.checkpoints):
+        expect_usable(storage_at(settings.checkpoints, read_conf(settings.spark_conf or "")))
     for setting, folder in _folders(settings).items():
         try:
             _probe(folder)
@@ -32,7 +38,7 @@ def _folders(settings: Settings) -> Mapping[str, Path]:
     """Each with the setting that names it."""
     return {
         "DOVETAIL_DATA_DIR": settings.data_dir,
-        "DOVETAIL_CHECKPOINT_DIR": settings.checkpoints,
+        **({} if is_object_store(settings.checkpoints) else {"DOVETAIL_CHECKPOINT_DIR": Path(settings.checkpoints)}),
         "DOVETAIL_LOCAL_COPY_DIR": settings.local_copies,
     }
 

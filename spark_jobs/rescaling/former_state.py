@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from joins.dataflow.graph import Dataflow
 from joins.host.recut import Recut
 from joins.state.store import RunEntry
+from runtime.storage.storage import Storage
 from spark_jobs.exchange.blob import unpack
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.durable_state import ENTRIES, VERSION
@@ -37,7 +37,7 @@ class LevelRecut:
     level: int
     bucket_keys: tuple[int, ...]
     buckets: int
-    target: Path
+    target: Storage
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = 0
@@ -80,7 +80,7 @@ def _variable(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut, 
     # Spark numbers the operators of a query from its end.
     operator = level.dataflow.levels - level.level
     reader = session.read.format("statestore").option("operatorId", operator).option("stateVarName", name)
-    return reader.load(str(checkpoint.spark.absolute()))
+    return reader.load(checkpoint.spark.location)
 
 
 def recut_of_seed(seed: Seed, level: LevelRecut) -> int:

@@ -1,6 +1,6 @@
 """A checkpoint beside another one, that goes on where it stands with another number of buckets.
 
-    7-pairs     batch 41, 2 buckets     ─ state, cut anew ─▶  .7-pairs.1.unfinished  ─ renamed ─▶  7-pairs.1
+    7-pairs     batch 41, 2 buckets     ─ state, cut anew ─▶     7-pairs.1     its origin is written last
 
 The former one is only read. The new one has an identity of its own at the broker, since its batches, of which the marks
 tell, are counted from 0 again. Who is killed in the midst begins again; what counts is which of the two is named by the
@@ -27,8 +27,9 @@ from broker.transactional_writer import mark_dropped
 from changelog.errors import EnvironmentFault, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from joins.host.state_limit import check_buffered
+from runtime.storage.storage import Storage, copy_file
 from spark_jobs.rescaling.former_state import LevelRecut, recut_of_seed, recut_of_store
-from spark_jobs.rescaling.generations import leftovers, next_of, unfinished
+from spark_jobs.rescaling.generations import leftovers, next_of
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.relocation import move_in
 from spark_jobs.state.seed import Seed, sync
@@ -40,7 +41,7 @@ _TOLD_EVERY_S = 1.0
 class Rescaled:
     """``checkpoint`` has ``rows`` in its state, in so many ``bytes``."""
 
-    checkpoint: Path
+    checkpoint: Storage
     rows: int
     bytes: int
 
@@ -49,7 +50,7 @@ def rescale(
     session: SparkSession,
     dataflow: Dataflow,
     name: str,
-    former: Path,
+    former: Storage,
     bucket_keys: tuple[int, ...],
     buckets: int,
     told: Callable[[int], None],
@@ -64,38 +65,36 @@ def rescale(
     checkpoint, made = Checkpoint(former), next_of(former)
     origin = checkpoint.origin()
     assert origin is not None
-    place = unfinished(made)
-    for stale in (place, made):
-        shutil.rmtree(stale, ignore_errors=True)
+    made.clear()
     try:
-        place.mkdir(parents=True)
-        if checkpoint.snapshots.exists():
-            shutil.copytree(checkpoint.snapshots, Checkpoint(place).snapshots)
-        with _telling(Seed(place), told):
-            rows = _recut(session, dataflow, checkpoint, bucket_keys, buckets, place)
-        if (there := Seed(place).rows) != rows:
+        for table in checkpoint.snapshots.files():
+            copy_file(checkpoint.snapshots, table, Checkpoint(made).snapshots)
+        with _telling(Seed(made), told):
+            rows = _recut(session, dataflow, checkpoint, bucket_keys, buckets, made)
+        if (there := Seed(made).rows) != rows:
             raise EnvironmentFault(
                 f"{rows} rows of the state were written anew, and {there} are there",
-                where=f"{place}, on {socket.gethostname()}",
+                where=f"{made.location}, on {socket.gethostname()}",
                 fix="have DOVETAIL_CHECKPOINT_DIR on storage that every machine mounts under this path",
             )
-        _expect_within_limits(dataflow, Seed(place), buckets)
+        _expect_within_limits(dataflow, Seed(made), buckets)
         again = replace(
             origin,
             identity=QueryOrigin.new_identity(name),
             buckets=buckets,
             resumed_at=checkpoint.planned_end or origin.resumed_at,
         )
-        (place / ORIGIN_FILE).write_text(again.text)
-        sync(place)
-        place.rename(made)
+        # Only what has an origin is a checkpoint: all else of it is on the disk by then.
         sync(made)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+        made.put(ORIGIN_FILE, again.text.encode())
+        sync(made)
+    except BaseException:
+        made.clear()
+        raise
     return Rescaled(made, rows, Seed(made).bytes)
 
 
-def retire(checkpoint: Path, brokers: BrokerAddress, local_copy_dir: Path | None) -> None:
+def retire(checkpoint: Storage, brokers: BrokerAddress, local_copy_dir: Path | None) -> None:
     """Remove a checkpoint that counts no more, and see that no backup of it goes on either.
 
     Its marks stay at the broker, with its last life: a task of it that is late finds that it writes no more.
@@ -105,10 +104,10 @@ def retire(checkpoint: Path, brokers: BrokerAddress, local_copy_dir: Path | None
         mark_dropped(brokers, identity, MARKS_TOPIC)
         if local_copy_dir is not None:
             shutil.rmtree(local_copy_dir.absolute() / identity, ignore_errors=True)
-    shutil.rmtree(checkpoint, ignore_errors=True)
+    checkpoint.clear()
 
 
-def retire_leftovers(checkpoint: Path, brokers: BrokerAddress, local_copy_dir: Path | None) -> None:
+def retire_leftovers(checkpoint: Storage, brokers: BrokerAddress, local_copy_dir: Path | None) -> None:
     """What rescalings that were cut short have left beside ``checkpoint``, which counts."""
     for left in leftovers(checkpoint):
         retire(left, brokers, local_copy_dir)
@@ -120,9 +119,9 @@ def _recut(
     checkpoint: Checkpoint,
     bucket_keys: tuple[int, ...],
     buckets: int,
-    place: Path,
+    place: Storage,
 ) -> int:
-    seed, rows = Seed(checkpoint.directory), 0
+    seed, rows = Seed(checkpoint.storage), 0
     for number in range(1, dataflow.levels + 1):
         level = LevelRecut(dataflow, number, bucket_keys, buckets, place)
         if checkpoint.committed() is not None:

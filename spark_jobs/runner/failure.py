@@ -8,7 +8,15 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
 import changelog.errors
-from changelog.errors import CheckpointMismatch, DovetailError, EnvironmentFault, InternalError, ServiceUnavailable
+from changelog.errors import (
+    CheckpointMismatch,
+    DovetailError,
+    EnvironmentFault,
+    InternalError,
+    ServiceUnavailable,
+    StackError,
+    StorageRefused,
+)
 from runtime.faults import error_of
 
 # A worker's error arrives as the text of its traceback: the class, then what, where and fix as ``str`` gives them.
@@ -45,6 +53,21 @@ _PROCESS = re.compile(
 _DAMAGED = re.compile(
     r"[^\n]*(?:Incomplete log file|CANNOT_LOAD_STATE_STORE|CANNOT_READ_\w*(?:DELTA|SNAPSHOT)\w*|CHECKPOINT_\w*CORRUPT"
     r"|Error reading (?:delta|snapshot|streaming state) file|failed to read log file)[^\n]*"
+)
+# Of exceptions, not of the frames below them, in which the same names stand.
+_STORE = r"^(?!\s+at )[^\n]*?(?P<told>"
+_STORE_REFUSES = re.compile(
+    rf"{_STORE}(?:AccessDeniedException: s3a:|UnknownStoreException|NoAuthWithAWSException|NoAwsCredentialsException"
+    r"|CredentialInitializationException|AWSRedirectException|Status Code: (?:301|401|403))[^\n]*)",
+    re.MULTILINE,
+)
+_STORE_LOST = re.compile(
+    rf"{_STORE}(?:org\.apache\.hadoop\.fs\.s3a\.(?:\w+\.)*\w*(?:Exception|Error)"
+    r"|software\.amazon\.awssdk\.[\w.]*(?:Exception|Error)|Unable to execute HTTP request|[Oo]n s3a://)[^\n]*)",
+    re.MULTILINE,
+)
+_NO_S3A = re.compile(
+    r"S3AFileSystem not found|ClassNotFoundException: org\.apache\.spark\.internal\.io\.cloud|No FileSystem for scheme"
 )
 _AGAIN = "it is tried again by itself"
 # The interpreter of the executors, whichever way it is found wanting.
@@ -84,6 +107,8 @@ def told_by_spark(text: str, where: str) -> DovetailError:
         error = kind(found["what"], where=_joined(where, found["where"] or ""), fix=found["fix"] or "")
         assert isinstance(error, DovetailError)
         return error
+    if error := _of_store(text, where):
+        return error
     if lost := _BROKER.search(text):
         return ServiceUnavailable(
             f"the broker was lost: {lost[0].split(': ', 1)[-1]}",
@@ -105,6 +130,30 @@ def told_by_spark(text: str, where: str) -> DovetailError:
     if "Traceback (most recent call last)" not in text and (found := _PROCESS.search(text)):
         return EnvironmentFault(f"a process of Spark has gone: {found[0].strip()}", where=where, fix=_AGAIN)
     return InternalError(_shortened(text), where=where, fix="see the runner's log for the whole trace")
+
+
+def _of_store(text: str, where: str) -> DovetailError | None:
+    """What an object store, or the way to it, has done to a checkpoint: the store will be back, and the checkpoint is
+    not damaged by it.
+    """
+    if _NO_S3A.search(text):
+        return StackError(
+            "Spark has no jars for object stores",
+            where=where,
+            fix="fetch them: python -m services.jars s3a; and name their folder in DOVETAIL_SPARK_JARS, after a colon",
+        )
+    if refused := _STORE_REFUSES.search(text):
+        return StorageRefused(
+            f"the object store refuses: {refused['told']}",
+            where=where,
+            fix="set spark.hadoop.fs.s3a.access.key and .secret.key in DOVETAIL_SPARK_CONF to what the store knows, and"
+            f" DOVETAIL_CHECKPOINT_DIR to a bucket that is there; {_AGAIN}",
+        )
+    if lost := _STORE_LOST.search(text):
+        return ServiceUnavailable(
+            f"the object store was lost: {lost['told']}", where=where, fix=f"see that the store runs; {_AGAIN}"
+        )
+    return None
 
 
 def _interpreter(text: str, where: str) -> EnvironmentFault | None:

@@ -31,11 +31,12 @@ from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from runtime.logs.query_logs import BatchTotals, QueryLog
+from runtime.storage.storage import Storage
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.runner.complaints import Complaints
 from spark_jobs.runner.failure import typed
 from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.spark_session import bucket_keys, runs_elsewhere
+from spark_jobs.runner.spark_session import bucket_keys, runs_elsewhere, writes_through
 from spark_jobs.runner.timed_inputs import timed_inputs
 from spark_jobs.source import kafka_source as source
 from spark_jobs.source.batch_log import batches_after, ensure_log, place
@@ -58,7 +59,9 @@ _LAST_CALL_S = 2.0
 _IDLE = "Waiting for data"
 """So begins Spark's word of a query that waits for records."""
 _starting = threading.Lock()
-"""A query takes the number of its partitions from the session's settings at its start."""
+"""A query takes the number of its partitions, and the way its files are written, from the session's settings at its
+start.
+"""
 
 
 @dataclass
@@ -96,7 +99,7 @@ class RunningQuery:
         self._late_counters = late.counters(job.dataflow)
         self._timed_inputs = timed_inputs(job.dataflow)
         self._noted_in_silence: int | None = None
-        self._seed = Seed(checkpoint.directory)
+        self._seed = Seed(checkpoint.storage)
         committed = checkpoint.committed()
         if committed is not None:
             self._progress.batch, self._progress.offsets = committed
@@ -111,18 +114,19 @@ class RunningQuery:
         name: str,
         output_topic: str,
         brokers: BrokerAddress,
-        checkpoint_dir: Path,
+        storage: Storage,
         fingerprint: str,
         plan: str,
         snapshots: Callable[[], Mapping[str, pa.Table]],
         settings: JobSettings,
     ) -> RunningQuery:
-        """Start ``name``, or resume it from ``checkpoint_dir``.
+        """Start ``name``, or resume it from its checkpoint in ``storage``.
 
-        Raises CheckpointMismatch, UnknownName (a topic), ServiceUnavailable (the broker does not answer).
+        Raises CheckpointMismatch, UnknownName (a topic), ServiceUnavailable (the broker or an object store does not
+        answer), StorageRefused.
         """
         client = clients.admin(brokers)
-        checkpoint = Checkpoint(checkpoint_dir)
+        checkpoint = Checkpoint(storage)
         resumed = checkpoint.origin() is not None
         origin = checkpoint.open(
             name,
@@ -169,7 +173,7 @@ class RunningQuery:
             target=target,
             bucket_keys=bucket_keys(session, origin.buckets),
             scan_starts=origin.first_offsets,
-            checkpoint=checkpoint_dir.absolute(),
+            checkpoint=storage,
             local_copy=settings.local_copy_dir and settings.local_copy_dir.absolute(),
             local_copy_max_bytes=settings.local_copy_max_bytes,
             local_copies_max_bytes=settings.local_copies_max_bytes,
@@ -191,13 +195,14 @@ class RunningQuery:
         self._seed.drop_once_committed()
         with _starting:
             self._session.conf.set("spark.sql.shuffle.partitions", str(self._job.buckets))
+            writes_through(self._session, self._checkpoint.spark)
             rows = source.parcels(self._session, self._job, self._settings.max_offsets_per_trigger)
             return (
                 stages(rows, self._job)
                 .writeStream.format("noop")
                 .queryName(self._job.name)
                 .outputMode("append")
-                .option("checkpointLocation", str(self._checkpoint.spark.absolute()))
+                .option("checkpointLocation", self._checkpoint.spark.location)
                 .start()
             )
 
@@ -384,16 +389,16 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
     return rows.observe(counts.OBSERVATION, *counts.observed(late.counters(job.dataflow)))
 
 
-def discard(checkpoint_dir: Path, brokers: BrokerAddress, local_copy_dir: Path | None, *, backed_up: bool) -> None:
+def discard(storage: Storage, brokers: BrokerAddress, local_copy_dir: Path | None, *, backed_up: bool) -> None:
     """Remove what a dropped query leaves: its checkpoint, the local copies of its state, its marks at the broker.
 
     backed_up   there may be copies of the checkpoint: they are to find that it was dropped
     """
-    identity = Checkpoint(checkpoint_dir).identity
+    identity = Checkpoint(storage).identity
     if identity and local_copy_dir is not None:
         shutil.rmtree(local_copy_dir.absolute() / identity, ignore_errors=True)
     if identity:
         topics.forget_group(clients.admin(brokers), identity)
         if backed_up:
             mark_dropped(brokers, identity, MARKS_TOPIC)
-    shutil.rmtree(checkpoint_dir, ignore_errors=True)
+    storage.clear()

@@ -10,12 +10,12 @@ import logging
 import os
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +24,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from broker.presence import BrokerWatch, await_broker
-from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable
+from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, StorageRefused
 from joins.dataflow.graph import Dataflow
 from runtime.clock import now_ms
 from runtime.health_server import HealthServer, Said, listening
@@ -33,6 +33,10 @@ from runtime.logs.query_logs import QueryLog
 from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
+from runtime.storage.claim import claim
+from runtime.storage.places import expect_usable, storage_at
+from runtime.storage.storage import Storage
+from runtime.storage.watch import StorageWatch
 from runtime.troubles import Patience, Setback
 from spark_jobs.rescaling.rescale import rescale, retire_leftovers
 from spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
@@ -41,7 +45,7 @@ from spark_jobs.runner.figures import QueriesFigures
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import Progress, RunningQuery, discard
 from spark_jobs.runner.runner_settings import RunnerSettings
-from spark_jobs.runner.spark_session import bucket_keys, start_session, warm_up
+from spark_jobs.runner.spark_session import bucket_keys, is_local, start_session, warm_up
 from spark_jobs.runner.static_tables import table_of
 from spark_jobs.source.ends_watch import ends_watch
 from spark_jobs.state.checkpoint import Checkpoint
@@ -84,6 +88,8 @@ class Runner:
         self.executors = ExecutorWatch.of(session)
         if self.executors is not None:
             self.executors.start()
+        self._storage = StorageWatch(settings.checkpoints)
+        self._storage.start()
         self.looked_s = time.monotonic()
         self._tasks = ThreadPoolExecutor(_TASKS, thread_name_prefix="query")
         self._reconciler = Reconciler(
@@ -119,13 +125,15 @@ class Runner:
 
     def _end_watches(self) -> None:
         self._broker.stop()
+        self._storage.stop()
         if self.executors is not None:
             self.executors.stop()
 
     @property
     def trouble(self) -> str:
         """Why no query can get on now; '' where nothing is known of it."""
-        return self._broker.trouble or ("" if self.executors is None else self.executors.trouble)
+        of_executors = "" if self.executors is None else self.executors.trouble
+        return self._broker.trouble or self._storage.trouble or of_executors
 
     def look_for_session(self) -> None:
         """Raises EnvironmentFault where this process will not get on any more, and another one might."""
@@ -170,7 +178,10 @@ class Runner:
         try:
             self._running[query.id] = self._started(query)
         except Exception as failure:  # noqa: BLE001 - whatever is wrong with one query, the others go on
-            return Setback.of(self._error(failure, query))
+            error = self._error(failure, query)
+            # Of a query that never ran nobody expects that it goes on by itself: whoever creates it is told.
+            final = isinstance(error, StorageRefused) and not query.progress
+            return replace(Setback.of(error), final=final or not error.retry)
         # Now, and not at the next look: who has begun, and lost its checkpoint, must not begin afresh.
         with suppress(ServiceUnavailable, Py4JError, OSError):
             self._report_progress(query, self._running[query.id])
@@ -186,27 +197,27 @@ class Runner:
         query = self._as_it_is(query)
         plan = plan_of(query, self._catalog)
         fragment = plan.fragment(query.name)
-        checkpoint = Path(query.checkpoint or self._settings.checkpoints / f"{query.id}-{query.name}").absolute()
+        checkpoint = self._checkpoint(query)
         if not query.checkpoint:
-            self._catalog.set_checkpoint(query.id, str(checkpoint))
+            self._catalog.set_checkpoint(query.id, checkpoint.location)
         elif query.progress and Checkpoint(checkpoint).origin() is None:
             raise EnvironmentFault(
                 f'the checkpoint of "{query.name}" is gone, and the query has run before: to start afresh would write'
                 " its rows a second time",
-                where=str(checkpoint),
+                where=checkpoint.location,
                 fix="mount its volume or restore it from a backup: the query goes on by itself then; or drop the query"
                 " and create it again",
             )
         settings = self._job_settings(plan)
 
-        def started(checkpoint: Path, settings: JobSettings) -> RunningQuery:
+        def started(checkpoint: Storage, settings: JobSettings) -> RunningQuery:
             return RunningQuery.start(
                 self._session,
                 fragment.dataflow,
                 query.name,
                 output_topic=query.topic,
                 brokers=self._settings.brokers,
-                checkpoint_dir=checkpoint,
+                storage=checkpoint,
                 fingerprint=fragment.fingerprint,
                 plan=fragment.explain(),
                 snapshots=lambda: self._static_tables(fragment.dataflow),
@@ -233,7 +244,9 @@ class Runner:
         self._not_rescaled.pop(query.id, None)
         return wanted is not None and wanted != buckets
 
-    def _rescaled(self, query: Query, dataflow: Dataflow, checkpoint: Path, before: int, settings: JobSettings) -> Path:
+    def _rescaled(
+        self, query: Query, dataflow: Dataflow, checkpoint: Storage, before: int, settings: JobSettings
+    ) -> Storage:
         """The checkpoint with which the query goes on: another one; or the same where that cannot be made."""
         log, after = QueryLog(_LOG, query.name), settings.buckets
         begun_s = time.monotonic()
@@ -253,10 +266,10 @@ class Runner:
             log.warning("it stays at %d buckets, and could not be cut into %d\n%s", before, after, error)
             return checkpoint
         # From here on the other one counts.
-        if not self._catalog.switch_checkpoint(query.id, str(checkpoint), str(made.checkpoint)):
+        if not self._catalog.switch_checkpoint(query.id, checkpoint.location, made.checkpoint.location):
             raise EnvironmentFault(
                 "another process has given the query another checkpoint",
-                where=str(checkpoint),
+                where=checkpoint.location,
                 fix="run one runner for each catalog",
             )
         log.info(
@@ -270,6 +283,11 @@ class Runner:
     def _report_rescaling(self, query: Query, before: int, after: int, size: int = 0) -> None:
         said = f"from {before} to {after} buckets, {megabytes(size)} written"
         self._report(query, Actual.RESCALING, said)
+
+    def _checkpoint(self, query: Query) -> Storage:
+        if query.checkpoint:
+            return storage_at(query.checkpoint, self._settings.spark_conf)
+        return self._settings.checkpoints.inside(f"{query.id}-{query.name}")
 
     def _job_settings(self, plan: Plan) -> JobSettings:
         """The runner's settings, with what the query sets for itself."""
@@ -355,7 +373,7 @@ class Runner:
     def discard(self, query: Query) -> bool:
         query = self._as_it_is(query)
         if query.checkpoint:
-            checkpoint, copies = Path(query.checkpoint), self._settings.job.local_copy_dir
+            checkpoint, copies = self._checkpoint(query), self._settings.job.local_copy_dir
             retire_leftovers(checkpoint, self._settings.brokers, copies)
             discard(
                 checkpoint,
@@ -402,15 +420,21 @@ def _added(before: Counter[str], now: Counter[str]) -> dict[str, int]:
 def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     """Look at the catalog until ``stopped``. Raises EnvironmentFault when Spark has gone: a new process finds another.
 
-    There is one runner to a catalog; StackError for a second.
+    There is one runner to a catalog, and one catalog to a place of checkpoints; StackError for a second. Raises
+    StorageRefused, ServiceUnavailable where an object store cannot be used.
     """
     await_broker(settings.brokers, settings.broker_timeout_s, "the Spark runner")
     catalog = Catalog.open(settings.catalog_url)
     lease = SoleHolder(catalog, Engine.SPARK.value, "the Spark runner of this catalog", lost=_end_at_once)
+    try:
+        _take_checkpoints(settings, catalog)
+    except DovetailError:
+        lease.release()
+        raise
     _await_master(settings.spark_master, catalog, stopped)
     session = start_session(
         "dovetail",
-        sorted(settings.jars.glob("*.jar")),
+        sorted(jar for folder in settings.jars for jar in folder.glob("*.jar")),
         settings.spark_master,
         settings.driver_memory,
         conf=settings.spark_conf,
@@ -453,6 +477,15 @@ def _take_up(runner: Runner, session: SparkSession, catalog: Catalog, stopped: t
             runner.looked_s = time.monotonic()
         except ServiceUnavailable as failure:
             _LOG.warning("the catalog is out of reach, looking again\n%s", failure)
+
+
+def _take_checkpoints(settings: RunnerSettings, catalog: Catalog) -> None:
+    """A folder of this machine is that of its catalog; any other place may be named by runners that know nothing of
+    each other.
+    """
+    expect_usable(settings.checkpoints)
+    if settings.checkpoints.folder is None or not is_local(settings.spark_master):
+        claim(settings.checkpoints, catalog.identity(uuid.uuid4().hex))
 
 
 def _await_master(master: str, catalog: Catalog, stopped: threading.Event) -> None:

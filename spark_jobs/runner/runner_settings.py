@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from broker.address import BrokerAddress
 from runtime.logs.query_logs import QueryLogFiles
 from runtime.settings import Settings
+from runtime.storage.places import hadoop_conf, storage_at
+from runtime.storage.spark_conf import read_conf
+from runtime.storage.storage import Storage
 from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.spark_conf import read_conf
 from spark_jobs.runner.spark_session import is_local
 
 _JARS = "DOVETAIL_SPARK_JARS"
@@ -21,9 +23,9 @@ _READY_FILE = "DOVETAIL_READY_FILE"
 @dataclass(frozen=True)
 class RunnerSettings:
     """brokers, catalog_url   where Kafka and the catalog answer
-    jars                   folder of the jars that go beside PySpark's own
+    jars                   folders of the jars that go beside PySpark's own
     ready_file             gets the pid of the runner once it takes up queries
-    checkpoints            folder of the queries' checkpoints
+    checkpoints            where the queries' checkpoints are: a folder, or a prefix of an object store
     spark_conf             settings of Spark, handed through
     broker_timeout_s       longest wait for Kafka at the start
     bind, port             where health and metrics are asked for
@@ -31,13 +33,13 @@ class RunnerSettings:
 
     brokers: BrokerAddress
     catalog_url: str
-    jars: Path
+    jars: tuple[Path, ...]
     ready_file: Path | None
-    checkpoints: Path
+    checkpoints: Storage
     query_logs: QueryLogFiles
     spark_master: str
     driver_memory: str
-    spark_conf: Mapping[str, str]
+    spark_conf: Mapping[str, str] = field(repr=False)  # it may hold keys
     broker_timeout_s: float
     bind: str
     port: int
@@ -49,16 +51,18 @@ class RunnerSettings:
 
         environment   where the stack, or an image, tells this process alone where its jars are, and its ready file
         """
+        spark_conf = read_conf(settings.spark_conf or "")
+        checkpoints = storage_at(settings.checkpoints, spark_conf)
         return RunnerSettings(
             brokers=settings.expect_brokers("the Spark runner"),
             catalog_url=settings.catalog_address,
-            jars=Path(environment.get(_JARS) or settings.jars / "spark"),
+            jars=_folders(environment.get(_JARS)) or tuple(settings.jars / name for name in _jar_sets(checkpoints)),
             ready_file=Path(environment[_READY_FILE]) if _READY_FILE in environment else None,
-            checkpoints=settings.checkpoints,
+            checkpoints=checkpoints,
             query_logs=QueryLogFiles.of(settings),
             spark_master=settings.spark_master,
             driver_memory=f"{settings.driver_memory_gib}g",
-            spark_conf=read_conf(settings.spark_conf or ""),
+            spark_conf={**hadoop_conf(checkpoints), **spark_conf},
             broker_timeout_s=settings.broker_timeout_s,
             bind=settings.runner_bind,
             port=settings.runner_port,
@@ -73,3 +77,11 @@ class RunnerSettings:
                 local_copies_max_bytes=settings.local_copies_max_bytes,
             ),
         )
+
+
+def _folders(given: str | None) -> tuple[Path, ...]:
+    return tuple(Path(folder) for folder in (given or "").split(os.pathsep) if folder)
+
+
+def _jar_sets(checkpoints: Storage) -> tuple[str, ...]:
+    return ("spark",) if checkpoints.folder is not None else ("spark", "s3a")

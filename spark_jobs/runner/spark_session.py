@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from runtime.forked import ForkServer
 from runtime.packages import PACKAGE_ROOT
+from runtime.storage.storage import Storage
 from spark_jobs.runner.shipped_code import ShippedCode
 from spark_jobs.source.kafka_source import KafkaSource
 
@@ -56,6 +57,7 @@ _SETTINGS = {
 }
 
 
+_FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 _LOCAL_SETTINGS = {
     # No other machine has to find this one. Elsewhere Spark tells its executors the address of this host.
     "spark.driver.host": "127.0.0.1",
@@ -63,10 +65,10 @@ _LOCAL_SETTINGS = {
     # The default one forks a process per file where Hadoop's native library is missing. This one keeps a file that is
     # there already, which is wrong for a task that is tried again; with a local master none is (see
     # ``spark_jobs.state.uncommitted``).
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-    ),
+    _FILE_MANAGER: ("org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"),
 }
+_PUTS_OBJECTS = "org.apache.spark.internal.io.cloud.AbortableStreamBasedCheckpointFileManager"
+"""Puts a file as one object, or not at all. The others write it under another name, and rename it."""
 _CLUSTER_SETTINGS = {
     # A lost part of a batch ends the batch, as ``refuse_second_attempt`` does: a stage is not run twice.
     "spark.stage.maxConsecutiveAttempts": "1",
@@ -155,6 +157,17 @@ def _set_interpreter(master: str, chosen: str | None) -> str:
 def _fork_server() -> ForkServer:
     """Where the Python processes of local Spark come from, which it asks for by way of ``worker-python``."""
     return ForkServer(PRELOADED, os.environ)
+
+
+def writes_through(session: SparkSession, checkpoint: Storage) -> None:
+    """Have queries that start in ``session`` from now on write their files as the place of their checkpoint asks."""
+    of_folders = session.sparkContext.getConf().get(_FILE_MANAGER)
+    if checkpoint.folder is None:
+        session.conf.set(_FILE_MANAGER, _PUTS_OBJECTS)
+    elif of_folders is not None:
+        session.conf.set(_FILE_MANAGER, of_folders)
+    else:
+        session.conf.unset(_FILE_MANAGER)
 
 
 def warm_up(session: SparkSession) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from broker.topics import Offsets
 from broker.transactional_writer import WriteTarget
 from joins.dataflow.graph import Dataflow
+from runtime.storage.storage import Storage
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.own_folder import SNAPSHOTS, of_executor, own_copy, tidy_now_and_then
 from spark_jobs.state.own_folder import opened as opened_folder
@@ -41,7 +42,7 @@ class Job:
     target: WriteTarget
     bucket_keys: tuple[int, ...]
     scan_starts: tuple[Mapping[int, int], ...]
-    checkpoint: Path
+    checkpoint: Storage
     local_copy: Path | None
     local_copy_max_bytes: int
     local_copies_max_bytes: int
@@ -90,24 +91,30 @@ def opened(shipped: bytes) -> Job:
 
 
 @lru_cache(maxsize=QUERIES_KEPT)
-def static_tables(directory: Path, names: tuple[str, ...], own: Path | None = None) -> dict[str, pa.Table]:
-    """The static tables of a query, memory-mapped: from ``directory``, or from copies of this machine's own."""
-    files = [directory / f"{name}.arrow" for name in names]
-    mapped = files if own is None else [own_copy(file, own) for file in files]
-    return {
-        name: pa.ipc.open_file(pa.memory_map(str(file))).read_all() for name, file in zip(names, mapped, strict=True)
-    }
+def static_tables(snapshots: Storage, names: tuple[str, ...], own: Path | None = None) -> dict[str, pa.Table]:
+    """The static tables of a query, memory-mapped: where they lie, or from copies of this machine's own in ``own``."""
+    return {name: _mapped(snapshots, f"{name}.arrow", own) for name in names}
+
+
+def _mapped(snapshots: Storage, name: str, own: Path | None) -> pa.Table:
+    if own is not None:
+        path = own_copy(snapshots, name, own)
+    else:
+        assert snapshots.folder is not None, "an object is not mapped"
+        path = snapshots.folder / name
+    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
 
 
 def snapshots(job: Job) -> Mapping[str, pa.Table]:
     """Where the checkpoint is on another machine's disk, a mapping of it would read every page over the network."""
     names = job.dataflow.snapshots
-    own = own_folder(job) / SNAPSHOTS if job.elsewhere and names else None
+    copied = job.elsewhere or job.checkpoint.folder is None
+    own = own_folder(job) / SNAPSHOTS if copied and names else None
     return static_tables(Checkpoint(job.checkpoint).snapshots, names, own)
 
 
 def own_folder(job: Job) -> Path:
     """What this machine keeps of the query; copies that are too many, or of queries that are gone, are removed."""
     root = job.local_copy or of_executor()
-    tidy_now_and_then(root, job.local_copies_max_bytes)
+    tidy_now_and_then(root, job.local_copies_max_bytes, job.checkpoint)
     return opened_folder(root, job.target.identity, job.checkpoint)

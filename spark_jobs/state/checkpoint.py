@@ -9,9 +9,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,19 +17,19 @@ from broker.query_origin import ORIGIN_FILE, QueryOrigin, refuse_other_topics
 from broker.start_offsets import Beginning
 from broker.topics import Offsets
 from changelog.errors import CheckpointMismatch
+from runtime.storage.storage import Storage
 
 IDLE = "#idle"
 """Among the topics of the offsets that Spark logs; no topic can have this name. See ``spark_jobs.source.idle``."""
 
 
 class Checkpoint:
-    """The directory of a query's checkpoint."""
+    """A query's checkpoint in the place it is kept in."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self.spark = directory / "spark"
-        self.snapshots = directory / "snapshots"
-        self._origin = directory / ORIGIN_FILE
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.spark = storage.inside("spark")
+        self.snapshots = storage.inside("snapshots")
 
     def open(
         self,
@@ -50,17 +48,16 @@ class Checkpoint:
         """
         existing = self.origin()
         if existing is not None:
-            existing.expect_plan(name, fingerprint, plan, where=str(self.directory))
+            existing.expect_plan(name, fingerprint, plan, where=self.storage.location)
             refuse_other_topics(existing.topic_ids, topic_ids, name)
             return existing
         if self.last_planned >= 0:
             raise self._damaged(
                 f"is gone, and batch {self.last_planned} has begun: to start afresh would write its rows a second time"
             )
-        shutil.rmtree(self.directory, ignore_errors=True)
-        self.snapshots.mkdir(parents=True)
+        self.storage.clear()
         for table_name, rows in snapshots().items():
-            _write_arrow(self.snapshots / f"{table_name}.arrow", rows)
+            _write_arrow(self.snapshots, f"{table_name}.arrow", rows)
         begun = beginning()
         origin = QueryOrigin(
             QueryOrigin.new_identity(name),
@@ -71,44 +68,51 @@ class Checkpoint:
             topic_ids=topic_ids,
             history=begun.history,
         )
-        unfinished = self._origin.with_suffix(".tmp")
-        unfinished.write_text(origin.text)
-        unfinished.replace(self._origin)
+        self.storage.put(ORIGIN_FILE, origin.text.encode())
         return origin
 
     def origin(self) -> QueryOrigin | None:
         """None before the first start. Raises CheckpointMismatch where the file is damaged, or of another release."""
-        if not self._origin.exists():
+        try:
+            text = self.storage.read(ORIGIN_FILE)
+        except (FileNotFoundError, NotADirectoryError):
             return None
         try:
-            return QueryOrigin.read(self._origin.read_text(), where=str(self._origin))
+            return QueryOrigin.read(text.decode(), where=self._where)
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise self._damaged(f"cannot be read ({type(fault).__name__}: {fault})") from fault
 
     def _damaged(self, how: str) -> CheckpointMismatch:
         return CheckpointMismatch(
             f"the checkpoint is damaged: {ORIGIN_FILE} {how}",
-            where=str(self._origin),
+            where=self._where,
             fix="restore the checkpoint from a backup, or drop the query and create it again",
         )
 
     @property
+    def _where(self) -> str:
+        return self.storage.inside(ORIGIN_FILE).location
+
+    @property
     def identity(self) -> str:
-        """'' where no first start got so far, or where nobody can tell any more."""
+        """'' where no first start got so far, or where nobody can tell any more.
+
+        Raises ServiceUnavailable, StorageRefused where an object store does not say.
+        """
         try:
-            return QueryOrigin.identity_in(self._origin.read_text())
+            return QueryOrigin.identity_in(self.storage.read(ORIGIN_FILE).decode())
         except (OSError, ValueError, KeyError, TypeError):
             return ""
 
     def committed(self) -> tuple[int, Offsets] | None:
         """Number and end offsets of the last committed batch; None before the first."""
-        batch = max(_numbers(self.spark / "commits"), default=None)
+        batch = max(_numbers(self.spark, "commits"), default=None)
         return None if batch is None else (batch, self._ends(batch))
 
     @property
     def last_planned(self) -> int:
         """The number of the last batch that Spark has begun, -1 before the first."""
-        return max(_numbers(self.spark / "offsets"), default=-1)
+        return max(_numbers(self.spark, "offsets"), default=-1)
 
     @property
     def planned_end(self) -> str:
@@ -118,14 +122,14 @@ class Checkpoint:
 
     def planned(self) -> list[Offsets]:
         """The end offsets of all batches that Spark's log still holds, the one under way among them."""
-        return [self._ends(batch) for batch in sorted(_numbers(self.spark / "offsets"))]
+        return [self._ends(batch) for batch in sorted(_numbers(self.spark, "offsets"))]
 
     def _ends(self, batch: int) -> Offsets:
         return parsed_offsets(self._logged_end(batch))
 
     def _logged_end(self, batch: int) -> str:
         # A line each: version, metadata, and the one source.
-        return (self.spark / "offsets" / str(batch)).read_text().splitlines()[2]
+        return self.spark.read(f"offsets/{batch}").decode().splitlines()[2]
 
 
 def parsed_offsets(text: str) -> Offsets:
@@ -137,10 +141,10 @@ def parsed_offsets(text: str) -> Offsets:
     }
 
 
-def _numbers(log: Path) -> list[int]:
-    return [int(path.name) for path in log.glob("*") if path.name.isdigit()]
+def _numbers(spark: Storage, log: str) -> list[int]:
+    return [int(name) for name in spark.names(log) if name.isdigit()]
 
 
-def _write_arrow(path: Path, rows: pa.Table) -> None:
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, rows.schema) as writer:
+def _write_arrow(storage: Storage, name: str, rows: pa.Table) -> None:
+    with storage.writing(name) as sink, pa.ipc.new_file(sink, rows.schema) as writer:
         writer.write_table(rows.combine_chunks())

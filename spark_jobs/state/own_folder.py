@@ -19,7 +19,9 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from changelog.errors import EnvironmentFault
+from changelog.errors import DovetailError, EnvironmentFault
+from runtime.storage.places import beside
+from runtime.storage.storage import Storage
 from spark_jobs.state.checkpoint import Checkpoint
 
 SNAPSHOTS = "snapshots"
@@ -34,32 +36,33 @@ def of_executor() -> Path:
 
 
 @lru_cache(maxsize=256)
-def opened(root: Path, identity: str, checkpoint: Path) -> Path:
+def opened(root: Path, identity: str, checkpoint: Storage) -> Path:
     """The folder of the query whose checkpoint is ``checkpoint``.
 
     EnvironmentFault where that cannot be seen from here: Spark would write the state to a disk that nobody else reads.
+    ServiceUnavailable, StorageRefused where an object store does not say.
     """
     if Checkpoint(checkpoint).identity != identity:
         raise EnvironmentFault(
             "an executor does not see the checkpoint of the query",
-            where=f"{checkpoint}, on {socket.gethostname()}",
+            where=f"{checkpoint.location}, on {socket.gethostname()}",
             fix="have DOVETAIL_CHECKPOINT_DIR on storage that every machine mounts under this path",
         )
     folder = root / identity
     with suppress(OSError):  # a full disk: there will be no copies then
         folder.mkdir(parents=True, exist_ok=True)
-        _put(folder / _NOTE, str(checkpoint).encode())
+        _put(folder / _NOTE, checkpoint.location.encode())
     return folder
 
 
-def own_copy(source: Path, folder: Path) -> Path:
+def own_copy(source: Storage, name: str, folder: Path) -> Path:
     """The copy of a file that never changes, on this machine's disk; it is made where there is none."""
-    copy = folder / source.name
-    if not copy.exists() or copy.stat().st_size != source.stat().st_size:
+    copy = folder / name
+    if not copy.exists() or copy.stat().st_size != source.size(name):
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = folder / f".{uuid.uuid4().hex}.tmp"
         try:
-            with source.open("rb") as read, unfinished.open("wb") as written:
+            with source.opened(name) as read, unfinished.open("wb") as written:
                 shutil.copyfileobj(read, written, 1 << 20)
                 written.flush()
                 os.fsync(written.fileno())
@@ -69,23 +72,26 @@ def own_copy(source: Path, folder: Path) -> Path:
     return copy
 
 
-def tidy_now_and_then(root: Path, max_bytes: int) -> None:
+def tidy_now_and_then(root: Path, max_bytes: int, checkpoint: Storage) -> None:
     """``tidy``, once a minute and process."""
     now_s = time.monotonic()
     if now_s - _tidied_s.get(root, -_TIDY_S) >= _TIDY_S:
         _tidied_s[root] = now_s
-        tidy(root, max_bytes)
+        tidy(root, max_bytes, checkpoint)
 
 
-def tidy(root: Path, max_bytes: int) -> None:
+def tidy(root: Path, max_bytes: int, checkpoint: Storage) -> None:
     """Remove what is kept of queries that are gone; then copies, those that were not touched for longest first, until
     all together are no more than ``max_bytes``.
 
     A task that works with what is removed here keeps what it has mapped, or finds no copy and reads the state.
+
+    checkpoint  of a query that is at work: how an object store is asked for those of others
     """
     for note in root.glob(f"*/{_NOTE}"):
-        with suppress(OSError):
-            if Checkpoint(Path(note.read_text())).identity != note.parent.name:
+        with suppress(OSError, DovetailError):
+            place = beside(checkpoint, note.read_text())
+            if place is not None and Checkpoint(place).identity != note.parent.name:
                 shutil.rmtree(note.parent, ignore_errors=True)
     kept = _bytes(root)
     for copy in sorted(_copies(root), key=_touched):

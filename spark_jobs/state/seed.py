@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 
 import pyarrow as pa
 
 from joins.state.store import RunEntry, RunStore
+from runtime.storage.storage import Storage
 from spark_jobs.state.checkpoint import Checkpoint
 
 _FOLDER = "seed"
@@ -29,13 +28,14 @@ _ARROW = ".arrow"
 class Seed:
     """The seed in a checkpoint, if it has one."""
 
-    def __init__(self, checkpoint: Path) -> None:
+    def __init__(self, checkpoint: Storage) -> None:
         self._checkpoint = Checkpoint(checkpoint)
-        self.folder = checkpoint / _FOLDER
+        self.storage = checkpoint.inside(_FOLDER)
+        self._spent = False
 
     @property
     def there(self) -> bool:
-        return self.folder.exists()
+        return bool(self.storage.names())
 
     def store(self, level: int, bucket: int) -> RunStore:
         """What a bucket begins with."""
@@ -45,53 +45,58 @@ class Seed:
 
     def entries(self, level: int, bucket: int) -> Iterator[RunEntry]:
         """In the order of the buckets that they came from, and of each in that of its rows."""
-        for path in sorted((self.folder / str(level) / str(bucket)).glob(f"*{_ARROW}")):
-            _, _, arrangement = path.name.removesuffix(_ARROW).partition(".")
-            yield RunEntry(arrangement, _rows(path))
+        place = self.storage.inside(f"{level}/{bucket}")
+        for name in sorted(place.names()):
+            _, _, arrangement = name.removesuffix(_ARROW).partition(".")
+            yield RunEntry(arrangement, _rows(place, name))
 
     def scalars(self, level: int) -> dict[str, int]:
-        found: dict[str, int] = json.loads((self.folder / str(level) / _SCALARS).read_text())
+        found: dict[str, int] = json.loads(self.storage.read(f"{level}/{_SCALARS}"))
         return found
 
     def put_scalars(self, level: int, scalars: Mapping[str, int]) -> None:
-        (self.folder / str(level)).mkdir(parents=True, exist_ok=True)
-        (self.folder / str(level) / _SCALARS).write_text(json.dumps(dict(scalars)))
+        self.storage.put(f"{level}/{_SCALARS}", json.dumps(dict(scalars)).encode())
 
     @property
     def bytes(self) -> int:
         """How large it is, or has become so far."""
-        return sum(path.stat().st_size for path in self.folder.rglob(f"*{_ARROW}"))
+        return sum(self.storage.size(name) for name in self._files())
 
     @property
     def rows(self) -> int:
-        return sum(_rows(path).num_rows for path in self.folder.rglob(f"*{_ARROW}"))
+        return sum(_rows(self.storage, name).num_rows for name in self._files())
+
+    def _files(self) -> list[str]:
+        return [name for name in self.storage.files() if name.endswith(_ARROW)]
 
     def drop_once_committed(self) -> None:
         """It has gone into the state with the first batch."""
-        if self.there and self._checkpoint.committed() is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if not self._spent and self._checkpoint.committed() is not None:
+            self.storage.clear()
+            self._spent = True
 
 
-def _rows(path: Path) -> pa.Table:
-    return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+def _rows(storage: Storage, name: str) -> pa.Table:
+    if storage.folder is not None:
+        return pa.ipc.open_file(pa.memory_map(str(storage.folder / name))).read_all()
+    return pa.ipc.open_file(pa.py_buffer(storage.read(name))).read_all()
 
 
 class SeedWriter:
     """Writes the rows of a level; they are in the files at the end of the ``with``."""
 
     def __init__(self, seed: Seed, level: int) -> None:
-        self._folder = seed.folder / str(level)
-        self._open: dict[Path, pa.RecordBatchFileWriter] = {}
+        self._place = seed.storage.inside(str(level))
+        self._open: dict[str, pa.RecordBatchFileWriter] = {}
         self._files = ExitStack()
 
     def write(self, former: int, bucket: int, entry: RunEntry) -> None:
         """Rows that ``bucket`` has from the ``former`` one, behind those that it has from there already."""
-        path = self._folder / str(bucket) / f"{former:05d}.{entry.arrangement}{_ARROW}"
-        if path not in self._open:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            file = self._files.enter_context(pa.OSFile(str(path), "wb"))
-            self._open[path] = self._files.enter_context(pa.ipc.new_file(file, entry.table.schema))
-        self._open[path].write_table(entry.table)
+        name = f"{bucket}/{former:05d}.{entry.arrangement}{_ARROW}"
+        if name not in self._open:
+            file = self._files.enter_context(self._place.writing(name))
+            self._open[name] = self._files.enter_context(pa.ipc.new_file(file, entry.table.schema))
+        self._open[name].write_table(entry.table)
 
     def __enter__(self) -> SeedWriter:
         return self
@@ -100,9 +105,11 @@ class SeedWriter:
         self._files.close()
 
 
-def sync(folder: Path) -> None:
-    """Have all of ``folder`` on the disk."""
-    for path in [*folder.rglob("*"), folder, folder.parent]:
+def sync(place: Storage) -> None:
+    """Have all of ``place`` on the disk, where it is a folder: an object store has what it has taken."""
+    if place.folder is None:
+        return
+    for path in [*place.folder.rglob("*"), place.folder, place.folder.parent]:
         opened = os.open(path, os.O_RDONLY)
         try:
             os.fsync(opened)

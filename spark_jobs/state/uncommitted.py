@@ -9,15 +9,17 @@ attempt that never committed are removed before the batch is run again.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+
+from runtime.storage.storage import Storage
 
 _VERSION = re.compile(r"\.*(\d+)\.(changelog|zip)\b.*")
 
 
-def forget_uncommitted(checkpoint: Path) -> None:
+def forget_uncommitted(checkpoint: Storage) -> None:
     """Remove the state of batches behind the last committed one. Nobody may be writing to ``checkpoint`` (Spark's)."""
-    committed = max((int(path.name) for path in (checkpoint / "commits").glob("*") if path.name.isdigit()), default=-1)
-    for path in list((checkpoint / "state").rglob("*")):
-        version = _VERSION.fullmatch(path.name)
-        if version is not None and (int(version.group(1)) > committed + 1 or ".tmp" in path.name):
-            path.unlink(missing_ok=True)
+    committed = max((int(name) for name in checkpoint.names("commits") if name.isdigit()), default=-1)
+    for path in checkpoint.files("state"):
+        name = path.rpartition("/")[2]
+        version = _VERSION.fullmatch(name)
+        if version is not None and (int(version.group(1)) > committed + 1 or ".tmp" in name):
+            checkpoint.remove(path)

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable, SqlError, StackError
 from sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, workers
-from sql.catalog.metadata_tables import engine_for, make
+from sql.catalog.metadata_tables import engine_for, identity, make
 from sql.catalog.records import Actual, Desired, Leadership, Query, Relation, RelationDefinition, What, Worker
 from sql.stream_settings import kept_text
 from sql.syntax.like import matches
@@ -278,6 +278,11 @@ class Catalog:
     def worker_gone(self, worker_id: str) -> None:
         with self._write() as connection:
             workers.remove(connection, worker_id)
+
+    def identity(self, wanted: str) -> str:
+        """What tells this catalog from all others: what it was given first, which is ``wanted`` where it has none."""
+        with self._write() as connection:
+            return identity(connection, wanted)
 
     # -- leaders --
 

@@ -96,6 +96,8 @@ VERSION = 1
 """Raised by a release whose tables an earlier one could not read, or would write to the harm of the later one."""
 FORMAT = sa.Table("catalog_format", METADATA, sa.Column("version", sa.Integer, primary_key=True, autoincrement=False))
 """One row. A catalog without it is older than the table, and of version 1."""
+IDENTITY = sa.Table("catalog_identity", METADATA, sa.Column("identity", sa.String(64), primary_key=True))
+"""One row at most: what tells the catalog from all others, whatever its address."""
 
 
 def make(connection: Connection) -> None:
@@ -121,6 +123,14 @@ def make(connection: Connection) -> None:
             connection.exec_driver_sql(f"ALTER TABLE {QUERIES.name} ADD COLUMN {definition}")
     unnamed = QUERIES.update().where(QUERIES.c.view == "")
     connection.execute(unnamed.values(view=QUERIES.c.name))
+
+
+def identity(connection: Connection, wanted: str) -> str:
+    """The identity that the catalog has; ``wanted`` where it had none."""
+    found: str | None = connection.execute(sa.select(IDENTITY.c.identity)).scalar()
+    if found is None:
+        connection.execute(IDENTITY.insert().values(identity=wanted))
+    return found or wanted
 
 
 def _version(connection: Connection) -> int | None:

@@ -24,6 +24,7 @@ from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from runtime.settings import Settings, read_settings
+from runtime.storage.local_folder import LocalFolder
 from services.jars import jar_paths
 from services.stack import temporary_stack
 from spark_jobs.exchange import counts
@@ -228,7 +229,7 @@ class _SparkQuery:
             name,
             output_topic=self._own(self._launch.topic),
             brokers=BrokerAddress(self._cluster.brokers),
-            checkpoint_dir=self._cluster.folder / "checkpoints" / name,
+            storage=LocalFolder(self._cluster.folder / "checkpoints" / name),
             fingerprint=fragment.fingerprint,
             plan=fragment.explain(),
             snapshots=lambda: self._launch.snapshots,

@@ -76,3 +76,13 @@ def test_a_process_without_brokers_says_how_it_is_started(monkeypatch: pytest.Mo
     monkeypatch.delenv("DOVETAIL_BROKERS", raising=False)
     with pytest.raises(StackError, match="DOVETAIL_BROKERS is not set"):
         read_settings().expect_brokers("the lookup worker")
+
+
+def test_checkpoints_are_in_a_folder_or_in_an_object_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
+    assert read_settings().checkpoints == str(tmp_path / "checkpoints")
+    monkeypatch.setenv("DOVETAIL_CHECKPOINT_DIR", "s3a://bucket/prefix/")
+    assert read_settings().checkpoints == "s3a://bucket/prefix"
+    monkeypatch.setenv("DOVETAIL_CHECKPOINT_DIR", "s3://bucket/prefix")
+    with pytest.raises(StackError, match=r"DOVETAIL_CHECKPOINT_DIR: .* neither a folder nor s3a://bucket/prefix"):
+        read_settings()

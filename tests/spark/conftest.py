@@ -14,6 +14,7 @@ from broker import clients
 from broker import topics as topic_admin
 from broker.address import BrokerAddress
 from joins.dataflow.graph import Dataflow
+from runtime.storage.local_folder import LocalFolder
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 
@@ -51,7 +52,7 @@ class Queries:
             name,
             output_topic=name,
             brokers=BrokerAddress(self._broker),
-            checkpoint_dir=checkpoint or self._folder / name,
+            storage=LocalFolder(checkpoint or self._folder / name),
             fingerprint=str(hash(plan)),
             plan=plan,
             snapshots=lambda: snapshots or {},

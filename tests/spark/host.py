@@ -10,6 +10,7 @@ from broker import clients, topics
 from broker.address import BrokerAddress
 from joins.dataflow.ports import JoinKind
 from runtime.settings import read_settings
+from runtime.storage.local_folder import LocalFolder
 from services.jars import jar_paths
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
@@ -33,7 +34,7 @@ def main() -> None:
         chosen["name"],
         output_topic=chosen["name"],
         brokers=BrokerAddress(chosen["brokers"]),
-        checkpoint_dir=folder / chosen["name"],
+        storage=LocalFolder(folder / chosen["name"]),
         fingerprint="1",
         plan="",
         snapshots=dict,

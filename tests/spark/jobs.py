@@ -8,6 +8,7 @@ from pathlib import Path
 from broker.address import BrokerAddress
 from broker.transactional_writer import WriteTarget
 from joins.dataflow.graph import Dataflow
+from runtime.storage.local_folder import LocalFolder
 from spark_jobs.stages.job import Job
 
 
@@ -21,7 +22,7 @@ def job_of(dataflow: Dataflow, **changed: object) -> Job:
         target=WriteTarget(BrokerAddress("nowhere"), "q", "marks", 1.0, 1.0),
         bucket_keys=(40, 41),
         scan_starts=({}, {}),
-        checkpoint=Path(),
+        checkpoint=LocalFolder(Path()),
         local_copy=None,
         local_copy_max_bytes=0,
         local_copies_max_bytes=0,

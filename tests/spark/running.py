@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runtime.settings import read_settings
-from services.jars import jar_paths
+from services.jars import JarSet, jar_folder
 from sql.catalog import Catalog, Query
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
@@ -29,7 +29,8 @@ class Running:
         self.url = f"sqlite:///{folder / 'catalog.db'}"
         self.catalog = Catalog.open(self.url)
         self.log = folder / log
-        [jars] = {path.parent for path in jar_paths(read_settings(), "spark")}
+        sets: tuple[JarSet, ...] = ("spark", "s3a") if "CHECKPOINT_DIR" in settings else ("spark",)
+        jars = os.pathsep.join(str(jar_folder(read_settings(), jar_set)) for jar_set in sets)
         environment = {
             "DATA_DIR": folder,
             "CATALOG_URL": self.url,

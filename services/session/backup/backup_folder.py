@@ -19,7 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from broker.query_origin import ORIGIN_FILE
 from changelog.errors import CheckpointMismatch, SqlError
+from runtime.storage.local_folder import LocalFolder
+from runtime.storage.storage import Storage, copy_file
 
 VERSION = 1
 _MANIFEST = "backup.json"
@@ -69,7 +72,7 @@ class Backup:
     expected: tuple[str, ...] = ()
 
 
-def write_backup(place: Path, backup: Backup, checkpoints: Mapping[str, Path]) -> None:
+def write_backup(place: Path, backup: Backup, checkpoints: Mapping[str, Storage]) -> None:
     """``checkpoints``: by query; nobody may be at work in them. Raises SqlError where there is something already."""
     if place.exists():
         raise SqlError(f"{place} is there already", where="BACKUP VIEW", fix="name a folder that is not there yet")
@@ -116,12 +119,11 @@ def checkpoint_in(place: Path, query: str) -> Path:
     return place / _CHECKPOINTS / query
 
 
-def put_checkpoint(place: Path, query: str, checkpoint: Path) -> None:
-    """A copy of what the backup has of a query, whole or not at all."""
-    unfinished = checkpoint.with_name(f".{checkpoint.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    shutil.copytree(checkpoint_in(place, query), unfinished)
-    unfinished.rename(checkpoint)
+def put_checkpoint(place: Path, query: str, checkpoint: Storage) -> None:
+    """A copy of what the backup has of a query: its origin last, without which it is none."""
+    kept = LocalFolder(checkpoint_in(place, query))
+    for name in sorted(kept.files(), key=lambda name: name == ORIGIN_FILE):
+        copy_file(kept, name, checkpoint)
 
 
 def _expect_whole(place: Path, sums: Mapping[str, str]) -> None:
@@ -137,13 +139,14 @@ def _unusable(place: Path, what: str) -> CheckpointMismatch:
     return CheckpointMismatch(what, where=str(place), fix="name another backup")
 
 
-def _copied(checkpoint: Path, target: Path) -> None:
+def _copied(checkpoint: Storage, target: Path) -> None:
     """Spark removes old versions of its state for a while after a query has ended: then it is copied once more."""
     for attempt in range(_ATTEMPTS):
         try:
-            shutil.copytree(checkpoint, target)
+            for name in checkpoint.files():
+                copy_file(checkpoint, name, LocalFolder(target))
             return
-        except (shutil.Error, FileNotFoundError):
+        except FileNotFoundError:
             shutil.rmtree(target, ignore_errors=True)
             if attempt == _ATTEMPTS - 1:
                 raise

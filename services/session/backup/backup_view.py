@@ -6,6 +6,7 @@ from pathlib import Path
 
 from broker.query_origin import ORIGIN_FILE
 from changelog.errors import StackError, Unsupported
+from runtime.storage.storage import Storage
 from services.session.backup.backup_folder import Backup, SavedQuery, SavedRelation, write_backup
 from services.session.backup.broker_position import committed_now, committed_places, origin_of
 from services.session.context import Context
@@ -27,7 +28,9 @@ def backup_view(context: Context, statement: BackupView) -> Done:
         pause(context, Pause(name))
     try:
         fragments = context.catalog.fragments(name)
-        checkpoints = {query.name: _checkpoint_of(query) for query in fragments if query.engine != Engine.FAUST}
+        checkpoints = {
+            query.name: _checkpoint_of(context, query) for query in fragments if query.engine != Engine.FAUST
+        }
         write_backup(place, _backup(context, view, fragments), checkpoints)
     finally:
         if runs:
@@ -50,7 +53,7 @@ def _saved_relation(context: Context, relation: Relation) -> SavedRelation:
 
 
 def _saved(context: Context, query: Query) -> SavedQuery:
-    origin = origin_of(query.engine, query.checkpoint)
+    origin = origin_of(query.engine, query.checkpoint, context.place(query.checkpoint))
     return SavedQuery(
         name=query.name,
         sql=query.sql,
@@ -66,9 +69,9 @@ def _saved(context: Context, query: Query) -> SavedQuery:
     )
 
 
-def _checkpoint_of(query: Query) -> Path:
-    place = Path(query.checkpoint)
-    if not query.checkpoint or not (place / ORIGIN_FILE).exists():
+def _checkpoint_of(context: Context, query: Query) -> Storage:
+    place = context.place(query.checkpoint)
+    if not query.checkpoint or ORIGIN_FILE not in place.names():
         raise StackError(
             f'the checkpoint of "{query.name}" is not on this machine',
             where=query.checkpoint or "it has not begun",

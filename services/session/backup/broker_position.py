@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -12,6 +11,7 @@ from broker.address import BrokerAddress
 from broker.names import MARKS_TOPIC
 from broker.query_origin import ORIGIN_FILE, QueryOrigin
 from broker.transactional_writer import committed_offset
+from runtime.storage.storage import Storage
 from sql.fragments import Engine
 
 _CALL_S = 30.0
@@ -19,12 +19,11 @@ Committed = Mapping[str, Mapping[str, int]]
 """Topic → partition → offset; below 0 where there is none."""
 
 
-def origin_of(engine: str, checkpoint: str) -> QueryOrigin:
-    """From the catalog's entry of a query: the origin itself, or the folder of a checkpoint."""
+def origin_of(engine: str, checkpoint: str, place: Storage) -> QueryOrigin:
+    """From the catalog's entry of a query: the origin itself, or the ``place`` of a checkpoint."""
     if engine == Engine.FAUST:
         return QueryOrigin.read(checkpoint, where="the catalog")
-    path = Path(checkpoint) / ORIGIN_FILE
-    return QueryOrigin.read(path.read_text(), where=str(path))
+    return QueryOrigin.read(place.read(ORIGIN_FILE).decode(), where=place.inside(ORIGIN_FILE).location)
 
 
 def committed_places(engine: str, origin: QueryOrigin, progress: Mapping[str, Any]) -> Committed:

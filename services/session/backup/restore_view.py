@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from changelog.errors import CheckpointMismatch, SqlError, UnknownName
+from runtime.storage.local_folder import LocalFolder
 from services.session.backup.backup_folder import (
     Backup,
     SavedQuery,
@@ -90,8 +91,8 @@ def _expect_known(context: Context, place: Path, query: SavedQuery) -> None:
 
     It was dropped, or has not run for longer than the broker keeps offsets.
     """
-    kept = query.checkpoint if query.engine == Engine.FAUST else str(checkpoint_in(place, query.name))
-    identity = origin_of(query.engine, kept).identity
+    kept = LocalFolder(checkpoint_in(place, query.name))
+    identity = origin_of(query.engine, query.checkpoint, kept).identity
     if has_gone_back(query.committed, committed_now(context.brokers, identity, query.committed)):
         raise CheckpointMismatch(
             f'the broker has forgotten how far "{query.name}" had come: the view was dropped since, or was away for'
@@ -105,11 +106,10 @@ def _put_back(context: Context, place: Path, query: SavedQuery) -> str:
     """The checkpoint of a fragment, as the catalog names it."""
     if query.engine == Engine.FAUST:
         return query.checkpoint
-    folder = context.settings.checkpoints.absolute()
-    folder.mkdir(parents=True, exist_ok=True)
-    target = folder / f"restored-{query.name}-{uuid.uuid4().hex[:8]}"
+    checkpoints = context.place(context.settings.checkpoints)
+    target = checkpoints.inside(f"restored-{query.name}-{uuid.uuid4().hex[:8]}")
     put_checkpoint(place, query.name, target)
-    return str(target)
+    return target.location
 
 
 def _entry(backup: Backup, saved: SavedQuery, checkpoint: str) -> Query:

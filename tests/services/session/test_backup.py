@@ -13,6 +13,7 @@ import pytest
 
 from broker.address import BrokerAddress
 from changelog.errors import CheckpointMismatch, SqlError
+from runtime.storage.local_folder import LocalFolder
 from services.session import Session
 from services.session.backup.backup_folder import Backup, read_backup, write_backup
 from services.session.input_progress import await_reading, input_ends
@@ -106,7 +107,7 @@ def backup(tmp_path: Path) -> Path:
     (checkpoint / "spark" / "state").mkdir(parents=True)
     (checkpoint / "query.json").write_text("{}")
     (checkpoint / "spark" / "state" / "1.zip").write_bytes(b"state")
-    write_backup(tmp_path / "backup", Backup("v", (), ()), {"v": checkpoint})
+    write_backup(tmp_path / "backup", Backup("v", (), ()), {"v": LocalFolder(checkpoint)})
     return tmp_path / "backup"
 
 

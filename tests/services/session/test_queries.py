@@ -334,7 +334,7 @@ def test_a_view_whose_query_cannot_start_is_not_created(session: Session) -> Non
 def test_dropping_a_view_removes_its_checkpoint_and_its_topic_only_with_data(session: Session, running: Stack) -> None:
     session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5)")
     settle(session, "priced")
-    checkpoints = running.settings.checkpoints
+    checkpoints = Path(running.settings.checkpoints)
     assert len(list(checkpoints.iterdir())) == 1
     stays = "the records stay in the topic priced, DROP TOPIC priced WITH DATA deletes them"
     assert session.run("DROP VIEW priced") == [Done(f"dropped view priced; {stays}")]

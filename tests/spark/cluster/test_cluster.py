@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from tests.servers.spark_cluster import SparkCluster, SparkDaemon, kill_all, spark_cluster
-from tests.spark.kafka import send, values
+from tests.spark.changelog import summed, write
+from tests.spark.kafka import send
 from tests.spark.running import Running, read_in
 
 pytestmark = pytest.mark.services
@@ -22,9 +23,6 @@ PER_BATCH = 20_000
 WITHIN_S = 300.0
 STATE = "1-*"
 """The copies of the buckets of level 1."""
-_AT_ONCE = 50_000
-"""Records that a producer holds."""
-Row = tuple[object, ...]
 
 
 @pytest.fixture(scope="module")
@@ -121,22 +119,3 @@ def at_work(cluster: SparkCluster) -> SparkDaemon:
 def copies(worker: SparkDaemon, kind: str) -> list[Path]:
     """What the executors of a worker keep on its disk."""
     return list(worker.folder.glob(f"**/dovetail/*/{kind}"))
-
-
-def write(brokers: str, topic: str, rows: pa.Table) -> None:
-    for start in range(0, rows.num_rows, _AT_ONCE):
-        send(brokers, topic, rows.slice(start, _AT_ONCE).to_pylist())
-
-
-def summed(brokers: str, topic: str) -> Counter[Row]:
-    """The rows that a changelog leaves, each with its count, which is never below zero on the way."""
-    counts: Counter[Row] = Counter()
-    for change in values(brokers, topic):
-        delta = change.pop("_tp_delta", 1)
-        assert isinstance(delta, int)
-        row = tuple(change.values())
-        counts[row] += delta
-        assert counts[row] >= 0, f"{row} is taken back before it is there"
-        if not counts[row]:
-            del counts[row]
-    return counts

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from broker import clients, topics
 from broker.address import BrokerAddress
 from runtime.settings import read_settings
+from runtime.storage.local_folder import LocalFolder
 from services.jars import jar_paths
 from services.stack.temporary import temporary_stack
 from spark_jobs.runner.job_settings import JobSettings
@@ -52,7 +53,7 @@ def run_to_the_end(session: SparkSession, view: str, brokers: str, folder: Path)
         view,
         output_topic=view,
         brokers=BrokerAddress(brokers),
-        checkpoint_dir=folder / view,
+        storage=LocalFolder(folder / view),
         fingerprint=made.fingerprint,
         plan=made.explain(),
         snapshots=dict,
@@ -67,7 +68,7 @@ def run_to_the_end(session: SparkSession, view: str, brokers: str, folder: Path)
 def keep(checkpoint: Path, place: Path, output: list[dict[str, object]]) -> None:
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(checkpoint, place / "checkpoint", ignore=shutil.ignore_patterns(".*.crc"))
-    move_in(place / "checkpoint" / "spark", stands_in=Path("/elsewhere"))
+    move_in(LocalFolder(place / "checkpoint" / "spark"), stands_in=LocalFolder(Path("/elsewhere")))
     (place / "output.json").write_text("".join(json.dumps(row) + "\n" for row in output))
 
 

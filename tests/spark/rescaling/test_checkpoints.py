@@ -14,7 +14,8 @@ from broker.address import BrokerAddress
 from changelog.errors import CheckpointMismatch, EnvironmentFault
 from changelog.row_reader import WIRE_DELTA
 from joins.dataflow.graph import Dataflow
-from spark_jobs.rescaling.generations import leftovers, next_of, unfinished
+from runtime.storage.local_folder import LocalFolder
+from spark_jobs.rescaling.generations import leftovers, next_of
 from spark_jobs.rescaling.rescale import rescale, retire
 from spark_jobs.runner.failure import of_driver
 from spark_jobs.runner.spark_session import bucket_keys
@@ -29,7 +30,10 @@ USERS = 60
 
 
 def rescaled(spark: SparkSession, dataflow: Dataflow, former: Path, before: int, after: int) -> Path:
-    return rescale(spark, dataflow, former.name, former, bucket_keys(spark, before), after, lambda _: None).checkpoint
+    place = LocalFolder(former)
+    made = rescale(spark, dataflow, former.name, place, bucket_keys(spark, before), after, lambda _: None).checkpoint
+    assert made.folder is not None
+    return made.folder
 
 
 def drained(queries: Queries, dataflow: Dataflow, name: str, checkpoint: Path, *, settles: bool = False) -> int:
@@ -86,7 +90,7 @@ def test_a_seed_that_no_batch_has_taken_in_is_cut_anew(
     drained(queries, dataflow, name, queries.checkpoint(name))
 
     third = rescaled(spark, dataflow, queries.checkpoint(name), 2, 3)
-    assert Seed(third).bytes > 0
+    assert Seed(LocalFolder(third)).bytes > 0
     single = rescaled(spark, dataflow, third, 3, 1)
     assert (third.name, single.name) == (f"{name}.1", f"{name}.2")
     send_users(broker, dataflow, "bb")
@@ -94,8 +98,8 @@ def test_a_seed_that_no_batch_has_taken_in_is_cut_anew(
     assert drained(queries, dataflow, name, single) >= 0
 
     assert standing(broker, name) == joined("bb", 100)
-    assert not Seed(single).there
-    origins = [Checkpoint(one).origin() for one in (queries.checkpoint(name), third, single)]
+    assert not Seed(LocalFolder(single)).there
+    origins = [Checkpoint(LocalFolder(one)).origin() for one in (queries.checkpoint(name), third, single)]
     assert [origin.buckets for origin in origins if origin] == [2, 3, 1]
     assert len({origin.identity for origin in origins if origin}) == 3
     assert len({str(origin.first_offsets) for origin in origins if origin}) == 1
@@ -179,7 +183,7 @@ def test_a_full_disk_leaves_the_former_checkpoint_as_it_was(
         error = of_driver(raised.value, name)
         assert isinstance(error, EnvironmentFault), error
         assert "No space left on device" in error.what
-        assert leftovers(former) == []
+        assert leftovers(LocalFolder(former)) == []
 
         made = rescaled(spark, dataflow, former, 2, 3)
         send_orders(broker, dataflow, 0)
@@ -198,7 +202,7 @@ def test_the_former_checkpoint_is_refused_once_another_one_counts(
     drained(queries, dataflow, name, former)
     shutil.copytree(former, backup)
     made = rescaled(spark, dataflow, former, 2, 3)
-    retire(former, BrokerAddress(broker), tmp_path / "copy")
+    retire(LocalFolder(former), BrokerAddress(broker), tmp_path / "copy")
     assert not former.exists()
 
     with pytest.raises(CheckpointMismatch, match="was dropped, or rescaled"):
@@ -208,15 +212,15 @@ def test_the_former_checkpoint_is_refused_once_another_one_counts(
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for name in ("7-v", "7-v.1", "7-v.2", ".7-v.3.unfinished", "17-v.1", "7-vv", "restored-v-0a1b"):
+    for name in ("7-v", "7-v.1", "7-v.2", "17-v.1", "7-vv", "restored-v-0a1b"):
         (tmp_path / name).mkdir()
     return tmp_path
 
 
 def test_generations(folder: Path) -> None:
-    assert next_of(folder / "7-v") == folder / "7-v.1"
-    assert next_of(folder / "7-v.9") == folder / "7-v.10"
-    assert unfinished(folder / "7-v.3") == folder / ".7-v.3.unfinished"
-    assert {path.name for path in leftovers(folder / "7-v.1")} == {"7-v", "7-v.2", ".7-v.3.unfinished"}
-    assert leftovers(folder / "restored-v-0a1b") == []
-    assert leftovers(folder / "none" / "7-v") == []
+    place = LocalFolder(folder)
+    assert next_of(place.inside("7-v")) == place.inside("7-v.1")
+    assert next_of(place.inside("7-v.9")) == place.inside("7-v.10")
+    assert leftovers(place.inside("7-v.1")) == [place.inside("7-v"), place.inside("7-v.2")]
+    assert leftovers(place.inside("restored-v-0a1b")) == []
+    assert leftovers(place.inside("none/7-v")) == []

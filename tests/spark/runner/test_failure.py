@@ -11,7 +11,9 @@ from changelog.errors import (
     EnvironmentFault,
     InternalError,
     ServiceUnavailable,
+    StackError,
     StateLimitExceeded,
+    StorageRefused,
 )
 from spark_jobs.runner.failure import typed
 
@@ -165,3 +167,45 @@ def test_what_the_python_of_an_executor_lacks_is_said_with_the_setting(line: str
     assert isinstance(told, EnvironmentFault)
     assert what in told.what
     assert "spark.pyspark.python in DOVETAIL_SPARK_CONF" in told.fix
+
+
+FRAME = "\n\tat org.apache.hadoop.fs.s3a.S3AFileSystem.s3GetFileStatus(S3AFileSystem.java:4015)"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "org.apache.hadoop.fs.s3a.AWSClientIOException: open s3a://b/1-v: Unable to execute HTTP request",
+        "java.net.ConnectException: getFileStatus on s3a://b/1-v/spark/offsets: Connection refused",
+        "[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] No\nCaused by: org.apache.hadoop.fs.s3a.AWSStatus500Exception: 1",
+        "software.amazon.awssdk.core.exception.SdkClientException: Unable to execute HTTP request: Read timed out",
+    ],
+)
+def test_a_store_that_is_lost_is_a_service_that_may_come_back_and_no_damage(line: str) -> None:
+    assert isinstance(error(f"{HEAD}\n{line}{FRAME}"), ServiceUnavailable)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "java.nio.file.AccessDeniedException: s3a://b/1-v: getFileStatus on s3a://b/1-v: (Status Code: 403)",
+        "org.apache.hadoop.fs.s3a.UnknownStoreException: `s3a://b/1-v/spark': getFileStatus on s3a://b: NoSuchBucket",
+        "org.apache.hadoop.fs.s3a.auth.NoAuthWithAWSException: No AWS Credentials provided",
+    ],
+)
+def test_a_store_that_refuses_is_said_with_the_settings(line: str) -> None:
+    told = error(f"{HEAD}\n{line}{FRAME}")
+    assert isinstance(told, StorageRefused)
+    assert "spark.hadoop.fs.s3a.access.key" in told.fix
+
+
+def test_a_version_that_is_missing_in_a_store_is_damage() -> None:
+    line = "Error reading delta file s3a://b/1-v/spark/state/0/0/2.changelog: java.io.FileNotFoundException: No"
+    assert isinstance(error(f"{HEAD}\n{line}{FRAME}"), CheckpointMismatch)
+
+
+def test_jars_that_are_missing_are_said_with_the_command() -> None:
+    line = "java.lang.ClassNotFoundException: Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"
+    told = error(f"{HEAD}\n{line}")
+    assert isinstance(told, StackError)
+    assert "python -m services.jars s3a" in told.fix

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from broker.topics import Offsets
+from runtime.storage.local_folder import LocalFolder
 from spark_jobs.state.checkpoint import Checkpoint
 from tests.spark.hosted import HostedQuery
 from tests.spark.kafka import multiset, send, values
@@ -32,7 +33,7 @@ def test_rows_are_answered_from_the_whole_history_though_it_was_read_in_parts_an
     asked = [{"k": n * USERS // ORDERS, "a": f"order {n}"} for n in range(ORDERS)]
     send(broker, orders, asked, keys=[{"k": n} for n in range(ORDERS)])
     chosen = {"brokers": broker, "name": "enriched_late", "flow": "enriched", "left": orders, "right": users}
-    checkpoint = Checkpoint(tmp_path / "enriched_late")
+    checkpoint = Checkpoint(LocalFolder(tmp_path / "enriched_late"))
 
     first = HostedQuery(tmp_path, {**chosen, "records_per_batch": PER_BATCH})
     first.kill_after(0.3, batches=3)

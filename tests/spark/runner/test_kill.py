@@ -16,6 +16,7 @@ from changelog.decode import Decoder
 from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import JoinKind
 from joins.host.in_memory import LocalQuery
+from runtime.storage.local_folder import LocalFolder
 from spark_jobs.state.checkpoint import Checkpoint
 from tests.spark.flows import orders_clicks
 from tests.spark.hosted import HostedQuery
@@ -49,7 +50,7 @@ def unbroken(broker: str, dataflow: Dataflow, checkpoint: Path) -> Counter[tuple
     """What the dataflow gives in memory, over the batches that the checkpoint says were read."""
     query = LocalQuery(dataflow)
     changes: Counter[tuple[object, ...]] = Counter()
-    for batch in batches(broker, dataflow, Checkpoint(checkpoint)):
+    for batch in batches(broker, dataflow, Checkpoint(LocalFolder(checkpoint))):
         rows = query.feed(batch)
         if rows is not None:
             changes.update(multiset(rows.select([*dataflow.sink.columns, DELTA]).to_pylist()))

@@ -19,6 +19,7 @@ from broker.names import MARKS_TOPIC
 from changelog.dead_letter import topic_of
 from changelog.errors import CheckpointMismatch, RecordsGone
 from joins.dataflow.graph import Dataflow
+from runtime.storage.local_folder import LocalFolder
 from spark_jobs.runner.query import RunningQuery, discard
 from spark_jobs.source.batch_log import BATCHES_TOPIC
 from spark_jobs.state.checkpoint import Checkpoint
@@ -223,7 +224,7 @@ def test_a_copy_of_the_checkpoint_of_a_dropped_query_is_refused(
     shutil.copytree(queries.checkpoint(name), backup)
     send_users(broker, dataflow)
     drained(queries, dataflow, name)
-    discard(queries.checkpoint(name), BrokerAddress(broker), tmp_path / "copy", backed_up=True)
+    discard(LocalFolder(queries.checkpoint(name)), BrokerAddress(broker), tmp_path / "copy", backed_up=True)
     shutil.copytree(backup, queries.checkpoint(name))
 
     with pytest.raises(CheckpointMismatch, match="was dropped"):
@@ -291,7 +292,7 @@ def _forget_commit(checkpoint: Path, batch: int) -> None:
 
 
 def _set_mark(broker: str, checkpoint: Path, partition: int, batch: int) -> None:
-    origin = Checkpoint(checkpoint).origin()
+    origin = Checkpoint(LocalFolder(checkpoint)).origin()
     assert origin is not None
     mark = TopicPartition(MARKS_TOPIC, partition, batch + 1)
     request = ConsumerGroupTopicPartitions(origin.identity, [mark])

@@ -9,6 +9,7 @@ import pytest
 from broker.address import BrokerAddress
 from changelog.errors import StackError
 from runtime.settings import Settings
+from runtime.storage.local_folder import LocalFolder
 from spark_jobs.runner.runner_settings import RunnerSettings
 
 
@@ -19,8 +20,11 @@ def settings(folder: Path, **given: object) -> Settings:
 def test_what_is_not_set_lies_in_the_data_dir(tmp_path: Path) -> None:
     read = RunnerSettings.of(settings(tmp_path, brokers="kafka:9092", driver_memory_gib=2, jar_dir=None), {})
     assert read.brokers == BrokerAddress("kafka:9092")
-    assert (read.catalog_url, read.checkpoints) == (f"sqlite:///{tmp_path}/catalog.db", tmp_path / "checkpoints")
-    assert (read.jars, read.ready_file, read.driver_memory) == (tmp_path / "jars" / "spark", None, "2g")
+    assert (read.catalog_url, read.checkpoints) == (
+        f"sqlite:///{tmp_path}/catalog.db",
+        LocalFolder(tmp_path / "checkpoints"),
+    )
+    assert (read.jars, read.ready_file, read.driver_memory) == ((tmp_path / "jars" / "spark",), None, "2g")
     assert read.job.local_copy_dir == tmp_path / "state-copy"
 
 
@@ -32,9 +36,9 @@ def test_on_a_cluster_the_copies_lie_in_the_folders_of_the_executors_unless_one_
 
 
 def test_the_stack_says_where_its_jars_are_and_the_file_that_tells_that_it_is_ready(tmp_path: Path) -> None:
-    told = {"DOVETAIL_SPARK_JARS": "/jars", "DOVETAIL_READY_FILE": "/ready"}
+    told = {"DOVETAIL_SPARK_JARS": "/jars:/more", "DOVETAIL_READY_FILE": "/ready"}
     read = RunnerSettings.of(settings(tmp_path, brokers="kafka:9092"), told)
-    assert (read.jars, read.ready_file) == (Path("/jars"), Path("/ready"))
+    assert (read.jars, read.ready_file) == ((Path("/jars"), Path("/more")), Path("/ready"))
 
 
 def test_settings_of_spark_are_handed_through(tmp_path: Path) -> None:

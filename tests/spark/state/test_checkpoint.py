@@ -11,13 +11,14 @@ import pytest
 from broker.query_origin import FORMAT, QueryOrigin
 from broker.start_offsets import Beginning
 from changelog.errors import CheckpointMismatch, RecordsGone
+from runtime.storage.local_folder import LocalFolder
 from spark_jobs.stages.job import static_tables
 from spark_jobs.state.checkpoint import Checkpoint
 
 
 def opened(folder: Path, plan: str = "Join inner\n  on k", start: int = 5, topic_id: str = "a") -> QueryOrigin:
     tables = {"rates": pa.table({"start": [start]})}
-    return Checkpoint(folder).open(
+    return Checkpoint(LocalFolder(folder)).open(
         "view", plan, plan, 2, lambda: Beginning([{0: start}]), lambda: tables, topic_ids={"orders": topic_id}
     )
 
@@ -27,7 +28,7 @@ def test_a_resumed_query_is_the_one_that_was_started(tmp_path: Path) -> None:
 
     assert opened(tmp_path, start=99) == first
     assert first.first_offsets == ({0: 5},)
-    assert static_tables(tmp_path / "snapshots", ("rates",))["rates"].column("start").to_pylist() == [5]
+    assert static_tables(LocalFolder(tmp_path / "snapshots"), ("rates",))["rates"].column("start").to_pylist() == [5]
 
 
 def test_a_start_that_was_cut_short_is_a_first_start_again(tmp_path: Path) -> None:
@@ -92,11 +93,11 @@ def test_a_checkpoint_of_a_newer_format_is_refused_and_can_be_dropped(tmp_path: 
 
     with pytest.raises(CheckpointMismatch, match=f"has format {FORMAT + 1}, and this release reads format {FORMAT}"):
         opened(tmp_path)
-    assert Checkpoint(tmp_path).identity == origin.identity
+    assert Checkpoint(LocalFolder(tmp_path)).identity == origin.identity
 
 
 def test_the_last_committed_batch_tells_what_was_read(tmp_path: Path) -> None:
-    checkpoint = Checkpoint(tmp_path)
+    checkpoint = Checkpoint(LocalFolder(tmp_path))
     assert checkpoint.committed() is None
     for log in ("offsets", "commits"):
         (tmp_path / "spark" / log).mkdir(parents=True)

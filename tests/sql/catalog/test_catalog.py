@@ -239,7 +239,7 @@ def test_a_catalog_that_does_not_answer(tmp_path: Path) -> None:
 
 def test_the_tables_are_of_types_that_mysql_has() -> None:
     written = [str(CreateTable(table).compile(dialect=mysql.dialect())) for table in METADATA.sorted_tables]
-    assert len(written) == 7
+    assert len(written) == 8
     assert "VARCHAR(255) COLLATE utf8mb4_bin" in next(text for text in written if "TABLE relations" in text)
 
 
@@ -342,3 +342,8 @@ def test_nobody_else_reads_its_file(tmp_path: Path) -> None:
     path.chmod(0o640)
     Catalog.open(f"sqlite:///{path}").close()
     assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_catalog_has_the_identity_it_was_given_first(catalog: Catalog) -> None:
+    assert catalog.identity("first") == "first"
+    assert catalog.identity("second") == "first"

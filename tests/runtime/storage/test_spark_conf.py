@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from changelog.errors import StackError
-from spark_jobs.runner.spark_conf import DECIDED, read_conf
+from runtime.storage.spark_conf import DECIDED, read_conf
 
 
 def test_pairs_and_files_are_read_and_of_two_the_later_one_stands(tmp_path: Path) -> None:

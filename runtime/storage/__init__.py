@@ -1,0 +1,1 @@
+"""Where checkpoints are kept: a folder, or a prefix of an object store."""

@@ -1,0 +1,87 @@
+"""From the name of a place, as settings and the catalog have it, to the place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from runtime.storage.local_folder import LocalFolder
+from runtime.storage.s3_access import S3Access
+from runtime.storage.storage import Storage
+
+if TYPE_CHECKING:
+    from runtime.storage.object_store import ObjectStore
+
+_SCHEME = "s3a://"
+
+
+def is_object_store(location: str) -> bool:
+    return location.startswith(_SCHEME)
+
+
+def checked_location(given: str) -> str:
+    """The location as it is kept: an absolute path, or a URL. ValueError for a URL of another kind."""
+    scheme, found, rest = given.partition("://")
+    if not found:
+        return str(Path(given).expanduser().absolute())
+    if scheme != "s3a" or not rest.strip("/"):
+        raise ValueError(f'"{given}" is neither a folder nor s3a://bucket/prefix')
+    return given.rstrip("/")
+
+
+def storage_at(location: str, spark_conf: Mapping[str, str]) -> Storage:
+    """spark_conf  ``fs.s3a`` in it says how an object store is reached"""
+    if not is_object_store(location):
+        return LocalFolder(Path(location))
+    return _object_store(location, S3Access.of(_parts(location)[0], spark_conf))
+
+
+def beside(storage: Storage, location: str) -> Storage | None:
+    """Another place that is reached as ``storage`` is; None where that cannot be told from here."""
+    if not is_object_store(location):
+        return LocalFolder(Path(location))
+    if not is_object_store(storage.location) or _parts(storage.location)[0] != _parts(location)[0]:
+        return None
+    return _object_store(location, cast("ObjectStore", storage).access)
+
+
+def neighbour(storage: Storage, name: str) -> Storage:
+    """The place called ``name`` in the folder, or under the prefix, that ``storage`` is in."""
+    found = beside(storage, f"{_parent(storage)}/{name}")
+    assert found is not None
+    return found
+
+
+def neighbours(storage: Storage) -> list[str]:
+    """The names of all places there."""
+    parent = beside(storage, _parent(storage))
+    return [] if parent is None else parent.names()
+
+
+def _parent(storage: Storage) -> str:
+    return storage.location.rpartition("/")[0]
+
+
+def expect_usable(storage: Storage) -> None:
+    """Raises StorageRefused, ServiceUnavailable where an object store cannot be used; of folders nothing is asked."""
+    if storage.folder is None:
+        cast("ObjectStore", storage).expect_usable()
+
+
+def hadoop_conf(storage: Storage) -> Mapping[str, str]:
+    """What Spark has to be told to reach the place."""
+    return {} if storage.folder is not None else cast("ObjectStore", storage).access.spark_conf
+
+
+def _parts(location: str) -> tuple[str, str]:
+    """Bucket and prefix."""
+    bucket, _, prefix = location.removeprefix(_SCHEME).partition("/")
+    return bucket, prefix.strip("/")
+
+
+def _object_store(location: str, access: S3Access) -> ObjectStore:
+    # Here, and not above: to load what speaks to object stores takes time, and whoever has none needs none of it.
+    from runtime.storage.object_store import ObjectStore  # noqa: PLC0415
+
+    return ObjectStore(*_parts(location), access)

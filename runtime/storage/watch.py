@@ -1,0 +1,52 @@
+"""Whether the object store of the checkpoints answers, looked at all the time: Hadoop waits for it without a word."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from changelog.errors import DovetailError
+from runtime.storage.places import expect_usable
+from runtime.storage.storage import Storage
+
+_LOOK_S = 1.0
+_SILENT_S = 15.0
+"""A store that answers after so long is slow, and not gone."""
+
+
+class StorageWatch:
+    """A thread that asks, from ``start`` to ``stop``; none where the place is a folder."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._looked_s = time.monotonic()
+        self._trouble = ""
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        if self._storage.folder is None:
+            self._looked_s = time.monotonic()
+            self._thread = threading.Thread(target=self._ask, name="storage-watch", daemon=True)
+            self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+
+    @property
+    def trouble(self) -> str:
+        """Why no batch can be committed now; '' while the store answers."""
+        if self._trouble or self._thread is None:
+            return self._trouble
+        silent_s = time.monotonic() - self._looked_s
+        return "" if silent_s < _SILENT_S else f"{self._storage.location} has not answered for {silent_s:.0f} s"
+
+    def _ask(self) -> None:
+        while not self._ended.wait(_LOOK_S):
+            try:
+                expect_usable(self._storage)
+            except DovetailError as failure:
+                self._trouble = str(failure)
+            else:
+                self._trouble = ""
+            self._looked_s = time.monotonic()
