@@ -104,12 +104,16 @@ class ObjectStore:
         with self._told(), suppress(FileNotFoundError):
             self._files.delete_dir(self._key("").rstrip("/"))
 
-    def expect_usable(self) -> None:
-        """Raises StorageRefused or ServiceUnavailable where checkpoints cannot be kept here."""
+    def expect_bucket(self) -> None:
+        """Raises StorageRefused or ServiceUnavailable where the bucket is not to be had: the cheapest question."""
         with self._told():
             if self._files.get_file_info(self.bucket).type is fs.FileType.NotFound:
                 raise self._refused(f"there is no bucket {self.bucket}", _NO_BUCKET)
-            self.names()
+
+    def expect_usable(self) -> None:
+        """Raises StorageRefused or ServiceUnavailable where checkpoints cannot be kept here."""
+        self.expect_bucket()
+        self.names()
 
     # -- the store
 

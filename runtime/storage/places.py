@@ -69,6 +69,12 @@ def expect_usable(storage: Storage) -> None:
         cast("ObjectStore", storage).expect_usable()
 
 
+def expect_answer(storage: Storage) -> None:
+    """As ``expect_usable``, by the cheapest question: for whoever asks all the time."""
+    if storage.folder is None:
+        cast("ObjectStore", storage).expect_bucket()
+
+
 def hadoop_conf(storage: Storage) -> Mapping[str, str]:
     """What Spark has to be told to reach the place."""
     return {} if storage.folder is not None else cast("ObjectStore", storage).access.spark_conf

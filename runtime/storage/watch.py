@@ -6,7 +6,7 @@ import threading
 import time
 
 from changelog.errors import DovetailError
-from runtime.storage.places import expect_usable
+from runtime.storage.places import expect_answer
 from runtime.storage.storage import Storage
 
 _LOOK_S = 1.0
@@ -44,7 +44,7 @@ class StorageWatch:
     def _ask(self) -> None:
         while not self._ended.wait(_LOOK_S):
             try:
-                expect_usable(self._storage)
+                expect_answer(self._storage)
             except DovetailError as failure:
                 self._trouble = str(failure)
             else:

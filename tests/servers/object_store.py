@@ -21,8 +21,11 @@ USER = "tests"
 
 
 @contextmanager
-def object_store(folder: Path) -> Iterator[Proxy]:
-    """The way to a running store that has the bucket ``BUCKET``, and takes any login."""
+def object_store(folder: Path, *, refuses: bool = False) -> Iterator[Proxy]:
+    """The way to a running store that has the bucket ``BUCKET``, and takes any login.
+
+    refuses  none, once the bucket is made
+    """
     (port,) = choose_ports(0)
     argv = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     server = Server("moto", argv, folder, port, USER, _answers, _asks_nothing)
@@ -30,6 +33,8 @@ def object_store(folder: Path) -> Iterator[Proxy]:
         server.start()
         with proxy("127.0.0.1", port) as way:
             _files(access(way)).create_dir(BUCKET)
+            if refuses:
+                httpx.post(f"http://127.0.0.1:{port}/moto-api/reset-auth", content=b"0").raise_for_status()
             yield way
     finally:
         server.kill()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,31 @@ def test_a_store_that_refuses_is_told_of_without_its_secret(way: Proxy) -> None:
 
 
 @pytest.mark.services
+def test_a_login_that_a_store_does_not_know_is_told_of_without_its_secret(tmp_path: Path) -> None:
+    with object_store(tmp_path, refuses=True) as way:
+        storage = place(way, "a")
+        for ask in (lambda: expect_usable(storage), storage.names, lambda: storage.put("query.json", b"{}")):
+            with pytest.raises(StorageRefused, match="refuses its user") as refused:
+                ask()
+            assert "spark.hadoop.fs.s3a.access.key" in refused.value.fix
+            assert f"s3a://{BUCKET}/a at 127.0.0.1" in refused.value.where
+            assert PASSWORD not in str(refused.value)
+
+
+@pytest.mark.services
+def test_a_watch_says_that_a_store_is_away_for_as_long_as_it_is(tmp_path: Path) -> None:
+    with object_store(tmp_path) as way:
+        watch = StorageWatch(place(way, "a"))
+        watch.start()
+        assert watch.trouble == ""
+        way.close()
+        await_that(lambda: "does not answer" in watch.trouble)
+        way.open()
+        await_that(lambda: watch.trouble == "")
+        watch.stop()
+
+
+@pytest.mark.services
 def test_a_store_that_is_away_is_told_of_until_it_is_back(tmp_path: Path) -> None:
     with object_store(tmp_path) as way:
         storage = place(way, "a")
@@ -152,6 +178,13 @@ def test_a_store_that_is_away_is_told_of_until_it_is_back(tmp_path: Path) -> Non
             assert f"s3a://{BUCKET}/a at 127.0.0.1" in lost.value.where
         way.open()
         expect_usable(storage)
+
+
+def await_that(holds: Callable[[], bool], within_s: float = 60.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_a_folder_is_not_watched(tmp_path: Path) -> None:
