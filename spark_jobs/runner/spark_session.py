@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from runtime.forked import ForkServer
 from runtime.packages import PACKAGE_ROOT
 from runtime.storage.storage import Storage
+from spark_jobs.daemon import STAGES
 from spark_jobs.runner.shipped_code import ShippedCode
 from spark_jobs.source.kafka_source import KafkaSource
 
@@ -24,15 +25,17 @@ WORKER_PYTHON = Path(__file__).with_name("worker-python")
 """The interpreter of Spark's Python processes on this machine. Without it they start too, each a second later."""
 FORK_SERVER = "DOVETAIL_FORK_SERVER"
 PRELOADED = (
+    *STAGES,
     "spark_jobs.daemon",
     "pyspark.sql.streaming.python_streaming_source_runner",
     "pyspark.sql.streaming.transform_with_state_driver_worker",
     "pyspark.sql.worker.create_data_source",
     "pyspark.sql.worker.lookup_data_sources",
     "pyspark.sql.worker.plan_data_source_read",
-    "pyspark.worker",
 )
-"""What Spark runs, five processes for a query, and what these import. Each would take the better part of a second."""
+"""What Spark runs, five processes for a query, and what these import, the code of the stages among it: a process would
+take the better part of a second for that, and have 50 MiB of its own.
+"""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",

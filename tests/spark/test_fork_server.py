@@ -13,6 +13,7 @@ import pytest
 
 from runtime.forked import LOST, Forked, ForkServer, Request
 from services.worker.supervisor.child_process import PRELOADED as OF_THE_WORKER
+from spark_jobs.daemon import STAGES
 from spark_jobs.runner.spark_session import PRELOADED as OF_SPARK
 
 _WAIT_S = 30.0
@@ -134,6 +135,14 @@ def test_a_process_without_its_server_is_lost_and_the_next_one_has_a_new_server(
     os.kill(process.pid, signal.SIGKILL)
     assert output.rest() == ""
     assert forked(server, "code", "7").wait(_WAIT_S) == 7
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_spark_s_processes_find_the_code_of_every_stage_imported(tmp_path: Path, stage: str) -> None:
+    (tmp_path / "forked_knows.py").write_text(f"import sys; sys.exit(0 if {stage!r} in sys.modules else 1)")
+    server = ForkServer(OF_SPARK, os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])})
+    assert forked(server, "knows").wait(_WAIT_S) == 0
+    server.close()
 
 
 @pytest.mark.parametrize("modules", [OF_SPARK, OF_THE_WORKER], ids=["spark", "worker"])
