@@ -45,6 +45,7 @@ _CALL_S = 30.0
 _PENDING_S = 5.0
 _FIRST_PAUSE_S = 0.1
 _LONGEST_PAUSE_S = 5.0
+_KEPT_S = 300.0
 # The library's own errors, as against those of the broker, are named with an underscore, but public.
 _AUTHENTICATION = KafkaError._AUTHENTICATION  # noqa: SLF001
 _FENCED = KafkaError._FENCED  # noqa: SLF001
@@ -98,6 +99,7 @@ class TransactionalWriter:
 
     def __init__(self, target: WriteTarget, partition: int) -> None:
         self.target = target
+        self.used_s = time.monotonic()
         self._place = TopicPartition(target.commit_marks, partition)
         self._producer = transactional_producer(target, partition)
         self._outbox = ProducerQueue(self._producer, target.call_s)
@@ -168,7 +170,15 @@ def offsets_reader(brokers: BrokerAddress, group: str, isolation: str) -> Consum
 
 
 writers: dict[str, TransactionalWriter] = {}
-"""By transactional id; lives as long as the Python worker, which serves many batches."""
+"""By transactional id, those used last come last. They live as long as the Python worker, which serves many batches and
+queries; but one that has not been asked for in ``_KEPT_S``, as is that of a dropped query, is closed.
+"""
+
+
+def forget_unused(now_s: float) -> None:
+    """Each has threads, connections and some MiB."""
+    while writers and now_s - (oldest := next(iter(writers.items())))[1].used_s > _KEPT_S:
+        del writers[oldest[0]]
 
 
 def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Callable[[], Iterable[Outgoing]]) -> bool:
@@ -182,11 +192,13 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
     waited = Backoff(target)
     while True:
         try:
-            writer = writers.get(name)
+            writer = writers.pop(name, None)
             if writer is None or writer.target.life != target.life:
                 writer = TransactionalWriter(target, partition)
                 writer.expect_same_life()
-                writers[name] = writer
+            writer.used_s = time.monotonic()
+            writers[name] = writer
+            forget_unused(writer.used_s)
             if writer.commit_mark > max(batch_id, target.replayed_until):
                 raise behind_its_output(target, batch_id, writer.commit_mark)
             if writer.commit_mark >= batch_id:

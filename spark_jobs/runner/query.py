@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
 import pyarrow as pa
@@ -219,7 +220,7 @@ class RunningQuery:
         self._noted_in_silence = silence
 
     def _news(self) -> list[StreamingQueryProgress]:
-        """What Spark tells of its batches since the last one that is noted, and maybe more."""
+        """What Spark tells of its batches since the last one that is noted."""
         # Nothing public says the number of the last batch without the rest, which takes far longer to tell.
         last = self._query._jsq.lastProgress()  # noqa: SLF001
         behind = 0 if last is None else last.batchId() - self._progress.batch
@@ -227,7 +228,9 @@ class RunningQuery:
             return []
         if behind == 1 and (progress := self._query.lastProgress) is not None and _read_something(progress):
             return [progress]
-        return self._query.recentProgress
+        recent = self._query._jsq.recentProgress()  # noqa: SLF001
+        untold = list(takewhile(lambda told: told.batchId() > self._progress.batch, reversed(recent)))
+        return [StreamingQueryProgress.fromJson(json.loads(told.json())) for told in reversed(untold)]
 
     def _note(self, progress: StreamingQueryProgress) -> None:
         if progress.batchId <= self._progress.batch or not _read_something(progress):

@@ -2,7 +2,8 @@
 
 Each source runs in a process of its own. It tells the watch how far it knows its topics, and is answered when one of
 them ends elsewhere, or after the time that it wants to wait. So twenty silent queries ask the broker as often as one
-does, and neither their sources nor Spark have anything to do.
+does, and neither their sources nor Spark have anything to do. Where many topics have grown, those sources are answered
+first that have waited for longest, and the others when it is their turn (``Turns``).
 
     source → watch   length, JSON of an ``EndsQuestion``
     watch → source   length, JSON of an ``EndsAnswer``; an empty one: ask the broker yourself
@@ -14,6 +15,7 @@ and waits as long as its query does.
 from __future__ import annotations
 
 import json
+import os
 import selectors
 import shutil
 import socket
@@ -33,10 +35,12 @@ from changelog.errors import UnknownName
 from runtime.forked import LENGTH, received
 from spark_jobs.source.idle import JsonOffsets, as_json
 from spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now
+from spark_jobs.source.turns import Turns
 
 _LOOK_S = 0.05
 _APART_S = 5.0
 _END_S = 1.0
+_LONGEST_TURN_S = 1.0
 _BACKLOG = 128
 
 
@@ -74,7 +78,7 @@ class _Waiting:
 class EndsWatch:
     """Looks for as long as somebody waits. ``close`` ends it."""
 
-    def __init__(self, brokers: BrokerAddress) -> None:
+    def __init__(self, brokers: BrokerAddress, longest_turn_s: float = _LONGEST_TURN_S) -> None:
         self._brokers = brokers
         self._folder = Path(tempfile.mkdtemp(prefix="dovetail-ends-"))
         self.address = str(self._folder / "watch")
@@ -86,16 +90,22 @@ class EndsWatch:
         for opened in (self._listener, self._wakened):
             self._sources.register(opened, selectors.EVENT_READ)
         self._waiting: dict[socket.socket, _Waiting] = {}
+        self._names: dict[socket.socket, str] = {}
         self._questions = 0
         self._silent: dict[str, int] = {}
         self._apart: dict[str, float] = {}
         self._slow_s = 0.0
+        self._turns = Turns(os.cpu_count() or 1, longest_turn_s)
         self._thread = threading.Thread(target=self._serve, name="ends of topics", daemon=True)
         self._thread.start()
 
     def silence(self, source: str) -> int | None:
-        """While ``source`` waits, and has been told nothing new: a number that no other wait of it has."""
+        """While ``source`` waits, for its topics to grow or for its turn: a number that no other wait of it has."""
         return self._silent.get(source)
+
+    def share(self, cores: int) -> None:
+        """Have no more batches under way at once than there are cores for their tasks."""
+        self._turns.at_once = max(cores, 1)
 
     def close(self) -> None:
         self._waker.close()
@@ -134,6 +144,8 @@ class EndsWatch:
             self._forget(source)
             return False
         question = EndsQuestion(**{**fields, "topics": tuple(fields["topics"])})
+        self._names[source] = question.source
+        self._turns.end(question.source)
         self._questions += 1
         self._waiting[source] = _Waiting(question, self._questions, time.monotonic() + question.wait_s)
         return question.known is None
@@ -141,6 +153,8 @@ class EndsWatch:
     def _forget(self, source: socket.socket) -> None:
         if waiting := self._waiting.pop(source, None):
             self._silent.pop(waiting.question.source, None)
+        if name := self._names.pop(source, None):
+            self._turns.end(name)
         self._sources.unregister(source)
         source.close()
 
@@ -159,7 +173,8 @@ class EndsWatch:
                 self._answer(source, waiting, {})
                 continue
             of_source = {topic: told[topic] for topic in topics}
-            if of_source != waiting.question.known or now_s >= waiting.deadline_s:
+            grown = of_source != waiting.question.known
+            if self._turns.begin(waiting.question.source, now_s) if grown else now_s >= waiting.deadline_s:
                 found = EndsAnswer(of_source, {topic: ids[topic] for topic in topics}, self._slow_s)
                 self._answer(source, waiting, asdict(found))
             else:

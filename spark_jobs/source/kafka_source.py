@@ -40,8 +40,10 @@ from spark_jobs.stages.job import Job, opened
 from spark_jobs.state.checkpoint import IDLE
 
 FORMAT = "dovetail"
-_LONGEST_WAIT_S = 5.0
+_LONGEST_WAIT_S = 15.0
 """After which Spark hears that there is nothing new."""
+_WORTH_A_TASK = 5_000
+"""Records. To decode so many takes no longer than Spark does over one more task."""
 _BACKWARDS_S = 30.0
 """How long a topic may end before what was read of it: a broker that comes back finds its own end step by step."""
 
@@ -187,7 +189,8 @@ class KafkaReader(DataSourceStreamReader):
             for topic, ends in of_topics(end).items()
             for partition, offset in ends.items()
         ]
-        dealt = shares((one for one in ranges if one.length > 0), self._job.buckets)
+        tasks = min(self._job.buckets, -(-sum(one.length for one in ranges) // _WORTH_A_TASK) or 1)
+        dealt = shares((one for one in ranges if one.length > 0), tasks)
         fallen = silences(start, end)
         told = [Share((), fallen, len(dealt))] if fallen else []
         every = [*(Share(share, number=number) for number, share in enumerate(dealt)), *told]
@@ -210,10 +213,12 @@ def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:
 
     ``KafkaSource`` is registered with the session.
     """
+    watch = ends_watch(job.target.brokers)
+    watch.share(session.sparkContext.defaultParallelism)
     reader = (
         session.readStream.format(FORMAT)
         .option("job", base64.b64encode(job.ship()).decode())
-        .option("watch", ends_watch(job.target.brokers).address)
+        .option("watch", watch.address)
     )
     if limit is not None:
         reader = reader.option("limit", str(limit))

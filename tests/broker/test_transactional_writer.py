@@ -63,6 +63,24 @@ def test_the_mark_outlives_the_process(broker: str, target: WriteTarget, output:
     assert read(broker, output) == [b"a"]
 
 
+def test_a_writer_that_nobody_asks_for_any_more_is_forgotten(broker: str, target: WriteTarget, output: str) -> None:
+    """As those of dropped queries, where the worker serves others. It is opened again where it is asked for."""
+    sink.writers.clear()
+    kept, unused = target.transactional_id(0), target.transactional_id(1)
+    write_once(target, 1, 0, lambda: batch(output, "a"))
+    write_once(target, 0, 0, lambda: batch(output, "b"))
+    write_once(target, 0, 1, lambda: batch(output, "c"))
+    assert list(sink.writers) == [unused, kept]
+
+    sink.writers[unused].used_s -= 3_600.0
+    write_once(target, 0, 2, lambda: batch(output, "d"))
+
+    assert list(sink.writers) == [kept]
+    assert not write_once(target, 1, 0, lambda: batch(output, "a"))
+    assert write_once(target, 1, 1, lambda: batch(output, "e"))
+    assert read(broker, output) == [b"a", b"b", b"c", b"d", b"e"]
+
+
 def test_half_a_batch_is_completed_by_the_replay(broker: str, target: WriteTarget, output: str) -> None:
     """Partition 0 committed batch 7; partition 1 was killed with its records sent and its transaction open."""
     write_once(target, 0, 7, lambda: batch(output, "p0"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
@@ -13,7 +14,7 @@ from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.transactional_writer import WriteTarget
 from changelog.errors import RecordsGone
-from spark_jobs.source.ends_watch import EndsWatch, WatchedEnds
+from spark_jobs.source.ends_watch import EndsAnswer, EndsWatch, WatchedEnds
 from spark_jobs.source.idle import JsonOffsets
 from spark_jobs.source.kafka_source import KafkaReader
 from tests.spark.flows import orders_clicks
@@ -104,6 +105,37 @@ def test_a_wait_has_a_number_of_its_own(watch: EndsWatch, broker: str, source: S
             send(broker, "twice", [{"k": 1}])
             assert asked.result(LONG_S) is not None
     assert numbers[0] != numbers[1]
+
+
+def test_who_has_news_waits_for_its_turn_behind_those_that_have_waited_for_longer(broker: str) -> None:
+    """A turn ends where its source asks again, and where it ends."""
+    names = ["before", "first", "second", "third"]
+    for name in names:
+        make_topic(broker, name)
+    watching = EndsWatch(BrokerAddress(broker), longest_turn_s=LONG_S)
+    watching.share(1)
+    sources = [WatchedEnds(watching.address, name, [name]) for name in names]
+    assert sources[0].ask() is not None
+    with ThreadPoolExecutor() as waiting:
+        told: list[Future[EndsAnswer | None]] = []
+        for name, source in zip(names[1:], sources[1:], strict=True):
+            told.append(waiting.submit(source.ask, {name: {"0": 0}}, LONG_S))
+            _until(partial(_waits, watching, name))
+        for name in reversed(names[1:]):
+            send(broker, name, [{"k": 1}])
+        for number, source in enumerate(sources[:-1]):
+            assert [answer.done() for answer in told[number:]] == [False] * len(told[number:])
+            source.close()
+            answer = told[number].result(LONG_S)
+            assert answer is not None
+            assert answer.ends == {names[number + 1]: {"0": 1}}
+            assert watching.silence(names[number + 1]) is None
+    sources[-1].close()
+    watching.close()
+
+
+def _waits(watch: EndsWatch, source: str) -> bool:
+    return watch.silence(source) is not None
 
 
 def test_a_topic_that_is_not_there_holds_up_no_other(watch: EndsWatch, broker: str, source: Source) -> None:

@@ -115,6 +115,19 @@ def test_a_batch_without_records_carries_marks_to_every_bucket_of_the_scans_that
     assert second == Share((), (Silence("t", 0, 9),), number=1)
 
 
+@pytest.mark.parametrize(
+    ("records", "tasks"), [((1, 1), 1), ((2_500, 2_500), 1), ((2_500, 2_501), 2), ((9_000_000, 0), 1)]
+)
+def test_a_small_batch_is_read_by_one_task(records: tuple[int, int], tasks: int) -> None:
+    reader = KafkaReader(job_of(timed(9, 5, ("t", "t"))).ship(), None)
+
+    dealt = reader.dealt({}, at(*records))
+
+    assert len(dealt) == tasks
+    ranges = [one for share in dealt if isinstance(share, Share) for one in share.ranges]
+    assert sum(one.length for one in ranges) == sum(records)
+
+
 def test_the_next_length_of_silence_is_known_before() -> None:
     idleness = Idleness({"t": (1_000, 5_000), "u": (3_000,)})
     assert idleness.next_s(100.0) == math.inf
