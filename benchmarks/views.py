@@ -1,13 +1,15 @@
-"""Many views on one machine: ``make bench-views``, VIEWS=n for other than 5.
+"""Many views on one machine: ``make bench-views``, VIEWS="5 20 50" for other than 5.
 
-    python -m benchmarks.views [--views 5] [--buckets 2] [--rate 1000] [--seconds 30] [--warm-up 30]
+    python -m benchmarks.views [--views 5 20 50] [--buckets 2] [--rate 1000] [--seconds 30] [--warm-up 30]
 
-All views join the same two streams, each with an output topic of its own, in a stack of this checkout.
+All views join the same two streams, each with an output topic of its own, in a stack of this checkout; each number of
+views has a stack of its own.
 
 start    CREATE of all views, one after the other, until each is running
 idle     processor time without a row to read, as a share of one core; memory
-busy     ``rate`` rows a second in both streams together, each of which every view reads; latency from produce to a
-         read_committed reader of the view's topic, in ms; processor time; memory
+busy     ``rate`` rows a second read by all views together, each its share of them; latency from produce to a
+         read_committed reader of the view's topic, in ms; batches of all views; processor time, also for each batch;
+         memory
 dropped  memory 45 s after all views are gone, and 45 s later
 
 Memory is PSS: what processes share is counted once. The broker is told apart from the processes of
@@ -79,6 +81,12 @@ def _name(process: psutil.Process) -> str:
 
 def main() -> None:
     options = arguments()
+    for views in options.views:
+        print(f"-- {views} views", flush=True)
+        measure_stack(views, options)
+
+
+def measure_stack(views: int, options: argparse.Namespace) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="dovetail-bench-") as name,
         temporary_stack(Path(name), components=("kafka", "spark")) as stack,
@@ -86,22 +94,21 @@ def main() -> None:
     ):
         state = read_state(StackFiles(stack.settings).state)
         assert state is not None
-        measure(session, state.run_id, options)
+        measure(session, state.run_id, [f"paired_{number}" for number in range(views)], options)
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--views", type=int, default=5)
+    parser.add_argument("--views", type=int, nargs="+", default=[5])
     parser.add_argument("--buckets", type=int, default=0, help="of each view; 0: the default of the machine")
-    parser.add_argument("--rate", type=int, default=1000, help="rows a second, both streams together")
+    parser.add_argument("--rate", type=int, default=1000, help="rows a second that all views together read")
     parser.add_argument("--seconds", type=int, default=30, help="length of each span that is measured")
     parser.add_argument("--warm-up", type=int, default=30, help="seconds under load before it is measured")
     return parser.parse_args()
 
 
-def measure(session: Session, run_id: str, options: argparse.Namespace) -> None:
+def measure(session: Session, run_id: str, views: list[str], options: argparse.Namespace) -> None:
     brokers = session.context.brokers.servers
-    views = [f"paired_{number}" for number in range(options.views)]
     for stream in STREAMS:
         session.run(f"CREATE STREAM {stream} (k int64, sent float64)")
     tell("before", Usage.of(run_id))
@@ -113,7 +120,7 @@ def measure(session: Session, run_id: str, options: argparse.Namespace) -> None:
     time.sleep(SETTLE_S)
     spent("idle", run_id, lambda: time.sleep(options.seconds))
 
-    busy(run_id, brokers, views, options)
+    busy(session, run_id, brokers, views, options)
     time.sleep(SETTLE_S)
     spent("idle", run_id, lambda: time.sleep(options.seconds))
 
@@ -132,10 +139,12 @@ def create(view: str, buckets: int) -> str:
     )
 
 
-def busy(run_id: str, brokers: str, views: list[str], options: argparse.Namespace) -> None:
+def busy(session: Session, run_id: str, brokers: str, views: list[str], options: argparse.Namespace) -> None:
     stop = threading.Event()
     length = options.warm_up + options.seconds
-    sender = threading.Thread(target=send, args=(brokers, length, stop, options.rate))
+    # Both streams are read by every view.
+    rate = max(options.rate // len(views), 2)
+    sender = threading.Thread(target=send, args=(brokers, length, stop, rate))
     delays: list[float] = []
 
     def read() -> None:
@@ -146,29 +155,42 @@ def busy(run_id: str, brokers: str, views: list[str], options: argparse.Namespac
     reader.start()
     try:
         time.sleep(options.warm_up)
-        spent("busy", run_id, reader.join)
+        before = batches(session)
+        cpu_s = spent("busy", run_id, reader.join)
+        count = batches(session) - before
+        print(
+            f"batches  {count}; processes of Spark: {1000 * cpu_s / max(count, 1):.0f} ms of a core for each",
+            flush=True,
+        )
     finally:
         stop.set()
         sender.join()
         reader.join()
     if not delays:
-        print(f"latency  at {options.rate:,} rows a second: longer than the span, nothing has come", flush=True)
+        print(f"latency  at {rate:,} rows a second and view: longer than the span, nothing has come", flush=True)
         return
     p50, p99, longest = np.percentile(delays, [50, 99, 100])
-    expected = len(views) * options.rate // 2 * options.seconds
+    expected = len(views) * rate // 2 * options.seconds
     print(
-        f"latency  at {options.rate:,} rows a second: p50 {p50:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms;"
+        f"latency  at {rate:,} rows a second and view: p50 {p50:.0f} ms, p99 {p99:.0f} ms, longest {longest:.0f} ms;"
         f" {len(delays) / expected:.0%} of the rows sent have come in that time",
         flush=True,
     )
 
 
-def spent(what: str, run_id: str, wait: Callable[[], None]) -> None:
-    """The processor time of a span, and the memory at its end."""
+def batches(session: Session) -> int:
+    """Of all views since they began."""
+    return sum(query.progress.get("batch", -1) + 1 for query in session.context.catalog.queries())
+
+
+def spent(what: str, run_id: str, wait: Callable[[], None]) -> float:
+    """Tell the processor time of a span, and the memory at its end; the seconds of the processes of Spark."""
     before, began_s = Usage.of(run_id), time.monotonic()
     wait()
     after, seconds = Usage.of(run_id), time.monotonic() - began_s
-    tell(what, after, {place: (total - before.cpu_s[place]) / seconds for place, total in after.cpu_s.items()})
+    spent_s = {place: total - before.cpu_s[place] for place, total in after.cpu_s.items()}
+    tell(what, after, {place: one_s / seconds for place, one_s in spent_s.items()})
+    return sum(one_s for (component, _), one_s in spent_s.items() if component == "spark")
 
 
 def tell(what: str, usage: Usage, share: dict[tuple[str, str], float] | None = None) -> None:

@@ -26,6 +26,8 @@ from runtime.troubles import Patience, Setback, Troubles
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
 
+_LIVELY_S = 5.0
+
 
 @dataclass(frozen=True)
 class Watched:
@@ -91,6 +93,8 @@ class Reconciler:
         self._tasks = tasks
         self._leases = leases
         self._under_way: dict[int, Future[None]] = {}
+        self._states: list[tuple[int, Desired, Actual]] = []
+        self._changed_s = clock()
 
     def _log_of(self, query: Query) -> QueryLog:
         return QueryLog(self._log, query.name, lambda: query.progress.get("batch"))
@@ -98,6 +102,7 @@ class Reconciler:
     def look(self) -> list[Query]:
         """One look at the catalog; the queries that it holds of this engine, the dropped ones among them."""
         queries = [query for query in self._catalog.queries(dropped=True) if query.engine == self._engine]
+        self._note_states([(query.id, query.desired, query.actual) for query in queries])
         self._under_way = {query_id: task for query_id, task in self._under_way.items() if not task.done()}
         for query in queries:
             if query.id in self._under_way:
@@ -107,6 +112,15 @@ class Reconciler:
             else:
                 self._under_way[query.id] = self._tasks.submit(self._see_to, query)
         return queries
+
+    @property
+    def calm(self) -> bool:
+        """Whether no query has come, gone or changed its state in the last seconds: the next look may wait a little."""
+        return self._clock() - self._changed_s > _LIVELY_S
+
+    def _note_states(self, states: list[tuple[int, Desired, Actual]]) -> None:
+        if states != self._states:
+            self._states, self._changed_s = states, self._clock()
 
     def _see_to(self, query: Query) -> None:
         """Whatever is wrong with one query, the others go on."""

@@ -45,7 +45,13 @@ from spark_jobs.runner.figures import QueriesFigures
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import Progress, RunningQuery, discard
 from spark_jobs.runner.runner_settings import RunnerSettings
-from spark_jobs.runner.spark_session import bucket_keys, is_local, start_session, warm_up
+from spark_jobs.runner.spark_session import (
+    bucket_keys,
+    give_memory_back,
+    is_local,
+    start_session,
+    warm_up,
+)
 from spark_jobs.runner.static_tables import table_of
 from spark_jobs.source.ends_watch import ends_watch
 from spark_jobs.state.checkpoint import Checkpoint
@@ -56,6 +62,7 @@ from sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.runner")
 _LOOK_S = 0.2
+_CALM_LOOK_S = 0.5
 _STALE_S = 10.0
 _FIRST_PAUSE_S = 1.0
 _TASKS = 32
@@ -105,6 +112,12 @@ class Runner:
     def look(self) -> None:
         """One look at the catalog: bring every query nearer to what is wanted of it."""
         self._reconciler.look()
+        self.looked_s = time.monotonic()
+
+    @property
+    def pause_s(self) -> float:
+        """Until the next look."""
+        return _CALM_LOOK_S if self._reconciler.calm else _LOOK_S
 
     def stop(self) -> None:
         """End all queries; they go on from their checkpoints at the next start."""
@@ -381,6 +394,8 @@ class Runner:
                 copies,
                 backed_up=query.lease_ms == 0,
             )
+        if not self._running:
+            give_memory_back(self._session)
         return True
 
     def speaks_for(self, query: Query) -> bool:
@@ -470,11 +485,10 @@ def _take_up(runner: Runner, session: SparkSession, catalog: Catalog, stopped: t
     except (PySparkException, Py4JError) as failure:
         raise of_session(failure) from failure
     _LOG.info("taking up queries, %s", where)
-    while not stopped.wait(_LOOK_S):
+    while not stopped.wait(runner.pause_s):
         runner.look_for_session()
         try:
             runner.look()
-            runner.looked_s = time.monotonic()
         except ServiceUnavailable as failure:
             _LOG.warning("the catalog is out of reach, looking again\n%s", failure)
 

@@ -54,9 +54,21 @@ _SETTINGS = {
     ),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    # There is a store for each bucket of each level of each query: what is cached and what is not yet on the disk is
+    # bounded for all of them together.
+    "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
+    "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "512",
     # Watermarks are Dovetail's own, so a batch without records has nothing to do.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "20",
+    # What is kept for a user interface that there is not: of each batch its plan as text and as a graph, its jobs,
+    # stages and tasks. By default those of the last thousand.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+    "spark.ui.retainedTasks": "100",
+    "spark.ui.dagGraph.retainedRootRDDs": "10",
 }
 
 
@@ -76,9 +88,11 @@ _CLUSTER_SETTINGS = {
     # A lost part of a batch ends the batch, as ``refuse_second_attempt`` does: a stage is not run twice.
     "spark.stage.maxConsecutiveAttempts": "1",
 }
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 """The quick compiler only. The JVM here moves packed rows while Python works on them, on the same cores: the optimising
-compiler and a parallel collector take more from the work, for minutes after the start, than they give back.
+compiler and a parallel collector take more from the work, for minutes after the start, than they give back. The code
+cache is as large as for both compilers: alone this one has 48 MB, of which twenty views fill 40 in some minutes, and a
+full one throws away what is compiled.
 """
 
 
@@ -176,6 +190,13 @@ def writes_through(session: SparkSession, checkpoint: Storage) -> None:
 def warm_up(session: SparkSession) -> None:
     """Load what the first query would wait for: Spark's planner, and the parents of the Python workers."""
     session.range(session.sparkContext.defaultParallelism).mapInArrow(_same, "id long").collect()
+
+
+def give_memory_back(session: SparkSession) -> None:
+    """Have the JVM collect what is left of queries that have ended: by itself it would when its heap is full."""
+    jvm = session.sparkContext._jvm  # noqa: SLF001
+    assert jvm is not None
+    jvm.System.gc()
 
 
 def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

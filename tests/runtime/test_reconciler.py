@@ -103,6 +103,10 @@ class World:
     def look(self) -> None:
         self._reconciler.look()
 
+    @property
+    def calm(self) -> bool:
+        return self._reconciler.calm
+
     def actual(self) -> Actual:
         return self.catalog.query("q").actual
 
@@ -218,6 +222,22 @@ def test_a_lost_catalog_is_no_trouble_of_the_query(world: World) -> None:
     world.driver.defects["q"] = ServiceUnavailable("the catalog does not answer")
     world.look()
     assert (world.actual(), world.driver.running) == (Actual.RUNNING, {"q"})
+
+
+def test_it_is_calm_where_no_state_has_changed_for_a_while(world: World) -> None:
+    def seen_after(seconds: float) -> bool:
+        world.now_s += seconds
+        world.look()
+        return world.calm
+
+    assert not seen_after(0.1)
+    assert not seen_after(4.0)
+    assert seen_after(2.0)
+    world.catalog.want("q", Desired.PAUSED, now_ms=1)
+    assert not seen_after(1.0)
+    assert world.actual() is Actual.PAUSED
+    assert not seen_after(1.0)
+    assert seen_after(6.0)
 
 
 def test_what_stands_in_the_way_of_an_end_is_tried_again_with_pauses(world: World) -> None:

@@ -79,6 +79,34 @@ def test_queries_run_pause_resume_fail_and_go(
     assert CliRunner().invoke(app, ["logs", "view", "pairs", "-n", "1"]).output.splitlines() == logged[-1:]
 
 
+def test_the_memory_of_the_last_query_is_given_back_once_it_is_dropped(
+    broker: str, topics: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    collections = tmp_path / "gc"
+    collections.mkdir()
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", f"-Xlog:gc:file={collections}/%p.log")
+    runner = Running(tmp_path, broker)
+    numbers = topics("numbers")
+    runner.create(f"CREATE TABLE numbers (k BIGINT) APPEND ONLY WITH (topic = '{numbers}')")
+    names = ["first", "last"]
+    for name in names:
+        runner.create(f"CREATE MATERIALIZED VIEW {name} AS SELECT k * 2 AS k FROM numbers")
+    for name in names:
+        runner.wait(name, lambda query: query.actual is Actual.RUNNING)
+
+    collected = []
+    for name in names:
+        runner.catalog.drop(Drop(What.VIEW, name), now_ms=3)
+        deadline = time.monotonic() + WAIT_S
+        while [query for query in runner.catalog.queries(dropped=True) if query.name == name]:
+            assert time.monotonic() < deadline, runner.log.read_text()[-3000:]
+        collected.append(sum(log.read_text().count("(System.gc())") for log in collections.glob("*.log")))
+
+    assert collected == [0, 1]
+    assert runner.stop() == 0
+    runner.catalog.close()
+
+
 def test_a_second_runner_of_a_catalog_refuses_and_names_the_first(runner: Running, broker: str, tmp_path: Path) -> None:
     deadline = time.monotonic() + WAIT_S
     while (leader := runner.catalog.leadership(Engine.SPARK.value)) is None:

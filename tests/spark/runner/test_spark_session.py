@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
+from pyspark.sql import SparkSession
 
 from spark_jobs.runner.spark_session import WORKER_PYTHON, is_local
 
@@ -23,3 +24,21 @@ def test_a_local_master_runs_its_tasks_in_this_process(master: str) -> None:
 )
 def test_any_other_master_has_executors_elsewhere(master: str) -> None:
     assert not is_local(master)
+
+
+@pytest.mark.services
+def test_compiled_code_has_room_for_many_views(spark: SparkSession) -> None:
+    jvm = spark.sparkContext._jvm  # noqa: SLF001
+    assert jvm is not None
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+
+    rooms = [pool.getUsage().getMax() for pool in pools if pool.getName().startswith("Code")]
+
+    assert sum(rooms) >= 200 << 20
+
+
+@pytest.mark.services
+def test_all_stores_of_states_have_their_memory_together(spark: SparkSession) -> None:
+    bound = "spark.sql.streaming.stateStore.rocksdb"
+    assert spark.conf.get(f"{bound}.boundedMemoryUsage") == "true"
+    assert spark.conf.get(f"{bound}.maxMemoryUsageMB") == "512"
