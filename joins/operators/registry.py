@@ -13,6 +13,7 @@ from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
 from joins.operators.range import RangeSpec
 from joins.operators.temporal import TemporalSpec
+from joins.operators.union_all import UnionAllSpec
 
 JOINS: tuple[type[JoinSpec], ...] = (
     BidirectionalSpec,
@@ -24,4 +25,4 @@ JOINS: tuple[type[JoinSpec], ...] = (
     LatestSpec,
     DynamicFilterSpec,
 )
-OPERATORS: tuple[type[OperatorSpec], ...] = (KeyedSpec, *JOINS, AggregateSpec)
+OPERATORS: tuple[type[OperatorSpec], ...] = (KeyedSpec, *JOINS, AggregateSpec, UnionAllSpec)

@@ -18,7 +18,7 @@ _OF_HADOOP = {
     # By default it tries for minutes. A query that gives up is started again, and says meanwhile what it waits for.
     f"{_S3A}attempts.maximum": "3",
     f"{_S3A}retry.limit": "4",
-    # Files of the state leave by the plain client: the other one took the "100 Continue" of moto's server for an answer.
+    # Files of the state leave by the plain client: the other one took a "100 Continue" for an answer, moto's at least.
     f"{_S3A}optimized.copy.from.local.enabled": "false",
 }
 

@@ -16,7 +16,14 @@ from sqlglot import exp
 from changelog.dead_letter import is_letters
 from changelog.errors import UnknownName, Unsupported
 from sql.bind.bounded.snapshot import snapshot_of
-from sql.bind.clauses import event_time, refuse_clauses, refuse_join_method, refuse_lookup, refuse_table
+from sql.bind.clauses import (
+    event_time,
+    refuse_clauses,
+    refuse_clauses_of_union,
+    refuse_join_method,
+    refuse_lookup,
+    refuse_table,
+)
 from sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join
 from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from sql.bind.from_clause.comma_joins import in_written_order, linked
@@ -33,6 +40,7 @@ from sql.bind.select_clauses import Bound, SelectClauses
 from sql.bind.static import is_dictionary, is_static
 from sql.bind.subqueries import Subqueries, SubqueryRows
 from sql.bind.top_one import top_one
+from sql.bind.unions import parts_of, united
 from sql.expressions.evaluate import quoted
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
@@ -60,10 +68,21 @@ class Binder:
 
     def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
         """``texts``: the select list as it is written, for the names of expressions."""
+        if isinstance(query, exp.SetOperation):
+            return self._united(query, texts)
         select = refuse_clauses(top_one(query))
         own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in select.ctes}
         ctes = {**self.ctes, **own}
         return replace(self, ctes=ctes).of_select(select, texts)
+
+    def _united(self, union: exp.SetOperation, texts: Sequence[str]) -> Bound:
+        """A UNION of SELECTs, each of which sees its CTEs."""
+        refuse_clauses_of_union(union)
+        parts = parts_of(union)
+        own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in union.ctes}
+        within = replace(self, ctes={**self.ctes, **own})
+        bound = [within.bind(part, () if number else texts) for number, part in enumerate(parts)]
+        return united(union, bound, self._alias("union"), self.dialect.rules)
 
     def of_select(self, select: exp.Select, texts: Sequence[str]) -> Bound:
         """``select``, its own CTEs apart."""

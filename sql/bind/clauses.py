@@ -20,18 +20,18 @@ _CLAUSES = {
 
 def refuse_clauses(query: exp.Query) -> exp.Select:
     """The query as a SELECT of which every clause is supported, also those behind brackets around it."""
-    if not isinstance(query, exp.Select | exp.Subquery):
-        raise Unsupported(
-            f"{type(query).__name__.upper()} of streams is not supported in this release",
-            fix="one materialized view for each SELECT, both INTO one stream",
-        )
+    refuse_clauses_of_union(query)
+    return query if isinstance(query, exp.Select) else refuse_clauses(query.this)
+
+
+def refuse_clauses_of_union(query: exp.Query) -> None:
+    """What stands behind the last SELECT of a UNION is about all rows."""
     _refuse_first_rows(query)
     for name, (clause, fix) in _CLAUSES.items():
         found = query.args.get(name)
         if found:
             where = place_of(found, clause) if isinstance(found, exp.Expr) else f"in {clause}"
             raise Unsupported(f"{clause} over streams is not supported in this release", where=where, fix=fix)
-    return query if isinstance(query, exp.Select) else refuse_clauses(query.this)
 
 
 def _refuse_first_rows(query: exp.Query) -> None:

@@ -31,10 +31,11 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
 )
 from sql.plan.properties import inputs_of
-from sql.plan.unique_keys import cut_by
+from sql.plan.unique_keys import cut_by, found_by
 from sql.plan.upserts import UPSERTS
 from sql.transforms.array_join_step import ArrayJoinStep
 from sql.transforms.static_join_step import StaticJoinStep
@@ -56,7 +57,7 @@ _INSERTED = Expr.condition(
 class _Stream:
     """Rows on their way: where they come from, and the transforms collected since."""
 
-    source: Scan | Keyed | Join | Aggregate
+    source: Scan | Keyed | Join | Aggregate | UnionAll
     inputs: tuple[int, ...]
     level: int
     schema: pa.Schema
@@ -98,10 +99,8 @@ class _Compiler:
                 return self._stream(node.input).then(array_join_step(node), node.schema)
             case StaticJoin():
                 return self._static(node)
-            case Join():
-                return self._join(node)
-            case Aggregate():
-                return self._aggregate(node)
+            case Join() | Aggregate() | UnionAll():
+                return self._operated(node)
             case Static() | LookupJoin() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__}")
             case _:
@@ -110,6 +109,15 @@ class _Compiler:
     def _static(self, node: StaticJoin) -> _Stream:
         self.snapshots += node.static.relations
         return self._stream(node.input).then(static_step(node), node.schema)
+
+    def _operated(self, node: Join | Aggregate | UnionAll) -> _Stream:
+        match node:
+            case Join():
+                return self._join(node)
+            case Aggregate():
+                return self._aggregate(node)
+            case UnionAll():
+                return self._union(node)
 
     def _join(self, join: Join) -> _Stream:
         left, right = self._stream(join.left), self._stream(join.right)
@@ -123,6 +131,12 @@ class _Compiler:
         rows = self._stream(node.input)
         edge = self._emit(rows, node.by, rows.level + 1)
         return _Stream(node, (edge,), rows.level + 1, node.schema)
+
+    def _union(self, node: UnionAll) -> _Stream:
+        parts = [self._stream(part) for part in node.parts]
+        level = 1 + max(part.level for part in parts)
+        edges = tuple(self._emit(rows, found_by(part), level) for part, rows in zip(node.parts, parts, strict=True))
+        return _Stream(node, edges, level, node.schema)
 
     def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int, broadcast: bool = False) -> int:
         """The edge that the rows of ``stream`` leave by; their scan or stage is complete with it."""

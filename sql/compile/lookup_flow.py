@@ -38,6 +38,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
 )
 from sql.plan.properties import changes
@@ -102,7 +103,7 @@ class _Compiler:
                 self.input = self.input or node.input
                 self._close()
                 self.stages.append(LookupStage(_join(node)))
-            case Static() | Keyed() | Join() | Aggregate() | LookupTable():
+            case Static() | Keyed() | Join() | Aggregate() | UnionAll() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__} in a lookup")
             case _:
                 assert_never(node)

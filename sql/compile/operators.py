@@ -21,6 +21,7 @@ from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
 from joins.operators.range import RangeSpec
 from joins.operators.temporal import TemporalSpec
+from joins.operators.union_all import UnionAllSpec
 from sql.expressions.evaluate import Condition
 from sql.expressions.group_calls import GroupCalls
 from sql.plan.explain import line
@@ -48,10 +49,11 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
 )
 from sql.plan.properties import retracts, source_of, watermark_at
-from sql.plan.unique_keys import cut_by
+from sql.plan.unique_keys import cut_by, found_by
 from sql.plan.upserts import fused_key, fused_version
 
 _INGEST = {
@@ -62,7 +64,7 @@ _INGEST = {
 }
 
 
-def operator_of(source: Keyed | Join | Aggregate) -> OperatorSpec:
+def operator_of(source: Keyed | Join | Aggregate | UnionAll) -> OperatorSpec:
     match source:
         case Keyed():
             return KeyedSpec(replace(_upserts(source), tie_break_by_arrival=source.by_arrival))
@@ -70,6 +72,9 @@ def operator_of(source: Keyed | Join | Aggregate) -> OperatorSpec:
             return _join(source)
         case Aggregate():
             return _aggregate(source)
+        case UnionAll():
+            ports = tuple(port_of(part, found_by(part)) for part in source.parts)
+            return UnionAllSpec(ports, source.schema)
         case _:
             assert_never(source)
 
@@ -224,7 +229,7 @@ def _of_arrival(node: Node) -> set[str]:
             return below | {name for name, array in node.arrays if below & set(array.columns)}
         case StaticJoin():
             return _of_arrival(node.input)
-        case Static() | Keyed() | Join() | Aggregate() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | Join() | Aggregate() | UnionAll() | LookupJoin() | LookupTable():
             return set()
         case _:
             assert_never(node)

@@ -27,6 +27,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
     column_of,
 )
@@ -122,7 +123,7 @@ def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
         case Join():
             stays = name in node.how.passing_times and not changes(node)
             below = Passage(node, name, Fraction(0)) if stays else None
-        case Static() | Keyed() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | UnionAll() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
@@ -162,7 +163,7 @@ def with_watermark(node: Node, watermark: Watermark) -> Node:
             return replace(node, input=with_watermark(node.input, watermark))
         case Join():
             return replace(node, how=node.how.with_clock(watermark.column))
-        case Static() | Keyed() | Aggregate() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | Aggregate() | UnionAll() | LookupJoin() | LookupTable():
             return node
         case _:
             assert_never(node)

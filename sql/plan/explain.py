@@ -25,6 +25,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
     declared_type,
 )
@@ -65,6 +66,8 @@ def line(node: Output | Node) -> str:
             return _join(node)
         case Aggregate():
             return _aggregate(node)
+        case UnionAll():
+            return _union(node)
         case StaticJoin():
             return _static_join(node)
         case LookupJoin():
@@ -202,6 +205,12 @@ def _aggregate(node: Aggregate) -> str:
     parts += [", ".join(made)] if made else []
     parts += ["every row once, when its window is closed"] if node.closed else []
     return "  ".join([*parts, f"state: {_groups_state(node)}", "engine=spark"])
+
+
+def _union(node: UnionAll) -> str:
+    kept = any(map(compared, node.parts))
+    state = "the current rows" if kept else "none"
+    return f"UnionAll  columns={','.join(node.schema.names)}  state: {state}  engine=spark"
 
 
 def _groups_state(node: Aggregate) -> str:

@@ -21,6 +21,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
 )
 from sql.plan.properties import source_of
@@ -51,6 +52,9 @@ def _kept(node: Output | Node, held: bool) -> Iterator[Scan]:
             yield from _kept(node.right, held=True)
         case Aggregate():
             yield from _kept(node.input, held=compared(node.input))
+        case UnionAll():
+            for part in node.parts:
+                yield from _kept(part, held=compared(part))
         case Static() | LookupTable():
             pass
         case _:

@@ -287,6 +287,21 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class UnionAll:
+    """The rows of all ``parts``, each as often as all of them together give it; of each the columns in ``schema``."""
+
+    parts: tuple[Node, ...]
+    schema: pa.Schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return self.parts
+
+    def with_inputs(self, *parts: Node) -> Self:
+        return replace(self, parts=parts)
+
+
+@dataclass(frozen=True)
 class StaticJoin:
     """A stream joined with a table that does not change; no state."""
 
@@ -445,7 +460,20 @@ class Output:
         return pa.schema([pa.field(name, expr.type) for name, expr in self.columns])
 
 
-Node = Scan | Static | Keyed | Map | Window | ArrayJoin | Join | Aggregate | StaticJoin | LookupJoin | LookupTable
+Node = (
+    Scan
+    | Static
+    | Keyed
+    | Map
+    | Window
+    | ArrayJoin
+    | Join
+    | Aggregate
+    | UnionAll
+    | StaticJoin
+    | LookupJoin
+    | LookupTable
+)
 
 
 def column_of(node: Node, name: str) -> Expr:

@@ -25,6 +25,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
 )
 from sql.syntax.rules import Rules
@@ -44,7 +45,7 @@ def source_of(node: Node) -> Scan | None:
             return node
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return source_of(node.input)
-        case Static() | Keyed() | Join() | Aggregate() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | Join() | Aggregate() | UnionAll() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
@@ -67,6 +68,8 @@ def changes(node: Node) -> bool:
             return node.how.updates(node.kind, changes(node.left), changes(node.right))
         case Aggregate():
             return not node.closed
+        case UnionAll():
+            return any(map(changes, node.parts))
         case _:
             assert_never(node)
 
@@ -78,6 +81,8 @@ def retracts(node: Node) -> bool:
             # Of rows that stay, groups that are no more than their keys stay.
             only_keys = bool(node.by) and not node.aggregations and not node.gathered
             return not node.closed and (not only_keys or retracts(node.input))
+        case UnionAll():
+            return any(map(retracts, node.parts))
         case Join():
             return node.how.updates(node.kind, retracts(node.left), retracts(node.right))
         case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
@@ -99,6 +104,8 @@ def one_row(node: Node) -> bool:
             return one_row(node.left) and (one_row(node.right) or node.kind in (JoinKind.SEMI, JoinKind.ANTI))
         case Scan() | Static() | Keyed() | Window() | ArrayJoin() | StaticJoin() | LookupJoin() | LookupTable():
             return False
+        case UnionAll():
+            return False
         case _:
             assert_never(node)
 
@@ -117,6 +124,8 @@ def grows(node: Node) -> bool:
             return grows(node.left) or (not left_alone and grows(node.right))
         case Aggregate():
             return bool(node.by) and grows(node.input)
+        case UnionAll():
+            return any(map(grows, node.parts))
         case Keyed() | Static() | LookupTable():
             return False
         case _:
@@ -143,7 +152,7 @@ def watermark_at(node: Node) -> Watermark | None:
             return _of_groups(node)
         case Join():
             return node.how.watermark(inputs_of(node))
-        case Static() | LookupJoin() | LookupTable():
+        case Static() | UnionAll() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
@@ -185,7 +194,7 @@ def runs_on(node: Node) -> Engine | None:
     match node:
         case LookupJoin():
             return Engine.FAUST
-        case Keyed() | Join() | Aggregate():
+        case Keyed() | Join() | Aggregate() | UnionAll():
             return Engine.SPARK
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return runs_on(node.input)

@@ -19,6 +19,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
     column_of,
 )
@@ -57,6 +58,8 @@ def _grows(node: Node, column: str) -> bool:
             return _grows(node.left if column in node.left.schema.names else node.right, column)
         case Aggregate():
             return _grows(node.input, column) if column in node.by else grows(node)
+        case UnionAll():
+            return any(_grows(part, column) for part in node.parts)
         case Keyed() | Static() | LookupTable():
             return False
         case _:

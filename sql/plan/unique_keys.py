@@ -27,6 +27,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
     column_of,
 )
@@ -56,7 +57,7 @@ def unique_keys(node: Node) -> list[Key]:
             return node.how.unique_keys(KeyedSides(node.kind, node.pad, node.keys, left, right))
         case LookupJoin():
             return _of_lookup(node)
-        case ArrayJoin() | StaticJoin() | Static() | LookupTable():
+        case UnionAll() | ArrayJoin() | StaticJoin() | Static() | LookupTable():
             return []
         case _:
             assert_never(node)
@@ -91,10 +92,9 @@ def padded(node: Node) -> set[str]:
             return {name for name, expr in node.columns if below & set(expr.columns)}
         case Window() | ArrayJoin():
             return padded(node.input)
-        case StaticJoin():
-            return padded(node.input) | (set(node.static.schema.names) if node.kind == JoinKind.LEFT else set())
-        case LookupJoin():
-            return padded(node.input) | (set(node.table.schema.names) if node.kind == JoinKind.LEFT else set())
+        case StaticJoin() | LookupJoin():
+            table = node.static if isinstance(node, StaticJoin) else node.table
+            return padded(node.input) | (set(table.schema.names) if node.kind == JoinKind.LEFT else set())
         case Join():
             found = padded(node.left) | padded(node.right)
             if node.kind in (JoinKind.RIGHT, JoinKind.FULL):
@@ -102,6 +102,8 @@ def padded(node: Node) -> set[str]:
             if node.kind in (JoinKind.LEFT, JoinKind.FULL):
                 found |= set(node.right.schema.names)
             return found
+        case UnionAll():
+            return set().union(*map(padded, node.parts))
         case Scan() | Static() | LookupTable():
             return set()
         case _:
@@ -127,6 +129,8 @@ def never_null(node: Node) -> set[str]:
             return (never_null(node.input) & set(node.by)) | counts
         case Join():
             return (never_null(node.left) | never_null(node.right)) - padded(node)
+        case UnionAll():
+            return set(node.schema.names).intersection(*map(never_null, node.parts))
         case Static() | LookupTable():
             return set()
         case _:
@@ -173,7 +177,7 @@ def equals(node: Node) -> dict[str, set[str]]:
         case LookupJoin():
             # Not the reverse: the database may hold equal what differs here, in letter case.
             return equals(node.input) | {right: {left} for left, right in _asked(node)}
-        case Scan() | Static() | Keyed() | LookupTable():
+        case Scan() | Static() | Keyed() | UnionAll() | LookupTable():
             return {}
         case _:
             assert_never(node)
@@ -187,21 +191,26 @@ def _asked(join: LookupJoin) -> list[Key]:
 
 def cut_by(join: Join) -> tuple[str, ...]:
     """The columns of the left side by which its rows are cut into buckets: the keys of the join. Without an equality
-    whatever finds the row again that a retraction takes away.
+    those that find a row again.
     """
-    if not isinstance(join.how, DynamicFilter):
-        return tuple(left for left, _ in join.keys)
-    fused = fused_key(join.left)
-    known = [fused] if fused is not None else unique_keys(join.left)
+    return found_by(join.left) if isinstance(join.how, DynamicFilter) else tuple(left for left, _ in join.keys)
+
+
+def found_by(node: Node) -> tuple[str, ...]:
+    """Columns in which a retraction agrees with the row that it takes away."""
+    fused = fused_key(node)
+    known = [fused] if fused is not None else unique_keys(node)
     if known:
         return known[0]
-    source = source_of(join.left)
+    source = source_of(node)
     arrivals = set() if source is None else {internal for internal, name in source.columns if name in (TIME, SEQUENCE)}
-    return tuple(name for name in join.left.schema.names if name not in arrivals)
+    return tuple(name for name in node.schema.names if name not in arrivals)
 
 
 Cut = tuple[Expr | None, ...]
 """The expressions by which rows were cut; None in the place of one whose columns have ended."""
+_OTHERWISE: Cut = (None,)
+"""By nothing that could be said of all rows."""
 
 
 def bucket_key(node: Node) -> Cut | None:
@@ -222,6 +231,8 @@ def bucket_key(node: Node) -> Cut | None:
             if isinstance(node.how, DynamicFilter):
                 return tuple(column_of(node, name) for name in cut_by(node))
             return tuple(_cut(node, left, right) for left, right in node.keys)
+        case UnionAll():
+            return _OTHERWISE
         case Scan() | Static() | LookupTable():
             return None
         case _:
@@ -245,7 +256,7 @@ def partition_key(node: Node) -> Cut | None:
             return tuple(_above(node, expr) for expr in below) if below is not None else None
         case Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
-        case Keyed() | Join() | Aggregate() | Static() | LookupTable():
+        case Keyed() | Join() | Aggregate() | UnionAll() | Static() | LookupTable():
             return bucket_key(node)
         case _:
             assert_never(node)

@@ -18,6 +18,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
 )
 
@@ -44,7 +45,7 @@ def _fused(node: Node) -> tuple[Mapping[str, str], Scan] | None:
             return ({name: node.internal(name) for name in ruling(node.stream)}, node) if known else None
         case Map():
             return _through(node)
-        case Static() | Keyed() | Window() | ArrayJoin() | Join() | Aggregate():
+        case Static() | Keyed() | Window() | ArrayJoin() | Join() | Aggregate() | UnionAll():
             return None
         case StaticJoin() | LookupJoin() | LookupTable():
             return None

@@ -50,6 +50,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
     column_of,
     rebuilt,
@@ -95,7 +96,7 @@ class _Rule:
                 # What answers a left row once may change afterwards.
                 right = replace(self, once=self.once and not node.how.answers_once)
                 return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
-            case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
+            case Map() | Window() | ArrayJoin() | UnionAll() | StaticJoin() | LookupJoin():
                 return rebuilt(node, self.of)
             case Scan() | Static() | Keyed() | LookupTable():
                 return rebuilt(node, self.of)

@@ -28,6 +28,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
     rebuilt,
 )
@@ -56,7 +57,7 @@ class _Cutter:
                 return rebuilt(node, self.cut)
             case LookupJoin():
                 return replace(node, input=self._input(node.input, Engine.FAUST))
-            case Aggregate() | Join():
+            case Aggregate() | Join() | UnionAll():
                 return rebuilt(node, lambda below: self._input(below, Engine.SPARK))
             case _:
                 assert_never(node)

@@ -21,6 +21,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
     rebuilt,
 )
@@ -36,7 +37,7 @@ def _keyed(node: Node) -> Node:
     match node:
         case Scan():
             return Keyed(node, fused_key(node) or ()) if node.stream.kind in UPSERTS else node
-        case Map() | Window() | ArrayJoin() | StaticJoin() | Static() | LookupTable():
+        case Map() | Window() | ArrayJoin() | StaticJoin() | UnionAll() | Static() | LookupTable():
             return rebuilt(node, _keyed)
         case Keyed():
             return node
@@ -70,7 +71,7 @@ def _by_arrival(node: Node) -> Node:
             return replace(node, by_arrival=True)
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return replace(node, input=_by_arrival(node.input))
-        case Scan() | Static() | Join() | Aggregate() | LookupJoin() | LookupTable():
+        case Scan() | Static() | Join() | Aggregate() | UnionAll() | LookupJoin() | LookupTable():
             return node
         case _:
             assert_never(node)

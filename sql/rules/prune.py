@@ -25,6 +25,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
     rebuilt,
 )
@@ -63,17 +64,14 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return replace(node, input=_prune(node.input, _of_input(node, needed)))
         case ArrayJoin():
             return _array_join(node, needed)
-        case StaticJoin():
-            wanted = needed | {name for pair in node.keys for name in pair} | _read([node.residual])
-            fields = [field for field in node.static.schema if field.name in wanted]
-            static = replace(node.static, schema=pa.schema(fields))
-            return replace(node, input=_prune(node.input, wanted), static=static)
         case Aggregate():
             return _aggregate(node, needed)
         case Join():
             return _join(node, needed)
-        case LookupJoin():
-            return _lookup_join(node, needed)
+        case StaticJoin() | LookupJoin():
+            return _table_join(node, needed)
+        case UnionAll():
+            return _union(node, needed)
         case Static() | LookupTable():
             return rebuilt(node, lambda below: _prune(below, needed))
         case _:
@@ -128,6 +126,24 @@ def _aggregate(node: Aggregate, needed: set[str]) -> Aggregate:
     wanted |= {watermark.column} if watermark is not None else set()
     below = _prune(node.input, wanted or {node.input.schema.names[0]})
     return replace(node, input=below, aggregations=kept, gathered=gathered)
+
+
+def _union(node: UnionAll, needed: set[str]) -> UnionAll:
+    """At least one column travels, and of rows that can be taken back all by which they are found."""
+    kept = [field for field in node.schema if field.name in needed] or [node.schema.field(0)]
+    wanted = {field.name for field in kept}
+    return replace(node, parts=tuple(_prune(part, wanted) for part in node.parts), schema=pa.schema(kept))
+
+
+def _table_join(join: StaticJoin | LookupJoin, needed: set[str]) -> Node:
+    return _static_join(join, needed) if isinstance(join, StaticJoin) else _lookup_join(join, needed)
+
+
+def _static_join(join: StaticJoin, needed: set[str]) -> StaticJoin:
+    wanted = needed | {name for pair in join.keys for name in pair} | _read([join.residual])
+    fields = [field for field in join.static.schema if field.name in wanted]
+    static = replace(join.static, schema=pa.schema(fields))
+    return replace(join, input=_prune(join.input, wanted), static=static)
 
 
 def _lookup_join(join: LookupJoin, needed: set[str]) -> LookupJoin:

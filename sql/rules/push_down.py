@@ -34,6 +34,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
 )
 from sql.plan.query_plan import QueryPlan
@@ -62,6 +63,8 @@ def _push(node: Node, terms: list[Expr]) -> Node:
             return _once(node, terms)
         case LookupJoin():
             return _once(node, terms)
+        case UnionAll():
+            return replace(node, parts=tuple(_push(part, terms) for part in node.parts))
         case Keyed() | Static() | LookupTable():
             return filtered(node, terms)
         case _:

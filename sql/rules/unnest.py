@@ -41,6 +41,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
     column_of,
     rebuilt,
@@ -147,6 +148,8 @@ class _Pull:
                 return self._join(node)
             case Keyed():
                 return _Pulled(node)
+            case UnionAll():
+                return self._union(node)
             case Scan() | Static() | LookupTable():
                 return _Pulled(node)
             case _:
@@ -214,6 +217,11 @@ class _Pull:
         on = tuple(term.substituted(computed) for term in node.on)
         made = replace(node, left=left.node, right=right.node, on=on)
         return _Pulled(made, left.terms + right.terms, computed)
+
+    def _union(self, node: UnionAll) -> _Pulled:
+        if any(self.of(part).correlated for part in node.parts):
+            raise self.refused("a part of a UNION that reads a column of the query around it")
+        return _Pulled(node)
 
     def _reads(self, expr: Expr) -> bool:
         return not self.outer.isdisjoint(expr.columns)

@@ -25,6 +25,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
 )
 from sql.plan.properties import inputs_of
@@ -56,7 +57,7 @@ def _closed(node: Node) -> Node:
         case Aggregate():
             refuse_open(node, "EMIT")
             return node
-        case Scan() | Static() | Keyed() | Window() | LookupTable():
+        case Scan() | Static() | Keyed() | Window() | UnionAll() | LookupTable():
             raise _endless()
         case _:
             assert_never(node)

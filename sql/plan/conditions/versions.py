@@ -25,6 +25,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
 )
 
@@ -42,7 +43,7 @@ def versions(right: Node) -> Node:
             return replace(right, input=versions(right.input))
         case Keyed():
             return right.input
-        case Static() | Window() | Join() | Aggregate() | LookupJoin() | LookupTable():
+        case Static() | Window() | Join() | Aggregate() | UnionAll() | LookupJoin() | LookupTable():
             return right
         case _:
             assert_never(right)

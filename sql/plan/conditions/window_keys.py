@@ -19,6 +19,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
     column_of,
 )
@@ -59,7 +60,7 @@ def window_of(node: Node, name: str) -> Found | None:
             return window_of(node.input, name) if name in node.by else None
         case Join():
             return window_of(node.left if name in node.left.schema.names else node.right, name)
-        case Scan() | Static() | Keyed() | LookupTable():
+        case Scan() | Static() | Keyed() | UnionAll() | LookupTable():
             return None
         case _:
             assert_never(node)

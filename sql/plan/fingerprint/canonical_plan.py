@@ -40,6 +40,7 @@ from sql.plan.nodes import (
     Scan,
     Static,
     StaticJoin,
+    UnionAll,
     Window,
 )
 
@@ -72,6 +73,10 @@ def canonical(node: Output | Node) -> Form:
             return _joined(node)
         case LookupTable():
             return _lookup_table(node)
+        case UnionAll():
+            return members(
+                node="union_all", columns=fields(node.schema), parts=[canonical(part) for part in node.parts]
+            )
         case Aggregate():
             return members(
                 node="aggregate",

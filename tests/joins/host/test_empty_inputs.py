@@ -24,6 +24,7 @@ from joins.operators.latest import LatestSpec
 from joins.operators.range import Band, RangeSpec
 from joins.operators.registry import OPERATORS
 from joins.operators.temporal import TemporalSpec
+from joins.operators.union_all import UnionAllSpec
 from joins.state.store import RunStore
 from tests.joins.harness import KEYED, LEFT, RIGHT, LeftBelowRight, decoded, port, watched
 from tests.joins.hosted import Hosted
@@ -39,6 +40,7 @@ def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
         found.append(KeyedSpec(lefts))
     found += [BidirectionalSpec(kind, lefts, rights) for kind in BidirectionalSpec.kinds]
     found += [BidirectionalSpec(kind, lefts, rights, (), LeftBelowRight()) for kind in BidirectionalSpec.kinds]
+    found.append(UnionAllSpec((lefts, watched(port(LEFT, right))), LEFT))
     one_row = Port(RIGHT, (), Ingest.CHANGES)
     found += [DynamicFilterSpec(kind, lefts, one_row) for kind in DynamicFilterSpec.kinds]
     found += [RangeSpec(kind, lefts, rights, Band("l.v", "r.w", -1, 1)) for kind in RangeSpec.kinds]

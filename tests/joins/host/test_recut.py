@@ -33,6 +33,7 @@ from joins.operators.one_shot import Alignment
 from joins.operators.range import Band, RangeSpec
 from joins.operators.registry import OPERATORS
 from joins.operators.temporal import TemporalSpec
+from joins.operators.union_all import UnionAllSpec
 from joins.reference.rows import Record, Row
 from joins.state.store import RunEntry
 from tests.joins.harness import INPUTS, KEYED, LEFT, RIGHT, LeftBelowRight, after, port, records, table, watched
@@ -64,6 +65,7 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
         AsofOnceSpec(JoinKind.LEFT, once, watched(right), "l.v", "r.w", ">=", alignment=wait),
         LatestSpec(JoinKind.LEFT, once, watched(right), alignment=wait),
         AggregateSpec(left, FOLDS, insertions=ingest is Ingest.APPEND),
+        UnionAllSpec((left, left), LEFT),
         AggregateSpec(replace(left, keys=()), FOLDS, insertions=ingest is Ingest.APPEND),
     ]
     if ingest is Ingest.APPEND:

@@ -1,0 +1,54 @@
+"""UNION ALL: the rows of several inputs, each as often as all of them together hold it.
+
+**State.** None; of an input whose retractions may be unfounded its current rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from changelog.changes import Changes
+from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.specification import OperatorSpec
+from joins.inputs.intake import Intake
+from joins.state.store import RunStore
+
+
+@dataclass(frozen=True)
+class UnionAllSpec(OperatorSpec):
+    """The rows of ``parts``: of each the columns in ``schema``. A port is cut by what finds its rows again."""
+
+    parts: tuple[Port, ...]
+    schema: pa.Schema
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return self.parts
+
+    def started(self, store: RunStore, name: str) -> UnionAllOperator:
+        return UnionAllOperator(self, store, name)
+
+
+class UnionAllOperator:
+    """``on_batch([rows, rows, ..]) -> changes``"""
+
+    def __init__(self, spec: UnionAllSpec, store: RunStore, name: str) -> None:
+        self._schema = pa.schema([field.with_nullable(True) for field in spec.schema])
+        self._intakes = [Intake.of(port, store, f"{name}.part{number}") for number, port in enumerate(spec.parts)]
+
+    @property
+    def unfounded(self) -> int:
+        return sum(intake.unfounded for intake in self._intakes)
+
+    def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
+        parts = [self._taken_in(intake, rows) for intake, rows in zip(self._intakes, inputs, strict=True)]
+        return Changes.concat([Changes.empty(self._schema), *parts])
+
+    def _taken_in(self, intake: Intake, rows: pa.Table | None) -> Changes:
+        changes = intake.taken_in(rows)
+        if intake.port.ingest not in (Ingest.APPEND, Ingest.CHANGES):
+            intake.arrangement.insert(changes)
+        return Changes.with_deltas(changes.rows.select(self._schema.names).cast(self._schema), changes.deltas)
