@@ -22,8 +22,6 @@ from sql.bind.gathered_calls import with_columns
 from sql.bind.scope import Scope, place_of
 from sql.expressions.aggregate_functions import Call, call_of, call_types, is_call, is_folded, refuse_nested
 from sql.expressions.dict_functions import dict_calls, dict_function
-from sql.expressions.engine import text
-from sql.expressions.evaluate import readable
 from sql.expressions.expression import Expr, Structure, structure
 from sql.expressions.predicates import conjuncts
 from sql.functions.aggregate_calls import aggregates_in
@@ -187,11 +185,10 @@ class Groups:
         if name is None:
             for part in (call.this if isinstance(call, exp.Filter) else call).iter_expressions():
                 refuse_nested(part, place)
-            name = self._name(readable(text(call)).lower())
-            kind = Expr.over(call, self.input.schema, place).type
-            over_columns = with_columns(call, lambda part: self._argument(part, place))
+            made = Expr.over(call, self.input.schema, place)
+            name = self._name(made.readable.lower())
             self.called[known] = name
-            self.gathered[name] = Expr(over_columns, kind)
+            self.gathered[name] = Expr(with_columns(call, lambda part: self._argument(part, place)), made.type)
         return name
 
     def _argument(self, part: exp.Expr, place: str) -> str:

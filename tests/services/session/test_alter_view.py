@@ -138,27 +138,27 @@ def test_one_that_nobody_takes_up_is_said_to_go_on_and_may_be_altered_back(sessi
 @pytest.mark.services
 def test_a_view_is_altered_and_stays_as_it_was_where_that_cannot_be(broker: str, tmp_path: Path) -> None:
     with machine(tmp_path / "machine", broker) as session:
-        session.run("CREATE TABLE buyers (id int PRIMARY KEY, name varchar)")
-        session.run("CREATE TABLE sales (id int PRIMARY KEY, buyer int, amount int)")
+        session.run("CREATE TABLE rebuyers (id int PRIMARY KEY, name varchar)")
+        session.run("CREATE TABLE resales (id int PRIMARY KEY, buyer int, amount int)")
         session.run(
-            "CREATE MATERIALIZED VIEW sold AS SELECT s.id AS id, b.name AS name, s.amount AS amount"
-            " FROM sales AS s LEFT JOIN buyers AS b ON s.buyer = b.id"
+            "CREATE MATERIALIZED VIEW resold AS SELECT s.id AS id, b.name AS name, s.amount AS amount"
+            " FROM resales AS s LEFT JOIN rebuyers AS b ON s.buyer = b.id"
             " SETTINGS buckets = 2, join_max_buffered_bytes = 4000"
         )
-        session.run("INSERT INTO buyers VALUES (1, 'ann'); INSERT INTO sales VALUES (10, 1, 5), (11, 2, 7)")
+        session.run("INSERT INTO rebuyers VALUES (1, 'ann'); INSERT INTO resales VALUES (10, 1, 5), (11, 2, 7)")
         settle(session)
 
-        error = refused(session, "ALTER VIEW sold SET (buckets = 1000)")
+        error = refused(session, "ALTER VIEW resold SET (buckets = 1000)")
         assert "could not be rescaled, and is as it was" in error.what
         assert "join_max_buffered_bytes" in error.what
-        assert session.run("ALTER VIEW sold SET (buckets = 1)") == [Done("altered view sold: 1 bucket, running")]
+        assert session.run("ALTER VIEW resold SET (buckets = 1)") == [Done("altered view resold: 1 bucket, running")]
 
-        [shown] = session.run("SHOW CREATE sold")
+        [shown] = session.run("SHOW CREATE resold")
         assert isinstance(shown, Text)
         assert "SETTINGS buckets = 1, join_max" in shown.text
-        session.run("INSERT INTO buyers VALUES (2, 'bob'); UPDATE sales SET amount = 6 WHERE id = 10")
+        session.run("INSERT INTO rebuyers VALUES (2, 'bob'); UPDATE resales SET amount = 6 WHERE id = 10")
         settle(session)
         assert net(broker) == {(10, "ann", 6): 1, (11, "bob", 7): 1}
-        assert session.verify("sold").holds
-        session.run("DROP VIEW sold; DROP TABLE sales; DROP TABLE buyers")
-        assert not list((tmp_path / "machine").rglob("*-sold*/query.json"))
+        assert session.verify("resold").holds
+        session.run("DROP VIEW resold; DROP TABLE resales; DROP TABLE rebuyers")
+        assert not list((tmp_path / "machine").rglob("*-resold*/query.json"))

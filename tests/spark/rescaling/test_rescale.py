@@ -124,7 +124,7 @@ def test_under_load_and_killed_in_the_midst(
     load.go_on(300)
 
     alter(runner, "counted", 1)
-    unfinished = tmp_path / "checkpoints" / ".1-counted.2.unfinished"
+    unfinished = tmp_path / "checkpoints" / "1-counted.2"
     runner.wait("counted", lambda _: unfinished.exists(), WITHIN_S)
     kill(runner)
     assert Path(runner.catalog.query("counted").checkpoint).name == "1-counted.1"

@@ -28,6 +28,7 @@ PRINTED = {
     "sql/bind/bounded/snapshot.py": {"text"},
     "sql/expressions/aggregate_functions.py": {"readable", "text"},
     "sql/expressions/expression.py": {"readable", "text"},
+    "sql/expressions/group_calls.py": {"quoted"},
     "sql/expressions/guard.py": {"text"},
 }
 """The expression itself; queries of ``table(x)``, which are text; names and errors, which are for people."""
