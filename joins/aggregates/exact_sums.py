@@ -151,18 +151,22 @@ def balanced(digits: Digits) -> Digits:
 def rounded(digits: Digits, first: int) -> Doubles:
     """Balanced digits, of which the first column is at the place ``first``, as doubles: rounded to the nearest."""
     leading = digits.shape[1] - 1 - np.argmax(digits[:, ::-1] != 0, axis=1)
-    high = (_column(digits, leading) << _BITS) + _column(digits, leading - 1)
-    low = (_column(digits, leading - 2) << _BITS) + _column(digits, leading - 3)
-    value = high.astype(np.float64)
-    lost = (high - value.astype(np.int64)).astype(np.float64) * float(_BASE) ** 2
-    rest, error = _two_sum(lost, low.astype(np.float64))
+    # Two digits are up to 2^63 together, which is no whole number of 64 bits any more.
+    value, lost = _two_digits(_column(digits, leading), _column(digits, leading - 1))
+    low, lost_of_low = _two_digits(_column(digits, leading - 2), _column(digits, leading - 3))
+    rest, error = _two_sum(lost * float(_BASE) ** 2, low)
     # What is lost of the rest is too small to be added; it only tells to which side of a tie the sum lies.
-    signs = [np.sign(error), np.sign(low - low.astype(np.float64).astype(np.int64)), _sign_below(digits, leading - 3)]
+    signs = [np.sign(error), np.sign(lost_of_low), _sign_below(digits, leading - 3)]
     side = np.select([sign != 0 for sign in signs], signs, 0)
     rest = np.where(side == 0, rest, np.nextafter(rest, np.where(side > 0, np.inf, -np.inf)))
     with np.errstate(over="ignore"):
         total: Doubles = np.ldexp(value * float(_BASE) ** 2 + rest, _BITS * (first + leading - 3) + _UNIT)
     return total
+
+
+def _two_digits(upper: Digits, lower: Digits) -> tuple[Doubles, Doubles]:
+    """What they are together as a double, and what is lost of it."""
+    return _two_sum(upper.astype(np.float64) * _BASE, lower.astype(np.float64))
 
 
 def _two_sum(first: Doubles, second: Doubles) -> tuple[Doubles, Doubles]:

@@ -18,8 +18,8 @@ from changelog.errors import UnknownName, Unsupported
 from sql.bind.bounded.snapshot import snapshot_of
 from sql.bind.clauses import (
     event_time,
+    out_of_brackets,
     refuse_clauses,
-    refuse_clauses_of_union,
     refuse_join_method,
     refuse_lookup,
     refuse_table,
@@ -68,16 +68,19 @@ class Binder:
 
     def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
         """``texts``: the select list as it is written, for the names of expressions."""
+        query = out_of_brackets(query)
         if isinstance(query, exp.SetOperation):
             return self._united(query, texts)
-        select = refuse_clauses(top_one(query))
+        assert isinstance(query, exp.Select)
+        select = top_one(query)
+        refuse_clauses(select)
         own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in select.ctes}
         ctes = {**self.ctes, **own}
         return replace(self, ctes=ctes).of_select(select, texts)
 
     def _united(self, union: exp.SetOperation, texts: Sequence[str]) -> Bound:
         """A UNION of SELECTs, each of which sees its CTEs."""
-        refuse_clauses_of_union(union)
+        refuse_clauses(union)
         parts = parts_of(union)
         own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in union.ctes}
         within = replace(self, ctes={**self.ctes, **own})

@@ -18,14 +18,16 @@ _CLAUSES = {
 }
 
 
-def refuse_clauses(query: exp.Query) -> exp.Select:
-    """The query as a SELECT of which every clause is supported, also those behind brackets around it."""
-    refuse_clauses_of_union(query)
-    return query if isinstance(query, exp.Select) else refuse_clauses(query.this)
+def out_of_brackets(query: exp.Query) -> exp.Query:
+    """What stands in the brackets around a query. Raises Unsupported for a clause behind them that is not supported."""
+    while isinstance(query, exp.Subquery):
+        refuse_clauses(query)
+        query = query.this
+    return query
 
 
-def refuse_clauses_of_union(query: exp.Query) -> None:
-    """What stands behind the last SELECT of a UNION is about all rows."""
+def refuse_clauses(query: exp.Query) -> None:
+    """Also those of a UNION, which are about all of its rows."""
     _refuse_first_rows(query)
     for name, (clause, fix) in _CLAUSES.items():
         found = query.args.get(name)

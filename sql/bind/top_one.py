@@ -13,9 +13,9 @@ from sql.functions.aggregate_calls import aggregates_in
 _OTHER_CLAUSES = ("group", "having", "distinct", "offset", "qualify", "windows", "laterals")
 
 
-def top_one(query: exp.Query) -> exp.Query:
+def top_one(query: exp.Select) -> exp.Select:
     """The query with MAX or MIN in the place of ORDER BY and LIMIT 1, if it selects what it orders by, alone."""
-    value = _ordered_value(query) if isinstance(query, exp.Select) else None
+    value = _ordered_value(query)
     if value is None:
         return query
     ordered = query.args["order"].expressions[0]

@@ -194,6 +194,9 @@ doubles = st.floats(allow_nan=False, allow_infinity=False)
 @settings(max_examples=80, deadline=None)
 @given(values=st.lists(doubles, min_size=1, max_size=12), data=st.data())
 @example(values=[1e300, 1.0, -1e300], data=None)
+@example(values=[8.676557854286233e263, -1.2432273786004598e232], data=None)
+@example(values=[8.676557854286233e263, -1.2129047598923305e229], data=None)
+@example(values=[-(2.0**95), -(2.0**31), 2.0**-70], data=None)
 def test_a_sum_of_doubles_is_rounded_once(values: list[float], data: st.DataObject | None) -> None:
     """In whatever batches they come, and whatever else has come and gone."""
     operator = operator_of([aggregation(Fold.SUM, "d", False)])

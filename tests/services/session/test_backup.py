@@ -43,19 +43,19 @@ def machine(folder: Path, broker: str) -> Iterator[Session]:
         yield session
 
 
-def settle(session: Session) -> None:
+def settle(session: Session, view: str = "sold") -> None:
     """Wait until the view has answered all its input."""
-    definition = session.context.catalog.get("sold").definition
+    definition = session.context.catalog.get(view).definition
     assert isinstance(definition, CreateView)
-    plan = plan_query("sold", definition, session.context.catalog)
-    await_reading(session.context, "sold", input_ends(session.context, plan))
-    session.context.topics.settled_ends("sold")
+    plan = plan_query(view, definition, session.context.catalog)
+    await_reading(session.context, view, input_ends(session.context, plan))
+    session.context.topics.settled_ends(view)
 
 
-def net(broker: str) -> Counter[tuple[object, ...]]:
+def net(broker: str, view: str = "sold") -> Counter[tuple[object, ...]]:
     """What the changes add up to, of which none may stand twice: a row too much would count."""
     counted: Counter[tuple[object, ...]] = Counter()
-    for row in values(broker, "sold"):
+    for row in values(broker, view):
         counted[row["id"], row["name"], row["amount"]] += int(str(row["_tp_delta"]))
     return Counter({row: count for row, count in counted.items() if count})
 

@@ -54,6 +54,7 @@ steps = st.lists(
 def test_it_is_the_batch_query(name: str, taken: list[tuple[str, bool, Row]]) -> None:
     world = World.of(*DDL, "CREATE VIEW orders_by AS SELECT id AS k, v FROM orders")
     world.start(QUERIES[name])
+    world.drain()
     held: list[Row] = []
     for stream, comes, row in taken:
         if comes or stream == "visits":
