@@ -118,6 +118,8 @@ class _Compiler:
                 return self._aggregate(node)
             case UnionAll():
                 return self._union(node)
+            case _:
+                assert_never(node)
 
     def _join(self, join: Join) -> _Stream:
         left, right = self._stream(join.left), self._stream(join.right)
