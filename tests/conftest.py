@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from broker.address import BrokerAddress
@@ -21,6 +22,9 @@ _TOPIC_S = 30.0
 TAKE_MINUTES = ("test_services.py", "test_kill.py", "test_cluster.py")
 # The optimising compiler of Java takes more from runs of minutes than it gives back. Java reads this variable.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
+# How long an example takes says how busy the machine is.
+settings.register_profile("dovetail", deadline=None)
+settings.load_profile("dovetail")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -37,7 +37,7 @@ from joins.aggregates.aggregation import Aggregation, Closing, GroupFunction
 from joins.aggregates.arguments import Argument
 from joins.aggregates.gathered_rows import GatheredRows
 from joins.aggregates.group_values import Values
-from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.ports import Port
 from joins.dataflow.specification import OperatorSpec
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement
@@ -126,10 +126,7 @@ class AggregateOperator:
         (rows,) = inputs
         if rows is None or rows.num_rows == 0:
             return Changes.empty(self._schema)
-        changes = self._intake.changes(rows)
-        if self._spec.port.ingest not in (Ingest.APPEND, Ingest.CHANGES):
-            self._intake.arrangement.insert(changes)
-        return self._updated(self._open(changes.table))
+        return self._updated(self._open(self._intake.settled(rows).table))
 
     @property
     def _schema(self) -> pa.Schema:

@@ -17,7 +17,7 @@ from changelog.values import normalised
 
 
 class Ingest(StrEnum):
-    """What the rows that reach a port are; the first two need no look at the state."""
+    """What the rows that reach a port are."""
 
     APPEND = "append"
     CHANGES = "changes"
@@ -25,6 +25,11 @@ class Ingest(StrEnum):
     UPSERT = "upsert"
     CHANGELOG_KV = "changelog_kv"
     CHANGELOG = "changelog"
+
+    @property
+    def compared(self) -> bool:
+        """Whether a row means what it means only beside those held: they are looked for one by one."""
+        return self not in (Ingest.APPEND, Ingest.CHANGES)
 
 
 class JoinKind(StrEnum):
@@ -126,4 +131,4 @@ class Port:
     def ordered(self) -> bool:
         """Whether rows must carry ``arrival``. The changes of an operator have none: they are numbered as they come."""
         by_arrival = self.tie_break_by_arrival and self.ingest is not Ingest.CHANGES
-        return by_arrival or self.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG)
+        return by_arrival or self.ingest.compared

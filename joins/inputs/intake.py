@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.changes import DELTA, Changes, Deltas
-from changelog.rows import Positions, RowsByKey, allotted, equal_rows, numbered, shortfalls
+from changelog.rows import Positions, RowsByKey, allotted, any_null, equal_rows, numbered, shortfalls
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
 from joins.state.arrangement import Arrangement
@@ -65,6 +65,19 @@ class Intake:
         if rows is None or rows.num_rows == 0:
             return Changes.empty(self.arrangement.schema)
         return self.changes(rows)
+
+    def settled(self, rows: pa.Table | None) -> Changes:
+        """As ``taken_in``; what later rows are compared with is inserted, and nothing where none are."""
+        changes = self.taken_in(rows)
+        if self.port.ingest.compared:
+            self.arrangement.insert(changes)
+        return changes
+
+    def remember(self, changes: Changes) -> None:
+        """Insert ``changes``; without the rows whose key can match nothing, where nobody looks for them either."""
+        if not self.port.ingest.compared:
+            changes = changes.where(~any_null(changes.table, self.arrangement.strict()))
+        self.arrangement.insert(changes)
 
     def changes(self, rows: pa.Table) -> Changes:
         """``rows``: the port's columns, ``arrival`` where the port is ordered, ``delta``. Nothing is inserted yet."""

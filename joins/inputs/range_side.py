@@ -63,7 +63,7 @@ class RangeSide:
 
     def remember(self, changes: Changes) -> None:
         """Insert ``changes``; without the rows that can match nothing, where nobody looks for them either."""
-        if self.port.ingest in (Ingest.APPEND, Ingest.CHANGES):
+        if not self.port.ingest.compared:
             changes = changes.where(self.matchable(changes))
         self.rows.insert(changes)
 

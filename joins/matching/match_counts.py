@@ -58,24 +58,20 @@ class MatchCounts:
     def own_change(self, own: Changes) -> Changes:
         """``own`` comes or goes: those of its rows that match nothing."""
         matched = np.zeros(len(own), dtype=np.int64)
-        first = 0
-        for block in _blocks(own, self._other.counts(own.table, self._own.keys)):
+        for first, block in _blocks(own, self._other.counts(own.table, self._own.keys)):
             found = self._other.probe(block.table, self._own.keys).summed()
             found = found.where(self._holds(block.take(found.probe).table, found.rows))
             np.add.at(matched, first + found.probe, found.deltas)
-            first += len(block)
         self._insert(own.table, products(own.deltas, matched))
         return own.where(matched == 0)
 
     def _held(self, others: Changes) -> Matches:
         """The pairs of ``others`` and the held own rows that they match."""
         parts = [Matches(np.zeros(0, dtype=np.int64), Changes.empty(self._own.schema).table)]
-        first = 0
-        for block in _blocks(others, self._own.counts(others.table, self._other.keys)):
+        for first, block in _blocks(others, self._own.counts(others.table, self._other.keys)):
             found = self._own.probe(block.table, self._other.keys).summed()
             found = found.where(self._holds(found.rows, block.take(found.probe).table))
             parts.append(Matches(first + found.probe, found.rows))
-            first += len(block)
         rows = pa.concat_tables([part.rows for part in parts]).combine_chunks()
         return Matches(np.concatenate([part.probe for part in parts]), rows)
 
@@ -101,8 +97,8 @@ def _standing(found: Matches, numbers: Positions, count: int) -> Deltas:
     return standing
 
 
-def _blocks(changes: Changes, pairs: Positions) -> Iterator[Changes]:
-    """``changes`` in blocks of at most ``_PAIRS`` of their pairs."""
+def _blocks(changes: Changes, pairs: Positions) -> Iterator[tuple[int, Changes]]:
+    """``changes`` in blocks of at most ``_PAIRS`` of their pairs, each with the position of its first."""
     if len(changes) == 0:
         return
     through = np.cumsum(pairs)
@@ -110,5 +106,5 @@ def _blocks(changes: Changes, pairs: Positions) -> Iterator[Changes]:
     while first < len(changes):
         taken = through[first - 1] if first else 0
         after = max(first + 1, int(np.searchsorted(through, taken + _PAIRS, "right")))
-        yield changes.take(np.arange(first, after))
+        yield first, changes.take(np.arange(first, after))
         first = after

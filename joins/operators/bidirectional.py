@@ -22,8 +22,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import any_null
-from joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
+from joins.dataflow.ports import JoinKind, Pad, Predicate
 from joins.dataflow.specification import JoinSpec
 from joins.inputs.intake import Intake
 from joins.matching.pairing import Pairing
@@ -78,9 +77,9 @@ class BidirectionalOperator:
         left, right = (intake.taken_in(rows) for intake, rows in zip((self._left, self._right), inputs, strict=True))
         self._watch(left, right)
         parts = [self._pairing.of_right(right, self._left.arrangement.probe(right.table, self._right.port.keys))]
-        _remember(self._right, right)
+        self._right.remember(right)
         parts.append(self._pairing.of_left(left, self._right.arrangement.probe(left.table, self._left.port.keys)))
-        _remember(self._left, left)
+        self._left.remember(left)
         parts.extend(self._padded())
         return Changes.concat(parts)
 
@@ -97,10 +96,3 @@ class BidirectionalOperator:
         if self._right_unmatched:
             parts.append(self._pairing.right_padded(self._right_unmatched.after()))
         return parts
-
-
-def _remember(intake: Intake, changes: Changes) -> None:
-    """Insert ``changes``; without the rows whose key can match nothing, where nobody looks for them either."""
-    if intake.port.ingest in (Ingest.APPEND, Ingest.CHANGES):
-        changes = changes.where(~any_null(changes.table, intake.arrangement.strict()))
-    intake.arrangement.insert(changes)

@@ -26,7 +26,7 @@ import pyarrow as pa
 from changelog.changes import Changes
 from changelog.errors import InternalError
 from changelog.rows import Mask
-from joins.dataflow.ports import Ingest, JoinKind, Pad, Predicate
+from joins.dataflow.ports import JoinKind, Pad, Predicate
 from joins.dataflow.specification import JoinSpec
 from joins.inputs.intake import Intake
 from joins.matching.pairing import Pairing
@@ -94,7 +94,7 @@ class DynamicFilterOperator:
         return self._intake.unfounded + self._right.unfounded
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        left, right = (intake.taken_in(rows) for intake, rows in zip((self._intake, self._right), inputs, strict=True))
+        left, right = self._intake.settled(inputs[0]), self._right.taken_in(inputs[1])
         before = self._held_right()
         self._right.arrangement.insert(right.consolidated())
         after = self._held_right()
@@ -103,7 +103,7 @@ class DynamicFilterOperator:
             held = self._candidates(before, after)
             parts += [self._result(held.negated(), before), self._result(held, after)]
         parts.append(self._result(left, after))
-        self._remember(left)
+        self._left.insert(left)
         return Changes.concat(parts)
 
     def _held_right(self) -> pa.Table:
@@ -146,11 +146,6 @@ class DynamicFilterOperator:
         if self._kind is JoinKind.LEFT:
             parts.append(self._pairing.left_padded(left.where(~holds)))
         return Changes.concat(parts)
-
-    def _remember(self, left: Changes) -> None:
-        if self._intake.port.ingest not in (Ingest.APPEND, Ingest.CHANGES):
-            self._intake.arrangement.insert(left)
-        self._left.insert(left)
 
 
 def _repeated(one: pa.Table, count: int) -> pa.Table:

@@ -21,16 +21,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.changes import Changes
-from changelog.rows import any_null
-from joins.dataflow.ports import Ingest, JoinKind, Port, Predicate
+from joins.dataflow.ports import JoinKind, Port, Predicate
 from joins.inputs.intake import Intake
 from joins.matching.match_counts import MatchCounts
 from joins.matching.pairing import Pairing
 from joins.matching.unmatched import UnmatchedByKey
 from joins.state.store import RunStore
-
-_UNCHECKED = (Ingest.APPEND, Ingest.CHANGES)
-"""What enters as it is: nobody looks for single rows of it."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +43,7 @@ class SemiAntiOperator:
 
     def __init__(self, left: Port, right: Port, asked: MatchCondition, store: RunStore, name: str) -> None:
         self._kind = asked.kind
-        only_keys = right.ingest in _UNCHECKED and set(right.schema.names) == set(right.keys)
+        only_keys = not right.ingest.compared and set(right.schema.names) == set(right.keys)
         self._left = Intake.of(left, store, f"{name}.left", asked.null_safe)
         self._right = Intake.of(right, store, f"{name}.right", asked.null_safe, counted=only_keys)
         self._by_key: UnmatchedByKey | None = None
@@ -74,19 +70,13 @@ class SemiAntiOperator:
         """The change of the left rows that match nothing; both sides are remembered."""
         if self._counts is not None:
             moved = self._counts.others_change(right)
-            self._remember(self._right, right)
+            self._right.remember(right.consolidated())
             own = self._counts.own_change(left)
-            self._remember(self._left, left)
+            self._left.remember(left.consolidated())
             return Changes.concat([moved, own])
         if self._by_key is None:
             return left
         self._by_key.before(left, right)
-        self._remember(self._right, right)
-        self._remember(self._left, left)
+        self._right.remember(right.consolidated())
+        self._left.remember(left.consolidated())
         return self._by_key.after()
-
-    def _remember(self, intake: Intake, changes: Changes) -> None:
-        """Insert ``changes``; without the rows whose key can match nothing, where nobody looks for them either."""
-        if intake.port.ingest in _UNCHECKED:
-            changes = changes.where(~any_null(changes.table, intake.arrangement.strict())).consolidated()
-        intake.arrangement.insert(changes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.changes import Changes
-from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.ports import Port
 from joins.dataflow.specification import OperatorSpec
 from joins.inputs.intake import Intake
 from joins.state.store import RunStore
@@ -44,11 +44,9 @@ class UnionAllOperator:
         return sum(intake.unfounded for intake in self._intakes)
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        parts = [self._taken_in(intake, rows) for intake, rows in zip(self._intakes, inputs, strict=True)]
+        parts = [self._part(intake, rows) for intake, rows in zip(self._intakes, inputs, strict=True)]
         return Changes.concat([Changes.empty(self._schema), *parts])
 
-    def _taken_in(self, intake: Intake, rows: pa.Table | None) -> Changes:
-        changes = intake.taken_in(rows)
-        if intake.port.ingest not in (Ingest.APPEND, Ingest.CHANGES):
-            intake.arrangement.insert(changes)
+    def _part(self, intake: Intake, rows: pa.Table | None) -> Changes:
+        changes = intake.settled(rows)
         return Changes.with_deltas(changes.rows.select(self._schema.names).cast(self._schema), changes.deltas)

@@ -10,7 +10,6 @@ catalog, and that is the caller's to change, in one step.
 from __future__ import annotations
 
 import itertools
-import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from joins.host.state_limit import check_buffered
 from runtime.storage.storage import Storage, copy_file
 from spark_jobs.rescaling.former_state import LevelRecut, recut_of_seed, recut_of_store
 from spark_jobs.rescaling.generations import leftovers, next_of
+from spark_jobs.state import own_folder
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.relocation import move_in
 from spark_jobs.state.seed import Seed, sync
@@ -103,7 +103,7 @@ def retire(checkpoint: Storage, brokers: BrokerAddress, local_copy_dir: Path | N
     if identity:
         mark_dropped(brokers, identity, MARKS_TOPIC)
         if local_copy_dir is not None:
-            shutil.rmtree(local_copy_dir.absolute() / identity, ignore_errors=True)
+            own_folder.removed(local_copy_dir, identity)
     checkpoint.clear()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 import threading
 import time
 import uuid
@@ -47,6 +46,7 @@ from spark_jobs.stages import late
 from spark_jobs.stages.job import Job
 from spark_jobs.stages.level import LevelProcessor
 from spark_jobs.stages.output import SinkStage
+from spark_jobs.state import own_folder
 from spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
 from spark_jobs.state.relocation import move_in
 from spark_jobs.state.seed import Seed
@@ -399,7 +399,7 @@ def discard(storage: Storage, brokers: BrokerAddress, local_copy_dir: Path | Non
     """
     identity = Checkpoint(storage).identity
     if identity and local_copy_dir is not None:
-        shutil.rmtree(local_copy_dir.absolute() / identity, ignore_errors=True)
+        own_folder.removed(local_copy_dir, identity)
     if identity:
         topics.forget_group(clients.admin(brokers), identity)
         if backed_up:

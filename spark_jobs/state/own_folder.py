@@ -72,6 +72,11 @@ def own_copy(source: Storage, name: str, folder: Path) -> Path:
     return copy
 
 
+def removed(root: Path, identity: str) -> None:
+    """Remove what this machine keeps of a query under ``root``."""
+    shutil.rmtree(root.absolute() / identity, ignore_errors=True)
+
+
 def tidy_now_and_then(root: Path, max_bytes: int, checkpoint: Storage) -> None:
     """``tidy``, once a minute and process."""
     now_s = time.monotonic()

@@ -66,6 +66,10 @@ class Scope:
         """The columns around a subquery, by their internal names."""
         return [] if self.outer is None else [pa.field(name, kind) for name, kind in self.outer.types.items()]
 
+    def seen_with(self, rows: pa.Schema) -> pa.Schema:
+        """All columns that an expression may read: those of ``rows``, and those around a subquery."""
+        return pa.schema([*rows, *self.around])
+
     @property
     def tables(self) -> tuple[str, ...]:
         """The aliases that the user knows."""

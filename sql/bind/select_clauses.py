@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 import pyarrow as pa
 from sqlglot import exp
@@ -24,7 +23,7 @@ from sql.bind.lookup.lookups import Lookups
 from sql.bind.projection import is_delta, selected
 from sql.bind.resolve import resolved, resolved_condition
 from sql.bind.scope import place_of
-from sql.bind.subqueries import Existence, Subqueries, SubqueryValue
+from sql.bind.subqueries import Existence, Subqueries, SubqueryValue, joined_with
 from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjunction, conjuncts
 from sql.functions.aggregate_calls import aggregates_in
@@ -76,7 +75,7 @@ class SelectClauses:
         from_item, condition = self._valued(from_item, condition, "WHERE")
         from_item, condition = self.lookups.within(from_item, condition, "WHERE")
         trees = [resolved_condition(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
-        place, schema = place_of(condition, "WHERE"), _known(from_item)
+        place, schema = place_of(condition, "WHERE"), from_item.scope.seen_with(from_item.node.schema)
         terms = [Expr.over(tree, schema, place).held_as(pa.bool_()) for tree in trees]
         if isinstance(from_item.node, Static):
             raise Unsupported(
@@ -89,13 +88,13 @@ class SelectClauses:
     def _valued(self, from_item: FromItem, expression: exp.Expr, clause: str) -> tuple[FromItem, exp.Expr]:
         """``expression`` over rows that have the values of the subqueries in it."""
         scope, over_columns, values = self.subqueries.values(from_item.scope, expression, clause)
-        node = reduce(lambda rows, value: value.joined(rows), values, from_item.node)
+        node = joined_with(from_item.node, values)
         return replace(from_item, node=node, scope=scope), over_columns
 
     def _selected(self, from_item: FromItem) -> Bound:
         from_item, selected = self._projected(from_item, [])
-        node = reduce(lambda rows, value: value.joined(rows), selected.values, from_item.node)
-        return selected.bound(node, pa.schema([*node.schema, *from_item.scope.around]))
+        node = joined_with(from_item.node, selected.values)
+        return selected.bound(node, from_item.scope.seen_with(node.schema))
 
     def _projected(self, from_item: FromItem, values: Sequence[SubqueryValue]) -> tuple[FromItem, _Selected]:
         """The select list, with the lookups and the values of subqueries that it asks for, besides ``values``."""
@@ -135,7 +134,7 @@ class SelectClauses:
         selected.trees = [groups.over(tree, place) for tree, place in zip(selected.trees, selected.places, strict=True)]
         having = [groups.over(tree, place) for tree, place in terms]
         node: Node = groups.node(place_of(select, "SELECT"))
-        node = reduce(lambda rows, value: value.joined(rows), selected.values, node)
+        node = joined_with(node, selected.values)
         if having:
             place = place_of(select.args["having"], "HAVING")
             conditions = [Expr.over(tree, node.schema, place).held_as(pa.bool_()) for tree in having]
@@ -168,11 +167,6 @@ class SelectClauses:
             )
         node, columns = distinct(bound.node, bound.columns, place_of(self.select, "SELECT"), self.dialect.rules)
         return replace(bound, node=node, columns=columns)
-
-
-def _known(from_item: FromItem) -> pa.Schema:
-    """The columns that an expression may read: those of the rows, and those around a subquery."""
-    return pa.schema([*from_item.node.schema, *from_item.scope.around])
 
 
 @dataclass

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import pyarrow as pa
 from sqlglot import exp
@@ -57,6 +58,11 @@ class SubqueryValue:
         """``node`` with the value beside each row; NULL where the subquery has no row."""
         kind = JoinKind.INNER if _always_one(self.rows.node) else JoinKind.LEFT
         return Join(kind, Apply(single=True), node, self.rows.node, place=self.place)
+
+
+def joined_with(node: Node, values: Sequence[SubqueryValue]) -> Node:
+    """``node`` with all of ``values`` beside each row."""
+    return reduce(lambda rows, value: value.joined(rows), values, node)
 
 
 def _always_one(node: Node) -> bool:
@@ -173,7 +179,7 @@ class Subqueries:
         """NOT IN: without the rows for which a comparison is neither true nor false."""
         fields = from_item.node.schema
         trees = [resolved(value, from_item.scope, "WHERE") for value in asked.values]
-        given = [Expr.over(tree, _known(fields, from_item.scope)) for tree in trees]
+        given = [Expr.over(tree, from_item.scope.seen_with(fields)) for tree in trees]
         known = [value.plain is not None and value.plain in never_null(from_item.node) for value in given]
         sure = [column in never_null(rows.node) for column in rows.columns]
         if len(given) > 1 and not all(known + sure):
@@ -217,13 +223,9 @@ def _equal(from_item: FromItem, asked: Existence, rows: SubqueryRows) -> list[Ex
     scope = from_item.scope + Scope(tuple(columns))
     pairs = zip(asked.values, names, strict=True)
     terms = [exp.EQ(this=value.copy(), expression=exp.column(name, table=_ASKED)) for value, name in pairs]
-    known = pa.schema([*_known(from_item.node.schema, from_item.scope), *kinds])
+    known = pa.schema([*from_item.scope.seen_with(from_item.node.schema), *kinds])
     found = [conjunct for term in terms for conjunct in conjuncts(resolved(term, scope, "WHERE"))]
     return [Expr.over(tree, known, place_of(asked.written, "WHERE")).held_as(pa.bool_()) for tree in found]
-
-
-def _known(own: pa.Schema, scope: Scope) -> pa.Schema:
-    return pa.schema([*own, *scope.around])
 
 
 def _is_null(value: Expr) -> exp.Expr:

@@ -26,7 +26,7 @@ def table(kind: pa.DataType, values: Sequence[Any]) -> pa.Table:
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_equality_groups_and_hashes_agree(kind: pa.DataType, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.none() | {**COLUMNS, **NESTED}[kind], max_size=8))
@@ -56,7 +56,7 @@ def test_equality_groups_and_hashes_agree(kind: pa.DataType, data: st.DataObject
 
 
 @pytest.mark.parametrize("kind", [kind for kind in TYPES if holds_floats(kind)], ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_equal_values_are_written_alike(kind: pa.DataType, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.none() | {**COLUMNS, **NESTED}[kind], max_size=8))

@@ -33,7 +33,7 @@ def records(keyed: bool, append: bool) -> st.SearchStrategy[list[Record]]:
     return st.lists(st.tuples(row, delta), max_size=8)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(data=st.data())
 @pytest.mark.parametrize("ingest", [Ingest.APPEND, Ingest.UPSERT, Ingest.CHANGELOG_KV, Ingest.CHANGELOG])
 def test_a_flow_agrees_with_its_reference(ingest: Ingest, data: st.DataObject) -> None:
@@ -84,7 +84,7 @@ def test_a_flow_agrees_with_its_reference(ingest: Ingest, data: st.DataObject) -
         host.close()
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(data=st.data())
 @pytest.mark.parametrize("ingest", [Ingest.APPEND, *KEYED, Ingest.CHANGELOG])
 def test_over_frozen_rows_the_cuts_do_not_matter(ingest: Ingest, data: st.DataObject) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import orjson
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from changelog.changes import DELTA
@@ -229,7 +229,6 @@ def test_what_was_written_long_ago_expires_unless_it_is_changing(upserts: Memo) 
 rows = st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from([None, 'a "b"', "é"])), max_size=6, unique=True)
 
 
-@settings(deadline=None)  # the first call loads what encodes
 @given(rows, rows, st.sampled_from(["changelog", "upsert"]), st.booleans())
 def test_messages_are_those_of_the_encoder(
     gone: list[tuple[str, str | None]], come: list[tuple[str, str | None]], output_format: str, keyed: bool

@@ -111,7 +111,7 @@ def test_an_unknown_column_is_named(facts: RowsStore) -> None:
         facts.fetch(("nope",), [1])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(data=st.data())
 @pytest.mark.parametrize("kind", list(Kind))
 def test_the_content_is_that_of_the_topic(

@@ -39,7 +39,7 @@ timed: st.SearchStrategy[list[Record]] = st.lists(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(kind=INNER_OR_LEFT, comparison=st.sampled_from(COMPARISONS), keep=st.integers(1, 3), drawn=steps(timed, timed))
 def test_it_is_the_reference(kind: JoinKind, comparison: str, keep: int, drawn: list[Step]) -> None:
     """The reference has its rows as (key, time, id)."""
@@ -60,7 +60,7 @@ def up_to(latest: int) -> st.SearchStrategy[int | None]:
     return st.one_of(st.integers(0, latest), st.none())
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     kind=INNER_OR_LEFT,
     comparison=st.sampled_from(COMPARISONS),

@@ -33,7 +33,7 @@ from tests.joins.harness import (
 from tests.joins.hosted import Hosted
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(
     kind=st.sampled_from(BidirectionalSpec.kinds),
     kinds=st.tuples(st.sampled_from(INPUTS), st.sampled_from(INPUTS)),

@@ -46,7 +46,7 @@ def total(spec: OperatorSpec, parts: Sequence[Sequence[list[Record]]]) -> Counte
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_rows_cut_at_every_place_come_to_the_same(ingest: Ingest, data: st.DataObject) -> None:
     rows = records(ingest, st.sampled_from("ab"), st.none() | st.integers(0, 2))

@@ -66,7 +66,7 @@ def bounds(values: Sequence[object]) -> st.SearchStrategy[list[list[Record]]]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     join=st.sampled_from(DynamicFilterSpec.kinds),
     ingest=st.sampled_from([*INPUTS, Ingest.CHANGES]),

@@ -32,7 +32,7 @@ from tests.joins.harness import (
 from tests.joins.hosted import Hosted
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(kind=INNER_OR_LEFT, right=st.sampled_from(INPUTS), residual=st.booleans(), data=st.data())
 def test_it_is_the_reference(kind: JoinKind, right: Ingest, residual: bool, data: st.DataObject) -> None:
     condition = LeftBelowRight() if residual else None
@@ -51,7 +51,7 @@ def up_to(latest: int) -> st.SearchStrategy[int | None]:
     return st.one_of(st.integers(0, latest), st.none())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     kind=st.sampled_from([JoinKind.SEMI, JoinKind.ANTI]),
     right=st.sampled_from(INPUTS),

@@ -44,7 +44,7 @@ def _rank(row: Row) -> int:
     return -1 if row[2] is None else int(str(row[2]))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(first_stays=st.booleans(), batches=st.lists(upserts, max_size=6))
 def test_the_row_of_the_greatest_version_stands(first_stays: bool, batches: list[list[Record]]) -> None:
     running, held = alone(first_stays), dict[object, Row]()

@@ -27,7 +27,7 @@ def keyed_by(one: Port, columns: int) -> Port:
     return replace(one, primary_key=tuple(one.schema.names[:columns])) if one.primary_key else one
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(
     kind=st.sampled_from([JoinKind.INNER, JoinKind.LEFT, JoinKind.FULL]),
     right=st.sampled_from(list(Ingest)),

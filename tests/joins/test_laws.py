@@ -35,7 +35,7 @@ def total(hosted: Hosted, left: list[Record], right: list[Record], cuts: list[in
     return difference(result, Counter())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(kind=st.sampled_from(BidirectionalSpec.kinds), ingest=INGESTS, left=streams, right=streams, data=st.data())
 def test_any_cut_into_batches_gives_the_same_total(
     kind: JoinKind, ingest: Ingest, left: list[Record], right: list[Record], data: st.DataObject
@@ -45,7 +45,7 @@ def test_any_cut_into_batches_gives_the_same_total(
     assert total(bidirectional(kind, ingest), left, right, cuts) == whole
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(a=streams, b=streams, c=streams)
 def test_an_inner_join_distributes_over_addition(a: list[Record], b: list[Record], c: list[Record]) -> None:
     def joined(left: list[Record]) -> Counter[Row]:
@@ -54,7 +54,7 @@ def test_an_inner_join_distributes_over_addition(a: list[Record], b: list[Record
     assert joined(a + b) == joined(a) + joined(b)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(kind=st.sampled_from(BidirectionalSpec.kinds), drawn=steps(streams, streams))
 def test_equal_hashes_are_never_taken_for_equal_keys(kind: JoinKind, drawn: list[Step]) -> None:
     with poor_hashes():

@@ -31,7 +31,7 @@ from tests.nasty import COLUMNS, NESTED, canonical
 
 TYPES = {**COLUMNS, **NESTED}
 EVERY = pytest.mark.parametrize("kind", TYPES, ids=str)
-FORMS = settings(max_examples=10, deadline=None)
+FORMS = settings(max_examples=10)
 
 
 def schema(side: str, kind: pa.DataType) -> pa.Schema:

@@ -112,7 +112,7 @@ def moved(stream: Stream, data: st.DataObject, shift: int) -> int | None:
     return stream.now - shift if stream.now else None
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     kind=st.sampled_from(JoinKind),
     ingests=st.tuples(st.sampled_from(Ingest), st.sampled_from(Ingest)),
@@ -142,7 +142,7 @@ def test_against_the_reference(
         compared(spec, left, right, data)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     kind=st.sampled_from(JoinKind),
     lower=st.integers(-3, 3),

@@ -41,7 +41,7 @@ versions = records(Ingest.APPEND, st.integers(0, 3), st.sampled_from([True, Fals
 moves = st.tuples(st.sampled_from([None, 0, 1, 3]), st.sampled_from([None, 0, 1, 3]))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(kind=INNER_OR_LEFT, left=st.sampled_from(Ingest), deletes=st.booleans(), residual=st.booleans(), data=st.data())
 def test_it_is_the_reference(kind: JoinKind, left: Ingest, deletes: bool, residual: bool, data: st.DataObject) -> None:
     """Insertions come no earlier than the watermarks; retractions may, of rows that were answered or were not."""

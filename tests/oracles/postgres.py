@@ -117,7 +117,7 @@ def _plain(value: Cell, kind: str) -> Cell:
 def postgres(setup: Sequence[str], table: str, key: str) -> Iterator[Postgres]:
     """A server of its own, with a database of UTF-8 letters and bytewise order, after these statements."""
     with TemporaryDirectory(prefix="oracle-", ignore_cleanup_errors=True) as folder, postgresql(Path(folder)) as server:
-        server.ask(server, "CREATE DATABASE oracle TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C.UTF-8'")
+        server.execute("CREATE DATABASE oracle TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C.UTF-8'")
         with _connected(server) as connection:
             for statement in setup:
                 connection.execute(statement.encode())

@@ -28,7 +28,7 @@ def object_store(folder: Path, *, refuses: bool = False) -> Iterator[Proxy]:
     """
     (port,) = choose_ports(0)
     argv = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = Server("moto", argv, folder, port, USER, _answers, _asks_nothing)
+    server = Server("moto", argv, folder, port, USER, _answers)
     try:
         server.start()
         with proxy("127.0.0.1", port) as way:
@@ -69,7 +69,3 @@ def _answers(server: Server) -> bool:
         return httpx.get(f"http://127.0.0.1:{server.port}/moto-api/").is_success
     except httpx.TransportError:
         return False
-
-
-def _asks_nothing(server: Server, statement: str) -> list[tuple[object, ...]]:
-    raise NotImplementedError(statement)

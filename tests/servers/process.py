@@ -31,7 +31,7 @@ class Server:
     """A database server on the loopback interface.
 
     answers  whether it takes connections
-    ask      runs one statement as an administrator, and gives its rows
+    ask      runs one statement as an administrator, and gives its rows; of a server that takes none it is not given
     http_port  of a server that also speaks HTTP
     secure_port  of one that speaks TLS on a port of its own
     os_user  the account that runs it, where it refuses to be run by root
@@ -43,7 +43,7 @@ class Server:
     port: int
     user: str
     answers: Callable[[Server], bool]
-    ask: Callable[[Server, str], list[tuple[object, ...]]]
+    ask: Callable[[Server, str], list[tuple[object, ...]]] | None = None
     password: str = PASSWORD
     host: str = "127.0.0.1"
     os_user: str | None = None
@@ -90,9 +90,10 @@ class Server:
 
     def execute(self, *statements: str) -> None:
         for statement in statements:
-            self.ask(self, statement)
+            self.rows(statement)
 
     def rows(self, statement: str) -> list[tuple[object, ...]]:
+        assert self.ask is not None, f"{self.name} takes no statements"
         return self.ask(self, statement)
 
     @property

@@ -126,7 +126,6 @@ def secure_broker(folder: Path) -> Iterator[SecureBroker]:
         ports[0],
         USER,
         answers=lambda _: broker_answers(plain),
-        ask=lambda _server, _statement: [],
     )
     server.start()
     try:

@@ -116,7 +116,7 @@ def suits(spec: OperatorSpec, steps: list[Step]) -> list[Step]:
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_what_comes_after_is_what_would_have_come_without(ingest: Ingest, data: st.DataObject) -> None:
     spec = data.draw(st.sampled_from(specs(ingest)))
@@ -134,7 +134,7 @@ BOUND = Port(pa.schema([("r.b", pa.int64())]), (), Ingest.CHANGES)
 
 
 @pytest.mark.parametrize("keys", [("l.k",), ()], ids=["keyed", "keyless"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_row_that_all_buckets_hold_comes_into_all_of_them(keys: tuple[str, ...], data: st.DataObject) -> None:
     spec = DynamicFilterSpec(

@@ -100,7 +100,7 @@ def by_probe(found: Matches, count: int) -> list[Counter[tuple[object, ...]]]:
     return [counted(found.rows.filter(pa.array(found.probe == probe))) for probe in range(count)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(null_safe=st.booleans(), poor=st.booleans(), data=st.data())
 def test_everything_found_is_what_plain_loops_find(null_safe: bool, poor: bool, data: st.DataObject) -> None:
     with poor_hashes(poor):
@@ -144,7 +144,7 @@ def checked(model: Model, wanted: Sequence[tuple[int | None, int, int]]) -> None
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(upserts=st.lists(st.lists(st.tuples(st.integers(0, 5), times), max_size=5), max_size=12))
 def test_the_current_row_of_a_primary_key_is_found_whatever_its_time(upserts: list[list[tuple[int, int]]]) -> None:
     """The join key is one for all; the primary key is ``v``."""

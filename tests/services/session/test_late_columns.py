@@ -6,7 +6,7 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from changelog.schema import Column, StreamSchema
@@ -28,7 +28,6 @@ def table(rows: list[tuple[int | None, str | None]]) -> pa.Table:
     )
 
 
-@settings(deadline=None)
 @given(ROWS, ROWS)
 def test_as_many_rows_go_as_are_equal_to_late_ones(
     rows: list[tuple[int | None, str | None]], late: list[tuple[int | None, str | None]]

@@ -49,7 +49,7 @@ steps = st.lists(
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(taken=steps)
 def test_it_is_the_batch_query(name: str, taken: list[tuple[str, bool, Row]]) -> None:
     world = World.of(*DDL, "CREATE VIEW orders_by AS SELECT id AS k, v FROM orders")

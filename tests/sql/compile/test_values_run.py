@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sql.compile.test_semi_anti_run import TABLES, Changing
-from tests.sql.world import World
+from tests.sql.compile.changing import assert_adds_up
 
 QUERIES = [
     "SELECT id FROM held WHERE v > (SELECT min(w) FROM seen)",
@@ -30,10 +29,4 @@ TOP = "SELECT id FROM held, (SELECT w AS m FROM marks ORDER BY w {order} LIMIT 1
 
 @pytest.mark.parametrize("query", [*QUERIES, TOP.format(order="DESC"), TOP.format(order="")])
 def test_values_add_up_to_the_batch_result(query: str) -> None:
-    world, changing = World.of(*TABLES), Changing.of(query)
-    world.start(query)
-    for _ in range(8):
-        changing.change(world)
-        world.drain()
-        assert min(world.net.values(), default=0) >= 0
-        assert world.table() == world.recomputed(query)
+    assert_adds_up(query)

@@ -38,7 +38,7 @@ def called(rows: Sequence[tuple[int, float | None, int | None]], groups: int = 4
     return list(found.to_pylist())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=rows_of, shuffled=st.randoms(use_true_random=False))
 def test_groups_do_not_see_one_another_nor_the_order_of_rows(rows: list, shuffled) -> None:  # type: ignore[no-untyped-def, type-arg]
     together = called(rows)
