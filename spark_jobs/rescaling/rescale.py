@@ -20,18 +20,16 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from broker.address import BrokerAddress
-from broker.names import MARKS_TOPIC
 from broker.query_origin import ORIGIN_FILE, QueryOrigin
-from broker.transactional_writer import mark_dropped
 from changelog.errors import EnvironmentFault, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from joins.host.state_limit import check_buffered
 from runtime.storage.storage import Storage, copy_file
 from spark_jobs.rescaling.former_state import LevelRecut, recut_of_seed, recut_of_store
 from spark_jobs.rescaling.generations import leftovers, next_of
-from spark_jobs.state import own_folder
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.relocation import move_in
+from spark_jobs.state.removal import discard
 from spark_jobs.state.seed import Seed, sync
 
 _TOLD_EVERY_S = 1.0
@@ -94,23 +92,10 @@ def rescale(
     return Rescaled(made, rows, Seed(made).bytes)
 
 
-def retire(checkpoint: Storage, brokers: BrokerAddress, local_copy_dir: Path | None) -> None:
-    """Remove a checkpoint that counts no more, and see that no backup of it goes on either.
-
-    Its marks stay at the broker, with its last life: a task of it that is late finds that it writes no more.
-    """
-    identity = Checkpoint(checkpoint).identity
-    if identity:
-        mark_dropped(brokers, identity, MARKS_TOPIC)
-        if local_copy_dir is not None:
-            own_folder.removed(local_copy_dir, identity)
-    checkpoint.clear()
-
-
 def retire_leftovers(checkpoint: Storage, brokers: BrokerAddress, local_copy_dir: Path | None) -> None:
     """What rescalings that were cut short have left beside ``checkpoint``, which counts."""
     for left in leftovers(checkpoint):
-        retire(left, brokers, local_copy_dir)
+        discard(left, brokers, local_copy_dir, outlived=True)
 
 
 def _recut(

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from pathlib import Path
 
 import pyarrow as pa
 from confluent_kafka.admin import AdminClient
@@ -26,7 +25,7 @@ from broker.names import MARKS_TOPIC
 from broker.query_origin import QueryOrigin
 from broker.start_offsets import Beginning, least_offsets, resolved_first_offsets
 from broker.topics import Offsets
-from broker.transactional_writer import WriteTarget, behind_its_output, fence, mark_dropped, refuse_dropped
+from broker.transactional_writer import WriteTarget, behind_its_output, fence, refuse_dropped
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
@@ -46,7 +45,6 @@ from spark_jobs.stages import late
 from spark_jobs.stages.job import Job
 from spark_jobs.stages.level import LevelProcessor
 from spark_jobs.stages.output import SinkStage
-from spark_jobs.state import own_folder
 from spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
 from spark_jobs.state.relocation import move_in
 from spark_jobs.state.seed import Seed
@@ -390,18 +388,3 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
     if not job.fused_sink:
         rows = rows.repartition(job.buckets, "bucket").mapInArrow(SinkStage(shipped), counts.SPARK_SCHEMA)
     return rows.observe(counts.OBSERVATION, *counts.observed(late.counters(job.dataflow)))
-
-
-def discard(storage: Storage, brokers: BrokerAddress, local_copy_dir: Path | None, *, backed_up: bool) -> None:
-    """Remove what a dropped query leaves: its checkpoint, the local copies of its state, its marks at the broker.
-
-    backed_up   there may be copies of the checkpoint: they are to find that it was dropped
-    """
-    identity = Checkpoint(storage).identity
-    if identity and local_copy_dir is not None:
-        own_folder.removed(local_copy_dir, identity)
-    if identity:
-        topics.forget_group(clients.admin(brokers), identity)
-        if backed_up:
-            mark_dropped(brokers, identity, MARKS_TOPIC)
-    storage.clear()

@@ -43,7 +43,7 @@ from spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, mast
 from spark_jobs.runner.failure import of_driver, of_session
 from spark_jobs.runner.figures import QueriesFigures
 from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.query import Progress, RunningQuery, discard
+from spark_jobs.runner.query import Progress, RunningQuery
 from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import (
     bucket_keys,
@@ -55,6 +55,7 @@ from spark_jobs.runner.spark_session import (
 from spark_jobs.runner.static_tables import table_of
 from spark_jobs.source.ends_watch import ends_watch
 from spark_jobs.state.checkpoint import Checkpoint
+from spark_jobs.state.removal import discard
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
 from sql.planner import Plan, stream_of
@@ -392,7 +393,7 @@ class Runner:
                 checkpoint,
                 self._settings.brokers,
                 copies,
-                backed_up=query.lease_ms == 0,
+                outlived=query.lease_ms == 0,
             )
         if not self._running:
             give_memory_back(self._session)

@@ -16,10 +16,11 @@ from changelog.row_reader import WIRE_DELTA
 from joins.dataflow.graph import Dataflow
 from runtime.storage.local_folder import LocalFolder
 from spark_jobs.rescaling.generations import leftovers, next_of
-from spark_jobs.rescaling.rescale import rescale, retire
+from spark_jobs.rescaling.rescale import rescale
 from spark_jobs.runner.failure import of_driver
 from spark_jobs.runner.spark_session import bucket_keys
 from spark_jobs.state.checkpoint import Checkpoint
+from spark_jobs.state.removal import discard
 from spark_jobs.state.seed import Seed
 from tests.bad_disks import filled, small_disk
 from tests.spark.conftest import Queries
@@ -202,7 +203,7 @@ def test_the_former_checkpoint_is_refused_once_another_one_counts(
     drained(queries, dataflow, name, former)
     shutil.copytree(former, backup)
     made = rescaled(spark, dataflow, former, 2, 3)
-    retire(LocalFolder(former), BrokerAddress(broker), tmp_path / "copy")
+    discard(LocalFolder(former), BrokerAddress(broker), tmp_path / "copy", outlived=True)
     assert not former.exists()
 
     with pytest.raises(CheckpointMismatch, match="was dropped, or rescaled"):

@@ -20,9 +20,10 @@ from changelog.dead_letter import topic_of
 from changelog.errors import CheckpointMismatch, RecordsGone
 from joins.dataflow.graph import Dataflow
 from runtime.storage.local_folder import LocalFolder
-from spark_jobs.runner.query import RunningQuery, discard
+from spark_jobs.runner.query import RunningQuery
 from spark_jobs.source.batch_log import BATCHES_TOPIC
 from spark_jobs.state.checkpoint import Checkpoint
+from spark_jobs.state.removal import discard
 from tests.spark.conftest import Queries
 from tests.spark.flows import enriched_orders, orders_users
 from tests.spark.kafka import made_again, messages, multiset, send, trim, values
@@ -224,7 +225,7 @@ def test_a_copy_of_the_checkpoint_of_a_dropped_query_is_refused(
     shutil.copytree(queries.checkpoint(name), backup)
     send_users(broker, dataflow)
     drained(queries, dataflow, name)
-    discard(LocalFolder(queries.checkpoint(name)), BrokerAddress(broker), tmp_path / "copy", backed_up=True)
+    discard(LocalFolder(queries.checkpoint(name)), BrokerAddress(broker), tmp_path / "copy", outlived=True)
     shutil.copytree(backup, queries.checkpoint(name))
 
     with pytest.raises(CheckpointMismatch, match="was dropped"):
