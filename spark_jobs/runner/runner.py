@@ -42,12 +42,12 @@ from spark_jobs.rescaling.rescale import rescale, retire_leftovers
 from spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
 from spark_jobs.runner.failure import of_driver, of_session
 from spark_jobs.runner.figures import QueriesFigures
+from spark_jobs.runner.java_heap import give_memory_back
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import Progress, RunningQuery
 from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import (
     bucket_keys,
-    give_memory_back,
     is_local,
     start_session,
     warm_up,

@@ -88,11 +88,12 @@ _CLUSTER_SETTINGS = {
     # A lost part of a batch ends the batch, as ``refuse_second_attempt`` does: a stage is not run twice.
     "spark.stage.maxConsecutiveAttempts": "1",
 }
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms64m -XX:ReservedCodeCacheSize=240m"
 """The quick compiler only. The JVM here moves packed rows while Python works on them, on the same cores: the optimising
-compiler and a parallel collector take more from the work, for minutes after the start, than they give back. The code
-cache is as large as for both compilers: alone this one has 48 MB, of which twenty views fill 40 in some minutes, and a
-full one throws away what is compiled.
+compiler and a parallel collector take more from the work, for minutes after the start, than they give back. The heap
+begins small, since it never becomes smaller than it began (``spark_jobs.runner.java_heap``). The code cache is as large
+as for both compilers: alone this one has 48 MB, of which twenty views fill 40 in some minutes, and a full one throws
+away what is compiled.
 """
 
 
@@ -190,13 +191,6 @@ def writes_through(session: SparkSession, checkpoint: Storage) -> None:
 def warm_up(session: SparkSession) -> None:
     """Load what the first query would wait for: Spark's planner, and the parents of the Python workers."""
     session.range(session.sparkContext.defaultParallelism).mapInArrow(_same, "id long").collect()
-
-
-def give_memory_back(session: SparkSession) -> None:
-    """Have the JVM collect what is left of queries that have ended: by itself it would when its heap is full."""
-    jvm = session.sparkContext._jvm  # noqa: SLF001
-    assert jvm is not None
-    jvm.System.gc()
 
 
 def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
