@@ -49,7 +49,7 @@ def group_keys(select: exp.Select, scope: Scope) -> list[exp.Expr]:
     _refuse_sets(group)
     if group.args.get("all"):
         return [item.unalias() for item in select.expressions if next(aggregates_in(item), None) is None]
-    return [_selected(key, select, scope) for key in group.expressions]
+    return [selected_item(key, select, scope, "GROUP BY") for key in group.expressions]
 
 
 def _refuse_sets(group: exp.Expr) -> None:
@@ -63,13 +63,14 @@ def _refuse_sets(group: exp.Expr) -> None:
         )
 
 
-def _selected(key: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
+def selected_item(key: exp.Expr, select: exp.Select, scope: Scope, clause: str) -> exp.Expr:
+    """A key of GROUP BY or ORDER BY with the item of the select list that it calls by its position or alias."""
     if isinstance(key, exp.Literal) and not key.is_string:
         position = int(key.this) if str(key.this).isdecimal() else 0
         if not 1 <= position <= len(select.expressions):
             raise SqlError(
-                f"GROUP BY {key.this} is no position in the select list",
-                where=place_of(key, "GROUP BY"),
+                f"{clause} {key.this} is no position in the select list",
+                where=place_of(key, clause),
                 fix=f"a position from 1 to {len(select.expressions)}, or the name of a column",
             )
         item: exp.Expr = select.expressions[position - 1].unalias()

@@ -68,19 +68,19 @@ class Binder:
 
     def bind(self, query: exp.Query, texts: Sequence[str] = ()) -> Bound:
         """``texts``: the select list as it is written, for the names of expressions."""
-        query = out_of_brackets(query)
+        query = out_of_brackets(query, self.dialect.rules)
         if isinstance(query, exp.SetOperation):
             return self._united(query, texts)
         assert isinstance(query, exp.Select)
         select = top_one(query)
-        refuse_clauses(select)
+        refuse_clauses(select, self.dialect.rules)
         own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in select.ctes}
         ctes = {**self.ctes, **own}
         return replace(self, ctes=ctes).of_select(select, texts)
 
     def _united(self, union: exp.SetOperation, texts: Sequence[str]) -> Bound:
         """A UNION of SELECTs, each of which sees its CTEs."""
-        refuse_clauses(union)
+        refuse_clauses(union, self.dialect.rules)
         parts = parts_of(union)
         own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in union.ctes}
         within = replace(self, ctes={**self.ctes, **own})

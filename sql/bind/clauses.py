@@ -7,6 +7,7 @@ from sqlglot import exp
 from changelog.errors import Unsupported
 from sql.bind.scope import place_of
 from sql.syntax.calls import function_name
+from sql.syntax.rules import Rules
 
 _CLAUSES = {
     "order": ("ORDER BY", "order the content of the view: FROM table(view) ORDER BY .."),
@@ -18,20 +19,23 @@ _CLAUSES = {
 }
 
 
-def out_of_brackets(query: exp.Query) -> exp.Query:
+def out_of_brackets(query: exp.Query, rules: Rules) -> exp.Query:
     """What stands in the brackets around a query. Raises Unsupported for a clause behind them that is not supported."""
     while isinstance(query, exp.Subquery):
-        refuse_clauses(query)
+        refuse_clauses(query, rules)
         query = query.this
     return query
 
 
-def refuse_clauses(query: exp.Query) -> None:
-    """Also those of a UNION, which are about all of its rows."""
+def refuse_clauses(query: exp.Query, rules: Rules) -> None:
+    """Also those of a UNION, which are about all of its rows.
+
+    A view is a set: under RisingWave rules ORDER BY alone is read, and says nothing.
+    """
     _refuse_first_rows(query)
     for name, (clause, fix) in _CLAUSES.items():
         found = query.args.get(name)
-        if found:
+        if found and not (name == "order" and rules == Rules.RISINGWAVE):
             where = place_of(found, clause) if isinstance(found, exp.Expr) else f"in {clause}"
             raise Unsupported(f"{clause} over streams is not supported in this release", where=where, fix=fix)
 

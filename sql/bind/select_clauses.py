@@ -16,6 +16,7 @@ from sql.bind.aggregates import (
     having_terms,
     is_grouped,
     refuse_lookups_of_aggregates,
+    selected_item,
     without_aliases,
 )
 from sql.bind.from_clause.from_item import FromItem
@@ -57,7 +58,16 @@ class SelectClauses:
         for clause in (self.select.args.get("prewhere"), self.select.args.get("where")):
             if clause is not None:
                 from_item = self._where(from_item, without_aliases(clause.this, self.select, from_item.scope))
+        self._check_order(from_item)
         return self._distinct(self._grouped(from_item) if is_grouped(self.select) else self._selected(from_item))
+
+    def _check_order(self, from_item: FromItem) -> None:
+        """ORDER BY says nothing of a set of rows, but names columns that there are."""
+        order = self.select.args.get("order")
+        for ordered in () if order is None else order.expressions:
+            key = selected_item(ordered.this, self.select, from_item.scope, "ORDER BY")
+            if key.find(exp.Query) is None:
+                resolved(key, from_item.scope, "ORDER BY")
 
     def _where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
         """Conditions on the rows themselves first, so that fewer are asked for in subqueries."""

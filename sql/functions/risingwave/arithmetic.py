@@ -1,7 +1,8 @@
 """``+ - * / %``: of numbers in the type that they have in common, of times and intervals.
 
 Two integers give an integer; beyond its range, and for a division by zero, the operator fails. A numeric keeps its
-digits: 38, of which a product has those of both factors after the point, and a quotient at least 16.
+digits: 38, of which a product has those of both factors after the point, and a quotient 16 if they find room beside
+those before it, and 6 at least.
 """
 
 from __future__ import annotations

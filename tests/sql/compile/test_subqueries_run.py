@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sql.compile.changing import assert_adds_up
+from changelog.errors import SqlError
+from tests.sql.compile.changing import TABLES, assert_adds_up
+from tests.sql.world import World
 
 CONDITIONS = [
     "id IN (SELECT k FROM seen)",
@@ -36,3 +38,24 @@ CONDITIONS = [
 def test_subqueries_add_up_to_the_batch_result(condition: str) -> None:
     query = f"SELECT * FROM held WHERE {condition}"
     assert_adds_up(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "order"),
+    [
+        ("SELECT id, k AS grade FROM held {}", "ORDER BY grade DESC, 1, v * 2"),
+        ("SELECT k, count(*) AS n FROM held GROUP BY k {}", "ORDER BY count(*), max(k), n"),
+        ("SELECT id FROM (SELECT id FROM held {}) AS x", "ORDER BY id"),
+        ("SELECT id FROM held UNION ALL SELECT id FROM seen {}", "ORDER BY id"),
+    ],
+)
+def test_the_order_of_a_set_says_nothing(query: str, order: str) -> None:
+    """As in RisingWave: a view has no order, and ORDER BY without LIMIT is read and left."""
+    world = World.of(*TABLES)
+    assert world.explain(query.format(order)) == world.explain(query.format(""))
+
+
+@pytest.mark.parametrize(("order", "said"), [("nothing", "no column"), ("3", "no position"), ("l.id", "in FROM")])
+def test_what_an_order_names_is_there(order: str, said: str) -> None:
+    with pytest.raises(SqlError, match=said):
+        World.of(*TABLES).plan(f"SELECT id, k FROM held ORDER BY {order}")
