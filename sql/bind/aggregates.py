@@ -11,7 +11,7 @@ the select list over its columns
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -19,48 +19,47 @@ from sqlglot import exp
 from changelog.errors import SqlError, Unsupported
 from joins.aggregates.aggregation import Aggregation
 from sql.bind.gathered_calls import with_columns
+from sql.bind.groups.grouping_sets import GroupingSets
 from sql.bind.scope import Scope, place_of
 from sql.expressions.aggregate_functions import Call, call_of, call_types, is_call, is_folded, refuse_nested
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.expression import Expr, Structure, structure
 from sql.expressions.predicates import conjuncts
 from sql.functions.aggregate_calls import aggregates_in
+from sql.functions.forms import is_grouping
 from sql.functions.typed import bracketed
 from sql.plan.column_names import unused
-from sql.plan.nodes import Aggregate, Map, Node, column_of
+from sql.plan.nodes import Aggregate, ArrayJoin, Map, Node, column_of
 from sql.syntax.rules import Rules
 
 KEY, ARGUMENT = "__g", "__a"
 """What the names of computed keys and arguments begin with."""
+SET = "__set"
+"""The number of the grouping set that a row is for."""
+_BITS = 63
+"""How many keys grouping() can tell apart in 64 bits with a sign."""
 
 
 def is_grouped(select: exp.Query) -> bool:
     """Whether the rows of a SELECT are groups."""
     if select.args.get("group") or select.args.get("having"):
         return True
-    return any(next(aggregates_in(projection), None) is not None for projection in select.expressions)
+    return any(
+        next(aggregates_in(projection), None) is not None or any(map(is_grouping, projection.walk()))
+        for projection in select.expressions
+    )
 
 
-def group_keys(select: exp.Select, scope: Scope) -> list[exp.Expr]:
-    """The expressions of GROUP BY: a position or an alias stands for the item of the select list."""
+def grouping_sets(select: exp.Select, scope: Scope) -> GroupingSets:
+    """The keys of GROUP BY and their sets: a position or an alias stands for the item of the select list."""
     group = select.args.get("group")
     if group is None:
-        return []
-    _refuse_sets(group)
+        return GroupingSets((), ((),))
+    listed = list(group.expressions)
     if group.args.get("all"):
-        return [item.unalias() for item in select.expressions if next(aggregates_in(item), None) is None]
-    return [selected_item(key, select, scope, "GROUP BY") for key in group.expressions]
-
-
-def _refuse_sets(group: exp.Expr) -> None:
-    several = next(group.find_all(exp.Rollup, exp.Cube, exp.GroupingSets), None)
-    if several is not None or group.args.get("totals"):
-        clause = "WITH TOTALS" if several is None else {"GroupingSets": "GROUPING SETS"}.get(several.key, several.key)
-        raise Unsupported(
-            f"{clause.upper()} over streams is not supported in this release",
-            where=place_of(group, "GROUP BY"),
-            fix="one view for each set of keys: GROUP BY a, b in one, GROUP BY a in another",
-        )
+        listed = [item.unalias() for item in select.expressions if next(aggregates_in(item), None) is None]
+    found = GroupingSets.of(group, listed)
+    return replace(found, keys=tuple(selected_item(key, select, scope, "GROUP BY") for key in found.keys))
 
 
 def selected_item(key: exp.Expr, select: exp.Select, scope: Scope, clause: str) -> exp.Expr:
@@ -139,9 +138,51 @@ class Groups:
     gathered: dict[str, Expr] = field(default_factory=dict)
     """The calls that are computed from all rows of a group, over ``columns``."""
 
+    sets: tuple[frozenset[Structure], ...] = ()
+    """The keys of each of several grouping sets."""
+
     def add_key(self, key: Expr) -> None:
         if key.structure not in self.keys:
             self.keys[key.structure] = self._column(key, KEY)
+
+    def add_sets(self, keys: Sequence[Expr], sets: Sequence[Sequence[int]]) -> None:
+        """Group by each of ``sets`` of ``keys``: every row once for each, without the keys that the set lacks."""
+        if len(sets) == 1:
+            for position in sets[0]:
+                self.add_key(keys[position])
+            return
+        self.sets = tuple(frozenset(keys[position].structure for position in one) for one in sets)
+        numbers = exp.Array(expressions=[exp.Literal.number(number) for number in range(len(sets))])
+        self.input = ArrayJoin(self.input, ((SET, Expr(numbers, pa.list_(pa.int64()))),))
+        self.add_key(column_of(self.input, SET))
+        for key in keys:
+            if key.structure not in self.keys:
+                self.keys[key.structure] = self._column(self._within_its_sets(key), KEY)
+
+    def _within_its_sets(self, key: Expr) -> Expr:
+        """NULL in the rows of sets without it. A key of all sets is as it is, so groups can close by it."""
+        number = exp.column(exp.to_identifier(SET, quoted=True))
+        within = [exp.Literal.number(at) for at, one in enumerate(self.sets) if key.structure in one]
+        if len(within) == len(self.sets):
+            return key
+        return Expr(exp.Case().when(exp.In(this=number, expressions=within), key.tree.copy()), key.type)
+
+    def _grouping(self, call: exp.Expr, place: str) -> exp.Expr:
+        """``grouping(a, b)``: a bit for each key, the last one's the lowest; 1 where the set lacks it."""
+        asked = [structure(argument) for argument in call.expressions]
+        known = frozenset().union(*self.sets)
+        if not self.sets or not asked or len(asked) > _BITS or not known.issuperset(asked):
+            raise SqlError(
+                f"grouping() takes one to {_BITS} keys of ROLLUP, CUBE or GROUPING SETS",
+                where=place,
+                fix="SELECT a, grouping(a), count() .. GROUP BY ROLLUP (a)",
+            )
+        case = exp.Case()
+        for number, keys in enumerate(self.sets):
+            lacking = int("".join("0" if key in keys else "1" for key in asked), 2)
+            at = exp.EQ(this=exp.column(exp.to_identifier(SET, quoted=True)), expression=exp.Literal.number(number))
+            case = case.when(at, exp.Literal.number(lacking))
+        return exp.Cast(this=case, to=exp.DataType.build("bigint"))
 
     def _column(self, expr: Expr, prefix: str) -> str:
         """The column of the Map that holds ``expr``: under its own name, if it is a plain one."""
@@ -160,6 +201,8 @@ class Groups:
         def replaced(node: exp.Expr) -> exp.Expr:
             if (key := self.keys.get(structure(node))) is not None:
                 return exp.column(exp.to_identifier(key, quoted=True))
+            if is_grouping(node):
+                return self._grouping(node, place)
             if is_call(node):
                 name = self._aggregated(call_of(node, place), place) if is_folded(node) else self._gathered(node, place)
                 return exp.column(exp.to_identifier(name, quoted=True))

@@ -16,6 +16,7 @@ from sql.bind.subquery_advice import in_place_of
 from sql.expressions.dict_functions import dict_function
 from sql.functions.aggregate_calls import exact, is_aggregate, of_stream
 from sql.functions.environment import Environment
+from sql.functions.forms import is_grouping
 from sql.functions.translate import Special, Translator
 from sql.functions.typed import Typed, bracketed
 from sql.plan.column_names import DELTA_COLUMN
@@ -142,6 +143,12 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
                 "a subquery in this place is not supported",
                 where=place_of(node, clause),
                 fix=in_place_of(node),
+            )
+        if is_grouping(node) and clause not in _OVER_GROUPS:
+            raise Unsupported(
+                f"grouping() does not stand in {clause}",
+                where=where,
+                fix="ask for it in HAVING: SELECT k, count() .. GROUP BY ROLLUP (k) HAVING grouping(k) = 0",
             )
         if is_aggregate(node) and clause not in _OVER_GROUPS:
             raise Unsupported(

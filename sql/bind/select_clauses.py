@@ -12,7 +12,7 @@ from changelog.errors import Unsupported
 from sql.bind.aggregates import (
     Groups,
     distinct,
-    group_keys,
+    grouping_sets,
     having_terms,
     is_grouped,
     refuse_lookups_of_aggregates,
@@ -129,7 +129,8 @@ class SelectClauses:
         refuse_lookups_of_aggregates(select)
         keys, terms = [], []
         values: list[SubqueryValue] = []
-        for key in group_keys(select, from_item.scope):
+        grouped = grouping_sets(select, from_item.scope)
+        for key in grouped.keys:
             from_item, over_columns = self.lookups.within(from_item, key, "GROUP BY")
             keys.append((resolved(over_columns, from_item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
         for term in having_terms(select, from_item.scope):
@@ -139,8 +140,7 @@ class SelectClauses:
         from_item, selected = self._projected(from_item, values)
         groups = Groups(from_item.node, self.dialect.rules)
         schema = from_item.node.schema
-        for tree, place in keys:
-            groups.add_key(Expr.over(tree, schema, place))
+        groups.add_sets([Expr.over(tree, schema, place) for tree, place in keys], grouped.sets)
         selected.trees = [groups.over(tree, place) for tree, place in zip(selected.trees, selected.places, strict=True)]
         having = [groups.over(tree, place) for tree, place in terms]
         node: Node = groups.node(place_of(select, "SELECT"))

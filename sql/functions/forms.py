@@ -112,11 +112,22 @@ def _anonymous(translator: Translator, node: exp.Expr) -> Typed:
     if is_aggregate(node):
         return translator.aggregate(node)
     arguments = list(node.expressions)
+    if name in _GROUPING:
+        call = exp.Anonymous(this=_GROUPING[0], expressions=[translator.tree(argument) for argument in arguments])
+        return translator.known(call, pa.int64())
     if any(isinstance(argument, exp.Lambda) for argument in arguments):
         return translator.call(name, _with_lambda(translator, arguments))
     if name in TAKES_UNIT:
         return translator.call(name, [_unit_or_value(translator, argument) for argument in arguments])
     return translator.call(name, [translator(argument) for argument in arguments])
+
+
+_GROUPING = ("grouping", "grouping_id")
+
+
+def is_grouping(node: exp.Expr) -> bool:
+    """Whether a node asks which keys the grouping set of a row lacks."""
+    return isinstance(node, exp.Anonymous) and registered_name(node) in _GROUPING
 
 
 def _unit_or_value(translator: Translator, node: exp.Expr) -> Typed:

@@ -13,7 +13,7 @@ from sqlglot import exp
 from changelog.dead_letter import is_letters
 from changelog.errors import Unsupported
 from changelog.schema import EVENT_TIME_TYPE
-from sql.bind.aggregates import group_keys, without_aliases
+from sql.bind.aggregates import grouping_sets, without_aliases
 from sql.bind.bounded.snapshot_expressions import SnapshotExpressions
 from sql.bind.bounded.snapshot_from import SnapshotFrom
 from sql.bind.bounded.snapshot_items import (
@@ -203,18 +203,17 @@ class _Select:
         return columns
 
     def _group(self, group: exp.Expr, scope: Scope) -> list[exp.Expr]:
-        if group.args.get("all"):
-            return []
-        for key in ("rollup", "cube", "grouping_sets"):
-            for part in group.args.get(key) or ():
-                if isinstance(part, exp.Expr):
-                    for column in list(part.find_all(exp.Column)):
-                        column.replace(self.expressions.tree(column, scope, "GROUP BY"))
-        if not group.expressions:
-            return []
-        plain = self.select.copy()
-        plain.set("group", exp.Group(expressions=[one.copy() for one in group.expressions]))
-        return [self.expressions.tree(key, scope, "GROUP BY") for key in group_keys(plain, scope)]
+        grouped = grouping_sets(self.select.copy(), scope)
+        keys = [self.expressions.tree(key, scope, "GROUP BY") for key in grouped.keys]
+        for clause in ("all", "rollup", "cube"):
+            group.set(clause, None)
+        if grouped.sets[0] and len(grouped.sets) == 1:
+            return [keys[position] for position in grouped.sets[0]]
+        sets = [exp.Tuple(expressions=[keys[position].copy() for position in one]) for one in grouped.sets]
+        if len(sets) > 1 and () in grouped.sets:
+            # As over streams: of several sets the empty one has no row while there are none.
+            self.select.having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0)), copy=False)
+        return [exp.GroupingSets(expressions=sets)]
 
     def _ordered(self, term: exp.Expr, scope: Scope) -> exp.Expr:
         """A position, a name of the select list, or an expression."""

@@ -1,0 +1,1 @@
+"""The forms of GROUP BY that are more than a list of keys."""
