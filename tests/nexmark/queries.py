@@ -1,0 +1,20 @@
+"""The queries of examples/nexmark, by name."""
+
+from __future__ import annotations
+
+from tests.paths import ROOT
+
+FOLDER = ROOT / "examples" / "nexmark"
+TABLES = (FOLDER / "tables.sql").read_text()
+QUERIES = {
+    path.stem: path.read_text() for path in sorted(FOLDER.glob("q*.sql"), key=lambda path: int(path.stem.lstrip("q")))
+}
+NOT_YET = frozenset({"q9", "q18", "q19", "q105"})
+"""They ask for the first n rows of an order."""
+RUNNING = [name for name in QUERIES if name not in NOT_YET]
+WINDOWED = ("q5", "q7", "q8")
+"""They have a second form, in which each row leaves once, when its window is closed."""
+
+
+def once(name: str) -> str:
+    return f"{QUERIES[name]} EMIT ON WINDOW CLOSE"
