@@ -5,6 +5,7 @@
     │  ├─ SyntaxFault          the text is not SQL of either dialect
     │  ├─ UnknownName          a stream, column, function or setting that is not there
     │  └─ Unsupported          understood, and refused: the nearest thing that works is named
+    ├─ FunctionFault           a function of the user's breaks its declaration user
     ├─ RecordRejected          one record that cannot be used                 user
     ├─ StateLimitExceeded      the rows buffered by a query passed its limit  user
     ├─ CountOverflow           a row would stand more often than can be told  user
@@ -89,6 +90,12 @@ class UnknownName(SqlError):
 
 class Unsupported(SqlError):
     """Understood, and refused; ``fix`` names the nearest thing that works."""
+
+
+class FunctionFault(DovetailError):
+    """A function that a user has written gives what it does not declare, or cannot be loaded; its query ends."""
+
+    domain = Domain.USER
 
 
 class RecordRejected(DovetailError):

@@ -141,6 +141,14 @@ class Settings(KafkaSecurity, BaseSettings):
         default=0, description="how long a lookup query remembers an updating row after its last change; 0: for ever"
     )
 
+    python_functions: Literal["on", "off"] = Field(
+        default="on", description="whether functions that users write in Python are made and run by this process"
+    )
+
+    @property
+    def runs_python_functions(self) -> bool:
+        return self.python_functions == "on"
+
     @property
     def broker_address(self) -> BrokerAddress | None:
         """Of the brokers that are named, or run in the local stack."""

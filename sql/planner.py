@@ -27,7 +27,7 @@ from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Sca
 from sql.plan.properties import rules_of, walk
 from sql.plan.query_plan import QueryPlan
 from sql.query_settings import QuerySettings, Value, checked
-from sql.relations import Relations, Stream
+from sql.relations import CalledFunctions, Relations, Stream
 from sql.rules import rewritten
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import too_deep
@@ -51,6 +51,8 @@ class Plan:
     """The relations that it reads."""
     fragments: tuple[Fragment, ...] = ()
     """The parts that engines run, upstream first; none of a bounded query."""
+    functions: tuple[str, ...] = ()
+    """Those that users have made, and that it calls."""
 
     @property
     def bounded(self) -> bool:
@@ -126,11 +128,12 @@ def plan_query(
     Raises a SqlError that names the clause and the nearest thing that works.
     """
     merged = checked({**(settings or {}), **statement.settings})
+    catalog = CalledFunctions.of(catalog)
     if is_static(statement.query, {}, catalog):
         query, dialect = reading(statement, catalog)
         snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect, select_list(statement.text))
         reads = tuple(relation for relation in snapshot.relations if not is_of_system(relation))
-        return Plan(name, merged, snapshot=snapshot, reads=reads)
+        return Plan(name, merged, snapshot=snapshot, reads=reads, functions=tuple(sorted(catalog.called)))
     try:
         bound = bound_query(name, statement, catalog, merged)
         made = rewritten(bound)
@@ -141,7 +144,8 @@ def plan_query(
     reads = _reads(fragments, catalog)
     if made.target is not None and made.target.schema.name in reads:
         raise _endless(made.target.schema.name)
-    return Plan(name, made.settings, fragments[-1].output, reads=reads, fragments=fragments)
+    functions = tuple(sorted(catalog.called))
+    return Plan(name, made.settings, fragments[-1].output, reads=reads, fragments=fragments, functions=functions)
 
 
 def bound_query(name: str, statement: Select | CreateView, catalog: Relations, settings: QuerySettings) -> QueryPlan:

@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from changelog.errors import Unsupported
 from changelog.schema import StreamSchema
 from joins.dataflow.ports import Watermark
 from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Index
+from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView, Index
 
 
 class Named(Protocol):
     """An entry of the catalog."""
 
     @property
-    def definition(self) -> CreateStream | CreateView | CreateDictionary | CreateIndex: ...
+    def definition(self) -> CreateStream | CreateView | CreateDictionary | CreateIndex | CreateFunction: ...
+
+
+HasRows = CreateStream | CreateView | CreateDictionary | CreateIndex
+"""What may stand in FROM."""
+
+
+def with_rows(definition: HasRows | CreateFunction, place: str) -> HasRows:
+    """``definition``, which ``place`` names in FROM. Raises Unsupported for a function."""
+    if isinstance(definition, CreateFunction):
+        raise Unsupported(
+            f'"{definition.name}" is a function, and has no rows',
+            where=place,
+            fix=f"SELECT {definition.name}(x) FROM a stream",
+        )
+    return definition
 
 
 class Relations(Protocol):
@@ -27,6 +43,35 @@ class Relations(Protocol):
     def indexes(self, stream: str) -> Sequence[Index]:
         """The indexes of a stream or view: those in its declaration first."""
         ...
+
+    def function(self, name: str) -> CreateFunction | None:
+        """The function of this name, in lower case, that a user has made."""
+        ...
+
+
+@dataclass
+class CalledFunctions:
+    """The catalog, with note taken of the functions that are asked for."""
+
+    catalog: Relations
+    called: set[str] = field(default_factory=set)
+
+    @staticmethod
+    def of(catalog: Relations) -> CalledFunctions:
+        """With no note taken yet: what one query reads may be another query, which calls functions of its own."""
+        return CalledFunctions(catalog.catalog if isinstance(catalog, CalledFunctions) else catalog)
+
+    def get(self, name: str) -> Named:
+        return self.catalog.get(name)
+
+    def indexes(self, stream: str) -> Sequence[Index]:
+        return self.catalog.indexes(stream)
+
+    def function(self, name: str) -> CreateFunction | None:
+        found = self.catalog.function(name)
+        if found is not None:
+            self.called.add(found.name)
+        return found
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,10 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   SELECT .. FROM a JOIN b ON ..                       its changelog as it comes; Ctrl-C ends it
   SELECT .. FROM table(a)                             the content now
   CREATE DICTIONARY d (..) PRIMARY KEY k SOURCE(..) LAYOUT(..), then JOIN d ON .. SETTINGS join_algorithm = 'direct'
+  CREATE FUNCTION f(x int) RETURNS int LANGUAGE python AS $$ def f(x): .. $$    of Arrow arrays; DROP FUNCTION f
   SYSTEM RELOAD DICTIONARY d | DICTIONARIES           all workers ask the source again
   INSERT INTO s VALUES (..) | UPDATE s SET .. | DELETE FROM s WHERE ..
-  SHOW STREAMS | VIEWS | DICTIONARIES | QUERIES | SETTINGS      DESCRIBE s, SHOW CREATE s
+  SHOW STREAMS | VIEWS | DICTIONARIES | FUNCTIONS | QUERIES | SETTINGS      DESCRIBE s, SHOW CREATE s
   SHOW DEAD LETTERS [FROM v] [LIKE '..']              records that could not be used: how many, and why
   SELECT .. FROM table(v.dead_letter)                 each of them: its bytes, the reason, where it came from
   REPLAY v.dead_letter [LIKE '..'] [DRY RUN]          put them back to where they came from, each once

@@ -15,11 +15,21 @@ from services.session.context import Context
 from services.session.letters.listing import show_dead_letters
 from services.session.result import Rows, Text
 from sql.catalog import Query, Relation, What
+from sql.functions.own_functions import usage_of
 from sql.planner import stream_of
 from sql.query_settings import SETTINGS
 from sql.syntax.like import matches
 from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Describe, Show, ShowCreate
+from sql.syntax.statements import (
+    CreateDictionary,
+    CreateFunction,
+    CreateIndex,
+    CreateStream,
+    CreateView,
+    Describe,
+    Show,
+    ShowCreate,
+)
 from sql.syntax.types import display
 
 INSTANT = pa.timestamp("ms", tz="UTC")
@@ -40,6 +50,8 @@ def show(context: Context, statement: Show) -> Rows:
             return show_dead_letters(context, statement)
         case "indexes":
             return _named(context, What.INDEX, statement.like)
+        case "functions":
+            return _functions(context, statement.like)
         case _:
             return _named(context, What.DICTIONARY, statement.like)
 
@@ -158,12 +170,31 @@ def _named(context: Context, what: What, like: str | None) -> Rows:
     return _rows(lines, name=pa.string(), definition=pa.string())
 
 
+def _functions(context: Context, like: str | None) -> Rows:
+    lines = [
+        {
+            "name": definition.name,
+            "arguments": usage_of(definition, Rules.TIMEPLUS).partition("(")[2].removesuffix(")"),
+            "returns": display(definition.returns, Rules.TIMEPLUS),
+            "volatile": "yes" if definition.volatile else "",
+            "used by": ", ".join(user.name for user in context.catalog.users(definition.name)),
+            "definition": relation.shown,
+        }
+        for relation in context.catalog.relations(What.FUNCTION, like)
+        if isinstance(definition := relation.definition, CreateFunction)
+    ]
+    columns = ("name", "arguments", "returns", "volatile", "used by", "definition")
+    return _rows(lines, **dict.fromkeys(columns, pa.string()))
+
+
 def describe(context: Context, statement: Describe) -> Rows:
     """The columns of a stream, a view or a dictionary."""
     relation = context.catalog.get(statement.name)
     definition = relation.definition
     if isinstance(definition, CreateIndex):
         raise Unsupported(f'"{relation.name}" is an index of {definition.stream}', fix=f"DESCRIBE {definition.stream}")
+    if isinstance(definition, CreateFunction):
+        raise Unsupported(f'"{relation.name}" is a function: it has no columns', fix=f"SHOW CREATE {relation.name}")
     if isinstance(definition, CreateDictionary):
         return _columns(
             [(column.name, column.type, column) for column in definition.columns],

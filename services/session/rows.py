@@ -26,7 +26,7 @@ from services.session.context import Context
 from services.session.result import Done
 from services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
 from sql.bind.bounded.snapshot import Snapshot, snapshot_of
-from sql.functions.dialects import DIALECTS
+from sql.bind.reading import dialect_of
 from sql.planner import plan_query
 from sql.relations import Stream
 from sql.syntax.parse import parse_one
@@ -162,7 +162,7 @@ def _snapshot(context: Context, query: exp.Select, rules: Rules) -> Snapshot:
     def view_stream(view: CreateView) -> Stream:
         return plan_query(view.name, view, context.catalog).stream()
 
-    return snapshot_of(query, context.catalog, view_stream, DIALECTS[rules])
+    return snapshot_of(query, context.catalog, view_stream, dialect_of(rules, context.catalog))
 
 
 def _writable(context: Context, name: str) -> Stream:

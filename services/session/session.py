@@ -12,6 +12,7 @@ from services.session.backup.restore_view import restore_view
 from services.session.context import Confirm, Context, RunnerFault, Say, no_fault, silent, unasked
 from services.session.dictionaries import dictionary_statements as dictionaries
 from services.session.drop import drop, terminate
+from services.session.functions import create_function
 from services.session.replay.replay import replay
 from services.session.result import Done, Result
 from services.session.select import select
@@ -28,6 +29,7 @@ from sql.syntax.statements import (
     AlterView,
     BackupView,
     CreateDictionary,
+    CreateFunction,
     CreateIndex,
     CreateStream,
     CreateView,
@@ -80,7 +82,7 @@ class Session:
                 where=str(settings.data_dir),
                 fix="dovetail up; or name brokers in DOVETAIL_BROKERS",
             )
-        catalog = Catalog.open(connected.catalog_address)
+        catalog = Catalog.open(connected.catalog_address, python_functions=connected.runs_python_functions)
         return Session(
             connected,
             catalog,
@@ -136,6 +138,8 @@ class Session:
         match statement:
             case AlterView():
                 return alter_view(context, statement)
+            case CreateFunction():
+                return create_function(context, statement)
             case Drop():
                 return drop(context, statement)
             case Show():

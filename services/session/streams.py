@@ -23,6 +23,7 @@ from sql.syntax.parse import parse_one
 from sql.syntax.statements import (
     AlterStream,
     CreateDictionary,
+    CreateFunction,
     CreateIndex,
     CreateStream,
     CreateView,
@@ -121,6 +122,9 @@ class AlteredCatalog:
 
     def indexes(self, stream: str) -> Sequence[Index]:
         return self.catalog.indexes(stream)
+
+    def function(self, name: str) -> CreateFunction | None:
+        return self.catalog.function(name)
 
 
 def _refuse_where_read(context: Context, relation: Relation, after: CreateStream) -> None:

@@ -33,7 +33,7 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     of_worker = WorkerSettings.of(settings)
     keep_query_logs(settings)
     await_broker(of_worker.brokers, of_worker.broker_timeout_s, "the lookup worker")
-    catalog = Catalog.open(of_worker.catalog_url)
+    catalog = Catalog.open(of_worker.catalog_url, python_functions=of_worker.python_functions)
     worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=now_ms())
     looked_s = [time.monotonic()]
     supervisor = WorkerSupervisor(worker, of_worker, settings.stop_timeout_s, catalog, settings.as_environment())

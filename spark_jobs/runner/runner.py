@@ -440,7 +440,7 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     StorageRefused, ServiceUnavailable where an object store cannot be used.
     """
     await_broker(settings.brokers, settings.broker_timeout_s, "the Spark runner")
-    catalog = Catalog.open(settings.catalog_url)
+    catalog = Catalog.open(settings.catalog_url, python_functions=settings.python_functions)
     lease = SoleHolder(catalog, Engine.SPARK.value, "the Spark runner of this catalog", lost=_end_at_once)
     try:
         _take_checkpoints(settings, catalog)

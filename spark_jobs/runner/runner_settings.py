@@ -44,6 +44,7 @@ class RunnerSettings:
     bind: str
     port: int
     job: JobSettings
+    python_functions: bool = True
 
     @staticmethod
     def of(settings: Settings, environment: Mapping[str, str] = os.environ) -> RunnerSettings:
@@ -66,6 +67,7 @@ class RunnerSettings:
             broker_timeout_s=settings.broker_timeout_s,
             bind=settings.runner_bind,
             port=settings.runner_port,
+            python_functions=settings.runs_python_functions,
             job=JobSettings(
                 buckets=settings.buckets,
                 max_offsets_per_trigger=settings.max_offsets_per_trigger,

@@ -47,9 +47,9 @@ from sql.functions.translate import Dialect
 from sql.plan.column_names import unused
 from sql.plan.nodes import LookupTable, Map, Static
 from sql.query_settings import QuerySettings
-from sql.relations import Relations, Stream
+from sql.relations import HasRows, Relations, Stream, with_rows
 from sql.syntax.calls import WINDOWS, dotted_name, function_name
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
 from sql.system_tables import DATABASE, SYSTEM_TABLES
 
 
@@ -197,15 +197,13 @@ class Binder:
         self.aliases.add(taken)
         return taken
 
-    def _definition(self, table: exp.Expr, name: str) -> CreateStream | CreateView | CreateDictionary | CreateIndex:
+    def _definition(self, table: exp.Expr, name: str) -> HasRows:
         try:
-            return self.catalog.get(name).definition
+            return with_rows(self.catalog.get(name).definition, place_of(table, "FROM"))
         except UnknownName as fault:
             raise UnknownName(fault.what, where=place_of(table, "FROM"), fix=fault.fix) from None
 
-    def _stream(
-        self, definition: CreateStream | CreateView | CreateDictionary | CreateIndex, table: exp.Expr
-    ) -> Stream:
+    def _stream(self, definition: HasRows, table: exp.Expr) -> Stream:
         match definition:
             case CreateStream():
                 return Stream.declared(definition)

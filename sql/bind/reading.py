@@ -9,6 +9,7 @@ from sqlglot import exp
 from changelog.errors import UnknownName
 from sql.bind.named_columns import with_names
 from sql.functions.dialects import DIALECTS
+from sql.functions.own_functions import WithFunctions
 from sql.functions.translate import Dialect
 from sql.relations import Relations
 from sql.syntax.calls import function_name
@@ -20,7 +21,11 @@ def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Que
     """The query of a statement as its dialect reads it. Raises SqlError where that dialect cannot."""
     rules = expression_rules(statement, catalog)
     query = statement.query if statement.readings is None else statement.readings.of(rules)
-    return with_names(query, statement.columns if isinstance(statement, CreateView) else ()), DIALECTS[rules]
+    return with_names(query, statement.columns if isinstance(statement, CreateView) else ()), dialect_of(rules, catalog)
+
+
+def dialect_of(rules: Rules, catalog: Relations) -> Dialect:
+    return WithFunctions(DIALECTS[rules], catalog)
 
 
 def expression_rules(statement: Select | CreateView, catalog: Relations) -> Rules:

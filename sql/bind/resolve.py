@@ -43,7 +43,8 @@ class Within:
 
     def translator(self, scope: Scope, place: str) -> Translator:
         aggregated = exact if self.bounded else of_stream
-        return Translator(scope.dialect, Environment(scope.types, place, scope.dialect.rules), self.special, aggregated)
+        environment = Environment(scope.types, place, scope.dialect.rules)
+        return Translator(scope.dialect, environment, self.special, aggregated, at_once=self.bounded)
 
 
 STREAM = Within()

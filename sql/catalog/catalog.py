@@ -11,24 +11,28 @@ from typing import Any
 from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
-from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable, SqlError, StackError
+from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable, SqlError, StackError, Unsupported
 from sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, workers
 from sql.catalog.metadata_tables import engine_for, identity, make
 from sql.catalog.records import Actual, Desired, Leadership, Query, Relation, RelationDefinition, What, Worker
 from sql.stream_settings import kept_text
 from sql.syntax.like import matches
-from sql.syntax.statements import CreateIndex, CreateStream, Drop, Index
+from sql.syntax.statements import CreateFunction, CreateIndex, CreateStream, Drop, Index
 
 
 class Catalog:
-    """What exists, for several processes at once: each method is one transaction. Times are given by the caller."""
+    """What exists, for several processes at once: each method is one transaction. Times are given by the caller.
 
-    def __init__(self, engine: Engine) -> None:
+    python_functions  whether functions in Python may be made and called here: they are code of who makes them
+    """
+
+    def __init__(self, engine: Engine, *, python_functions: bool = True) -> None:
+        self._python_functions = python_functions
         self._engine = engine
         self._writing = engine.execution_options(writes=True)
 
     @staticmethod
-    def open(url: str) -> Catalog:
+    def open(url: str, *, python_functions: bool = True) -> Catalog:
         """The catalog at a SQLAlchemy URL (``sqlite:///file``, ``mysql+pymysql://..``), made if it is not there.
 
         Raises ServiceUnavailable where the database does not answer, EnvironmentFault where its folder cannot be made,
@@ -37,7 +41,7 @@ class Catalog:
         parsed = make_url(url)
         if parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:"):
             _made_for_its_owner(Path(str(parsed.database)))
-        catalog = Catalog(engine_for(parsed))
+        catalog = Catalog(engine_for(parsed), python_functions=python_functions)
         try:
             with catalog._write() as connection:
                 make(connection)
@@ -75,6 +79,8 @@ class Catalog:
 
         ``seen`` is what had the name when the caller looked, at most one: SqlError where it is another one by now.
         """
+        if isinstance(definition, CreateFunction):
+            self._expect_functions(definition.name)
         text = kept_text(definition) if isinstance(definition, CreateStream) else definition.text
         relation = Relation(definition.name, What.of(definition), text, now_ms)
         used = {definition.stream} if isinstance(definition, CreateIndex) else uses
@@ -130,6 +136,23 @@ class Catalog:
         own = list(definition.indexes) if isinstance(definition, CreateStream) else []
         made = [user.definition for user in self.users(stream)]
         return own + [one.index for one in made if isinstance(one, CreateIndex)]
+
+    def function(self, name: str) -> CreateFunction | None:
+        """The function of this name, in lower case, that a user has made. Raises Unsupported where none is called."""
+        relation = self.find(name)
+        definition = None if relation is None or relation.what is not What.FUNCTION else relation.definition
+        if not isinstance(definition, CreateFunction):
+            return None
+        self._expect_functions(name)
+        return definition
+
+    def _expect_functions(self, name: str) -> None:
+        if not self._python_functions:
+            raise Unsupported(
+                f'"{name}" is a function in Python, and this process runs none',
+                where="DOVETAIL_PYTHON_FUNCTIONS is off",
+                fix="set it to on, here and where queries run: whoever may CREATE FUNCTION runs code there",
+            )
 
     def expect_free(self, definition: RelationDefinition) -> None:
         """Raises SqlError where ``create`` would refuse the name, or what has it now may not be replaced."""

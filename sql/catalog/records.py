@@ -11,9 +11,9 @@ from typing import Any
 from changelog.errors import InternalError
 from sql.syntax.parse import parse_one
 from sql.syntax.redact import redacted
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
 
-RelationDefinition = CreateStream | CreateView | CreateDictionary | CreateIndex
+RelationDefinition = CreateStream | CreateView | CreateDictionary | CreateIndex | CreateFunction
 
 
 class What(StrEnum):
@@ -23,6 +23,7 @@ class What(StrEnum):
     VIEW = "view"
     DICTIONARY = "dictionary"
     INDEX = "index"
+    FUNCTION = "function"
 
     @staticmethod
     def of(definition: RelationDefinition) -> What:
@@ -35,6 +36,8 @@ class What(StrEnum):
                 return What.DICTIONARY
             case CreateIndex():
                 return What.INDEX
+            case CreateFunction():
+                return What.FUNCTION
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ from joins.dataflow.failed_calls import note
 from joins.dataflow.ports import Transform
 from sql.expressions.engine import parsed
 from sql.expressions.guard import ALWAYS_DISABLED, DISABLED_WITH_GUARDS, failure_condition, guarded, without_signs
+from sql.expressions.python_calls import provide, raise_broken
+from sql.expressions.python_functions import with_names
 from sql.expressions.trailing_columns import trailing
 
 _local = threading.local()
@@ -56,6 +58,7 @@ def run(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
 
 def _run(sql: str, tables: Mapping[str, pa.Table], guard: bool = False) -> pa.Table:
     session = connection()
+    provide(session, sql)
     for name, table in tables.items():
         session.register(name, table)
     if guard:
@@ -67,6 +70,7 @@ def _run(sql: str, tables: Mapping[str, pa.Table], guard: bool = False) -> pa.Ta
             session.execute(f"SET disabled_optimizers = '{ALWAYS_DISABLED}'")
         for name in tables:
             session.unregister(name)
+        raise_broken()
 
 
 def quoted(name: str) -> str:
@@ -90,7 +94,7 @@ def plain_column(sql: str) -> str | None:
 
 def readable(sql: str) -> str:
     """DuckDB SQL without the quotes around internal names, on one line."""
-    return " ".join(sql.replace('"', "").split())
+    return " ".join(with_names(sql).replace('"', "").split())
 
 
 def evaluate(rows: pa.Table, sqls: Sequence[str]) -> list[pa.ChunkedArray]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from sql.expressions import engine
+from sql.expressions.python_functions import is_volatile
 
 _MAY_FAIL = (
     *(exp.Anonymous, exp.Cast, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow),
@@ -89,5 +90,5 @@ def _of_one_row(node: exp.Expr) -> bool:
         return False
     if node.find_ancestor(exp.Interval) is not None:
         return False
-    names = (str(part.this).lower() for part in node.find_all(exp.Anonymous))
-    return not any(name in _CALLS_OF_MANY_ROWS for name in names)
+    calls = list(node.find_all(exp.Anonymous))
+    return not any(str(call.this).lower() in _CALLS_OF_MANY_ROWS or is_volatile(call) for call in calls)

@@ -15,7 +15,7 @@ from changelog.errors import SqlError
 from sql.functions.aggregate_calls import as_it_is, is_aggregate
 from sql.functions.translate import Translator, Visit
 from sql.functions.typed import Typed, bracketed
-from sql.syntax.calls import TAKES_UNIT, registered_name
+from sql.syntax.calls import TAKES_UNIT, function_name, registered_name
 
 
 def _column(translator: Translator, node: exp.Expr) -> Typed:
@@ -115,6 +115,8 @@ def _anonymous(translator: Translator, node: exp.Expr) -> Typed:
     if name in _GROUPING:
         call = exp.Anonymous(this=_GROUPING[0], expressions=[translator.tree(argument) for argument in arguments])
         return translator.known(call, pa.int64())
+    if not translator.dialect.registry.knows(name) and (own := translator.own(function_name(node), arguments)):
+        return own
     if any(isinstance(argument, exp.Lambda) for argument in arguments):
         return translator.call(name, _with_lambda(translator, arguments))
     if name in TAKES_UNIT:

@@ -124,6 +124,9 @@ class Registry:
     functions: dict[str, Function] = field(default_factory=dict)
     refused: dict[str, RefusedCall] = field(default_factory=dict)
 
+    def knows(self, name: str) -> bool:
+        return name in self.functions or name in self.refused
+
     def find(self, name: str, place: str) -> Function:
         """Raises Unsupported for what is refused, UnknownName with the nearest name for what is not known."""
         if name in self.refused:

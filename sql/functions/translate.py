@@ -23,11 +23,19 @@ from sql.functions.aggregate_calls import (
     is_aggregate,
 )
 from sql.functions.environment import Environment
-from sql.functions.registry import Registry
+from sql.functions.registry import Function, Registry
 from sql.functions.typed import Typed, bracketed
 from sql.syntax.rules import Rules
 
 Visit = Callable[["Translator", exp.Expr], "Typed"]
+
+
+@dataclass(frozen=True)
+class OwnFunction:
+    """A function that a user has made; ``volatile``: for equal arguments it may give another value each time."""
+
+    function: Function
+    volatile: bool
 
 
 class Dialect(Protocol):
@@ -36,8 +44,11 @@ class Dialect(Protocol):
     merged_first  the columns of USING stand before all others in SELECT *
     """
 
-    merged_first: bool
-    rules: Rules
+    @property
+    def merged_first(self) -> bool: ...
+
+    @property
+    def rules(self) -> Rules: ...
 
     @property
     def registry(self) -> Registry: ...
@@ -57,6 +68,10 @@ class Dialect(Protocol):
 
     def type_of(self, written: exp.DataType) -> pa.DataType: ...
 
+    def own(self, name: str) -> OwnFunction | None:
+        """The function of this name, in lower case, that a user has made."""
+        ...
+
 
 Special = Callable[["Translator", exp.Expr], Typed]
 
@@ -75,12 +90,14 @@ class Translator:
 
     special     calls that mean something of their own in this place, by name
     aggregated  what becomes of the engine's aggregates
+    at_once     the query is computed once: a function may give another value another time
     """
 
     dialect: Dialect
     environment: Environment
     special: Mapping[str, Special] = field(default_factory=dict)
     aggregated: Aggregated = as_it_is
+    at_once: bool = False
 
     def __call__(self, node: exp.Expr) -> Typed:
         visit = self.dialect.visits.get(type(node))
@@ -122,6 +139,21 @@ class Translator:
         function = self.dialect.registry.find(name, self.environment.place)
         with _in_place(self.environment.place):
             return function(arguments, self.known(exp.Null(), pa.null()))
+
+    def own(self, name: str, arguments: Sequence[exp.Expr]) -> Typed | None:
+        """The call of a function that a user has made; None where there is none of this name."""
+        own = self.dialect.own(name)
+        if own is None:
+            return None
+        if own.volatile and not self.at_once:
+            raise Unsupported(
+                f"{name}() is VOLATILE, so a retraction could not equal its insertion",
+                where=self.environment.place,
+                fix="CREATE FUNCTION .. IMMUTABLE, if it gives the same for the same; or ask it over table(x)",
+            )
+        values = [self(argument) for argument in arguments]
+        with _in_place(self.environment.place):
+            return own.function(values, self.known(exp.Null(), pa.null()))
 
     def operation(self, node: exp.Expr, left: Typed, right: Typed) -> Typed:
         """An operator over operands that are translated."""

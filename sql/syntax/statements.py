@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError
@@ -241,6 +242,26 @@ class CreateDictionary:
 
 
 @dataclass(frozen=True)
+class CreateFunction:
+    """CREATE FUNCTION name(arguments) RETURNS type LANGUAGE python AS $$ body $$.
+
+    name       in lower case: a call finds it however it is written
+    arguments  each with its name, '' for none, and its type
+    body       Python, which defines a function of that name
+    volatile   for equal arguments it may give another value each time
+    """
+
+    name: str
+    arguments: tuple[tuple[str, pa.DataType], ...]
+    returns: pa.DataType
+    body: str
+    volatile: bool = False
+    if_not_exists: bool = False
+    or_replace: bool = False
+    text: str = ""
+
+
+@dataclass(frozen=True)
 class Insert:
     """INSERT INTO stream [(columns)] VALUES .. | SELECT ..; empty ``columns`` = the declared ones, in order."""
 
@@ -286,7 +307,7 @@ class Select:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW streams | views | dictionaries | indexes | queries | settings | dead letters [FROM of] [LIKE pattern]."""
+    """SHOW streams | views | dictionaries | indexes | functions | queries | settings | dead letters [FROM f] [LIKE]"""
 
     what: str
     like: str | None = None
@@ -308,7 +329,7 @@ class ShowCreate:
 
 @dataclass(frozen=True)
 class Drop:
-    """DROP stream | view | dictionary | index | topic name. ``what`` is one of these; TABLE and SOURCE are streams.
+    """DROP stream | view | dictionary | index | function | topic name. TABLE and SOURCE are streams.
 
     ``with_data``: the records go too, which stay in their topic otherwise.
     """
@@ -401,6 +422,7 @@ Statement = (
     | CreateIndex
     | CreateView
     | CreateDictionary
+    | CreateFunction
     | Insert
     | Update
     | Delete

@@ -23,7 +23,15 @@ from sql.planner import Plan, plan_query
 from sql.query_settings import Value
 from sql.relations import Stream
 from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Select, System
+from sql.syntax.statements import (
+    CreateDictionary,
+    CreateFunction,
+    CreateIndex,
+    CreateStream,
+    CreateView,
+    Select,
+    System,
+)
 from tests.conformance.case import Row, Wait
 from tests.conformance.engine import Change, NotRunnable
 from tests.conformance.external import External
@@ -67,7 +75,7 @@ class SqlEngine:
             definition = parse_one(self.external.table(definition))
         elif isinstance(definition, CreateDictionary):
             definition = parse_one(self.external.dictionary(definition))
-        if not isinstance(definition, CreateStream | CreateView | CreateIndex | CreateDictionary):
+        if not isinstance(definition, CreateStream | CreateView | CreateIndex | CreateDictionary | CreateFunction):
             raise NotRunnable("only CREATE statements make a table", where=statement)
         if isinstance(definition, CreateStream):
             self.host.create_topic(Stream.declared(definition).topic)

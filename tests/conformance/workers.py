@@ -19,9 +19,10 @@ from runtime.settings import read_settings
 from services.session.input_progress import InputProgress
 from services.worker.supervisor.child_process import MODULE
 from sql.catalog import Actual, Catalog, Desired, Query
+from sql.catalog.records import RelationDefinition
 from sql.syntax.parse import parse_one
 from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Statement
+from sql.syntax.statements import CreateStream, Statement
 from tests.children import children
 from tests.conformance.engine import NotRunnable
 from tests.conformance.host import Launch
@@ -63,7 +64,7 @@ def shared_catalog(url: str, catalog: Catalog, own: Callable[[str], str]) -> Cat
         definition: Statement = relation.definition
         if isinstance(definition, CreateStream):
             definition = parse_one(over_topic(definition, own(definition.topic or definition.name)))
-        assert isinstance(definition, CreateStream | CreateView | CreateIndex | CreateDictionary)
+        assert isinstance(definition, RelationDefinition)
         shared.create(definition, now_ms=relation.created_ms)
     return shared
 

@@ -9,7 +9,7 @@ from sql.fragments import Fragment
 from sql.planner import Plan, plan_query
 from sql.query_settings import Value
 from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView, Select
+from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView, Select
 
 
 @dataclass
@@ -25,7 +25,7 @@ class Planner:
 
     def create(self, text: str) -> None:
         statement = parse_one(text)
-        assert isinstance(statement, CreateStream | CreateView | CreateIndex | CreateDictionary)
+        assert isinstance(statement, CreateStream | CreateView | CreateIndex | CreateDictionary | CreateFunction)
         self.catalog.create(statement, now_ms=0)
 
     def plan(self, query: str, **settings: Value) -> Plan:

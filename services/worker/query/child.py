@@ -90,7 +90,7 @@ class LookupQuery:
         self._failure: BaseException | None = None
         self._ended = threading.Event()
         self._orphaned = False
-        self.catalog = Catalog.open(settings.catalog_url)
+        self.catalog = Catalog.open(settings.catalog_url, python_functions=settings.python_functions)
         self.query = self.catalog.query(name)
         self._restarts = self.query.restarts
         self._said: Counter[str] = Counter()

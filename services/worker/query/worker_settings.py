@@ -27,6 +27,7 @@ class WorkerSettings:
     broker_wait_s: float
     broker_timeout_s: float
     memo_ttl_s: float
+    python_functions: bool
     app: AppSettings
     lane: LaneSettings
 
@@ -44,6 +45,7 @@ class WorkerSettings:
             broker_wait_s=settings.broker_wait_s,
             broker_timeout_s=settings.broker_timeout_s,
             memo_ttl_s=settings.memo_ttl_s,
+            python_functions=settings.runs_python_functions,
             app=AppSettings(
                 max_fetch_records=settings.worker_run_records, session_timeout_s=settings.worker_session_timeout_s
             ),

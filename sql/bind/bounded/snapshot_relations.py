@@ -13,8 +13,8 @@ from changelog.schema import TIME
 from changelog.suggest import suggestion
 from sql.bind.bounded.snapshot_items import SnapshotItem, columns_in, content_schema, renamed_relation
 from sql.bind.scope import place_of
-from sql.relations import Stream
-from sql.syntax.statements import CreateDictionary, CreateStream, CreateView
+from sql.relations import Stream, with_rows
+from sql.syntax.statements import CreateDictionary, CreateFunction, CreateStream, CreateView
 from sql.system_tables import DATABASE, DEAD_LETTERS, SYSTEM_TABLES
 
 
@@ -62,6 +62,8 @@ class SnapshotRelations:
             return Stream.declared(definition)
         if isinstance(definition, CreateView):
             return self.view(definition)
+        if isinstance(definition, CreateFunction):
+            with_rows(definition, place_of(table, "FROM"))
         raise Unsupported(
             f"{table.sql()} has no rows to read here",
             where=place_of(table, "FROM"),

@@ -20,12 +20,10 @@ from sql.expressions.dict_functions import DictCall, dict_calls
 from sql.expressions.expression import Expr, structure
 from sql.plan.nodes import Cover, LookupJoin, LookupTable, column_of
 from sql.query_settings import QuerySettings
-from sql.relations import Relations, Stream
+from sql.relations import HasRows, Relations, Stream, with_rows
 from sql.syntax.calls import dotted_name
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.syntax.statements import CreateDictionary, CreateIndex, CreateView
 from sql.system_tables import DATABASE, is_of_system
-
-_Definition = CreateStream | CreateView | CreateDictionary | CreateIndex
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Lookups:
 
     catalog: Relations
     settings: QuerySettings
-    stream: Callable[[_Definition, exp.Expr], Stream]
+    stream: Callable[[HasRows, exp.Expr], Stream]
     named: Callable[[str], str]
 
     # -- JOIN --
@@ -60,7 +58,7 @@ class Lookups:
         cover = Cover.INDEXED if is_process_time(written) else Cover.PREFIX if direct_joins(self.settings) else None
         return None if cover is None else self._rows_of(written, definition, cover, place)
 
-    def _rows_of(self, written: exp.Table, definition: _Definition, cover: Cover, place: str) -> LookupTable | None:
+    def _rows_of(self, written: exp.Table, definition: HasRows, cover: Cover, place: str) -> LookupTable | None:
         index = definition.name if isinstance(definition, CreateIndex) else ""
         if isinstance(definition, CreateIndex):
             definition = self._definition(definition.stream, place)
@@ -79,9 +77,9 @@ class Lookups:
         alias = self.named(written.alias or written.name)
         return of_stream(stream, self.catalog.indexes(definition.name), alias, cover, place, index)
 
-    def _definition(self, name: str, place: str) -> _Definition:
+    def _definition(self, name: str, place: str) -> HasRows:
         try:
-            return self.catalog.get(name).definition
+            return with_rows(self.catalog.get(name).definition, place)
         except UnknownName as fault:
             raise UnknownName(fault.what, where=place, fix=fault.fix) from None
 

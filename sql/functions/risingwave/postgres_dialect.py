@@ -120,6 +120,9 @@ class RisingWaveDialect:
         shown = filled(f"CAST('{number:f}' AS DECIMAL({kind.precision}, {kind.scale}))", [])
         return Typed(shown, environment.ask, kind, float(written))
 
+    def own(self, name: str) -> None:
+        """Those of users are in the catalog."""
+
     def type_of(self, written: exp.DataType) -> pa.DataType:
         return type_of(written)
 

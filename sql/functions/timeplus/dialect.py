@@ -61,6 +61,9 @@ class TimeplusDialect:
         value = int(written)
         return Typed(node.copy(), environment.ask, _least_type(value), value)
 
+    def own(self, name: str) -> None:
+        """Those of users are in the catalog."""
+
     def type_of(self, written: exp.DataType) -> pa.DataType:
         return arrow(written.sql(dialect="clickhouse").lower(), Rules.TIMEPLUS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
+from sql.syntax.grammar.functions import function_arguments
 from sql.syntax.statements import (
     BackupView,
     Describe,
@@ -26,6 +27,7 @@ LISTINGS = {
     "VIEWS": "views",
     "DICTIONARIES": "dictionaries",
     "INDEXES": "indexes",
+    "FUNCTIONS": "functions",
     "QUERIES": "queries",
     "DEAD LETTERS": "dead letters",
     "JOBS": "queries",
@@ -42,6 +44,7 @@ KINDS = {
     "VIEW": "view",
     "DICTIONARY": "dictionary",
     "INDEX": "index",
+    "FUNCTION": "function",
 }
 _DROPPED = {**KINDS, "TOPIC": "topic"}
 WITH_DATA = "WITH DATA"
@@ -52,8 +55,7 @@ def show(cursor: Cursor) -> Show | ShowCreate | Describe:
     cursor.clause = "SHOW"
     cursor.expect("SHOW")
     if cursor.accept("CREATE"):
-        _kind(cursor)
-        return ShowCreate(cursor.path())
+        return ShowCreate(_named(cursor, _kind(cursor)))
     if cursor.accept("COLUMNS FROM", "COLUMNS IN"):
         return Describe(cursor.path())
     what = LISTINGS[cursor.expect(*LISTINGS)]
@@ -70,6 +72,16 @@ def _kind(cursor: Cursor) -> str:
     return ""
 
 
+def _named(cursor: Cursor, kind: str) -> str:
+    """A name; that of a function in lower case, and without its arguments: there is one of each name."""
+    if kind != "function":
+        return cursor.path()
+    name = cursor.path("the name of a function").lower()
+    if cursor.at("("):
+        function_arguments(cursor)
+    return name
+
+
 def describe(cursor: Cursor) -> Describe:
     cursor.clause = "DESCRIBE"
     cursor.expect("DESCRIBE", "DESC")
@@ -83,10 +95,10 @@ def drop(cursor: Cursor) -> Drop:
     cursor.expect("DROP")
     what = _DROPPED[cursor.expect(*_DROPPED)]
     if_exists = bool(cursor.accept("IF EXISTS"))
-    name = cursor.dotted("the name of a topic") if what == "topic" else cursor.path()
+    name = cursor.dotted("the name of a topic") if what == "topic" else _named(cursor, what)
     cascade = what != "topic" and cursor.accept("CASCADE", "RESTRICT") == "CASCADE"
     with_data = bool(cursor.accept(WITH_DATA))
-    if with_data and what in ("dictionary", "index"):
+    if with_data and what in ("dictionary", "index", "function"):
         cursor.fail(f"no topic belongs to a {what}", fix=f"DROP {what.upper()} {name}")
     if what == "topic" and not with_data:
         cursor.fail("all that there is of a topic is its data", fix=f"DROP TOPIC {name} WITH DATA", kind=Unsupported)

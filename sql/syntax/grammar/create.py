@@ -9,22 +9,23 @@ from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.commands import WITH_DATA
 from sql.syntax.grammar.dictionaries import create_dictionary
 from sql.syntax.grammar.external_tables import create_external_table
+from sql.syntax.grammar.functions import create_function
 from sql.syntax.grammar.settings import NO_SECRETS
 from sql.syntax.grammar.streams import create_stream
 from sql.syntax.grammar.tables import create_index, create_table
 from sql.syntax.grammar.views import create_view
-from sql.syntax.statements import CreateDictionary, CreateIndex, CreateStream, CreateView
+from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
 
 _REFUSED = {
     "SINK": "CREATE MATERIALIZED VIEW v INTO stream AS SELECT ..; its topic is read by any Kafka client",
     "DATABASE": 'there is one database, "default"',
     "SCHEMA": 'there is one schema, "public"',
     "SECRET": NO_SECRETS,
-    "FUNCTION": "write the expression in the SELECT itself",
+    "AGGREGATE": "CREATE FUNCTION for a scalar; the aggregates that there are stand in docs/aggregates.md",
 }
 
 
-def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDictionary:
+def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDictionary | CreateFunction:
     cursor.clause = "CREATE"
     cursor.expect("CREATE")
     or_replace = bool(cursor.accept("OR REPLACE"))
@@ -42,6 +43,7 @@ def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDi
         "VIEW",
         "INDEX",
         "DICTIONARY",
+        "FUNCTION",
     )
     if found == "EXTERNAL TABLE":
         return create_external_table(cursor, or_replace)
@@ -49,6 +51,8 @@ def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDi
         return create_index(cursor)
     if found == "DICTIONARY":
         return create_dictionary(cursor, or_replace)
+    if found == "FUNCTION":
+        return create_function(cursor, or_replace)
     # An order for this once, and no part of the definition: the text that the catalog keeps ends before it.
     with_data = cursor.accept_last(WITH_DATA)
     return replace(_over_a_topic(cursor, found, or_replace), with_data=with_data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from tests.sql.world import Row, World
 
@@ -13,11 +14,12 @@ TABLES = (
 )
 
 
-def assert_adds_up(query: str, batch: str | None = None, rounds: int = 8) -> None:
+def assert_adds_up(query: str, batch: str | None = None, made: Sequence[str] = (), rounds: int = 8) -> None:
     """After each of some random changes the changelog of ``query`` adds up to what DuckDB makes of ``batch``, the same
-    query unless that must be said in another way; no row stands less often than never.
+    query unless that must be said in another way; no row stands less often than never. ``made``: what is created besides
+    the tables.
     """
-    world, changing = World.of(*TABLES), Changing.of(query)
+    world, changing = World.of(*TABLES, *made), Changing.of(query)
     world.start(query)
     for _ in range(rounds):
         changing.change(world)

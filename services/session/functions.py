@@ -1,0 +1,23 @@
+"""CREATE FUNCTION: an entry of the catalog; whoever runs a query that calls it has its code from the plan."""
+
+from __future__ import annotations
+
+from changelog.errors import SqlError
+from services.session.context import Context
+from services.session.result import Done
+from sql.functions.dialects import DIALECTS
+from sql.functions.own_functions import is_taken
+from sql.syntax.statements import CreateFunction
+
+
+def create_function(context: Context, statement: CreateFunction) -> Done:
+    """It may be replaced while no view uses it: a view goes on with the function that it began with."""
+    existing = context.catalog.find(statement.name)
+    if existing is not None and statement.if_not_exists:
+        return Done(f"{existing.what} {statement.name} exists already")
+    if any(is_taken(statement.name, dialect) for dialect in DIALECTS.values()):
+        raise SqlError(
+            f'"{statement.name}" means something in SQL already', where="CREATE FUNCTION", fix=f"my_{statement.name}"
+        )
+    context.catalog.create(statement, now_ms=context.now_ms)
+    return Done(f"{'created' if existing is None else 'replaced'} function {statement.name}")
