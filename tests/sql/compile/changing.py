@@ -16,8 +16,9 @@ TABLES = (
 
 def assert_adds_up(query: str, batch: str | None = None, made: Sequence[str] = (), rounds: int = 8) -> None:
     """After each of some random changes the changelog of ``query`` adds up to what DuckDB makes of ``batch``, the same
-    query unless that must be said in another way; no row stands less often than never. ``made``: what is created besides
-    the tables.
+    query unless that must be said in another way; no row stands less often than never.
+
+    made   what is created besides the tables
     """
     world, changing = World.of(*TABLES, *made), Changing.of(query)
     world.start(query)
