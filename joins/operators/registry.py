@@ -14,6 +14,8 @@ from joins.operators.latest import LatestSpec
 from joins.operators.range import RangeSpec
 from joins.operators.temporal import TemporalSpec
 from joins.operators.union_all import UnionAllSpec
+from joins.partitions.over import OverSpec
+from joins.partitions.top_n import TopNSpec
 
 JOINS: tuple[type[JoinSpec], ...] = (
     BidirectionalSpec,
@@ -25,4 +27,4 @@ JOINS: tuple[type[JoinSpec], ...] = (
     LatestSpec,
     DynamicFilterSpec,
 )
-OPERATORS: tuple[type[OperatorSpec], ...] = (KeyedSpec, *JOINS, AggregateSpec, UnionAllSpec)
+OPERATORS: tuple[type[OperatorSpec], ...] = (KeyedSpec, *JOINS, AggregateSpec, UnionAllSpec, TopNSpec, OverSpec)

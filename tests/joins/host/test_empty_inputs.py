@@ -25,9 +25,13 @@ from joins.operators.range import Band, RangeSpec
 from joins.operators.registry import OPERATORS
 from joins.operators.temporal import TemporalSpec
 from joins.operators.union_all import UnionAllSpec
+from joins.partitions.ordering import Rank, SortKey
+from joins.partitions.over import OverSpec
+from joins.partitions.top_n import TopNSpec
 from joins.state.store import RunStore
 from tests.joins.harness import KEYED, LEFT, RIGHT, LeftBelowRight, decoded, port, watched
 from tests.joins.hosted import Hosted
+from tests.joins.partitions.functions import PlacesAndSums
 
 
 def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
@@ -41,6 +45,8 @@ def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
     found += [BidirectionalSpec(kind, lefts, rights) for kind in BidirectionalSpec.kinds]
     found += [BidirectionalSpec(kind, lefts, rights, (), LeftBelowRight()) for kind in BidirectionalSpec.kinds]
     found.append(UnionAllSpec((lefts, watched(port(LEFT, right))), LEFT))
+    found += [TopNSpec(lefts, (SortKey("l.v"),), rank, 1, 2, "rank") for rank in Rank]
+    found.append(OverSpec(lefts, PlacesAndSums(("l.v",))))
     one_row = Port(RIGHT, (), Ingest.CHANGES)
     found += [DynamicFilterSpec(kind, lefts, one_row) for kind in DynamicFilterSpec.kinds]
     found += [RangeSpec(kind, lefts, rights, Band("l.v", "r.w", -1, 1)) for kind in RangeSpec.kinds]

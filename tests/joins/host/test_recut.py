@@ -34,10 +34,14 @@ from joins.operators.range import Band, RangeSpec
 from joins.operators.registry import OPERATORS
 from joins.operators.temporal import TemporalSpec
 from joins.operators.union_all import UnionAllSpec
+from joins.partitions.ordering import Rank, SortKey
+from joins.partitions.over import OverSpec
+from joins.partitions.top_n import TopNSpec
 from joins.reference.rows import Record, Row
 from joins.state.store import RunEntry
 from tests.joins.harness import INPUTS, KEYED, LEFT, RIGHT, LeftBelowRight, after, port, records, table, watched
 from tests.joins.hosted import Hosted, dataflow_of
+from tests.joins.partitions.functions import PlacesAndSums
 
 FOLDS = (
     Aggregation("n", Fold.COUNT, "", pa.int64()),
@@ -66,6 +70,10 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
         LatestSpec(JoinKind.LEFT, once, watched(right), alignment=wait),
         AggregateSpec(left, FOLDS, insertions=ingest is Ingest.APPEND),
         UnionAllSpec((left, left), LEFT),
+        *(TopNSpec(left, (SortKey("l.v", True),), rank, 1, 2, number) for rank in Rank for number in ("", "n")),
+        TopNSpec(left, (SortKey("l.v"),), Rank.ROW_NUMBER, 2, 3, insertions=ingest is Ingest.APPEND),
+        TopNSpec(replace(left, keys=()), (SortKey("l.id"),), Rank.RANK, 1, 2),
+        OverSpec(left, PlacesAndSums(("l.v", "l.id"))),
         AggregateSpec(replace(left, keys=()), FOLDS, insertions=ingest is Ingest.APPEND),
     ]
     if ingest is Ingest.APPEND:
