@@ -25,6 +25,7 @@ from sql.expressions.aggregate_functions import Call, call_of, call_types, is_ca
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.expression import Expr, Structure, structure
 from sql.expressions.predicates import conjuncts
+from sql.expressions.window_calls import over_others
 from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.forms import is_grouping
 from sql.functions.typed import bracketed
@@ -203,6 +204,8 @@ class Groups:
                 return exp.column(exp.to_identifier(key, quoted=True))
             if is_grouping(node):
                 return self._grouping(node, place)
+            if isinstance(node, exp.Window):
+                return over_others(node, replaced)
             if is_call(node):
                 name = self._aggregated(call_of(node, place), place) if is_folded(node) else self._gathered(node, place)
                 return exp.column(exp.to_identifier(name, quoted=True))

@@ -34,12 +34,13 @@ from sql.bind.from_clause.scans import filters_time, scanned
 from sql.bind.from_clause.windows import WindowCall, windowed
 from sql.bind.lookup.lookups import Lookups
 from sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names
+from sql.bind.partitions.first_rows import limit_by, number_first_rows, spell_out_windows
+from sql.bind.partitions.top_one import top_one
 from sql.bind.reading import reading
 from sql.bind.scope import Scope, place_of
 from sql.bind.select_clauses import Bound, SelectClauses
 from sql.bind.static import is_dictionary, is_static
 from sql.bind.subqueries import Subqueries, SubqueryRows
-from sql.bind.top_one import top_one
 from sql.bind.unions import parts_of, united
 from sql.expressions.evaluate import quoted
 from sql.functions.dialects import TIMEPLUS
@@ -72,7 +73,7 @@ class Binder:
         if isinstance(query, exp.SetOperation):
             return self._united(query, texts)
         assert isinstance(query, exp.Select)
-        select = top_one(query)
+        select = _numbered(top_one(query))
         refuse_clauses(select, self.dialect.rules)
         own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in select.ctes}
         ctes = {**self.ctes, **own}
@@ -311,6 +312,19 @@ class Binder:
         if looked_up is None:
             return self._from(_without_time(table), seeks)
         return FromItem.of_table(looked_up, self.dialect).named(table)
+
+
+def _numbered(select: exp.Select) -> exp.Select:
+    """The first rows of an order as a condition on the row number; what else LIMIT asks for stays as it is."""
+    limited = select.args.get("limit") and (limit_by(select) or select.args.get("order"))
+    if not limited and select.find(exp.Window) is None:
+        return select
+    made = select.copy()
+    spell_out_windows(made)
+    if limited:
+        number_first_rows(made)
+        made.set("order", None)
+    return made
 
 
 def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:

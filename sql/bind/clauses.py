@@ -11,10 +11,8 @@ from sql.syntax.rules import Rules
 
 _CLAUSES = {
     "order": ("ORDER BY", "order the content of the view: FROM table(view) ORDER BY .."),
-    "limit": ("LIMIT", "ask the content of the view: FROM table(view) LIMIT .."),
-    "offset": ("OFFSET", "ask the content of the view: FROM table(view)"),
-    "qualify": ("QUALIFY", "ask the content of the view: FROM table(view)"),
-    "windows": ("WINDOW", "ask the content of the view: FROM table(view)"),
+    "limit": ("LIMIT without ORDER BY", "ORDER BY k LIMIT 5; or ask the content of the view: FROM table(view) LIMIT 5"),
+    "offset": ("OFFSET without LIMIT", "ORDER BY k LIMIT 5 OFFSET 5; or ask the content of the view: FROM table(view)"),
     "laterals": ("LATERAL", "join with an equality"),
 }
 
@@ -28,11 +26,13 @@ def out_of_brackets(query: exp.Query, rules: Rules) -> exp.Query:
 
 
 def refuse_clauses(query: exp.Query, rules: Rules) -> None:
-    """Also those of a UNION, which are about all of its rows.
+    """Also those of a UNION, which are about all of its rows, though the parser may find them at its last SELECT.
 
     A view is a set: under RisingWave rules ORDER BY alone is read, and says nothing.
     """
     _refuse_first_rows(query)
+    if isinstance(query, exp.SetOperation) and isinstance(query.expression, exp.Select):
+        _refuse_first_rows(query.expression)
     for name, (clause, fix) in _CLAUSES.items():
         found = query.args.get(name)
         if found and not (name == "order" and rules == Rules.RISINGWAVE):
@@ -44,11 +44,9 @@ def _refuse_first_rows(query: exp.Query) -> None:
     order, limit = query.args.get("order"), query.args.get("limit")
     if order is not None and limit is not None:
         raise Unsupported(
-            "the first rows of an order are not kept over streams, save for one value: they may be more than one row, "
-            "with which a join is a nested-loop join",
+            "ORDER BY and LIMIT behind a UNION, or behind brackets, are not supported over streams",
             where=place_of(order, "ORDER BY"),
-            fix="select the one value that it is ordered by, SELECT x FROM r ORDER BY x DESC LIMIT 1; or ask the "
-            "content of the view: FROM table(view) ORDER BY .. LIMIT ..",
+            fix="SELECT * FROM (SELECT .. UNION ALL SELECT ..) AS u ORDER BY .. LIMIT ..",
         )
 
 

@@ -28,6 +28,8 @@ _BARE_CALLS = frozenset({"current_timestamp", "current_date", "current_time", "l
 """Calls that are written without brackets."""
 _OVER_GROUPS = ("SELECT", "HAVING", "ORDER BY", "QUALIFY")
 """The clauses in which aggregates stand."""
+_OVER_PARTITIONS = ("SELECT", "QUALIFY")
+"""The clauses in which window functions stand."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +137,12 @@ def _refuse(expression: exp.Expr, clause: str) -> None:
                 fix="join the dictionary itself: LEFT JOIN d ON x.key = d.key",
             )
         where = place_of(node, clause) if isinstance(node, exp.Func | exp.Query | exp.Window) else ""
-        if isinstance(node, exp.Window):
+        if isinstance(node, exp.Window) and clause not in _OVER_PARTITIONS:
             raise Unsupported(
-                "window functions are not supported in this release", where=where, fix="run it over table(x)"
+                f"a window function does not stand in {clause}",
+                where=where,
+                fix="QUALIFY row_number() OVER (..) <= 3 in the place of WHERE; or compute it in a subquery: FROM "
+                "(SELECT *, row_number() OVER (..) AS n FROM l) AS x WHERE n <= 3",
             )
         if isinstance(node, exp.Subquery | exp.Select | exp.Exists):
             raise Unsupported(

@@ -1,4 +1,4 @@
-"""The clauses of a SELECT over a bound FROM: WHERE, the select list, GROUP BY with HAVING, DISTINCT."""
+"""The clauses of a SELECT over a bound FROM: WHERE, the select list, GROUP BY with HAVING, QUALIFY, DISTINCT."""
 
 from __future__ import annotations
 
@@ -21,15 +21,18 @@ from sql.bind.aggregates import (
 )
 from sql.bind.from_clause.from_item import FromItem
 from sql.bind.lookup.lookups import Lookups
+from sql.bind.partitions.ties import told_apart
+from sql.bind.partitions.window_functions import WindowFunctions
 from sql.bind.projection import is_delta, selected
 from sql.bind.resolve import resolved, resolved_condition
-from sql.bind.scope import place_of
+from sql.bind.scope import Scope, place_of
 from sql.bind.subqueries import Existence, Subqueries, SubqueryValue, joined_with
 from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjunction, conjuncts
 from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.translate import Dialect
 from sql.plan.column_names import output_names
+from sql.plan.first_rows import first_rows
 from sql.plan.maps import identity
 from sql.plan.nodes import Map, Node, Static
 
@@ -104,7 +107,41 @@ class SelectClauses:
     def _selected(self, from_item: FromItem) -> Bound:
         from_item, selected = self._projected(from_item, [])
         node = joined_with(from_item.node, selected.values)
-        return selected.bound(node, from_item.scope.seen_with(node.schema))
+        return self._over_partitions(node, selected, self._qualified(from_item.scope), from_item.scope)
+
+    def _qualified(self, scope: Scope) -> list[exp.Expr]:
+        """The condition of QUALIFY, in terms."""
+        clause = self.select.args.get("qualify")
+        if clause is None:
+            return []
+        condition = without_aliases(clause.this, self.select, scope)
+        return [resolved_condition(term, scope, "QUALIFY") for term in conjuncts(condition)]
+
+    def _over_partitions(
+        self, node: Node, selected: _Selected, qualified: Sequence[exp.Expr], scope: Scope | None = None
+    ) -> Bound:
+        """The rows with their window functions, those alone that QUALIFY lets through. ``scope``: of rows that see the
+        columns around a subquery; groups see none.
+        """
+
+        def seen(schema: pa.Schema) -> pa.Schema:
+            return schema if scope is None else scope.seen_with(schema)
+
+        functions = WindowFunctions(node, seen(node.schema))
+        clause = self.select.args.get("qualify")
+        place = "" if clause is None else place_of(clause, "QUALIFY")
+        shown = [*selected.trees, *qualified]
+        terms = [functions.over(told_apart(term, shown), place) for term in qualified]
+        selected.trees = [
+            functions.over(told_apart(tree, shown), written)
+            for tree, written in zip(selected.trees, selected.places, strict=True)
+        ]
+        node = functions.node()
+        if terms:
+            conditions = [Expr.over(term, node.schema, place).held_as(pa.bool_()) for term in terms]
+            passed = Map(node, identity(node), conjunction(conditions))
+            node = first_rows(passed) or passed
+        return selected.bound(node, seen(node.schema))
 
     def _projected(self, from_item: FromItem, values: Sequence[SubqueryValue]) -> tuple[FromItem, _Selected]:
         """The select list, with the lookups and the values of subqueries that it asks for, besides ``values``."""
@@ -142,6 +179,7 @@ class SelectClauses:
         schema = from_item.node.schema
         groups.add_sets([Expr.over(tree, schema, place) for tree, place in keys], grouped.sets)
         selected.trees = [groups.over(tree, place) for tree, place in zip(selected.trees, selected.places, strict=True)]
+        qualified = [groups.over(tree, place_of(select, "QUALIFY")) for tree in self._qualified(from_item.scope)]
         having = [groups.over(tree, place) for tree, place in terms]
         node: Node = groups.node(place_of(select, "SELECT"))
         node = joined_with(node, selected.values)
@@ -149,7 +187,7 @@ class SelectClauses:
             place = place_of(select.args["having"], "HAVING")
             conditions = [Expr.over(tree, node.schema, place).held_as(pa.bool_()) for tree in having]
             node = Map(node, identity(node), conjunction(conditions))
-        return selected.bound(node, node.schema)
+        return self._over_partitions(node, selected, qualified)
 
     def _with_values(
         self, from_item: FromItem, expression: exp.Expr, clause: str, values: list[SubqueryValue]

@@ -28,9 +28,11 @@ from sql.plan.nodes import (
     Map,
     Node,
     Output,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
 )
@@ -57,7 +59,7 @@ _INSERTED = Expr.condition(
 class _Stream:
     """Rows on their way: where they come from, and the transforms collected since."""
 
-    source: Scan | Keyed | Join | Aggregate | UnionAll
+    source: Scan | Keyed | Join | Aggregate | UnionAll | Over | TopN
     inputs: tuple[int, ...]
     level: int
     schema: pa.Schema
@@ -99,7 +101,7 @@ class _Compiler:
                 return self._stream(node.input).then(array_join_step(node), node.schema)
             case StaticJoin():
                 return self._static(node)
-            case Join() | Aggregate() | UnionAll():
+            case Join() | Aggregate() | UnionAll() | Over() | TopN():
                 return self._operated(node)
             case Static() | LookupJoin() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__}")
@@ -110,12 +112,12 @@ class _Compiler:
         self.snapshots += node.static.relations
         return self._stream(node.input).then(static_step(node), node.schema)
 
-    def _operated(self, node: Join | Aggregate | UnionAll) -> _Stream:
+    def _operated(self, node: Join | Aggregate | UnionAll | Over | TopN) -> _Stream:
         match node:
             case Join():
                 return self._join(node)
-            case Aggregate():
-                return self._aggregate(node)
+            case Aggregate() | Over() | TopN():
+                return self._parted(node)
             case UnionAll():
                 return self._union(node)
             case _:
@@ -129,7 +131,7 @@ class _Compiler:
         edges = (self._emit(left, cut_by(join), level), self._emit(right, right_keys, level, everywhere))
         return _Stream(join, edges, level, join.schema)
 
-    def _aggregate(self, node: Aggregate) -> _Stream:
+    def _parted(self, node: Aggregate | Over | TopN) -> _Stream:
         rows = self._stream(node.input)
         edge = self._emit(rows, node.by, rows.level + 1)
         return _Stream(node, (edge,), rows.level + 1, node.schema)

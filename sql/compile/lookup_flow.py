@@ -35,9 +35,11 @@ from sql.plan.nodes import (
     Map,
     Node,
     Output,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
 )
@@ -103,7 +105,7 @@ class _Compiler:
                 self.input = self.input or node.input
                 self._close()
                 self.stages.append(LookupStage(_join(node)))
-            case Static() | Keyed() | Join() | Aggregate() | UnionAll() | LookupTable():
+            case Static() | Keyed() | Join() | Aggregate() | UnionAll() | Over() | TopN() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__} in a lookup")
             case _:
                 assert_never(node)

@@ -22,8 +22,11 @@ from joins.operators.latest import LatestSpec
 from joins.operators.range import RangeSpec
 from joins.operators.temporal import TemporalSpec
 from joins.operators.union_all import UnionAllSpec
+from joins.partitions.over import OverSpec
+from joins.partitions.top_n import TopNSpec
 from sql.expressions.evaluate import Condition
 from sql.expressions.group_calls import GroupCalls
+from sql.expressions.partition_calls import PartitionCalls, in_partitions
 from sql.plan.explain import line
 from sql.plan.joins import (
     Apply,
@@ -46,9 +49,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
 )
@@ -64,7 +69,7 @@ _INGEST = {
 }
 
 
-def operator_of(source: Keyed | Join | Aggregate | UnionAll) -> OperatorSpec:
+def operator_of(source: Keyed | Join | Aggregate | UnionAll | Over | TopN) -> OperatorSpec:
     match source:
         case Keyed():
             return KeyedSpec(replace(_upserts(source), tie_break_by_arrival=source.by_arrival))
@@ -75,6 +80,18 @@ def operator_of(source: Keyed | Join | Aggregate | UnionAll) -> OperatorSpec:
         case UnionAll():
             ports = tuple(port_of(part, found_by(part)) for part in source.parts)
             return UnionAllSpec(ports, source.schema)
+        case Over():
+            return OverSpec(port_of(source.input, source.by), _partition_calls(source))
+        case TopN():
+            return TopNSpec(
+                port_of(source.input, source.by),
+                source.order,
+                source.rank,
+                source.first,
+                source.last,
+                source.number,
+                insertions=not retracts(source.input),
+            )
         case _:
             assert_never(source)
 
@@ -174,6 +191,11 @@ def _group_calls(node: Aggregate) -> GroupCalls | None:
     return GroupCalls(tuple((name, call.text) for name, call in node.gathered), arguments, schema)
 
 
+def _partition_calls(node: Over) -> PartitionCalls:
+    schema = pa.schema([pa.field(name, call.type) for name, call in node.calls])
+    return PartitionCalls(tuple((name, in_partitions(call).text) for name, call in node.calls), schema)
+
+
 def port_of(node: Node, keys: tuple[str, ...]) -> Port:
     """The port that the rows of ``node`` enter by."""
     key = fused_key(node)
@@ -229,7 +251,9 @@ def _of_arrival(node: Node) -> set[str]:
             return below | {name for name, array in node.arrays if below & set(array.columns)}
         case StaticJoin():
             return _of_arrival(node.input)
-        case Static() | Keyed() | Join() | Aggregate() | UnionAll() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | Join() | Aggregate() | UnionAll() | Over() | TopN():
+            return set()
+        case LookupJoin() | LookupTable():
             return set()
         case _:
             assert_never(node)

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from sql.expressions.engine import type_name
 from sql.expressions.expression import Expr
+from sql.expressions.window_calls import over_others
 from sql.functions.aggregate_calls import is_aggregate_call, result_type
 from sql.functions.typed import Typed
 from sql.syntax.rules import Rules
@@ -49,11 +50,13 @@ class Environment:
         def value(node: exp.Expr) -> exp.Expr:
             if (known := node.meta.get(KIND)) is not None:
                 return _null_of(known)
+            if isinstance(node, exp.Window):
+                return over_others(node, value)
             if not is_aggregate_call(node):
                 return node
             return _null_of(self.aggregate_type(node) or self._of_rows(node))
 
-        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or is_aggregate_call(tree) or tree.find(exp.Window):
+        if tree.find(exp.AggFunc, exp.Query, exp.Exists) is None or is_aggregate_call(tree):
             return tree
         return tree.copy().transform(value)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError
-from sql.functions.aggregate_calls import as_it_is, is_aggregate
+from sql.functions.aggregate_calls import as_it_is, exact, is_aggregate
 from sql.functions.translate import Translator, Visit
 from sql.functions.typed import Typed, bracketed
 from sql.syntax.calls import TAKES_UNIT, function_name, registered_name
@@ -275,14 +275,23 @@ def _filter(translator: Translator, node: exp.Expr) -> Typed:
 
 
 def _window(translator: Translator, node: exp.Expr) -> Typed:
-    """A window function, of a query over rows that are all there."""
+    """A window function: the engine computes it, whole partitions at a time."""
     made = node.copy()
     made.set("this", replace(translator, aggregated=as_it_is).tree(node.this))
     made.set("partition_by", [translator.tree(one) for one in node.args.get("partition_by") or ()])
     if (order := node.args.get("order")) is not None:
         made.set("order", translator.ordered(order))
+        if _is_measured(node) and len(order.expressions) == 1:
+            # Of a frame that is so wide one term says how far rows are from one another.
+            made.args["order"].set("expressions", made.args["order"].expressions[-1:])
     kind = replace(translator, aggregated=as_it_is)(node.this).told
-    return translator.known(translator.aggregated(made, kind, "", translator.environment.place), kind)
+    return translator.known(exact(made, kind, "", translator.environment.place), kind)
+
+
+def _is_measured(window: exp.Expr) -> bool:
+    """Whether the frame of a window is so and so wide, rather than from one end to the row itself."""
+    spec = window.args.get("spec")
+    return spec is not None and any(isinstance(spec.args.get(side), exp.Expr) for side in ("start", "end"))
 
 
 def _member(translator: Translator, node: exp.Expr) -> Typed:

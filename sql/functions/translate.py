@@ -183,9 +183,24 @@ class Translator:
     def ordered(self, order: exp.Expr) -> exp.Expr:
         """ORDER BY with its expressions translated."""
         made = order.copy()
-        for written, term in zip(order.expressions, made.expressions, strict=True):
-            term.set("this", self.tree(written.this))
+        terms = []
+        for written in order.expressions:
+            value, term = self(written.this), written.copy()
+            term.set("this", value.tree)
+            terms += in_order_of(self.dialect.rules, value, term)
+        made.set("expressions", terms)
         return made
+
+
+def in_order_of(rules: Rules, value: Typed, term: exp.Expr) -> list[exp.Expr]:
+    """The terms of ORDER BY for one of the dialect: Timeplus has NaN beside NULL, where the engine, as PostgreSQL, has
+    it above all numbers.
+    """
+    if rules is not Rules.TIMEPLUS or not value.is_float:
+        return [term]
+    beside = exp.Anonymous(this="isnan", expressions=[value.tree.copy()])
+    first = bool(term.args.get("nulls_first"))
+    return [exp.Ordered(this=beside, desc=first, nulls_first=first), term]
 
 
 @contextmanager

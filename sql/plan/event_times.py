@@ -24,9 +24,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
     column_of,
@@ -123,7 +125,7 @@ def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
         case Join():
             stays = name in node.how.passing_times and not changes(node)
             below = Passage(node, name, Fraction(0)) if stays else None
-        case Static() | Keyed() | UnionAll() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
@@ -163,7 +165,7 @@ def with_watermark(node: Node, watermark: Watermark) -> Node:
             return replace(node, input=with_watermark(node.input, watermark))
         case Join():
             return replace(node, how=node.how.with_clock(watermark.column))
-        case Static() | Keyed() | Aggregate() | UnionAll() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | Aggregate() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable():
             return node
         case _:
             assert_never(node)

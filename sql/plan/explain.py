@@ -10,6 +10,7 @@ import pyarrow as pa
 from joins.aggregates.aggregation import Fold
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import Pad
+from joins.partitions.ordering import Rank, SortKey
 from sql.expressions.predicates import conjunction
 from sql.plan.held_twice import compared, held_again
 from sql.plan.nodes import (
@@ -22,16 +23,18 @@ from sql.plan.nodes import (
     Map,
     Node,
     Output,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
     declared_type,
 )
-from sql.plan.properties import changes, inputs_of, retracts, watermark_at
+from sql.plan.properties import changes, grows, inputs_of, retracts, watermark_at
 from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
-from sql.plan.unbounded_groups import unbounded
+from sql.plan.unbounded_groups import unbounded, unbounded_partitions
 
 
 def explain(plan: Output | Node) -> str:
@@ -64,10 +67,8 @@ def line(node: Output | Node) -> str:
             return _row_by_row(node)
         case Join():
             return _join(node)
-        case Aggregate():
-            return _aggregate(node)
-        case UnionAll():
-            return _union(node)
+        case Aggregate() | UnionAll() | Over() | TopN():
+            return _of_rows(node)
         case StaticJoin():
             return _static_join(node)
         case LookupJoin():
@@ -199,6 +200,18 @@ def _equalities(join: Join) -> str:
     )
 
 
+def _of_rows(node: Aggregate | UnionAll | Over | TopN) -> str:
+    match node:
+        case Aggregate():
+            return _aggregate(node)
+        case UnionAll():
+            return _union(node)
+        case Over() | TopN():
+            return _partitions(node)
+        case _:
+            assert_never(node)
+
+
 def _aggregate(node: Aggregate) -> str:
     parts = ["Aggregate", f"by={','.join(node.by) or 'none'}"]
     made = [*(one.name for one in node.aggregations), *(name for name, _ in node.gathered)]
@@ -211,6 +224,38 @@ def _union(node: UnionAll) -> str:
     kept = any(map(compared, node.parts))
     state = "the current rows" if kept else "none"
     return f"UnionAll  columns={','.join(node.schema.names)}  state: {state}  engine=spark"
+
+
+def _partitions(node: Over | TopN) -> str:
+    by = f"by={','.join(node.by) or 'none'}"
+    if isinstance(node, TopN):
+        order = ", ".join(map(_term, node.order)) or "none"
+        bounds = f"{node.rank.value} {node.first} to {node.last}" + (f" as {node.number}" if node.number else "")
+        parts = ["TopN", by, f"order={order}", bounds, f"state: {_first_rows_state(node)}"]
+    else:
+        calls = ", ".join(call.readable.lower() for _, call in node.calls)
+        parts = ["Over", by, calls, f"state: {_partition_rows(node.input)}, with their values"]
+    return "  ".join([*parts, "engine=spark"])
+
+
+def _term(key: SortKey) -> str:
+    return f"{key.column}{' desc' if key.descending else ''} nulls {'first' if key.nulls_first else 'last'}"
+
+
+def _first_rows_state(node: TopN) -> str:
+    """Of rows that stay those behind the last that is let through are of no use any more."""
+    if retracts(node.input):
+        return _partition_rows(node.input)
+    most = f"rows up to {node.rank.value} {node.last}"
+    if node.rank is Rank.ROW_NUMBER:
+        most = "first row" if node.last == 1 else f"first {node.last} rows"
+    growing = unbounded_partitions(node)
+    return f"the {most} per partition" + (f", unbounded: {growing}" if growing else "")
+
+
+def _partition_rows(node: Node) -> str:
+    parts = ["all rows"] + (["the current rows"] if compared(node) else [])
+    return ", ".join(parts) + (", unbounded: they are kept one by one" if grows(node) else "")
 
 
 def _groups_state(node: Aggregate) -> str:

@@ -18,13 +18,15 @@ from sql.plan.nodes import (
     Map,
     Node,
     Output,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
 )
-from sql.plan.properties import source_of
+from sql.plan.properties import retracts, source_of
 
 
 def held_again(plan: Output | Node) -> Mapping[str, tuple[str, ...]]:
@@ -42,7 +44,7 @@ def _kept(node: Output | Node, held: bool) -> Iterator[Scan]:
             yield from [node] if held else []
         case Output():
             yield from _kept(node.input, held=False)
-        case Keyed():
+        case Keyed() | Over():
             yield from _kept(node.input, held=True)
         case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             yield from _kept(node.input, held)
@@ -50,8 +52,9 @@ def _kept(node: Output | Node, held: bool) -> Iterator[Scan]:
             both = not node.how.answers_once or (isinstance(node.how, Latest) and node.kind == JoinKind.FULL)
             yield from _kept(node.left, held=both)
             yield from _kept(node.right, held=True)
-        case Aggregate():
-            yield from _kept(node.input, held=compared(node.input))
+        case Aggregate() | TopN():
+            all_rows = isinstance(node, TopN) and retracts(node.input)
+            yield from _kept(node.input, held=all_rows or compared(node.input))
         case UnionAll():
             for part in node.parts:
                 yield from _kept(part, held=compared(part))

@@ -30,6 +30,7 @@ from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, StreamSche
 from joins.aggregates.aggregation import Aggregation, Closing
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import JoinKind, Pad, Watermark
+from joins.partitions.ordering import Rank, SortKey
 from sql.expressions.expression import Expr
 from sql.plan.joins import JoinMethod
 from sql.syntax.rules import Rules
@@ -302,6 +303,61 @@ class UnionAll:
 
 
 @dataclass(frozen=True)
+class Over:
+    """Each row of ``input`` with what window functions compute from the rows that agree with it in the columns ``by``.
+
+    calls   columns: window functions over the columns of the input, without their PARTITION BY
+    """
+
+    input: Node
+    by: tuple[str, ...]
+    calls: tuple[tuple[str, Expr], ...]
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def with_inputs(self, below: Node) -> Self:
+        return replace(self, input=below)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([*self.input.schema, *(pa.field(name, call.type) for name, call in self.calls)])
+
+
+@dataclass(frozen=True)
+class TopN:
+    """Of the rows of ``input`` that agree in the columns ``by`` those whose rank in ``order`` is from ``first`` to
+    ``last``; with the rank in the column ``number``, unless that is ''.
+    """
+
+    input: Node
+    by: tuple[str, ...]
+    order: tuple[SortKey, ...]
+    rank: Rank
+    first: int
+    last: int
+    number: str = ""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def with_inputs(self, below: Node) -> Self:
+        return replace(self, input=below)
+
+    @property
+    def schema(self) -> pa.Schema:
+        number = [pa.field(self.number, pa.int64())] if self.number else []
+        return pa.schema([*self.input.schema, *number])
+
+    @property
+    def single(self) -> bool:
+        """Whether no more than one row of those that agree in ``by`` is let through."""
+        return self.rank is Rank.ROW_NUMBER and self.first >= self.last
+
+
+@dataclass(frozen=True)
 class StaticJoin:
     """A stream joined with a table that does not change; no state."""
 
@@ -470,6 +526,8 @@ Node = (
     | Join
     | Aggregate
     | UnionAll
+    | Over
+    | TopN
     | StaticJoin
     | LookupJoin
     | LookupTable

@@ -22,9 +22,11 @@ from sql.plan.nodes import (
     Map,
     Node,
     Output,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
 )
@@ -45,7 +47,9 @@ def source_of(node: Node) -> Scan | None:
             return node
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return source_of(node.input)
-        case Static() | Keyed() | Join() | Aggregate() | UnionAll() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | Join() | Aggregate() | UnionAll() | Over() | TopN():
+            return None
+        case LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
@@ -70,6 +74,9 @@ def changes(node: Node) -> bool:
             return not node.closed
         case UnionAll():
             return any(map(changes, node.parts))
+        case Over() | TopN():
+            # A row that comes can change the values of others, or take the place of one.
+            return True
         case _:
             assert_never(node)
 
@@ -83,6 +90,8 @@ def retracts(node: Node) -> bool:
             return not node.closed and (not only_keys or retracts(node.input))
         case UnionAll():
             return any(map(retracts, node.parts))
+        case Over() | TopN():
+            return True
         case Join():
             return node.how.updates(node.kind, retracts(node.left), retracts(node.right))
         case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
@@ -94,12 +103,14 @@ def retracts(node: Node) -> bool:
 
 
 def one_row(node: Node) -> bool:
-    """Whether no more than one row ever stands: that of an aggregate without groups."""
+    """Whether no more than one row ever stands: that of an aggregate without groups, or the first of all rows."""
     match node:
         case Aggregate():
             return not node.by
-        case Map():
+        case Map() | Over():
             return one_row(node.input)
+        case TopN():
+            return node.single and not node.by
         case Join():
             return one_row(node.left) and (one_row(node.right) or node.kind in (JoinKind.SEMI, JoinKind.ANTI))
         case Scan() | Static() | Keyed() | Window() | ArrayJoin() | StaticJoin() | LookupJoin() | LookupTable():
@@ -126,6 +137,10 @@ def grows(node: Node) -> bool:
             return bool(node.by) and grows(node.input)
         case UnionAll():
             return any(map(grows, node.parts))
+        case Over():
+            return grows(node.input)
+        case TopN():
+            return bool(node.by) and grows(node.input)
         case Keyed() | Static() | LookupTable():
             return False
         case _:
@@ -152,7 +167,7 @@ def watermark_at(node: Node) -> Watermark | None:
             return _of_groups(node)
         case Join():
             return node.how.watermark(inputs_of(node))
-        case Static() | UnionAll() | LookupJoin() | LookupTable():
+        case Static() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
@@ -194,7 +209,7 @@ def runs_on(node: Node) -> Engine | None:
     match node:
         case LookupJoin():
             return Engine.FAUST
-        case Keyed() | Join() | Aggregate() | UnionAll():
+        case Keyed() | Join() | Aggregate() | UnionAll() | Over() | TopN():
             return Engine.SPARK
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return runs_on(node.input)

@@ -16,9 +16,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
     column_of,
@@ -38,6 +40,12 @@ def unbounded(node: Aggregate, values: bool) -> str:
     return "they are kept one by one" if values else ""
 
 
+def unbounded_partitions(node: TopN) -> str:
+    """Why the first rows of partitions become ever more; '' where they do not."""
+    grown = next((name for name in node.by if grows(node.input) and _grows(node.input, name)), "")
+    return f"{grown} has ever more values" if grown else ""
+
+
 def _grows(node: Node, column: str) -> bool:
     """Whether ``column`` has ever more values: those of a stream that only grows."""
     match node:
@@ -52,11 +60,11 @@ def _grows(node: Node, column: str) -> bool:
             arrays = dict(node.arrays)
             read = arrays[column].columns if column in arrays else (column,)
             return any(_grows(node.input, name) for name in read)
-        case StaticJoin() | LookupJoin():
+        case StaticJoin() | LookupJoin() | TopN():
             return column in node.input.schema.names and _grows(node.input, column)
         case Join():
             return _grows(node.left if column in node.left.schema.names else node.right, column)
-        case Aggregate():
+        case Aggregate() | Over():
             return _grows(node.input, column) if column in node.by else grows(node)
         case UnionAll():
             return any(_grows(part, column) for part in node.parts)

@@ -10,6 +10,7 @@ from sqlglot import exp
 from changelog.schema import SEQUENCE, TIME
 from joins.aggregates.aggregation import Fold
 from joins.dataflow.ports import JoinKind
+from joins.partitions.ordering import Rank
 from sql.expressions.expression import Expr, coalesce
 from sql.expressions.predicates import split
 from sql.plan.joins import DynamicFilter
@@ -24,9 +25,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
     column_of,
@@ -57,10 +60,30 @@ def unique_keys(node: Node) -> list[Key]:
             return node.how.unique_keys(KeyedSides(node.kind, node.pad, node.keys, left, right))
         case LookupJoin():
             return _of_lookup(node)
+        case Over() | TopN():
+            return _of_partitions(node)
         case UnionAll() | ArrayJoin() | StaticJoin() | Static() | LookupTable():
             return []
         case _:
             assert_never(node)
+
+
+def _of_partitions(node: Over | TopN) -> list[Key]:
+    """Those of the input, and the row number in a partition; of a partition with one row that partition."""
+    below = unique_keys(node.input)
+    if isinstance(node, TopN):
+        numbers = [node.number] if node.number and node.rank is Rank.ROW_NUMBER else []
+        own = [node.by] if node.single else []
+    else:
+        numbers = [name for name, call in node.calls if _is_row_number(call)]
+        own = []
+    found: list[Key] = [*own, *below, *((*node.by, number) for number in numbers)]
+    return sorted(found, key=len)
+
+
+def _is_row_number(call: Expr) -> bool:
+    window = call.tree
+    return isinstance(window, exp.Window) and window.this.name.lower() == Rank.ROW_NUMBER
 
 
 def _of_lookup(join: LookupJoin) -> list[Key]:
@@ -90,8 +113,9 @@ def padded(node: Node) -> set[str]:
         case Map():
             below = padded(node.input)
             return {name for name, expr in node.columns if below & set(expr.columns)}
-        case Window() | ArrayJoin():
-            return padded(node.input)
+        case Window() | ArrayJoin() | Over() | TopN():
+            by = node.by if isinstance(node, Over | TopN) else ()
+            return padded(node.input) | (set(by) - never_null(node.input))
         case StaticJoin() | LookupJoin():
             table = node.static if isinstance(node, StaticJoin) else node.table
             return padded(node.input) | (set(table.schema.names) if node.kind == JoinKind.LEFT else set())
@@ -122,8 +146,8 @@ def never_null(node: Node) -> set[str]:
         case Map():
             below = never_null(node.input) | _tested(node)
             return {name for name, expr in node.columns if expr.plain in below}
-        case Window():
-            return never_null(node.input) | {node.time, node.start, node.end}
+        case Window() | Over() | TopN():
+            return never_null(node.input) | _always_there(node)
         case Aggregate():
             counts = {one.name for one in node.aggregations if one.fold is Fold.COUNT}
             return (never_null(node.input) & set(node.by)) | counts
@@ -133,6 +157,19 @@ def never_null(node: Node) -> set[str]:
             return set(node.schema.names).intersection(*map(never_null, node.parts))
         case Static() | LookupTable():
             return set()
+        case _:
+            assert_never(node)
+
+
+def _always_there(node: Window | Over | TopN) -> set[str]:
+    """The columns that a node adds, or that it has no row without."""
+    match node:
+        case Window():
+            return {node.time, node.start, node.end}
+        case Over():
+            return {name for name, call in node.calls if _is_row_number(call)}
+        case TopN():
+            return {node.number} if node.number else set()
         case _:
             assert_never(node)
 
@@ -161,7 +198,7 @@ def equals(node: Node) -> dict[str, set[str]]:
                 for name, others in below.items()
                 if name in renamed
             }
-        case Window() | ArrayJoin() | StaticJoin():
+        case Window() | ArrayJoin() | StaticJoin() | Over() | TopN():
             return equals(node.input)
         case Aggregate():
             below = equals(node.input)
@@ -218,7 +255,7 @@ def bucket_key(node: Node) -> Cut | None:
     match node:
         case Keyed():
             return tuple(column_of(node, name) for name in node.primary_key)
-        case Aggregate():
+        case Aggregate() | Over() | TopN():
             return tuple(column_of(node, name) for name in node.by)
         case Map():
             below = bucket_key(node.input)
@@ -256,7 +293,7 @@ def partition_key(node: Node) -> Cut | None:
             return tuple(_above(node, expr) for expr in below) if below is not None else None
         case Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
-        case Keyed() | Join() | Aggregate() | UnionAll() | Static() | LookupTable():
+        case Keyed() | Join() | Aggregate() | UnionAll() | Over() | TopN() | Static() | LookupTable():
             return bucket_key(node)
         case _:
             assert_never(node)

@@ -15,9 +15,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
 )
@@ -45,7 +47,7 @@ def _fused(node: Node) -> tuple[Mapping[str, str], Scan] | None:
             return ({name: node.internal(name) for name in ruling(node.stream)}, node) if known else None
         case Map():
             return _through(node)
-        case Static() | Keyed() | Window() | ArrayJoin() | Join() | Aggregate() | UnionAll():
+        case Static() | Keyed() | Window() | ArrayJoin() | Join() | Aggregate() | UnionAll() | Over() | TopN():
             return None
         case StaticJoin() | LookupJoin() | LookupTable():
             return None

@@ -26,6 +26,7 @@ from sql.rules.prune import prune
 from sql.rules.push_down import push_down
 from sql.rules.sink import sink
 from sql.rules.strategy import strategy
+from sql.rules.top_n import top_n
 from sql.rules.unnest import unnest
 from sql.rules.window_close import window_close
 
@@ -33,6 +34,7 @@ RULES: tuple[Callable[[QueryPlan], QueryPlan], ...] = (
     unnest,
     strategy,
     push_down,
+    top_n,
     join_keys,
     bands,
     keyed_inputs,

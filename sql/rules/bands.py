@@ -47,9 +47,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
     column_of,
@@ -96,7 +98,7 @@ class _Rule:
                 # What answers a left row once may change afterwards.
                 right = replace(self, once=self.once and not node.how.answers_once)
                 return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
-            case Map() | Window() | ArrayJoin() | UnionAll() | StaticJoin() | LookupJoin():
+            case Map() | Window() | ArrayJoin() | UnionAll() | Over() | TopN() | StaticJoin() | LookupJoin():
                 return rebuilt(node, self.of)
             case Scan() | Static() | Keyed() | LookupTable():
                 return rebuilt(node, self.of)

@@ -25,9 +25,11 @@ from sql.plan.nodes import (
     Map,
     Node,
     Output,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
     rebuilt,
@@ -57,7 +59,7 @@ class _Cutter:
                 return rebuilt(node, self.cut)
             case LookupJoin():
                 return replace(node, input=self._input(node.input, Engine.FAUST))
-            case Aggregate() | Join() | UnionAll():
+            case Aggregate() | Join() | UnionAll() | Over() | TopN():
                 return rebuilt(node, lambda below: self._input(below, Engine.SPARK))
             case _:
                 assert_never(node)

@@ -18,9 +18,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
     rebuilt,
@@ -43,6 +45,8 @@ def _keyed(node: Node) -> Node:
             return node
         case Aggregate():
             # Without keys all rows go into one bucket: the changes are made before, in many.
+            return replace(node, input=_side(node.input, node.by) if node.by else _keyed(node.input))
+        case Over() | TopN():
             return replace(node, input=_side(node.input, node.by) if node.by else _keyed(node.input))
         case LookupJoin():
             # Each record of a left row is answered for itself: its memo, by the primary key, makes the changes. It
@@ -71,7 +75,9 @@ def _by_arrival(node: Node) -> Node:
             return replace(node, by_arrival=True)
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return replace(node, input=_by_arrival(node.input))
-        case Scan() | Static() | Join() | Aggregate() | UnionAll() | LookupJoin() | LookupTable():
+        case Scan() | Static() | Join() | Aggregate() | UnionAll() | Over() | TopN():
+            return node
+        case LookupJoin() | LookupTable():
             return node
         case _:
             assert_never(node)

@@ -22,9 +22,11 @@ from sql.plan.nodes import (
     Map,
     Node,
     Output,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
     rebuilt,
@@ -64,8 +66,8 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return replace(node, input=_prune(node.input, _of_input(node, needed)))
         case ArrayJoin():
             return _array_join(node, needed)
-        case Aggregate():
-            return _aggregate(node, needed)
+        case Aggregate() | Over() | TopN():
+            return _parted(node, needed)
         case Join():
             return _join(node, needed)
         case StaticJoin() | LookupJoin():
@@ -114,6 +116,18 @@ def _array_join(node: ArrayJoin, needed: set[str]) -> ArrayJoin:
     return replace(node, input=below, dropped=tuple(name for name in below.schema.names if name not in needed))
 
 
+def _parted(node: Aggregate | Over | TopN, needed: set[str]) -> Node:
+    match node:
+        case Aggregate():
+            return _aggregate(node, needed)
+        case Over():
+            return _over(node, needed)
+        case TopN():
+            return _top_n(node, needed)
+        case _:
+            assert_never(node)
+
+
 def _aggregate(node: Aggregate, needed: set[str]) -> Aggregate:
     """At least one column leaves."""
     kept = tuple(one for one in node.aggregations if one.name in needed)
@@ -126,6 +140,23 @@ def _aggregate(node: Aggregate, needed: set[str]) -> Aggregate:
     wanted |= {watermark.column} if watermark is not None else set()
     below = _prune(node.input, wanted or {node.input.schema.names[0]})
     return replace(node, input=below, aggregations=kept, gathered=gathered)
+
+
+def _over(node: Over, needed: set[str]) -> Node:
+    """Without a call that is read the rows themselves are left."""
+    calls = tuple((name, call) for name, call in node.calls if name in needed)
+    passed = needed - {name for name, _ in node.calls}
+    if not calls:
+        return _prune(node.input, passed or {node.input.schema.names[0]})
+    wanted = passed | set(node.by) | _read(call for _, call in calls)
+    return replace(node, input=_prune(node.input, wanted or {node.input.schema.names[0]}), calls=calls)
+
+
+def _top_n(node: TopN, needed: set[str]) -> TopN:
+    number = node.number if node.number in needed else ""
+    wanted = (needed - {node.number}) | set(node.by) | {key.column for key in node.order}
+    below = _prune(node.input, wanted or {node.input.schema.names[0]})
+    return replace(node, input=below, number=number)
 
 
 def _union(node: UnionAll, needed: set[str]) -> UnionAll:

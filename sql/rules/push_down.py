@@ -31,9 +31,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
 )
@@ -55,8 +57,8 @@ def _push(node: Node, terms: list[Expr]) -> Node:
             about_rows = _over(terms, set(node.input.schema.names))
             pushed = replace(node, input=_push(node.input, about_rows))
             return filtered(pushed, [term for term in terms if term not in about_rows])
-        case Aggregate():
-            return _aggregate(node, terms)
+        case Aggregate() | Over() | TopN():
+            return _parted(node, terms)
         case Join():
             return _join(node, terms)
         case StaticJoin():
@@ -120,8 +122,8 @@ def _join(join: Join, terms: list[Expr]) -> Node:
     return filtered(pushed, rest)
 
 
-def _aggregate(node: Aggregate, terms: list[Expr]) -> Node:
-    """A condition on the keys alone leaves out whole groups, and so their rows."""
+def _parted(node: Aggregate | Over | TopN, terms: list[Expr]) -> Node:
+    """A condition on the keys alone leaves out whole groups, and so their rows; any other would change their values."""
     about_keys = _over(terms, set(node.by))
     pushed = replace(node, input=_push(node.input, about_keys))
     return filtered(pushed, [term for term in terms if term not in about_keys])

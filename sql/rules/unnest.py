@@ -38,9 +38,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
     column_of,
@@ -146,6 +148,8 @@ class _Pull:
                 return self._aggregate(node)
             case Join():
                 return self._join(node)
+            case Over() | TopN():
+                return self._partitions(node)
             case Keyed():
                 return _Pulled(node)
             case UnionAll():
@@ -221,6 +225,12 @@ class _Pull:
     def _union(self, node: UnionAll) -> _Pulled:
         if any(self.of(part).correlated for part in node.parts):
             raise self.refused("a part of a UNION that reads a column of the query around it")
+        return _Pulled(node)
+
+    def _partitions(self, node: Over | TopN) -> _Pulled:
+        """Rows have other ranks among those that the row around tells."""
+        if self.of(node.input).correlated:
+            raise self.refused("the first rows, or a window function, of rows that the row around tells")
         return _Pulled(node)
 
     def _reads(self, expr: Expr) -> bool:

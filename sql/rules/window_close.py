@@ -22,9 +22,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
 )
@@ -57,7 +59,7 @@ def _closed(node: Node) -> Node:
         case Aggregate():
             refuse_open(node, "EMIT")
             return node
-        case Scan() | Static() | Keyed() | Window() | UnionAll() | LookupTable():
+        case Scan() | Static() | Keyed() | Window() | UnionAll() | Over() | TopN() | LookupTable():
             raise _endless()
         case _:
             assert_never(node)

@@ -32,10 +32,13 @@ from sql.bind.bounded.snapshot_relations import SnapshotRelations
 from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from sql.bind.from_clause.windows import END, START, WindowCall
 from sql.bind.named_columns import columns_of_alias, named_as, under_alias, without_columns
+from sql.bind.partitions.first_rows import limit_by, number_first_rows, spell_out_windows
+from sql.bind.partitions.ties import ties_of, told_apart
 from sql.bind.projection import is_delta, selected
 from sql.bind.reading import reading
 from sql.bind.resolve import typed
 from sql.bind.scope import Scope, place_of
+from sql.functions.translate import in_order_of
 from sql.functions.typed import Typed
 from sql.plan.column_names import output_names
 from sql.relations import Relations
@@ -70,6 +73,9 @@ class BoundedBinder:
         if not isinstance(query, exp.Select):
             raise Unsupported(f"{type(query).__name__} is not supported over table(x)", fix="SELECT .. FROM table(x)")
         query.set("settings", None)
+        spell_out_windows(query)
+        if limit_by(query):
+            number_first_rows(query)
         expressions = SnapshotExpressions(self.names, lambda inner, scope: self.query(inner, ctes, scope), outer)
         source = SnapshotFrom(query, lambda table: self.item(table, ctes), self.names, expressions)
         return _Select(query, source, self.names, expressions).columns(texts)
@@ -192,12 +198,19 @@ class _Select:
                 )
         group, order, distinct = (select.args.get(key) for key in ("group", "order", "distinct"))
         keys = [] if group is None else self._group(group, scope)
-        terms = [] if order is None else [self._ordered(term.this, scope) for term in order.expressions]
+        terms = [] if order is None else [made for term in order.expressions for made in self._ordered(term, scope)]
         if distinct is not None and (on := distinct.args.get("on")) is not None:
             on.set("expressions", [self.expressions.tree(one, scope, "DISTINCT ON") for one in on.expressions])
-        columns = self._projected(scope, texts)
-        for term, tree in zip(order.expressions if order is not None else (), terms, strict=True):
-            term.set("this", tree)
+        columns, shown = self._projected(scope, texts)
+        if (qualify := select.args.get("qualify")) is not None:
+            shown.append(qualify.this.copy())
+            qualify.set("this", told_apart(qualify.this, shown))
+        for item in select.expressions:
+            item.set("this", told_apart(item.this, shown))
+        if order is not None:
+            # What LIMIT cuts off must not hang on the order in which rows are read.
+            cut = select.args.get("limit") is not None and distinct is None
+            order.set("expressions", [*terms, *(ties_of(shown, terms) if cut else ())])
         if keys and group is not None:
             group.set("expressions", keys)
         return columns
@@ -215,17 +228,24 @@ class _Select:
             self.select.having(exp.GT(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(0)), copy=False)
         return [exp.GroupingSets(expressions=sets)]
 
-    def _ordered(self, term: exp.Expr, scope: Scope) -> exp.Expr:
-        """A position, a name of the select list, or an expression."""
+    def _ordered(self, ordered: exp.Expr, scope: Scope) -> list[exp.Expr]:
+        """A position, a name of the select list, or an expression; doubles in the order of the dialect."""
+        term, made = ordered.this, ordered.copy()
         if isinstance(term, exp.Literal):
-            return term
-        names = {item.alias.casefold(): item.alias for item in self.select.expressions if item.alias}
-        if isinstance(term, exp.Column) and not term.table and term.name.casefold() in names:
-            return column_of(names[term.name.casefold()])
-        return self.expressions.tree(without_aliases(term, self.select, scope), scope, "ORDER BY")
+            return [made]
+        named = {item.alias.casefold(): item for item in self.select.expressions if item.alias}
+        if isinstance(term, exp.Column) and not term.table and term.name.casefold() in named:
+            made.set("this", column_of(named[term.name.casefold()].alias))
+            return [made]
+        value = self.expressions.typed(without_aliases(term, self.select, scope), scope, "ORDER BY")
+        terms = [made] if self.select.args.get("distinct") else in_order_of(scope.dialect.rules, value, made)
+        made.set("this", value.tree)
+        for one in terms:
+            one.set("this", self.names.written(one.this))
+        return terms
 
-    def _projected(self, scope: Scope, texts: Sequence[str]) -> Columns:
-        """Replaces the select list by one in which every column has its name."""
+    def _projected(self, scope: Scope, texts: Sequence[str]) -> tuple[Columns, list[exp.Expr]]:
+        """Replaces the select list by one in which every column has its name; its items as they were translated."""
         listed = self.select.expressions
         found: list[tuple[str, str, Typed]] = []
         for position, projection in enumerate(listed):
@@ -235,11 +255,7 @@ class _Select:
             for name, table, expression in selected(projection, self.select, scope, text):
                 found.append((name, table, self.expressions.typed(expression, scope, "SELECT")))
         names = output_names([(name, table) for name, table, _ in found])
-        self.select.set(
-            "expressions",
-            [
-                exp.alias_(self.names.written(value.tree), name, quoted=True)
-                for name, (_, _, value) in zip(names, found, strict=True)
-            ],
-        )
-        return [(name, value.type) for name, (_, _, value) in zip(names, found, strict=True)]
+        shown = [self.names.written(value.tree) for _, _, value in found]
+        items = [exp.alias_(tree.copy(), name, quoted=True) for name, tree in zip(names, shown, strict=True)]
+        self.select.set("expressions", items)
+        return [(name, value.type) for name, (_, _, value) in zip(names, found, strict=True)], shown

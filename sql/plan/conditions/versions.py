@@ -22,9 +22,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
 )
@@ -43,7 +45,7 @@ def versions(right: Node) -> Node:
             return replace(right, input=versions(right.input))
         case Keyed():
             return right.input
-        case Static() | Window() | Join() | Aggregate() | UnionAll() | LookupJoin() | LookupTable():
+        case Static() | Window() | Join() | Aggregate() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable():
             return right
         case _:
             assert_never(right)

@@ -16,9 +16,11 @@ from sql.plan.nodes import (
     LookupTable,
     Map,
     Node,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
     column_of,
@@ -60,7 +62,7 @@ def window_of(node: Node, name: str) -> Found | None:
             return window_of(node.input, name) if name in node.by else None
         case Join():
             return window_of(node.left if name in node.left.schema.names else node.right, name)
-        case Scan() | Static() | Keyed() | UnionAll() | LookupTable():
+        case Scan() | Static() | Keyed() | UnionAll() | Over() | TopN() | LookupTable():
             return None
         case _:
             assert_never(node)

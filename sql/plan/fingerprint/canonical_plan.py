@@ -37,9 +37,11 @@ from sql.plan.nodes import (
     Map,
     Node,
     Output,
+    Over,
     Scan,
     Static,
     StaticJoin,
+    TopN,
     UnionAll,
     Window,
 )
@@ -73,9 +75,30 @@ def canonical(node: Output | Node) -> Form:
             return _joined(node)
         case LookupTable():
             return _lookup_table(node)
+        case UnionAll() | Aggregate() | Over() | TopN():
+            return _of_rows(node)
+        case _:
+            assert_never(node)
+
+
+def _of_rows(node: UnionAll | Aggregate | Over | TopN) -> Form:
+    match node:
         case UnionAll():
             return members(
                 node="union_all", columns=fields(node.schema), parts=[canonical(part) for part in node.parts]
+            )
+        case Over():
+            return members(node="over", by=list(node.by), calls=computed(node.calls), input=canonical(node.input))
+        case TopN():
+            return members(
+                node="top_n",
+                by=list(node.by),
+                order=[[key.column, key.descending, key.nulls_first] for key in node.order],
+                rank=node.rank.value,
+                first=node.first,
+                last=node.last,
+                number=node.number,
+                input=canonical(node.input),
             )
         case Aggregate():
             return members(

@@ -64,6 +64,11 @@ QUERIES = {
     "array_join": "SELECT o.id, part, place, name FROM orders AS o LEFT ARRAY JOIN split_by_char(',', symbol) AS part, "
     "array_enumerate(split_by_char(',', symbol)) AS place JOIN customers AS c ON c.name = part "
     "WHERE amount > 10 AND place < 3",
+    "top_n": "SELECT id, amount FROM (SELECT *, row_number() OVER (PARTITION BY customer ORDER BY amount DESC) AS n "
+    "FROM orders) AS x WHERE n <= 3",
+    "top_n_of_append": "SELECT symbol, price FROM trades ORDER BY price DESC LIMIT 2 BY symbol",
+    "over": "SELECT id, amount - lag(amount) OVER (PARTITION BY customer ORDER BY id) AS step, "
+    "sum(amount) OVER (ORDER BY id) AS total FROM orders",
     "snapshot": "SELECT city, count() FROM table(customers) GROUP BY city",
 }
 

@@ -42,6 +42,8 @@ STATEFUL = (
     "three_way",
     "array_join",
     "grows_window",
+    "top_n",
+    "over",
 )
 LOOKUPS = ("lookup_dictionary", "lookup_direct_index", "temporal_updating", "mixed")
 

@@ -28,6 +28,8 @@ QUERIES = {
     "strategy": "SELECT t.price, p.price AS known FROM prices AS p RIGHT JOIN trades AS t ON p.symbol = t.symbol",
     "push_down": "SELECT t.price, q.bid FROM trades AS t LEFT JOIN quotes AS q ON t.symbol = q.symbol AND q.bid > 1 "
     "WHERE t.price > 10",
+    "top_n": "SELECT id, customer FROM (SELECT *, row_number() OVER (PARTITION BY customer ORDER BY id DESC) AS n FROM "
+    "orders) AS o WHERE n BETWEEN 2 AND 3 AND customer > 7 AND id > 1",
     "join_keys": "SELECT t.price, q.bid FROM trades AS t ASOF JOIN quotes AS q ON upper(t.symbol) = q.symbol "
     "AND t.at >= q.at",
     "bands": "SELECT t.price, q.bid FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "

@@ -1,0 +1,1 @@
+"""Rows in an order: their first ones, and what window functions compute over them."""

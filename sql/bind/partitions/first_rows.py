@@ -1,0 +1,121 @@
+"""The first rows of an order, as a condition on the row number; and windows by their names, spelled out.
+
+SELECT .. ORDER BY v DESC LIMIT 3 OFFSET 1        QUALIFY row_number() OVER (ORDER BY v DESC) BETWEEN 2 AND 4
+SELECT .. ORDER BY v DESC LIMIT 3 BY k            QUALIFY row_number() OVER (PARTITION BY k ORDER BY v DESC) <= 3
+SELECT sum(v) OVER w .. WINDOW w AS (ORDER BY v)  SELECT sum(v) OVER (ORDER BY v) ..
+
+All are in place.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from changelog.errors import SqlError, Unsupported
+from sql.bind.scope import place_of
+
+
+def spell_out_windows(select: exp.Select) -> None:
+    """Raises SqlError for a name that WINDOW does not have."""
+    named = {window.this.name.casefold(): window for window in select.args.get("windows") or ()}
+    for window in _own_windows(select):
+        name = window.text("alias")
+        if not name:
+            continue
+        if name.casefold() not in named:
+            raise SqlError(
+                f'there is no window "{name}"',
+                where=place_of(window, "SELECT"),
+                fix=f"WINDOW {name} AS (PARTITION BY .. ORDER BY ..)",
+            )
+        for part in ("partition_by", "order", "spec"):
+            given = named[name.casefold()].args.get(part)
+            if given and not window.args.get(part):
+                window.set(part, [one.copy() for one in given] if isinstance(given, list) else given.copy())
+        window.set("alias", None)
+    select.set("windows", None)
+
+
+def _own_windows(select: exp.Select) -> list[exp.Window]:
+    clauses = [*select.expressions, *filter(None, [select.args.get("qualify"), select.args.get("order")])]
+    return [
+        window
+        for clause in clauses
+        for window in clause.find_all(exp.Window)
+        if window.find_ancestor(exp.Query) is select
+    ]
+
+
+def limit_by(select: exp.Select) -> list[exp.Expr]:
+    """The columns of ``LIMIT n BY``."""
+    clauses = (select.args.get("limit"), select.args.get("offset"))
+    return [one for clause in clauses if clause is not None for one in clause.expressions]
+
+
+def number_first_rows(select: exp.Select) -> None:
+    """Let a condition on the row number say what LIMIT does; ORDER BY stays. Raises Unsupported, SqlError."""
+    by = [_written(one, select) for one in limit_by(select)]
+    for name, clause in (("distinct", "DISTINCT"), ("qualify", "QUALIFY")):
+        if select.args.get(name):
+            raise Unsupported(
+                f"{clause} and LIMIT in one SELECT are not supported over streams",
+                where=place_of(select.args["limit"], "LIMIT"),
+                fix=f"{clause} in a subquery: SELECT * FROM (SELECT {clause} ..) AS x ORDER BY .. LIMIT ..",
+            )
+    count, skipped = _number(select, "limit", 0), _number(select, "offset", 0)
+    order = select.args.get("order")
+    terms = [] if order is None else [term.copy() for term in order.expressions]
+    for term in terms:
+        term.set("this", _written(term.this, select))
+    place = exp.Window(
+        this=exp.RowNumber(),
+        partition_by=by,
+        order=exp.Order(expressions=terms) if terms else None,
+        over="OVER",
+    )
+    last = exp.Literal.number(skipped + count)
+    within: exp.Expr = exp.LTE(this=place, expression=last)
+    if skipped:
+        within = exp.Between(this=place, low=exp.Literal.number(skipped + 1), high=last)
+    select.set("qualify", exp.Qualify(this=within))
+    for clause in ("limit", "offset"):
+        select.set(clause, None)
+
+
+def _number(select: exp.Select, name: str, missing: int) -> int:
+    clause = select.args.get(name)
+    if clause is None:
+        return missing
+    value = clause.args.get("count") if isinstance(clause, exp.Fetch) else clause.expression
+    options = clause.args.get("limit_options")
+    plain = isinstance(value, exp.Literal) and not value.is_string and value.name.isdecimal()
+    if (
+        value is None
+        or not plain
+        or (options is not None and (options.args.get("percent") or options.args.get("with_ties")))
+    ):
+        raise Unsupported(
+            f"{name.upper()} takes a whole number over streams",
+            where=place_of(clause, name.upper()),
+            fix="LIMIT 10; of ties WHERE r <= 10 over rank() OVER (ORDER BY ..) AS r",
+        )
+    return int(value.name)
+
+
+def _written(term: exp.Expr, select: exp.Select) -> exp.Expr:
+    """A position or an alias of the select list as what stands there; an alias goes before a column."""
+    if isinstance(term, exp.Literal) and not term.is_string:
+        position = int(term.this) if str(term.this).isdecimal() else 0
+        if not 1 <= position <= len(select.expressions):
+            raise SqlError(
+                f"ORDER BY {term.this} is no position in the select list",
+                where=place_of(term, "ORDER BY"),
+                fix=f"a position from 1 to {len(select.expressions)}, or the name of a column",
+            )
+        item: exp.Expr = select.expressions[position - 1]
+        return item.unalias().copy()
+    if isinstance(term, exp.Column) and not term.table:
+        named = {item.alias.casefold(): item.unalias() for item in select.expressions if item.alias}
+        found: exp.Expr = named.get(term.name.casefold(), term)
+        return found.copy()
+    return term.copy()
