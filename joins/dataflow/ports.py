@@ -41,6 +41,13 @@ class JoinKind(StrEnum):
     """The left rows that match something; their columns alone leave."""
     ANTI = "anti"
     """The left rows that match nothing; their columns alone leave."""
+    MARK = "mark"
+    """Every left row, with a column besides, the mark, that says whether it matches something."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether each left row is asked if it matches something: no column of the right side leaves."""
+        return self in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
 
 
 def refuse_other_kinds(join: object, kind: JoinKind, possible: Sequence[JoinKind]) -> None:

@@ -3,8 +3,8 @@
 **Definition.** Left and right rows match when their keys are equal (NULL equals NULL only for null-safe keys) and the
 residual condition holds. INNER gives every matching pair; LEFT also each left row that matches nothing, with the right
 columns padded; RIGHT is its mirror; FULL both. A padded row leaves with the first match and comes back when the last
-one goes. SEMI and ANTI give left rows alone (``joins.operators.semi_anti``). The output is the difference this makes,
-batch by batch.
+one goes. SEMI, ANTI and MARK ask of each left row (``joins.operators.semi_anti``). The output is the difference this
+makes, batch by batch.
 
 **Method.** The pairs are bilinear: ``d(L x R) = L x dR + dL x R'`` with R' the right side after the batch. Padded rows
 follow the number of matches per key (0 to n and n to 0) where there is no residual condition; with one, the padding of
@@ -34,7 +34,7 @@ from joins.state.store import RunStore
 @dataclass(frozen=True)
 class BidirectionalSpec(JoinSpec):
     """The symmetric join: both sides are kept and both trigger. Output: columns of left, then right;
-    of SEMI and ANTI those of left.
+    of SEMI and ANTI those of left, of MARK ``mark`` besides.
 
     null_safe   per key column: NULL equals NULL (IS NOT DISTINCT FROM); empty: none does
     condition   the residual condition, over the columns of left and right together
@@ -44,10 +44,12 @@ class BidirectionalSpec(JoinSpec):
 
     null_safe: tuple[bool, ...] = ()
     condition: Predicate | None = None
+    mark: str = "mark"
 
     def started(self, store: RunStore, name: str) -> BidirectionalOperator | SemiAntiOperator:
-        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
-            asked = MatchCondition(self.kind, self.null_safe or (False,) * len(self.left.keys), self.condition)
+        if self.kind.asks:
+            null_safe = self.null_safe or (False,) * len(self.left.keys)
+            asked = MatchCondition(self.kind, self.mark, null_safe, self.condition)
             return SemiAntiOperator(self.left, self.right, asked, store, name)
         return BidirectionalOperator(self, store, name)
 

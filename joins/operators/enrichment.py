@@ -2,7 +2,8 @@
 
 **Definition.** A left row is joined with every right row of its key, as it stands, for which the residual condition
 holds. SEMI gives the left rows that match something, ANTI those that match nothing, each once, their columns alone; a
-left row whose key is NULL matches nothing, so ANTI gives it. The rest in ``joins.operators.one_shot``.
+left row whose key is NULL matches nothing, so ANTI gives it. MARK gives all, with a column that says which match. The
+rest in ``joins.operators.one_shot``.
 
 **State.** The current right rows.
 """
@@ -18,6 +19,7 @@ from changelog.rows import Mask
 from joins.dataflow.ports import JoinKind, Predicate
 from joins.inputs.intake import Intake
 from joins.operators.one_shot import OneShotOperator, OneShotSpec
+from joins.operators.semi_anti import marked
 from joins.state.arrangement import Matches
 from joins.state.store import RunStore
 
@@ -29,20 +31,25 @@ class EnrichmentSpec(OneShotSpec):
     Only the right side is kept. Right rows of a batch are taken in before its left rows are answered.
     """
 
-    kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+    kinds = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
 
     null_safe: tuple[bool, ...] = ()
     condition: Predicate | None = None
+    mark: str = "mark"
 
     def started(self, store: RunStore, name: str) -> EnrichmentOperator:
         return EnrichmentOperator(self, store, name)
 
 
 class EnrichmentOperator(OneShotOperator):
-    """``on_batch([left rows, right rows]) -> changes``: left columns, then right columns; of SEMI and ANTI left."""
+    """``on_batch([left rows, right rows]) -> changes``: left columns, then right columns; of SEMI and ANTI left.
+
+    Of MARK left columns, then the mark.
+    """
 
     def __init__(self, spec: EnrichmentSpec, store: RunStore, name: str) -> None:
         super().__init__(spec, store, name, spec.condition)
+        self._mark = spec.mark
         self._right = Intake.of(spec.right, store, f"{name}.right", spec.null_safe)
 
     @property
@@ -51,18 +58,22 @@ class EnrichmentOperator(OneShotOperator):
 
     @property
     def _output(self) -> pa.Schema:
-        if self._kind not in (JoinKind.SEMI, JoinKind.ANTI):
+        if not self._kind.asks:
             return self._pairing.schema
-        return pa.schema([field.with_nullable(True) for field in self._pairing.left])
+        mark = [pa.field(self._mark, pa.bool_())] if self._kind is JoinKind.MARK else []
+        return pa.schema([*(field.with_nullable(True) for field in self._pairing.left), *mark])
 
     def _take_in(self, rows: pa.Table) -> Changes:
         self._right.arrangement.insert(self._right.changes(rows))
         return Changes.empty(self._output)
 
     def _answered(self, left: Changes) -> Changes:
-        if self._kind in (JoinKind.SEMI, JoinKind.ANTI):
+        if self._kind.asks:
             matched = self._matched(left)
-            answered = left.where(matched if self._kind is JoinKind.SEMI else ~matched)
+            if self._kind is JoinKind.MARK:
+                answered = marked(left, matched, self._mark)
+            else:
+                answered = left.where(matched if self._kind is JoinKind.SEMI else ~matched)
             return Changes.with_deltas(answered.rows.cast(self._output), answered.deltas)
         return self._joined(left, self._found(left))
 

@@ -88,7 +88,7 @@ class RangeSpec(JoinSpec):
              WINDOW CLOSE); what was taken back until then never leaves
     """
 
-    kinds = tuple(JoinKind)
+    kinds = tuple(kind for kind in JoinKind if kind is not JoinKind.MARK)
 
     band: Band
     null_safe: tuple[bool, ...] = ()

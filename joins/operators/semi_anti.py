@@ -1,9 +1,10 @@
-"""SEMI and ANTI joins of inputs that change: the left rows that match something, or nothing.
+"""SEMI, ANTI and MARK joins of inputs that change: the left rows that match something, or nothing, or which do.
 
 **Definition.** A left row matches a right row when their keys are equal (NULL equals NULL only for null-safe keys) and
 the residual condition holds. SEMI gives each left row that matches one right row or more, as often as it stands; ANTI
 each that matches none. So the two divide the left rows: a row whose key is NULL is ANTI's. The columns are those of
-the left side. The output is the difference that a batch makes.
+the left side. MARK gives both, with a column besides that is true in the rows of SEMI and false in those of ANTI. The
+output is the difference that a batch makes.
 
 **Method.** ANTI gives the change of the unmatched left rows, SEMI what the change of the left rows is besides. Without
 a residual condition all rows of a key are unmatched, or none (``UnmatchedByKey``); with one, each row has a match count
@@ -18,9 +19,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes
+from changelog.rows import Mask
 from joins.dataflow.ports import JoinKind, Port, Predicate
 from joins.inputs.intake import Intake
 from joins.matching.match_counts import MatchCounts
@@ -31,18 +34,25 @@ from joins.state.store import RunStore
 
 @dataclass(frozen=True)
 class MatchCondition:
-    """What the join asks of each left row. ``kind``: SEMI or ANTI."""
+    """What the join asks of each left row. ``kind``: SEMI, ANTI or MARK; ``mark``: the column that MARK adds."""
 
     kind: JoinKind
+    mark: str
     null_safe: tuple[bool, ...]
     condition: Predicate | None
+
+
+def marked(changes: Changes, mark: Mask | bool, name: str) -> Changes:
+    """``changes`` with the column ``name``: for each row, or for all, whether it matches something."""
+    marks = pa.array(np.broadcast_to(np.asarray(mark, dtype=np.bool_), len(changes)))
+    return Changes.with_deltas(changes.rows.append_column(pa.field(name, pa.bool_()), marks), changes.deltas)
 
 
 class SemiAntiOperator:
     """``on_batch([left rows, right rows]) -> changes`` of the left rows that leave."""
 
     def __init__(self, left: Port, right: Port, asked: MatchCondition, store: RunStore, name: str) -> None:
-        self._kind = asked.kind
+        self._asked = asked
         only_keys = not right.ingest.compared and set(right.schema.names) == set(right.keys)
         self._left = Intake.of(left, store, f"{name}.left", asked.null_safe)
         self._right = Intake.of(right, store, f"{name}.right", asked.null_safe, counted=only_keys)
@@ -63,7 +73,15 @@ class SemiAntiOperator:
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         left, right = (intake.taken_in(rows) for intake, rows in zip((self._left, self._right), inputs, strict=True))
         unmatched = self._unmatched(left, right)
-        found = unmatched if self._kind is JoinKind.ANTI else Changes.concat([left, unmatched.negated()])
+        if self._asked.kind is JoinKind.ANTI:
+            return self._leaving(unmatched)
+        matched = self._leaving(Changes.concat([left, unmatched.negated()]))
+        if self._asked.kind is JoinKind.SEMI:
+            return matched
+        parts = [(self._leaving(unmatched), False), (matched, True)]
+        return Changes.concat([marked(changes, mark, self._asked.mark) for changes, mark in parts]).consolidated()
+
+    def _leaving(self, found: Changes) -> Changes:
         return Changes.with_deltas(found.rows.select(self._output.names).cast(self._output), found.deltas)
 
     def _unmatched(self, left: Changes, right: Changes) -> Changes:

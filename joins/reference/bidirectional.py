@@ -1,6 +1,6 @@
 """The symmetric join, by definition: every pair of a left and a right row with equal keys for which the condition
 holds; outer kinds add each row that is in no pair, padded. SEMI gives the left rows that are in one, ANTI those in
-none.
+none, MARK all with whether they are.
 """
 
 from __future__ import annotations
@@ -42,6 +42,9 @@ class ReferenceJoin:
         for left, left_count in self.left.content.items():
             matches = [right for right in self.right.content if self._match(left, right)]
             matched_right.update(matches)
+            if self.kind is JoinKind.MARK:
+                result[*left, bool(matches)] += left_count
+                continue
             if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
                 if bool(matches) == (self.kind is JoinKind.SEMI):
                     result[left] += left_count

@@ -1,5 +1,5 @@
 """The enrichment join, by definition: each left row once, as it comes, with every right row of its key that stands
-after the batch; SEMI and ANTI give the left row alone, where there is one, or none.
+after the batch; SEMI and ANTI give the left row alone, where there is one, or none, MARK with whether there is.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ class ReferenceEnrichment:
     condition: Callable[[Row, Row], bool] = lambda left, right: True
 
     def __post_init__(self) -> None:
-        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI))
+        refuse_other_kinds(
+            self, self.kind, (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
+        )
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         self.right.take(right)
@@ -38,6 +40,9 @@ class ReferenceEnrichment:
                     and self.condition(row, other)
                 }
             )
+            if self.kind is JoinKind.MARK:
+                result[*row, bool(matches)] += count
+                continue
             if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
                 result[row] += count * (bool(matches) == (self.kind is JoinKind.SEMI))
                 continue

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from joins.dataflow.ports import Ingest, JoinKind
+from joins.dataflow.ports import Ingest, JoinKind, refuse_other_kinds
 from joins.reference.rows import Record, Row, difference, keys_equal
 from joins.reference.side import ReferenceSide
 
@@ -42,6 +42,9 @@ class ReferenceRange:
     _output: Counter[Row] = field(default_factory=Counter)
     _pending: Counter[tuple[int, Row]] = field(default_factory=Counter)
     _released: int | None = None
+
+    def __post_init__(self) -> None:
+        refuse_other_kinds(self, self.kind, [kind for kind in JoinKind if kind is not JoinKind.MARK])
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         """The net changes of the output: row to signed count, without zeros."""

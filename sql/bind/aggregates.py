@@ -10,7 +10,7 @@ the select list over its columns
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -130,6 +130,8 @@ class Groups:
 
     input: Node
     rules: Rules
+    around: Sequence[pa.Field] = ()
+    """Of a subquery: the columns of the queries around it."""
     columns: dict[str, Expr] = field(default_factory=dict)
     keys: dict[Structure, str] = field(default_factory=dict)
     """Each key -> the column that holds it."""
@@ -138,9 +140,19 @@ class Groups:
     """Each call -> the column that holds its value. The name is for people, and not what the call is known by."""
     gathered: dict[str, Expr] = field(default_factory=dict)
     """The calls that are computed from all rows of a group, over ``columns``."""
-
     sets: tuple[frozenset[Structure], ...] = ()
     """The keys of each of several grouping sets."""
+
+    @property
+    def known(self) -> pa.Schema:
+        """The columns that keys and arguments may read."""
+        return pa.schema([*self.input.schema, *self.around])
+
+    def refuse_ungrouped(self, names: Iterable[str], place: str) -> None:
+        """Raises SqlError if one of ``names`` is a column of the rows, and no key."""
+        ungrouped = [name for name in names if name in self.input.schema.names and name not in self.keys.values()]
+        if ungrouped:
+            raise _ungrouped(min(ungrouped), place)
 
     def add_key(self, key: Expr) -> None:
         if key.structure not in self.keys:
@@ -191,7 +203,7 @@ class Groups:
             if known == expr:
                 return name
         name = expr.plain or ""
-        if not name or self.input.schema.field(name).type != expr.type:
+        if not name or self.known.field(name).type != expr.type:
             name = f"{prefix}{sum(known.startswith(prefix) for known in self.columns)}"
         self.columns[name] = expr
         return name
@@ -232,20 +244,20 @@ class Groups:
         if name is None:
             for part in (call.this if isinstance(call, exp.Filter) else call).iter_expressions():
                 refuse_nested(part, place)
-            made = Expr.over(call, self.input.schema, place)
+            made = Expr.over(call, self.known, place)
             name = self._name(made.readable.lower())
             self.called[known] = name
             self.gathered[name] = Expr(with_columns(call, lambda part: self._argument(part, place)), made.type)
         return name
 
     def _argument(self, part: exp.Expr, place: str) -> str:
-        return self._column(Expr.over(part, self.input.schema, place), ARGUMENT)
+        return self._column(Expr.over(part, self.known, place), ARGUMENT)
 
     def _aggregation(self, name: str, call: Call, place: str) -> Aggregation:
         argument = call.filtered
         if argument is None:
             return Aggregation(name, call.fold, "", pa.int64())
-        handed, result = call_types(call, self.input.schema, place, self.rules)
+        handed, result = call_types(call, self.known, place, self.rules)
         column = self._column(Expr(argument, handed), ARGUMENT)
         return Aggregation(name, call.fold, column, result, call.distinct)
 

@@ -97,7 +97,9 @@ class Binder:
             )
         item = self._joined_items(select)
         item = replace(item, scope=replace(item.scope, outer=self.outer))
-        return SelectClauses(select, self._lookups, Subqueries(self._asked), self.dialect, texts).over(item)
+        return SelectClauses(select, self._lookups, Subqueries(self._asked, self._alias), self.dialect, texts).over(
+            item
+        )
 
     def _asked(self, query: exp.Query, outer: Scope) -> SubqueryRows:
         """The rows of a subquery in a condition."""

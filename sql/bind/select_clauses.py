@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -26,8 +26,8 @@ from sql.bind.partitions.window_functions import WindowFunctions
 from sql.bind.projection import is_delta, selected
 from sql.bind.resolve import resolved, resolved_condition
 from sql.bind.scope import Scope, place_of
-from sql.bind.subqueries import Existence, Subqueries, SubqueryValue, joined_with
-from sql.expressions.expression import Expr
+from sql.bind.subqueries import Existence, HiddenColumn, Subqueries, joined_with, read_around
+from sql.expressions.expression import Expr, Structure, structure
 from sql.expressions.predicates import conjunction, conjuncts
 from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.translate import Dialect
@@ -35,6 +35,9 @@ from sql.plan.column_names import output_names
 from sql.plan.first_rows import first_rows
 from sql.plan.maps import identity
 from sql.plan.nodes import Map, Node, Static
+
+ValuedKeys = Mapping[Structure, exp.Expr]
+"""The keys of GROUP BY in which there are subqueries -> the same over their values."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ class SelectClauses:
     def _where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
         """Conditions on the rows themselves first, so that fewer are asked for in subqueries."""
         terms = conjuncts(condition)
-        asked = [(term, Existence.of(term)) for term in terms]
+        asked = [(term, _asked(term)) for term in terms]
         plain = [term for term, existence in asked if existence is None]
         if plain:
             from_item = self._filtered(from_item, exp.and_(*(term.copy() for term in plain), copy=False))
@@ -100,12 +103,11 @@ class SelectClauses:
 
     def _valued(self, from_item: FromItem, expression: exp.Expr, clause: str) -> tuple[FromItem, exp.Expr]:
         """``expression`` over rows that have the values of the subqueries in it."""
-        scope, over_columns, values = self.subqueries.values(from_item.scope, expression, clause)
-        node = joined_with(from_item.node, values)
-        return replace(from_item, node=node, scope=scope), over_columns
+        from_item, over_columns, values = self.subqueries.values(from_item, expression, clause)
+        return replace(from_item, node=joined_with(from_item.node, values)), over_columns
 
     def _selected(self, from_item: FromItem) -> Bound:
-        from_item, selected = self._projected(from_item, [])
+        from_item, selected = self._projected(from_item, [], {})
         node = joined_with(from_item.node, selected.values)
         return self._over_partitions(node, selected, self._qualified(from_item.scope), from_item.scope)
 
@@ -117,17 +119,9 @@ class SelectClauses:
         condition = without_aliases(clause.this, self.select, scope)
         return [resolved_condition(term, scope, "QUALIFY") for term in conjuncts(condition)]
 
-    def _over_partitions(
-        self, node: Node, selected: _Selected, qualified: Sequence[exp.Expr], scope: Scope | None = None
-    ) -> Bound:
-        """The rows with their window functions, those alone that QUALIFY lets through. ``scope``: of rows that see the
-        columns around a subquery; groups see none.
-        """
-
-        def seen(schema: pa.Schema) -> pa.Schema:
-            return schema if scope is None else scope.seen_with(schema)
-
-        functions = WindowFunctions(node, seen(node.schema))
+    def _over_partitions(self, node: Node, selected: _Selected, qualified: Sequence[exp.Expr], scope: Scope) -> Bound:
+        """The rows with their window functions, those alone that QUALIFY lets through."""
+        functions = WindowFunctions(node, scope.seen_with(node.schema))
         clause = self.select.args.get("qualify")
         place = "" if clause is None else place_of(clause, "QUALIFY")
         shown = [*selected.trees, *qualified]
@@ -141,9 +135,11 @@ class SelectClauses:
             conditions = [Expr.over(term, node.schema, place).held_as(pa.bool_()) for term in terms]
             passed = Map(node, identity(node), conjunction(conditions))
             node = first_rows(passed) or passed
-        return selected.bound(node, seen(node.schema))
+        return selected.bound(node, scope.seen_with(node.schema))
 
-    def _projected(self, from_item: FromItem, values: Sequence[SubqueryValue]) -> tuple[FromItem, _Selected]:
+    def _projected(
+        self, from_item: FromItem, values: Sequence[HiddenColumn], keys: ValuedKeys
+    ) -> tuple[FromItem, _Selected]:
         """The select list, with the lookups and the values of subqueries that it asks for, besides ``values``."""
         select, texts = self.select, self.texts
         found = _Selected(values=list(values))
@@ -153,7 +149,8 @@ class SelectClauses:
                 continue
             text = texts[position] if len(texts) == len(select.expressions) else ""
             for name, table, expression in selected(projection, select, from_item.scope, text):
-                from_item, valued = self._with_values(from_item, expression, "SELECT", found.values)
+                spelled = _with_keys(expression, keys)
+                from_item, valued = self._with_values(from_item, spelled, "SELECT", found.values)
                 from_item, over_columns = self.lookups.within(from_item, valued, "SELECT")
                 found.names.append((name, table))
                 found.trees.append(resolved(over_columns, from_item.scope, "SELECT"))
@@ -165,44 +162,50 @@ class SelectClauses:
         select = self.select
         refuse_lookups_of_aggregates(select)
         keys, terms = [], []
-        values: list[SubqueryValue] = []
+        values: list[HiddenColumn] = []
+        valued_keys: dict[Structure, exp.Expr] = {}
         grouped = grouping_sets(select, from_item.scope)
         for key in grouped.keys:
-            from_item, over_columns = self.lookups.within(from_item, key, "GROUP BY")
+            from_item, valued = self._valued(from_item, key, "GROUP BY")
+            if key.find(exp.Query) is not None:
+                valued_keys[structure(key.unnest())] = valued
+            from_item, over_columns = self.lookups.within(from_item, valued, "GROUP BY")
             keys.append((resolved(over_columns, from_item.scope, "GROUP BY"), place_of(key, "GROUP BY")))
         for term in having_terms(select, from_item.scope):
-            from_item, valued = self._with_values(from_item, term, "HAVING", values)
+            from_item, valued = self._with_values(from_item, _with_keys(term, valued_keys), "HAVING", values)
             from_item, over_columns = self.lookups.within(from_item, valued, "HAVING")
             terms.append((resolved_condition(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
-        from_item, selected = self._projected(from_item, values)
-        groups = Groups(from_item.node, self.dialect.rules)
-        schema = from_item.node.schema
-        groups.add_sets([Expr.over(tree, schema, place) for tree, place in keys], grouped.sets)
+        from_item, selected = self._projected(from_item, values, valued_keys)
+        groups = Groups(from_item.node, self.dialect.rules, from_item.scope.around)
+        groups.add_sets([Expr.over(tree, groups.known, place) for tree, place in keys], grouped.sets)
         selected.trees = [groups.over(tree, place) for tree, place in zip(selected.trees, selected.places, strict=True)]
         qualified = [groups.over(tree, place_of(select, "QUALIFY")) for tree in self._qualified(from_item.scope)]
         having = [groups.over(tree, place) for tree, place in terms]
-        node: Node = groups.node(place_of(select, "SELECT"))
-        node = joined_with(node, selected.values)
+        for column in selected.values:
+            groups.refuse_ungrouped(read_around(column.rows.node), column.place)
+        beside = [column.over(groups.over) for column in selected.values]
+        node = joined_with(groups.node(place_of(select, "SELECT")), beside)
         if having:
             place = place_of(select.args["having"], "HAVING")
-            conditions = [Expr.over(tree, node.schema, place).held_as(pa.bool_()) for tree in having]
+            known = from_item.scope.seen_with(node.schema)
+            conditions = [Expr.over(tree, known, place).held_as(pa.bool_()) for tree in having]
             node = Map(node, identity(node), conjunction(conditions))
-        return self._over_partitions(node, selected, qualified)
+        return self._over_partitions(node, selected, qualified, from_item.scope)
 
     def _with_values(
-        self, from_item: FromItem, expression: exp.Expr, clause: str, values: list[SubqueryValue]
+        self, from_item: FromItem, expression: exp.Expr, clause: str, values: list[HiddenColumn]
     ) -> tuple[FromItem, exp.Expr]:
-        """``expression`` over rows that will have ``values``, to which those of its subqueries are added."""
-        for call in aggregates_in(expression):
+        """``expression`` over rows that will have ``values``, to which those of its subqueries are added. Those in an
+        aggregate are of the rows below the groups.
+        """
+        alone = exp.Paren(this=expression.copy())
+        for call in list(aggregates_in(alone)):
             if call.find(exp.Query) is not None:
-                raise Unsupported(
-                    "an aggregate over the value of a subquery is not supported",
-                    where=place_of(call, clause),
-                    fix="compute it in FROM: SELECT sum(d) FROM (SELECT n - (SELECT max(n) FROM r) AS d FROM l) AS x",
-                )
-        scope, over_columns, found = self.subqueries.values(from_item.scope, expression, clause)
+                from_item, valued = self._valued(from_item, call, clause)
+                call.replace(valued)
+        from_item, over_columns, found = self.subqueries.values(from_item, alone.this, clause)
         values += found
-        return replace(from_item, scope=scope), over_columns
+        return from_item, over_columns
 
     def _distinct(self, bound: Bound) -> Bound:
         if (clause := self.select.args.get("distinct")) is None:
@@ -217,6 +220,23 @@ class SelectClauses:
         return replace(bound, node=node, columns=columns)
 
 
+def _asked(term: exp.Expr) -> Existence | None:
+    """What a term of WHERE asks a subquery, if it is that alone: a value that is looked for is of the row itself."""
+    existence = Existence.of(term)
+    plain = existence is not None and all(value.find(exp.Query) is None for value in existence.values)
+    return existence if plain else None
+
+
+def _with_keys(expression: exp.Expr, keys: ValuedKeys) -> exp.Expr:
+    """``expression`` with what it says of the keys of GROUP BY that are made of subqueries in their place."""
+
+    def replaced(node: exp.Expr) -> exp.Expr:
+        valued = keys.get(structure(node.unnest()))
+        return node if valued is None else valued.copy()
+
+    return expression.copy().transform(replaced) if keys else expression
+
+
 @dataclass
 class _Selected:
     """A select list: names with their tables, expressions, and where they are written."""
@@ -225,7 +245,7 @@ class _Selected:
     trees: list[exp.Expr] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
     marked: bool = False
-    values: list[SubqueryValue] = field(default_factory=list)
+    values: list[HiddenColumn] = field(default_factory=list)
     """Those of subqueries, which the rows are yet to be joined with."""
 
     def bound(self, node: Node, schema: pa.Schema) -> Bound:

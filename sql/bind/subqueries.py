@@ -1,5 +1,7 @@
 """Subqueries in conditions and in the select list: each becomes an Apply, of which the rule ``unnest`` makes a join.
 
+Of a term of WHERE:
+
     EXISTS (q)       SEMI
     NOT EXISTS (q)   ANTI
     x IN (q)         SEMI on x = y, with y the column of q; (a, b) IN (q) on both
@@ -8,6 +10,9 @@
 
 The last line is SQL's rule of three values: x is not among rows only if it is known to be unequal to each. So a NULL
 among them lets no row through, and a NULL on the left passes only where there are none.
+
+Elsewhere, under OR, in CASE, in the select list or HAVING, the answer is a hidden column of the rows: MARK adds it. It
+is NULL for IN where neither IN nor NOT IN would keep the row.
 
 A subquery that stands for a value has one column and one row, that of an aggregate without groups: INNER, or LEFT where
 HAVING can leave the row out. The value is a hidden column of the rows then.
@@ -59,27 +64,63 @@ class SubqueryValue:
         kind = JoinKind.INNER if _always_one(self.rows.node) else JoinKind.LEFT
         return Join(kind, Apply(single=True), node, self.rows.node, place=self.place)
 
+    def over(self, made: Callable[[exp.Expr, str], exp.Expr]) -> SubqueryValue:
+        """A value is compared with nothing but in its subquery."""
+        return self
 
-def joined_with(node: Node, values: Sequence[SubqueryValue]) -> Node:
-    """``node`` with all of ``values`` beside each row."""
-    return reduce(lambda rows, value: value.joined(rows), values, node)
+
+@dataclass(frozen=True)
+class SubqueryMark:
+    """Whether a row of a subquery fulfils ``on``, as the column ``mark``.
+
+    on      trees over the row and the columns of ``rows``
+    around  the columns around the query
+    """
+
+    rows: SubqueryRows
+    on: tuple[exp.Expr, ...]
+    around: tuple[pa.Field, ...]
+    mark: str
+    place: str
+
+    def joined(self, node: Node) -> Node:
+        known = pa.schema([*node.schema, *self.around, *self.rows.node.schema])
+        on = tuple(Expr.over(tree, known, self.place).held_as(pa.bool_()) for tree in self.on)
+        return Join(JoinKind.MARK, Apply(), node, self.rows.node, on, place=self.place, mark=self.mark)
+
+    def over(self, made: Callable[[exp.Expr, str], exp.Expr]) -> SubqueryMark:
+        """Asked of rows that ``made`` expresses the columns by: groups."""
+        return replace(self, on=tuple(made(tree, self.place) for tree in self.on))
+
+
+HiddenColumn = SubqueryValue | SubqueryMark
+"""What the answer of a subquery in an expression is."""
+
+
+def joined_with(node: Node, columns: Sequence[HiddenColumn]) -> Node:
+    """``node`` with all of ``columns`` beside each row."""
+    return reduce(lambda rows, column: column.joined(rows), columns, node)
 
 
 def _always_one(node: Node) -> bool:
     """Whether there always is a row: an aggregate without groups has one even of no rows."""
     if isinstance(node, Map):
         return node.where is None and _always_one(node.input)
-    return isinstance(node, Aggregate) and not node.by and not _reads_around(node)
+    return isinstance(node, Aggregate) and not node.by and not read_around(node)
 
 
-def _reads_around(node: Node) -> bool:
-    """Whether something below reads columns that are not there: those of the query around."""
-    return any(
-        not set(expr.columns) <= set(below.input.schema.names)
-        for below in walk(node)
-        if isinstance(below, Map)
-        for expr in (*(expr for _, expr in below.columns), *split(below.where))
-    )
+def read_around(node: Node) -> set[str]:
+    """The columns that something below reads and that are not there: those of the query around."""
+    found: set[str] = set()
+    for below in walk(node):
+        own = {name for input_ in below.inputs for name in input_.schema.names}
+        exprs: Sequence[Expr] = ()
+        if isinstance(below, Map):
+            exprs = [*(expr for _, expr in below.columns), *split(below.where)]
+        elif isinstance(below, Join):
+            exprs = below.on
+        found.update(name for expr in exprs for name in expr.columns if name not in own)
+    return found
 
 
 @dataclass(frozen=True)
@@ -113,9 +154,11 @@ class Existence:
 
 
 def _asks_existence(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Exists | exp.Any | exp.All) or (
-        isinstance(node, exp.In) and node.args.get("query") is not None
-    )
+    return isinstance(node, exp.Exists | exp.In | exp.EQ | exp.NEQ) and Existence.of(node) is not None
+
+
+def _has_rows_of_its_own(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Query | exp.Any | exp.All) or _asks_existence(node)
 
 
 def _values(written: exp.Expr) -> tuple[exp.Expr, ...]:
@@ -123,40 +166,82 @@ def _values(written: exp.Expr) -> tuple[exp.Expr, ...]:
 
 
 @dataclass(frozen=True)
+class _Asked:
+    """Rows of a subquery that are looked for: those that fulfil ``on``."""
+
+    rows: SubqueryRows
+    on: tuple[exp.Expr, ...] = ()
+
+
+@dataclass(frozen=True)
 class Subqueries:
-    """``rows`` binds a query within the scope of those around it, each time under names of its own."""
+    """``rows`` binds a query within the scope of those around it, each time under names of its own; ``name`` gives a
+    name that no column has.
+    """
 
     rows: Callable[[exp.Query, Scope], SubqueryRows]
+    name: Callable[[str], str]
 
-    def tested(self, from_item: FromItem, asked: Existence) -> FromItem:
+    def tested(self, from_item: FromItem, existence: Existence) -> FromItem:
         """``from_item`` with the rows alone for which the term holds."""
-        if not asked.values:
-            return self._applied(from_item, asked, self._rows(from_item, asked))
-        rows = self._rows(from_item, asked)
-        if len(rows.columns) != len(asked.values):
-            raise SqlError(
-                f"IN compares {len(asked.values)} with {len(rows.columns)} columns of the subquery",
-                where=place_of(asked.written, "WHERE"),
-                fix="select as many columns as there are values: (a, b) IN (SELECT x, y FROM r), or one: SELECT x",
-            )
-        made = self._applied(from_item, asked, rows, _equal(from_item, asked, rows))
-        return self._unknown(made, asked, rows) if asked.negated else made
+        kind = JoinKind.ANTI if existence.negated else JoinKind.SEMI
+        place = place_of(existence.written, "WHERE")
+        found = self._looked_for(from_item.scope, existence, "WHERE")
+        unknown = self._unknown(from_item, existence, found, "WHERE") if existence.negated else []
+        node = from_item.node
+        for asked in (found, *unknown):
+            known = pa.schema([*from_item.scope.seen_with(node.schema), *asked.rows.node.schema])
+            on = tuple(Expr.over(tree, known, place).held_as(pa.bool_()) for tree in asked.on)
+            node = Join(kind, Apply(), node, asked.rows.node, on, place=place)
+        return replace(from_item, node=node)
 
-    def values(self, scope: Scope, expression: exp.Expr, clause: str) -> tuple[Scope, exp.Expr, list[SubqueryValue]]:
-        """``expression`` with the subqueries in it, each of which stands for a value, as columns of the new scope."""
-        alone, found = exp.Paren(this=expression.copy()), []
-        for node in list(alone.walk(prune=lambda node: isinstance(node, exp.Query) or _asks_existence(node))):
-            if not isinstance(node, exp.Query):
+    def values(
+        self, from_item: FromItem, expression: exp.Expr, clause: str
+    ) -> tuple[FromItem, exp.Expr, list[HiddenColumn]]:
+        """``expression`` with the subqueries in it as columns, which the new scope has and the rows do not have yet."""
+        alone = exp.Paren(this=expression.copy())
+        found: list[HiddenColumn] = []
+        for node in list(alone.walk(prune=_has_rows_of_its_own)):
+            if _asks_existence(node):
+                from_item, answer, marks = self._marked(from_item, node, clause)
+                found += marks
+            elif isinstance(node, exp.Query):
+                value = self._value(from_item.scope, node, clause)
+                internal = value.rows.columns[0]
+                from_item, answer = _with_column(from_item, internal, value.rows.node.schema.field(internal).type)
+                found.append(value)
+            else:
                 continue
-            value = self._value(scope, node, clause)
-            found.append(value)
-            internal = value.rows.columns[0]
-            table = f"{HIDDEN_TABLE}{internal}"
-            kind = value.rows.node.schema.field(internal).type
-            column = Visible(table, "value", internal, kind, starred=False, bare=False)
-            scope = replace(scope, columns=(*scope.columns, column))
-            node.replace(exp.column("value", table=table))
-        return scope, alone.this, found
+            node.replace(answer)
+        return from_item, alone.this, found
+
+    def _marked(
+        self, from_item: FromItem, node: exp.Expr, clause: str
+    ) -> tuple[FromItem, exp.Expr, list[HiddenColumn]]:
+        """EXISTS or IN as an expression over marks."""
+        existence = Existence.of(node)
+        if existence is None:
+            raise InternalError(f"{type(node).__name__} asks no subquery")
+        marks: list[HiddenColumn] = []
+        values = []
+        for value in existence.values:
+            from_item, over_columns, within = self.values(from_item, value, clause)
+            marks += within
+            values.append(over_columns)
+        existence = replace(existence, values=tuple(values))
+        found = self._looked_for(from_item.scope, existence, clause)
+        unknown = [] if _null_is_false(node, clause) else self._unknown(from_item, existence, found, clause)
+        place, around = place_of(existence.written, clause), tuple(from_item.scope.around)
+        answers = []
+        for asked in (found, *unknown):
+            mark = self.name("mark")
+            marks.append(SubqueryMark(asked.rows, asked.on, around, mark, place))
+            from_item, column = _with_column(from_item, mark, pa.bool_())
+            answers.append(column)
+        answer: exp.Expr = answers[0]
+        if unknown:
+            answer = exp.Case().when(answers[0], exp.true()).when(exp.or_(*answers[1:]), exp.null()).else_(exp.false())
+        return from_item, exp.Paren(this=exp.not_(answer) if existence.negated else answer), marks
 
     def _value(self, scope: Scope, node: exp.Query, clause: str) -> SubqueryValue:
         query, place = node.unnest(), place_of(node, clause)
@@ -175,44 +260,74 @@ class Subqueries:
             )
         return SubqueryValue(rows, place)
 
-    def _unknown(self, from_item: FromItem, asked: Existence, rows: SubqueryRows) -> FromItem:
-        """NOT IN: without the rows for which a comparison is neither true nor false."""
-        fields = from_item.node.schema
-        trees = [resolved(value, from_item.scope, "WHERE") for value in asked.values]
-        given = [Expr.over(tree, from_item.scope.seen_with(fields)) for tree in trees]
-        known = [value.plain is not None and value.plain in never_null(from_item.node) for value in given]
-        sure = [column in never_null(rows.node) for column in rows.columns]
-        if len(given) > 1 and not all(known + sure):
+    def _looked_for(self, scope: Scope, existence: Existence, clause: str) -> _Asked:
+        """The rows of which one answers yes."""
+        rows = self._rows(scope, existence)
+        if existence.values and len(rows.columns) != len(existence.values):
+            raise SqlError(
+                f"IN compares {len(existence.values)} with {len(rows.columns)} columns of the subquery",
+                where=place_of(existence.written, clause),
+                fix="select as many columns as there are values: (a, b) IN (SELECT x, y FROM r), or one: SELECT x",
+            )
+        return _Asked(rows, _equal(scope, existence, rows, clause))
+
+    def _unknown(self, from_item: FromItem, existence: Existence, found: _Asked, clause: str) -> list[_Asked]:
+        """The rows of which one makes it unknown whether a value is among those that are not equal to it; none of
+        EXISTS, which always knows.
+        """
+        if not existence.values:
+            return []
+        scope = from_item.scope
+        trees = [resolved(value, scope, clause) for value in existence.values]
+        given = never_null(from_item.node)
+        known = [isinstance(tree, exp.Column) and tree.name in given for tree in trees]
+        sure = [column in never_null(found.rows.node) for column in found.rows.columns]
+        if len(trees) > 1 and not all(known + sure):
             raise Unsupported(
                 "NOT IN of several columns that can be NULL is not supported: a row of which one is NULL is neither in "
                 "nor out",
-                where=place_of(asked.written, "WHERE"),
+                where=place_of(existence.written, clause),
                 fix="leave NULL out on both sides: a IS NOT NULL AND (a, b) NOT IN (SELECT x, y FROM r WHERE x IS NOT "
                 "NULL AND ..), or ask NOT EXISTS (SELECT 1 FROM r WHERE x = a AND y = b)",
             )
+        unknown = []
         if not all(sure):
-            nulls = self._rows(from_item, asked)
-            absent = Expr.condition(_is_null(column_of(nulls.node, nulls.columns[0])))
-            from_item = self._applied(from_item, asked, replace(nulls, node=filtered(nulls.node, [absent])))
+            nulls = self._rows(scope, existence)
+            absent = Expr.condition(_is_null(column_of(nulls.node, nulls.columns[0]).tree))
+            unknown.append(_Asked(replace(nulls, node=filtered(nulls.node, [absent]))))
         if not all(known):
-            from_item = self._applied(
-                from_item, asked, self._rows(from_item, asked), [Expr.condition(_is_null(given[0]))]
-            )
-        return from_item
+            unknown.append(_Asked(self._rows(scope, existence), (_is_null(trees[0]),)))
+        return unknown
 
-    def _rows(self, from_item: FromItem, asked: Existence) -> SubqueryRows:
-        query = asked.query.unnest()
+    def _rows(self, scope: Scope, existence: Existence) -> SubqueryRows:
+        query = existence.query.unnest()
         if not isinstance(query, exp.Query):
             raise InternalError(f"{type(query).__name__} is no query")
-        return self.rows(query, from_item.scope)
-
-    def _applied(self, from_item: FromItem, asked: Existence, rows: SubqueryRows, on: Sequence[Expr] = ()) -> FromItem:
-        kind = JoinKind.ANTI if asked.negated else JoinKind.SEMI
-        place = place_of(asked.written, "WHERE")
-        return replace(from_item, node=Join(kind, Apply(), from_item.node, rows.node, tuple(on), place=place))
+        return self.rows(query, scope)
 
 
-def _equal(from_item: FromItem, asked: Existence, rows: SubqueryRows) -> list[Expr]:
+def _with_column(from_item: FromItem, internal: str, kind: pa.DataType) -> tuple[FromItem, exp.Column]:
+    """A hidden column in the scope, and how it is written."""
+    table = f"{HIDDEN_TABLE}{internal}"
+    column = Visible(table, "value", internal, kind, starred=False, bare=False)
+    scope = replace(from_item.scope, columns=(*from_item.scope.columns, column))
+    return replace(from_item, scope=scope), exp.column("value", table=table)
+
+
+def _null_is_false(node: exp.Expr, clause: str) -> bool:
+    """Whether it is the same if the answer of ``node`` is NULL or false: in a condition, but for NOT."""
+    existence = Existence.of(node)
+    if existence is None or existence.negated:
+        return False
+    below, above = node, node.parent
+    while isinstance(above, exp.And | exp.Or | exp.Paren):
+        below, above = above, above.parent
+    if isinstance(above, exp.If):
+        return above.this is below and not (isinstance(above.parent, exp.Case) and above.parent.args.get("this"))
+    return above is None and clause in ("WHERE", "HAVING")
+
+
+def _equal(scope: Scope, existence: Existence, rows: SubqueryRows, clause: str) -> tuple[exp.Expr, ...]:
     """Each value equal to its column."""
     kinds = rows.node.schema
     names = [str(number) for number in range(len(rows.columns))]
@@ -220,13 +335,13 @@ def _equal(from_item: FromItem, asked: Existence, rows: SubqueryRows) -> list[Ex
         Visible(_ASKED, name, internal, kinds.field(internal).type, starred=False, bare=False)
         for name, internal in zip(names, rows.columns, strict=True)
     ]
-    scope = from_item.scope + Scope(tuple(columns))
-    pairs = zip(asked.values, names, strict=True)
-    terms = [exp.EQ(this=value.copy(), expression=exp.column(name, table=_ASKED)) for value, name in pairs]
-    known = pa.schema([*from_item.scope.seen_with(from_item.node.schema), *kinds])
-    found = [conjunct for term in terms for conjunct in conjuncts(resolved(term, scope, "WHERE"))]
-    return [Expr.over(tree, known, place_of(asked.written, "WHERE")).held_as(pa.bool_()) for tree in found]
+    both = scope + Scope(tuple(columns))
+    terms = [
+        exp.EQ(this=value.copy(), expression=exp.column(name, table=_ASKED))
+        for value, name in zip(existence.values, names, strict=False)
+    ]
+    return tuple(conjunct for term in terms for conjunct in conjuncts(resolved(term, both, clause)))
 
 
-def _is_null(value: Expr) -> exp.Expr:
-    return exp.Is(this=value.tree.copy(), expression=exp.null())
+def _is_null(value: exp.Expr) -> exp.Expr:
+    return exp.Is(this=value.copy(), expression=exp.null())

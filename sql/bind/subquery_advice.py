@@ -17,4 +17,4 @@ def in_place_of(subquery: exp.Expr) -> str:
         return (
             f"write it in WHERE, HAVING or the select list; or join with its value: {ONE_VALUE}; or by a key: {_BY_KEY}"
         )
-    return f"let EXISTS or IN be a term of WHERE by itself, beside AND; or join with its rows: {_AMONG}"
+    return f"write it in WHERE, HAVING or the select list; or join with its rows: {_AMONG}"

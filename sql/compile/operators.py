@@ -121,7 +121,7 @@ def _join(join: Join) -> OperatorSpec:
     how = join.how
     match how:
         case Bidirectional():
-            return BidirectionalSpec(**shared, null_safe=join.null_safe, condition=residual)
+            return BidirectionalSpec(**shared, null_safe=join.null_safe, condition=residual, mark=join.mark)
         case Range():
             return RangeSpec(
                 **shared,
@@ -132,7 +132,9 @@ def _join(join: Join) -> OperatorSpec:
                 closed=how.closed,
             )
         case Enrichment():
-            return EnrichmentSpec(**shared, null_safe=join.null_safe, condition=residual, alignment=how.alignment)
+            return EnrichmentSpec(
+                **shared, null_safe=join.null_safe, condition=residual, alignment=how.alignment, mark=join.mark
+            )
         case AsofOnce():
             return AsofOnceSpec(
                 **shared,

@@ -181,7 +181,7 @@ def _join(node: Join) -> str:
     inputs = inputs_of(node)
     written = conjunction(node.on)
     on = f"on={_equalities(node) or 'every row'}" if written is None else f"on {written.readable}"
-    parts = [f"{node.how.operator} {node.kind.value}", on]
+    parts = [f"{node.how.operator} {node.kind.value}", *([f"as {node.mark}"] if node.mark else []), on]
     parts += node.how.conditions(inputs)
     if node.residual is not None:
         parts.append(f"and {node.residual.readable}")

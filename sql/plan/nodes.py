@@ -240,6 +240,8 @@ class Join:
     max_buffered_bytes: int | None = None
     place: str = ""
     """Where it is written, for errors."""
+    mark: str = ""
+    """Of MARK: the column that says whether a left row matches something."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -250,9 +252,10 @@ class Join:
 
     @property
     def schema(self) -> pa.Schema:
-        """Of SEMI and ANTI the left columns alone."""
-        if self.kind in (JoinKind.SEMI, JoinKind.ANTI):
-            return self.left.schema
+        """Of SEMI and ANTI the left columns alone, of MARK the mark besides."""
+        if self.kind.asks:
+            mark = [pa.field(self.mark, pa.bool_())] if self.kind is JoinKind.MARK else []
+            return pa.schema([*self.left.schema, *mark])
         return pa.schema([*self.left.schema, *self.right.schema])
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from changelog.schema import Kind
-from joins.dataflow.ports import JoinKind, Watermark
+from joins.dataflow.ports import Watermark
 from sql.plan.joins.method import JoinInput, JoinInputs
 from sql.plan.nodes import (
     Aggregate,
@@ -112,7 +112,7 @@ def one_row(node: Node) -> bool:
         case TopN():
             return node.single and not node.by
         case Join():
-            return one_row(node.left) and (one_row(node.right) or node.kind in (JoinKind.SEMI, JoinKind.ANTI))
+            return one_row(node.left) and (one_row(node.right) or node.kind.asks)
         case Scan() | Static() | Keyed() | Window() | ArrayJoin() | StaticJoin() | LookupJoin() | LookupTable():
             return False
         case UnionAll():
@@ -131,8 +131,7 @@ def grows(node: Node) -> bool:
         case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return grows(node.input)
         case Join():
-            left_alone = node.kind in (JoinKind.SEMI, JoinKind.ANTI)
-            return grows(node.left) or (not left_alone and grows(node.right))
+            return grows(node.left) or (not node.kind.asks and grows(node.right))
         case Aggregate():
             return bool(node.by) and grows(node.input)
         case UnionAll():

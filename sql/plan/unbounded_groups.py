@@ -63,7 +63,8 @@ def _grows(node: Node, column: str) -> bool:
         case StaticJoin() | LookupJoin() | TopN():
             return column in node.input.schema.names and _grows(node.input, column)
         case Join():
-            return _grows(node.left if column in node.left.schema.names else node.right, column)
+            # A mark is of neither side: it has two values.
+            return any(_grows(side, column) for side in node.inputs if column in side.schema.names)
         case Aggregate() | Over():
             return _grows(node.input, column) if column in node.by else grows(node)
         case UnionAll():

@@ -285,6 +285,8 @@ def _symmetric(join: Join) -> bool:
     """SEMI and ANTI joins of append streams are one-shot only where no range of time says what is to come yet."""
     appends = not changes(join.left) and not changes(join.right)
     how = join.how
+    if join.kind is JoinKind.MARK:
+        return False
     one_shot = isinstance(how, Enrichment) and join.kind in _LEFT_ONLY and how.alignment is None
     return isinstance(how, Bidirectional) or (one_shot and appends)
 

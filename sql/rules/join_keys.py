@@ -96,7 +96,7 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
         safe.append(found.operator == "is")
     if missing := version_key - covered:
         raise _not_covered(join, missing)
-    if not keys and join.kind in _EXISTENCE:
+    if not keys and join.kind.asks:
         keys, rest = [_existing(join, left, right, rest, numbers)], []
     if not keys and join.kind in _WITH_ONE_ROW and (one_row(join.left) or one_row(join.right)):
         return _with_one_row(join, left, right, rest, numbers)
@@ -107,7 +107,6 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
     return replace(made, left=left.with_hidden(), right=right.with_hidden())
 
 
-_EXISTENCE = (JoinKind.SEMI, JoinKind.ANTI)
 _ONE = Expr(exp.cast(exp.Literal.number(1), exp.DataType.Type.TINYINT), pa.int8())
 
 

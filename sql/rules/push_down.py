@@ -4,7 +4,8 @@ A condition of WHERE passes below a join on the sides whose rows the join never 
 of a LEFT join, the right of a RIGHT join, none of a FULL join. A condition of ON over one side moves the other way:
 below the side that is padded with, since a row that fails it is as if absent. Below a join that takes one right row of
 many (ASOF, LATEST, FOR SYSTEM_TIME AS OF) only the left side takes conditions: a right row that fails must still hide
-others. A condition of ON over the left of an ANTI join stays: a left row that fails it matches nothing, and leaves.
+others. A condition of ON over the left of an ANTI or MARK join stays: a left row that fails it matches nothing, and
+leaves.
 
 Rows of an upsert stream that fail are deletes (``RowMap.on_reject``). A ``changelog_kv`` stream takes no condition
 before its rows are changes: a retraction is compared with the whole row that it takes away. Nor does one with a version
@@ -101,12 +102,11 @@ def _join(join: Join, terms: list[Expr]) -> Node:
     left, right = set(join.left.schema.names), set(join.right.schema.names)
     one_of_many = join.how.takes_one
     inner = join.kind == JoinKind.INNER and not one_of_many
-    unpadded_left = join.kind in (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+    unpadded_left = join.kind in (JoinKind.INNER, JoinKind.LEFT) or join.kind.asks
     where_left = _over(terms, left) if unpadded_left else []
     where_right = _over(terms, right) if join.kind in (JoinKind.INNER, JoinKind.RIGHT) and not one_of_many else []
     on_left = _over(join.on, left) if inner or join.kind in (JoinKind.RIGHT, JoinKind.SEMI) else []
-    only_asked = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
-    on_right = _over(join.on, right) if join.kind in only_asked and not one_of_many else []
+    on_right = _over(join.on, right) if unpadded_left and not one_of_many else []
     rest = [term for term in terms if term not in where_left + where_right]
     on = [term for term in join.on if term not in on_left + on_right]
     if inner:

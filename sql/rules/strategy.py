@@ -9,9 +9,9 @@ Timeplus rules, which hold where every stream below has them:
 RIGHT is LEFT with the sides turned. A chain of append streams alone is bidirectional throughout: an outer join of them
 is updating only in that padded rows come and go. RisingWave rules: bidirectional, always.
 
-LATEST is one-shot. So are SEMI and ANTI joins that answer the rows of an append stream under Timeplus rules; others are
-bidirectional. So is ASOF where both sides have these rules and the left one is append-only; else it updates, and keeps
-both sides.
+LATEST is one-shot. So are SEMI, ANTI and MARK joins that answer the rows of an append stream under Timeplus rules;
+others are bidirectional. So is ASOF where both sides have these rules and the left one is append-only; else it
+updates, and keeps both sides.
 
 A LATEST join that waits for its right side is an ASOF join by the times that it waits by.
 
@@ -123,7 +123,7 @@ def _turned(join: Join) -> Join:
 def _of_all(join: Join) -> Join:
     kind, left, right, place = join.kind, join.left, join.right, join.place
     timeplus = _timeplus(join)
-    if kind in (JoinKind.SEMI, JoinKind.ANTI):
+    if kind.asks:
         once = timeplus and not changes(left)
         return replace(join, how=Enrichment() if once else Bidirectional())
     if not timeplus or changes(left) == changes(right) or (_of_appends(left) and _of_appends(right)):

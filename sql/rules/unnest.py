@@ -51,7 +51,7 @@ from sql.plan.nodes import (
 from sql.plan.properties import walk
 from sql.plan.query_plan import QueryPlan
 
-_KEEPS_LEFT = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI)
+_KEEPS_LEFT = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
 
 
 def unnest(plan: QueryPlan) -> QueryPlan:
@@ -248,5 +248,6 @@ class _Pull:
             fix="compare with the row around in WHERE of the subquery itself, over joined tables if need be: EXISTS "
             "(SELECT 1 FROM r JOIN s ON r.k = s.k WHERE s.n = l.n), or group in FROM: EXISTS (SELECT 1 FROM (SELECT k, "
             "count(*) AS c FROM r GROUP BY k) AS g WHERE g.k = l.k AND g.c > 1); a value by an equality with the row "
-            "around: (SELECT max(n) FROM r WHERE r.k = l.k)",
+            "around, with what is of that row outside: (SELECT max(n) FROM r WHERE r.k = l.k) + l.n; in the place of "
+            "HAVING: (SELECT CASE WHEN count(*) > 1 THEN max(n) END FROM r WHERE r.k = l.k)",
         )

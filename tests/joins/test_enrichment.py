@@ -53,12 +53,12 @@ def up_to(latest: int) -> st.SearchStrategy[int | None]:
 
 @settings(max_examples=80)
 @given(
-    kind=st.sampled_from([JoinKind.SEMI, JoinKind.ANTI]),
+    kind=st.sampled_from([JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK]),
     right=st.sampled_from(INPUTS),
     residual=st.booleans(),
     data=st.data(),
 )
-def test_semi_and_anti_give_left_rows_alone(kind: JoinKind, right: Ingest, residual: bool, data: st.DataObject) -> None:
+def test_of_left_rows_alone(kind: JoinKind, right: Ingest, residual: bool, data: st.DataObject) -> None:
     condition = LeftBelowRight() if residual else None
     alone = Alone(EnrichmentSpec(kind, port(LEFT, Ingest.APPEND), port(RIGHT, right), (), condition))
     reference = ReferenceEnrichment(kind, (0,), side(right), 3)
@@ -102,6 +102,16 @@ def test_the_hard_stream() -> None:
     [
         (JoinKind.SEMI, [["+ 1 a 10", "+ 2 b -"], ["+ 1 a 10"], ["+ 1 e 30", "+ 3 c 20"], ["+ 1 d 12"], ["+ 4 z 99"]]),
         (JoinKind.ANTI, [["+ - n 10"], [], [], [], []]),
+        (
+            JoinKind.MARK,
+            [
+                ["+ - n 10 | False", "+ 1 a 10 | True", "+ 2 b - | True"],
+                ["+ 1 a 10 | True"],
+                ["+ 1 e 30 | True", "+ 3 c 20 | True"],
+                ["+ 1 d 12 | True"],
+                ["+ 4 z 99 | True"],
+            ],
+        ),
     ],
 )
 def test_the_hard_stream_of_left_rows(kind: JoinKind, left_rows: list[list[str]]) -> None:

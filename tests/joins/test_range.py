@@ -114,7 +114,7 @@ def moved(stream: Stream, data: st.DataObject, shift: int) -> int | None:
 
 @settings(max_examples=200)
 @given(
-    kind=st.sampled_from(JoinKind),
+    kind=st.sampled_from(RangeSpec.kinds),
     ingests=st.tuples(st.sampled_from(Ingest), st.sampled_from(Ingest)),
     limits=st.tuples(bounds, bounds),
     shift=st.sampled_from([0, -2]),
@@ -144,7 +144,7 @@ def test_against_the_reference(
 
 @settings(max_examples=100)
 @given(
-    kind=st.sampled_from(JoinKind),
+    kind=st.sampled_from(RangeSpec.kinds),
     lower=st.integers(-3, 3),
     width=st.integers(-1, 4),
     null_safe=st.booleans(),

@@ -194,6 +194,7 @@ def _joined(node: Join | StaticJoin | LookupJoin) -> Form:
                 node="join",
                 how=canonical_method(node.how),
                 null_safe=list(node.null_safe),
+                mark=node.mark,
                 left=canonical(node.left),
                 right=canonical(node.right),
             )

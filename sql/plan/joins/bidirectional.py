@@ -1,6 +1,6 @@
 """Both sides are kept, and both trigger: the output is at any moment the join of what the inputs hold.
 
-Of the right side of a SEMI or ANTI join only what the join asks for is kept.
+Of the right side of a SEMI, ANTI or MARK join only what the join asks for is kept.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ class Bidirectional(SymmetricJoinMethod):
 
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
         left = f"left {current(inputs.left)}"
-        if kind in (JoinKind.SEMI, JoinKind.ANTI):
+        if kind.asks:
             return f"{left}, right {counted(inputs.right)}"
         return f"{left}, right {current(inputs.right)}"

@@ -78,7 +78,7 @@ class BaseJoinMethod:
 
     def unique_keys(self, sides: KeyedSides) -> list[Key]:
         """Sets of columns no two output rows share, the shortest first."""
-        return sides.left if sides.kind in (JoinKind.SEMI, JoinKind.ANTI) else []
+        return sides.left if sides.kind.asks else []
 
     # -- event time --
 

@@ -40,6 +40,77 @@ def test_subqueries_add_up_to_the_batch_result(condition: str) -> None:
     assert_adds_up(query)
 
 
+ANSWERS = [
+    "SELECT * FROM held WHERE v > 1 OR EXISTS (SELECT 1 FROM seen AS s WHERE s.k = held.k)",
+    "SELECT * FROM held WHERE v > 1 OR k IN (SELECT k FROM seen)",
+    "SELECT * FROM held WHERE v > 1 OR k NOT IN (SELECT k FROM seen)",
+    "SELECT * FROM held WHERE v > 1 OR NOT (k IN (SELECT k FROM marks) AND v < 2)",
+    "SELECT id, k IN (SELECT k FROM seen) AS among FROM held",
+    "SELECT id, k NOT IN (SELECT k FROM seen WHERE w > 0) AS apart FROM held",
+    "SELECT id, (k + 1) IN (SELECT k * 2 FROM marks AS m WHERE m.w = held.v) AS among FROM held",
+    "SELECT id, id IN (SELECT id FROM seen) AS among FROM held",
+    "SELECT id, EXISTS (SELECT 1 FROM seen AS s WHERE s.k = held.k AND s.w > held.v) AS above FROM held",
+    "SELECT id, EXISTS (SELECT 1 FROM marks) AS any_mark, v <> ALL (SELECT w FROM marks) AS new FROM held",
+    (
+        "SELECT id, CASE WHEN k IN (SELECT k FROM seen) THEN 'a' WHEN NOT EXISTS (SELECT 1 FROM seen) THEN 'b' END "
+        "AS c FROM held"
+    ),
+    (
+        "SELECT id, coalesce(k IN (SELECT k FROM marks), v = ANY (SELECT w FROM marks AS m WHERE m.k = held.k)) AS c "
+        "FROM held"
+    ),
+    "SELECT k, count(*) AS n FROM held GROUP BY k HAVING k IN (SELECT k FROM seen) OR count(*) > 2",
+    "SELECT k, count(*) AS n FROM held GROUP BY k HAVING NOT EXISTS (SELECT 1 FROM marks AS m WHERE m.k = held.k)",
+    "SELECT k, max(v) IN (SELECT w FROM marks) AS top FROM held GROUP BY k",
+    (
+        "SELECT k, count(*) FILTER (WHERE EXISTS (SELECT 1 FROM seen AS s WHERE s.id = held.id AND s.w < held.v)) AS n "
+        "FROM held GROUP BY k"
+    ),
+    "SELECT id IN (SELECT id FROM seen) AS among, count(*) AS n FROM held GROUP BY id IN (SELECT id FROM seen)",
+    "SELECT k IN (SELECT k FROM marks) AS among, count(*) AS n FROM held GROUP BY among",
+    "SELECT id, (SELECT max(w) + held.v FROM seen AS s WHERE s.k = held.k) AS most FROM held",
+    "SELECT among, count(*) AS n FROM (SELECT k IN (SELECT k FROM marks) AS among FROM held) AS x GROUP BY among",
+    (
+        "SELECT id FROM held WHERE EXISTS (SELECT 1 FROM seen AS s WHERE s.id = held.id "
+        "AND (s.w > 1 OR s.k IN (SELECT k FROM marks)))"
+    ),
+    "SELECT h.id, s.w FROM held AS h LEFT JOIN seen AS s ON h.id = s.id WHERE s.w > 1 OR h.k IN (SELECT k FROM marks)",
+]
+"""EXISTS and IN where they are values: of three, NULL is one."""
+
+
+@pytest.mark.parametrize("query", ANSWERS)
+def test_an_answer_of_a_subquery_is_a_value(query: str) -> None:
+    assert_adds_up(query)
+
+
+SAID_OTHERWISE = [
+    (
+        "SELECT id FROM held WHERE (SELECT max(k) FROM seen AS s WHERE s.id = held.id) IN (SELECT k FROM marks)",
+        (
+            "SELECT id FROM held JOIN (SELECT id AS sid, k AS sk FROM seen) AS s ON sid = id "
+            "WHERE sk IN (SELECT k FROM marks)"
+        ),
+    ),
+    (
+        "SELECT k, sum(CASE WHEN id IN (SELECT id FROM seen) THEN 1 ELSE 0 END) AS n FROM held GROUP BY k",
+        (
+            "SELECT k, sum(CASE WHEN among THEN 1 ELSE 0 END) AS n "
+            "FROM (SELECT k, id IN (SELECT id FROM seen) AS among FROM held) AS x GROUP BY k"
+        ),
+    ),
+    (
+        "SELECT sum(v - (SELECT max(w) FROM seen)) AS off FROM held",
+        "SELECT sum(d) AS off FROM (SELECT v - (SELECT max(w) FROM seen) AS d FROM held) AS x",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "batch"), SAID_OTHERWISE)
+def test_a_subquery_in_an_aggregate_or_before_in(query: str, batch: str) -> None:
+    assert_adds_up(query, batch)
+
+
 @pytest.mark.parametrize(
     ("query", "order"),
     [
