@@ -16,7 +16,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from changelog.errors import Domain, DovetailError, InternalError, RecordRejected, ServiceUnavailable
+from changelog.errors import Domain, DovetailError, FunctionFault, InternalError, RecordRejected, ServiceUnavailable
 from enrichment.enricher import AnsweredBatch
 from enrichment.memo.memo_store import Update
 from runtime.clock import now_ms
@@ -88,7 +88,7 @@ class Retries:
     def answers(self, records: Sequence[Record], *, whole: bool = True) -> Iterator[AnsweredBatch | FailedRecord]:
         """The answers to ``records``, in one piece if nothing fails. Each is to be written before the next is asked.
 
-        Raises ServiceUnavailable, InternalError for what ends the query, LaneClosed in a pause.
+        Raises ServiceUnavailable, FunctionFault, InternalError for what ends the query, LaneClosed in a pause.
         """
         step, failure = self._attempts(records, whole)
         if step is not None:
@@ -111,6 +111,9 @@ class Retries:
         while True:
             try:
                 return self._answerer.step(batch, now_ms()), None
+            except FunctionFault:
+                # No record is at fault: each of them would become a dead letter.
+                raise
             except Exception as failure:
                 rejected = isinstance(failure, RecordRejected)
                 external = not rejected and _is_external(failure)
