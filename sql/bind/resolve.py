@@ -14,7 +14,7 @@ from changelog.schema import TIME
 from sql.bind.scope import Scope, place_of
 from sql.bind.subquery_advice import in_place_of
 from sql.expressions.dict_functions import dict_function
-from sql.functions.aggregate_calls import exact, is_aggregate, of_stream
+from sql.functions.aggregate_calls import by_time, exact, is_aggregate, of_stream
 from sql.functions.environment import Environment
 from sql.functions.forms import is_grouping
 from sql.functions.translate import Special, Translator
@@ -66,12 +66,12 @@ def resolved_condition(expression: exp.Expr, scope: Scope, clause: str) -> exp.E
 
 def typed(expression: exp.Expr, scope: Scope, clause: str, within: Within = STREAM) -> Typed:
     """``expression`` over the internal columns of ``scope``, with its type."""
-    tree = _with_internal_names(expression, scope, clause)
+    tree = _with_internal_names(_by_event_time(expression, scope), scope, clause)
     return within.translator(scope, place_of(expression, clause))(tree)
 
 
 def condition(expression: exp.Expr, scope: Scope, clause: str, within: Within = STREAM) -> exp.Expr:
-    tree = _with_internal_names(expression, scope, clause)
+    tree = _with_internal_names(_by_event_time(expression, scope), scope, clause)
     return within.translator(scope, place_of(expression, clause)).condition(tree)
 
 
@@ -89,6 +89,22 @@ def typed_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope, within: Wi
         "date_diff_within": lambda translate, node: _within(translate, node, place),
     }
     return typed(_with_times(term, left, right), scope, "JOIN .. ON", replace(within, special=special))
+
+
+def _by_event_time(expression: exp.Expr, scope: Scope) -> exp.Expr:
+    """``latest(x)`` and its kin by the event time of the stream of x; as they are where there is no one time."""
+
+    def ordered(node: exp.Expr) -> exp.Expr:
+        if not is_aggregate(node):
+            return node
+        named = {scope.named_by(column) for column in node.find_all(exp.Column)}
+        times = [column for column in scope.columns if column.name == TIME and not (named - {column.table})]
+        if len(times) != 1:
+            return node
+        time = exp.column(exp.to_identifier(TIME, quoted=True), table=exp.to_identifier(times[0].table, quoted=True))
+        return by_time(node, time) or node
+
+    return expression.copy().transform(ordered)
 
 
 def _with_internal_names(expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:

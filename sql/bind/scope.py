@@ -119,6 +119,11 @@ class Scope:
         exact = [column for column in candidates if column.name == name]
         return exact or candidates
 
+    def named_by(self, column: exp.Column) -> str:
+        """The table that a column is of; '' where it is of none, or of several."""
+        found = {one.table for one in self._named(column.name, column.table) if not one.spent}
+        return found.pop() if len(found) == 1 else ""
+
     def has(self, name: str) -> bool:
         return bool(self._named(name, ""))
 

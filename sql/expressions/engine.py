@@ -21,7 +21,9 @@ from sql.syntax.dialect import AGGREGATES, as_written
 
 
 class EngineParser(DuckDBParser):
-    FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = as_written(DuckDBParser.FUNCTIONS, AGGREGATES)
+    FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = as_written(
+        DuckDBParser.FUNCTIONS, (*AGGREGATES, "BIT_AND", "BIT_OR", "BIT_XOR")
+    )
 
 
 class EngineSql(DuckDB):

@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.suggest import nearest
-from sql.expressions.aggregate_functions import FOLDS, call_of, call_types, outermost
+from sql.expressions.aggregate_functions import FOLDS, call_of, call_types, is_call, outermost
 from sql.expressions.engine import type_name
 from sql.functions.typed import filled
 from sql.syntax.calls import registered_name
@@ -42,8 +42,13 @@ _TEMPLATES: Mapping[str, str] = {
     "count_distinct": "count(DISTINCT {0})",
     "approx_count_distinct": "count(DISTINCT {0})",
     "approx_distinct": "count(DISTINCT {0})",
+    "uniq_combined64": "count(DISTINCT {0})",
+    "uniq_theta": "count(DISTINCT {0})",
     "group_array": "array_agg({0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL)",
     "group_uniq_array": "array_agg(DISTINCT {0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL)",
+    "top_k": "array_agg({0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL)",
+    "min_k": "array_agg({0} ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL)",
+    "max_k": "array_agg({0} ORDER BY {0} DESC) FILTER (WHERE {0} IS NOT NULL)",
     "array_agg": "array_agg({0} ORDER BY {0})",
     "string_agg": "string_agg({0}, {1} ORDER BY {0})",
     "group_concat": "string_agg({0}, {1} ORDER BY {0})",
@@ -59,7 +64,13 @@ _TEMPLATES: Mapping[str, str] = {
     "first_value": "first({0})",
     "last_value": "last({0})",
     "median": "quantile_cont({0}, 0.5)",
+    "median_exact": "quantile_cont({0}, 0.5)",
+    "median_tdigest": "quantile_cont({0}, 0.5)",
+    "approx_percentile": "quantile_cont({0}, {1})",
     "mode": "mode({0} ORDER BY {0})",
+    "group_bit_and": "bit_and({0})",
+    "group_bit_or": "bit_or({0})",
+    "group_bit_xor": "bit_xor({0})",
     # Their last digits would change with the order of rows.
     "stddev": "stddev_samp({0} ORDER BY {0})",
     "stddev_samp": "stddev_samp({0} ORDER BY {0})",
@@ -74,12 +85,34 @@ _TEMPLATES: Mapping[str, str] = {
     "p95": "quantile_cont({0}, 0.95)",
     "p99": "quantile_cont({0}, 0.99)",
 }
-_LEVELLED = {"quantile": "quantile_cont", "quantile_exact": "quantile_disc", "quantiles": "quantile_cont"}
+_LEVELLED = {
+    "quantile": "quantile_cont",
+    "quantile_exact": "quantile_disc",
+    "quantiles": "quantile_cont",
+    # An estimate would change with the order of rows, and the rows are there.
+    "quantile_tdigest": "quantile_cont",
+    "quantile_timing": "quantile_cont",
+}
 """Aggregates with a level before their argument: ``quantile(0.9)(x)``."""
+_MOST_FREQUENT = (
+    "list_transform(list_slice(list_sort(list_transform(map_entries(list_histogram({0})), lambda __e: "
+    "{'n': -CAST(struct_extract(__e, 'value') AS BIGINT), 'v': struct_extract(__e, 'key')})), 1, {1}), "
+    "lambda __e: struct_extract(__e, 'v'))"
+)
+_OF_VALUES = {
+    "group_array": "{0}",
+    "group_uniq_array": "{0}",
+    "top_k": _MOST_FREQUENT,
+    "min_k": "list_slice({0}, 1, {1})",
+    "max_k": "list_slice({0}, 1, {1})",
+}
+"""What is made of the array of a group's values, of which there may be none; {1} is how many are asked for."""
+_ASK_HOW_MANY = frozenset({"top_k", "min_k", "max_k"})
 _LEVELLED_CALLS = (exp.ParameterizedAgg, exp.CombinedParameterizedAgg)
 _IN_ORDER = {
     "percentile_cont": "quantile_cont({0}, {1})",
     "percentile_disc": "quantile_disc({0}, {1})",
+    "approx_percentile": "quantile_cont({0}, {1})",
     "mode": "mode({0} ORDER BY {0})",
 }
 """Aggregates of values in order: WITHIN GROUP (ORDER BY x)."""
@@ -93,26 +126,60 @@ _SPELLED = {
     "logical_or": "bool_or",
     "variance_pop": "var_pop",
     "approx_quantile": "quantile",
+    "bitwise_and_agg": "group_bit_and",
+    "bitwise_or_agg": "group_bit_or",
+    "bitwise_xor_agg": "group_bit_xor",
 }
 """sqlglot's names of functions that the dialects spell otherwise."""
+_BITS = frozenset({"bit_and", "bit_or", "bit_xor"})
+"""Aggregates of one argument, and functions of two."""
 
 _EARLIEST = frozenset({"first", "earliest", "first_value"})
+_LATEST = frozenset({"last", "latest", "last_value", "any_last"})
+_COMBINATORS = ("_if", "_distinct")
+"""Ends of names: ``sum_if(x, condition)``, ``sum_distinct(x)``."""
 
 Part = Callable[[exp.Expr], exp.Expr]
 """How a part of a call is translated."""
 
 
 def aggregate_names() -> tuple[str, ...]:
-    return (*_TEMPLATES, "count_if", *_LEVELLED)
+    return (*_TEMPLATES, "count_if", *_LEVELLED, *sorted(_BITS))
 
 
 def aggregate_name(node: exp.Expr) -> str:
     """The name of the aggregate, or the function of windows, that ``node`` calls; '' for what is none."""
     name = registered_name(node)
     name = _SPELLED.get(name, name)
-    known = isinstance(node, exp.AggFunc) or name in _TEMPLATES or name in _LEVELLED or name in _OF_WINDOWS
-    conditional = name.endswith("_if") and name.removesuffix("_if") in _TEMPLATES
-    return name if known or conditional else ""
+    if name.removesuffix("_if") in _BITS and len(node.expressions) == 1 + name.endswith("_if"):
+        return f"group_{name}"
+    known = isinstance(node, exp.AggFunc) or name in _OF_WINDOWS
+    return name if known or _without_combinators(name) in {*_TEMPLATES, *_LEVELLED} else ""
+
+
+def _without_combinators(name: str) -> str:
+    """``sum`` of ``sum_if``; a name that has a meaning of its own stays."""
+    for end in _COMBINATORS:
+        if name not in _TEMPLATES and name.endswith(end):
+            return _without_combinators(name.removesuffix(end))
+    return name
+
+
+def by_time(node: exp.Expr, time: exp.Expr) -> exp.Expr | None:
+    """``latest(x)`` as ``arg_max(x, time)``, so that it hangs on no order of rows.
+
+    None for what is no such call, or has an order of its own.
+    """
+    name = aggregate_name(node)
+    base = _without_combinators(name)
+    if base not in _EARLIEST | _LATEST or isinstance(node.parent, exp.Window | exp.IgnoreNulls | exp.RespectNulls):
+        return None
+    given, order, distinct = _parts(node)
+    if order or distinct or not given:
+        return None
+    extreme = ("arg_min" if base in _EARLIEST else "arg_max") + name.removeprefix(base)
+    arguments = [given[0].copy(), time.copy(), *(one.copy() for one in given[1:])]
+    return exp.Anonymous(this=extreme, expressions=arguments)
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -140,10 +207,14 @@ def aggregate_tree(node: exp.Expr, argument: Part, condition: Part, place: str) 
     order = [_term(one, argument) for one in order]
     if name in _OF_WINDOWS:
         return exp.Anonymous(this=name, expressions=[argument(one) for one in given])
+    if name.endswith("_distinct") and name not in _TEMPLATES:
+        name, distinct = name.removesuffix("_distinct"), True
     if name.endswith("_if") and name not in _TEMPLATES:
         if not given:
             raise SqlError(f"{name}() takes a condition", where=place, fix=f"{name}(x, condition)")
         holds, given, name = condition(given[-1]), given[:-1], name.removesuffix("_if")
+        if name.endswith("_distinct") and name not in _TEMPLATES:
+            name, distinct = name.removesuffix("_distinct"), True
         return filtered(_built(name, [argument(one) for one in given], distinct, order, node, place), holds)
     return _built(name, [argument(one) for one in given], distinct, order, node, place)
 
@@ -153,7 +224,8 @@ def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr
     name = aggregate_name(node.this)
     wanted = _IN_ORDER.get(name)
     ordered = node.expression.expressions
-    if wanted is None or len(ordered) != 1 or (name != "mode" and node.this.this is None):
+    levels = [one for one in (*node.this.expressions, node.this.this) if isinstance(one, exp.Expr)]
+    if wanted is None or len(ordered) != 1 or (name != "mode" and not levels):
         raise SqlError(
             f"{name}() has no WITHIN GROUP of this form",
             where=place,
@@ -162,14 +234,20 @@ def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr
     value = argument(ordered[0].this)
     if name == "mode":
         return filled(wanted, [value])
-    level = node.this.this
+    level = levels[0]
     if ordered[0].args.get("desc"):
         level = exp.Sub(this=exp.Literal.number(1), expression=level.copy())
     return filled(wanted, [value, level])
 
 
 def filtered(tree: exp.Expr, condition: exp.Expr) -> exp.Expr:
-    """An aggregate over the rows for which ``condition`` holds, besides the FILTER that it has."""
+    """An aggregate over the rows for which ``condition`` holds, besides the FILTER that it has; of what is made of an
+    aggregate, that within it.
+    """
+    if not isinstance(tree, exp.Filter | exp.AggFunc):
+        for inner in list(outermost(tree, is_call)):
+            inner.replace(filtered(inner.copy(), condition.copy()))
+        return tree
     if isinstance(tree, exp.Filter):
         both = exp.and_(tree.expression.this.copy(), condition)
         return exp.Filter(this=tree.this, expression=exp.Where(this=both))
@@ -208,12 +286,13 @@ def _built(
     if len(arguments) > 1 and ((name == "count" and distinct) or _TEMPLATES.get(name) == _TEMPLATES["uniq"]):
         return exp.Count(this=exp.Distinct(expressions=arguments))
     if name in _LEVELLED:
-        return filled(f"{_LEVELLED[name]}({{0}}, {{1}})", [*arguments[:1], _level(name, node)])
+        return filled(f"{_LEVELLED[name]}({{0}}, {{1}})", [*arguments[:1], _level(name, node, arguments[1:])])
     template = _TEMPLATES.get(name)
     if template is None:
         close = nearest(name, aggregate_names())
         fix = f"did you mean {close}()?" if close else "docs/functions.md lists the aggregates"
         raise UnknownName(f"there is no aggregate {name}()", where=place, fix=fix)
+    arguments, size = _size(name, arguments, node)
     wanted = 2 if "{1}" in template else 1
     if name in ("string_agg", "group_concat") and len(arguments) == 1:
         arguments = [*arguments, exp.Literal.string("" if name == "string_agg" else ",")]
@@ -224,13 +303,35 @@ def _built(
         )
     if distinct and "DISTINCT" not in template:
         template = template.replace("({0}", "(DISTINCT {0}", 1)
-    if node.find_ancestor(exp.Window) is not None:
+    within_window = node.find_ancestor(exp.Window) is not None
+    if within_window:
         # There the window has an order.
         template = _IN_ORDER_OF_VALUES.sub("", template)
     tree = filled(template, arguments)
     if order:
         _put_first(order, tree, arguments[0] if "DISTINCT" in template else None, place)
-    return tree
+    return tree if within_window or name not in _OF_VALUES else _of_values(name, tree, size, place)
+
+
+def _size(name: str, arguments: list[exp.Expr], node: exp.Expr) -> tuple[list[exp.Expr], exp.Expr | None]:
+    """The arguments without how many values are asked for, which ``top_k(x, 3)`` and ``top_k(3)(x)`` say."""
+    if name not in _OF_VALUES:
+        return arguments, None
+    said = [one for one in node.expressions if isinstance(one, exp.Expr)] if isinstance(node, _LEVELLED_CALLS) else []
+    return arguments[:1], (*said, *arguments[1:], None)[0]
+
+
+def _of_values(name: str, values: exp.Expr, size: exp.Expr | None, place: str) -> exp.Expr:
+    """What is made of the array of a group's values: of none it is empty, as ClickHouse has it."""
+    there = filled("coalesce({0}, [])", [values])
+    if size is None and name not in _ASK_HOW_MANY:
+        return there
+    if not isinstance(size, exp.Literal) or not str(size.this).isdecimal():
+        raise SqlError(f"{name}() takes a number that is written out", where=place, fix=f"{name}(x, 3)")
+    template = _OF_VALUES[name] if name in _ASK_HOW_MANY else "list_slice({0}, 1, {1})"
+    made = filled(template, [there, exp.Literal.number(str(size.this))])
+    # Of an array without values there is no histogram.
+    return filled("coalesce({0}, [])", [made]) if name == "top_k" else made
 
 
 _IN_ORDER_OF_VALUES = re.compile(r" ORDER BY [^)]*")
@@ -252,9 +353,11 @@ def _put_first(order: list[exp.Ordered], tree: exp.Expr, only: exp.Expr | None, 
     own.set("expressions", [*order, *own.expressions] if only is None else order)
 
 
-def _level(name: str, node: exp.Expr) -> exp.Expr:
-    """What ``quantile(0.9)(x)`` has in its first brackets; of ``quantiles(0.5, 0.9)(x)`` all of it, as an array."""
-    given = node.expressions if isinstance(node, _LEVELLED_CALLS) else [node.args.get("quantile")]
+def _level(name: str, node: exp.Expr, more: list[exp.Expr]) -> exp.Expr:
+    """What ``quantile(0.9)(x)`` has in its first brackets, or ``quantile(x, 0.9)`` behind x; of
+    ``quantiles(0.5, 0.9)(x)`` all of it, as an array.
+    """
+    given = node.expressions if isinstance(node, _LEVELLED_CALLS) else [node.args.get("quantile"), *more]
     levels = [one for one in given if isinstance(one, exp.Expr)] or [exp.Literal.number("0.5")]
     return exp.Array(expressions=[one.copy() for one in levels]) if name == "quantiles" else levels[0]
 

@@ -39,6 +39,7 @@ _WORDS = (
     "UInt",
     "DateTime",
     "UTF8",
+    "TDigest",
     "IPv4",
     "IPv6",
     "YYYYMMDDhhmmss",

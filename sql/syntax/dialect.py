@@ -67,8 +67,12 @@ _FORMS = (
     *("MEDIAN", "ARG_MAX", "ARG_MIN", "MAX_BY", "MIN_BY", "STRING_AGG"),
 )
 """Functions whose arguments are more than a list: ``CAST(x AS y)``."""
-_LEVELLED = ("QUANTILE", "QUANTILES", "QUANTILE_EXACT", "QUANTILEEXACT")
-"""Aggregates with levels: ``quantile(0.9)(x)``, or ``quantile(x, 0.9)``."""
+_OF_LEVELS = (
+    *("QUANTILE", "QUANTILES", "QUANTILE_EXACT", "QUANTILEEXACT", "QUANTILE_TDIGEST", "QUANTILE_TIMING"),
+    *("GROUP_ARRAY", "GROUP_UNIQ_ARRAY", "TOP_K", "MIN_K", "MAX_K"),
+)
+_LEVELLED = (*_OF_LEVELS, *(f"{name}_IF" for name in _OF_LEVELS))
+"""Aggregates with levels or sizes: ``quantile(0.9)(x)``, or ``quantile(x, 0.9)``."""
 
 
 def as_written(functions: Mapping[str, Callable[..., Any]], names: Collection[str]) -> dict[str, Callable[..., Any]]:
@@ -247,12 +251,18 @@ class DovetailParser(QueryParser, ClickHouseParser):
         side = "LEFT" if "LEFT" in words else None
         return self.expression(exp.Join(this=arrays[0], expressions=arrays[1:], kind=ARRAY, side=side))
 
-    def _parse_levelled(self) -> exp.ParameterizedAgg:
+    def _parse_levelled(self) -> exp.Expr:
         """``f(levels)(x)``, or ``f(x, levels)``: the levels are its expressions, what it is of its parameters."""
         name = self._tokens[self._index - 2].text
         given = self._parse_csv(self._parse_lambda)
         of = self._parse_func_params()
-        levels, of = (given, of) if of else (given[1:], given[:1])
+        if not of:
+            # The last one of ``quantile_if(x, 0.9, condition)`` is the condition.
+            end = len(given) - 1 if name.upper().endswith("_IF") and len(given) > 1 else len(given)
+            of, given = [*given[:1], *given[end:]], given[1:end]
+            if not given:
+                return self.expression(exp.Anonymous(this=name, expressions=of))
+        levels = given
         return self.expression(exp.ParameterizedAgg(this=name, expressions=levels, params=of))
 
     def _parse_joined_array(self) -> exp.Expr | None:

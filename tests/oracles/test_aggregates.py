@@ -19,11 +19,14 @@ pytestmark = pytest.mark.services
 TIMEPLUS = (
     "count() | count(i) | count(DISTINCT i) | sum(i) | sum(u) | sum(m) | sum(o) | avg(i) | avg(m) | avg(o) | avg(f) | min(i) | max(ubig) | min(f) | max(m)",
     "countIf(i > 0) | sumIf(i, i > 0) | avgIf(m, o) | minIf(i, o) | maxIf(f, o) | countIf(o) | uniq(s) | uniq(i, j) | uniqIf(s, o) | sum(DISTINCT j) | avg(DISTINCT j)",
+    "groupBitAnd(i) | groupBitOr(j) | groupBitXor(u) | groupBitOrIf(i, o) | sumDistinct(j) | avgDistinct(j) | uniqCombined64(i) | uniqHLL12(j)",
+    "length(groupArray(i)) | length(groupArray(null_if(i, i))) | length(groupUniqArray(s)) | length(groupArray(2)(i)) | length(groupArrayIf(i, o)) | length(topK(2)(s))",
     "sum(null_if(i, i)) | avg(null_if(i, i)) | max(null_if(i, i)) | count(null_if(i, i)) | sum(if(o, 1, 0)) | sum(i) FILTER (WHERE o) | count() FILTER (WHERE j > 0) | sum(to_float32(0.1))",
 )
 RISINGWAVE = (
     "count(*) | count(i4) | count(DISTINCT i4) | sum(i2) | sum(i4) | sum(i8) | sum(n) | sum(e) | avg(i4) | avg(i8) | avg(n) | avg(m) | avg(e) | min(i4) | max(s) | max(n) | bool_and(b) | bool_or(b)",
     "sum(i4) FILTER (WHERE b) | avg(n) FILTER (WHERE c) | max(s) FILTER (WHERE b) | sum(DISTINCT k4) | avg(DISTINCT k4) | sum(nullif(i4, i4)) | avg(nullif(i4, i4)) | count(nullif(i4, i4)) | count(DISTINCT e * 0)",
+    "bit_and(i4) | bit_or(k4) | bit_xor(i8) | bit_or(i4) FILTER (WHERE b) | bit_and(nullif(i4, i4))",
     "sum(i4) FILTER (WHERE false) | sum(1.5) | avg(i4 % 3) | sum(n * m)",
 )
 REFUSED = (("sum(big)", None), ("sum(ubig)", None), ("sum(big + 1)", 5000999962), ("count(DISTINCT f * -0.0)", 1))

@@ -39,6 +39,28 @@ OF_ORDERS = {
     "quantile_exact(0.5)(n + 1) AS e, quantile(n, 0.25) AS f, mode(n) AS o FROM orders GROUP BY city",
     "of the greatest": "SELECT city, arg_max(id, n) AS a, arg_min(customer, kg) AS b, max_by(id, n + kg) AS c "
     "FROM orders GROUP BY city",
+    "the most, the least, the first": "SELECT city, top_k(n, 2) AS a, top_k(1)(customer) AS b, min_k(n, 2) AS c, "
+    "max_k(kg, 1) AS d, group_array(2)(n) AS e, group_uniq_array(n, 2) AS f, top_k_if(n, 1, kg > 1) AS g, "
+    "group_array_if(1)(id, n > 2) AS h FROM orders GROUP BY city",
+    "of no values": "SELECT city, group_array(n) AS a, group_uniq_array_if(n, n > 3) AS b, top_k(n, 3) AS c, "
+    "group_array(n) FILTER (WHERE kg > 2) AS d, max_k_if(n, 2, false) AS e, array_agg_if(n, n > 3) AS f FROM orders "
+    "GROUP BY city",
+    "by event time": "SELECT city, latest(n) AS a, earliest(customer) AS b, any_last_if(id, n > 1) AS c, "
+    "first(kg) AS d, last_value(n) FILTER (WHERE kg > 1) AS e, first_value(customer + n) AS f FROM orders "
+    "GROUP BY city",
+    "by event time above a join": "SELECT c.name, latest(o.n) AS l, earliest(c.id) AS e FROM orders AS o "
+    "LEFT JOIN customers AS c ON o.customer = c.id GROUP BY c.name",
+    "bits": "SELECT city, group_bit_and(n) AS a, group_bit_or(n) AS b, group_bit_xor(n) AS c, bit_or(customer) AS d, "
+    "bit_and_if(n, kg > 1) AS e, bit_and(n, 3) AS f FROM orders GROUP BY city, bit_and(n, 3)",
+    "names of estimates": "SELECT city, quantile_tdigest(0.9)(n) AS a, quantile_timing(n, 0.25) AS b, "
+    "median_tdigest(n) AS c, approx_percentile(0.3) WITHIN GROUP (ORDER BY n) AS d, approx_percentile(n, 0.75) AS e, "
+    "uniq_hll12(n) AS f, uniq_combined64(n) AS g, approx_quantile(n, 0.9) AS h, quantile_if(0.9)(n, kg > 1) AS i, "
+    "quantile_if(n, 0.1, kg > 1) AS j FROM orders GROUP BY city",
+    "combinators": "SELECT city, sum_distinct(n) AS a, avg_distinct(n) AS b, sum_distinct_if(n, kg > 1) AS c, "
+    "sum_if_distinct(n, kg > 1) AS d, median_distinct(n) AS e, max_distinct(n) AS f, "
+    "count_distinct_if(n, kg > 1) AS g, stddev_pop_if(n, kg > 1) AS h, "
+    "corr_if(n, kg, id > 1) AS i, bool_and_if(n > 1, kg > 1) AS j FROM orders "
+    "GROUP BY city",
     "gathered and folded": "SELECT median(n) AS m, count() AS c, median(n) FILTER (WHERE kg > 1) AS f, "
     "group_array_if(id, n > 2) AS i, max(n) - median(n) AS d FROM orders",
     "gathered by a key that it reads": "SELECT customer, group_array(customer) AS a FROM orders GROUP BY customer "
@@ -262,9 +284,12 @@ REFUSED = {
     "SELECT city, count() FROM orders GROUP BY city, count()": "does not stand in GROUP BY",
     "SELECT sum(count()) FROM orders": "stands within another aggregate",
     "SELECT median(max(n)) FROM orders": "stands within another aggregate",
-    "SELECT first(n) FROM orders": "the aggregate first over streams",
+    "SELECT first(n ORDER BY id) FROM orders": "the aggregate first over streams",
+    "SELECT top_k(n) FROM orders": "takes a number that is written out",
+    "SELECT max_k(n, id) FROM orders": "takes a number that is written out",
     "SELECT array_agg(DISTINCT n ORDER BY id) FROM orders": "DISTINCT values have no order but their own",
-    "SELECT latest(n) FROM orders": "the aggregate latest over streams",
+    "SELECT latest(c) FROM (SELECT count() AS c FROM orders GROUP BY city) AS g": "the aggregate latest over streams",
+    "SELECT latest(o.n + c.id) FROM orders AS o JOIN customers AS c ON o.id = c.id": "the aggregate latest",
     "SELECT count(city, n) FROM orders": "takes 1 argument, not 2",
     "SELECT city FROM orders GROUP BY 3": "GROUP BY 3 is no position",
     "SELECT city, count() FROM orders GROUP BY city WITH TOTALS": "WITH TOTALS is not supported",
