@@ -1,4 +1,4 @@
-"""Every file of examples/ is planned, and runs on a whole stack; its worker gives the metrics that the page names."""
+"""Examples are planned; each file of examples/ runs on a whole stack, which gives the metrics that the page names."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from tests.paths import ROOT
 from tests.services.conftest import leave_nothing
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.sql"))
+USE_CASES = sorted((ROOT / "examples").glob("*/example.sql"))
 SHOP = "/tmp/shop.db"
 Row = dict[str, object]
 
@@ -56,7 +57,7 @@ PRINTED: dict[str, list[Row]] = {
 """Rows that each prints, among others: those of tables and of streams to which rows are only added."""
 
 
-@pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", [*EXAMPLES, *USE_CASES], ids=lambda file: f"{file.parent.name}-{file.stem}")
 def test_every_query_is_planned(file: Path) -> None:
     catalog = Catalog.open("sqlite://")
     planned = 0

@@ -30,7 +30,10 @@ def is_local(link: str) -> bool:
     return "://" not in link
 
 
-@pytest.mark.parametrize("page", [*PAGES, Page.of("tests/cases/README.md")], ids=lambda page: page.name)
+FURTHER = [Page.of("tests/cases/README.md"), *(Page(path) for path in sorted((ROOT / "examples").glob("*/*.md")))]
+
+
+@pytest.mark.parametrize("page", [*PAGES, *FURTHER], ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Page) -> None:
     broken = []
     for link in filter(is_local, page.links):

@@ -15,8 +15,8 @@ from services.stack.components import COMPONENT_NAMES
 from services.stack.temporary import temporary_stack
 from sql.planner import plan_query
 from tests.nexmark.inputs import EVENTS, INPUTS, STREAM, records
-from tests.nexmark.oracle import answer, near
 from tests.nexmark.queries import QUERIES, RUNNING, TABLES, WINDOWED, once
+from tests.oracles.batch import answer, near
 from tests.spark.changelog import summed
 from tests.spark.kafka import send
 

@@ -17,8 +17,8 @@ from tests.conformance.memory import MemoryHost
 from tests.conformance.records import Record
 from tests.conformance.sql_engine import SqlEngine
 from tests.nexmark.inputs import EVENTS, INPUTS, STREAM, STREAMS, records
-from tests.nexmark.oracle import Row, answer, near
 from tests.nexmark.queries import NOT_YET, QUERIES, RUNNING, TABLES, WINDOWED, once
+from tests.oracles.batch import Row, answer, near
 from tests.sql.world import statements
 
 BATCHES = 12

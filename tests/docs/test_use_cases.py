@@ -1,0 +1,112 @@
+"""Every folder of examples/ with a README: its rows give the changelog that it prints, its events what DuckDB says."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from services.session import Session
+from services.session.input_progress import await_caught_up, await_upstream
+from services.stack import Stack
+from services.stack.temporary import temporary_stack
+from sql.planner import Plan, plan_query
+from sql.relations import Stream
+from sql.syntax.parse import parse
+from sql.syntax.statements import CreateStream, CreateView, Select, Statement
+from tests.docs.pages import Page
+from tests.docs.test_examples import USE_CASES
+from tests.oracles.batch import Batch, near
+from tests.services.conftest import leave_nothing
+from tests.spark.changelog import summed
+from tests.spark.kafka import messages
+
+FOLDERS = [file.parent for file in USE_CASES]
+EVENTS = 1_000
+
+
+@pytest.fixture(scope="module")
+def stack_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with temporary_stack(tmp_path_factory.mktemp("use_cases"), ("kafka", "spark"), buckets=1) as running:
+        yield running
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_its_page_shows_the_query_that_runs(folder: Path) -> None:
+    page = Page(folder / "README.md")
+    shown = page.blocks("sql")
+    assert shown
+    assert [block for block in shown if block not in (folder / "example.sql").read_text()] == []
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_it_prints_its_changelog_and_holds_the_batch_result(folder: Path, stack_for_all: Stack) -> None:
+    statements = parse((folder / "example.sql").read_text())
+    rules = next(statement.rules for statement in statements if isinstance(statement, CreateStream))
+    with Session.open(stack_for_all.connected_settings()) as session, Batch.of(rules) as batch:
+        views = [statement.name for statement in statements if isinstance(statement, CreateView)]
+        for statement in statements:
+            if not isinstance(statement, Select):
+                session.execute(statement)
+                take(batch, statement)
+                settle(session, views)
+        assert printed(folder) == [written(session, view) for view in views]
+        for text in events(folder):
+            session.run(text)
+            batch.run(text)
+        settle(session, views)
+        brokers = session.context.brokers.servers
+        for view in views:
+            held = batch.answer(f"SELECT * FROM {view}")
+            assert held
+            assert near(summed(brokers, view).elements()) == near(held.elements())
+        leave_nothing(session)
+
+
+def take(batch: Batch, statement: Statement) -> None:
+    match statement:
+        case CreateStream():
+            schema = Stream.declared(statement).schema
+            columns = [(column.name, column.type) for column in schema.columns]
+            batch.create(statement.name, pa.schema(columns).empty_table())
+        case _:
+            batch.run(statement.text)
+
+
+def settle(session: Session, views: list[str]) -> None:
+    """Each statement has been answered before the next one: a changelog tells what came in one batch as one change."""
+    for view in views:
+        if session.context.catalog.find(view) is not None:
+            plan = planned(session, view)
+            await_upstream(session.context, plan)
+            await_caught_up(session.context, plan)
+
+
+def planned(session: Session, view: str) -> Plan:
+    definition = session.context.catalog.get(view).materialized_view
+    assert definition is not None
+    return plan_query(view, definition, session.context.catalog)
+
+
+def printed(folder: Path) -> list[Counter[str]]:
+    """The records that the page gives for each view."""
+    return [Counter(block.splitlines()) for block in Page(folder / "README.md").blocks("json")]
+
+
+def written(session: Session, view: str) -> Counter[str]:
+    found = messages(session.context.brokers.servers, view)
+    return Counter((message.value() or b"").decode() for message in found)
+
+
+def events(folder: Path) -> Iterator[str]:
+    specification = importlib.util.spec_from_file_location(folder.name, folder / "events.py")
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    yield from module.statements(EVENTS)
