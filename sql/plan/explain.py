@@ -260,7 +260,7 @@ def _partition_rows(node: Node) -> str:
 
 def _groups_state(node: Aggregate) -> str:
     parts = ["one row per group" if node.by else "one row"]
-    kept = [f"all values of {argument}" for argument in _kept_arguments(node)]
+    kept = [f"all values of {_computed(node.input, argument)}" for argument in _kept_arguments(node)]
     parts += kept
     parts += ["the current rows"] if compared(node.input) else []
     bound = _groups_bound(node)
@@ -276,6 +276,13 @@ def _kept_arguments(node: Aggregate) -> tuple[str, ...]:
     kept = [one.argument for one in node.aggregations if one.distinct or (updates and one.fold in extremes)]
     gathered = [name for _, call in node.gathered for name in call.columns]
     return tuple(dict.fromkeys([*kept, *gathered]))
+
+
+def _computed(below: Node, column: str) -> str:
+    """A column whose name nobody has written, by what it is computed from."""
+    if column.startswith("__") and isinstance(below, Map):
+        return dict(below.columns)[column].readable
+    return column
 
 
 def _groups_bound(node: Aggregate) -> str:

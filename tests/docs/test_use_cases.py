@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
+from services.cli.main import app
 from services.session import Session
 from services.session.input_progress import await_caught_up, await_upstream
 from services.stack import Stack
@@ -45,7 +47,9 @@ def test_its_page_shows_the_query_that_runs(folder: Path) -> None:
 
 @pytest.mark.services
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_it_prints_its_changelog_and_holds_the_batch_result(folder: Path, stack_for_all: Stack) -> None:
+def test_it_prints_its_changelog_and_holds_the_batch_result(
+    folder: Path, stack_for_all: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     statements = parse((folder / "example.sql").read_text())
     rules = next(statement.rules for statement in statements if isinstance(statement, CreateStream))
     with Session.open(stack_for_all.connected_settings()) as session, Batch.of(rules) as batch:
@@ -56,8 +60,11 @@ def test_it_prints_its_changelog_and_holds_the_batch_result(folder: Path, stack_
                 take(batch, statement)
                 settle(session, views)
         assert printed(folder) == [written(session, view) for view in views]
-        for text in events(folder):
-            session.run(text)
+        further = list(events(folder))
+        monkeypatch.setenv("DOVETAIL_DATA_DIR", str(stack_for_all.settings.data_dir))
+        piped = CliRunner().invoke(app, ["sql"], input=";\n".join(further))
+        assert piped.exit_code == 0, piped.stderr
+        for text in further:
             batch.run(text)
         settle(session, views)
         brokers = session.context.brokers.servers

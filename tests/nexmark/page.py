@@ -36,7 +36,8 @@ leave. `python -m benchmarks.nexmark_queries --only q3,q20` gives the rate of a 
 
 Each query runs in tests in memory, over batches that chance has cut, and as a view of one stack, through Kafka, Spark
 and a lookup worker: the changelog is never below zero, and adds up to what DuckDB gives for the same text over the same
-events.
+events. So do the streams of `timeplus/` in the functions of that dialect, save q7, q101, q103 and q104: over streams,
+to which rows are only added, each row of these is answered once, with what there is when it comes.
 
 | query | gives | output | state, as EXPLAIN tells it |
 | --- | --- | --- | --- |

@@ -57,6 +57,8 @@ QUERIES = {
     "GROUP BY p.id",
     "grows_values": "SELECT p.id, max(r.at) FROM parts AS p LEFT JOIN shipments AS r ON p.order_id = r.order_id "
     "GROUP BY p.id",
+    "values_computed": "SELECT customer, count(DISTINCT amount) FILTER (WHERE symbol = 'A'), max(amount + 1) "
+    "FROM orders GROUP BY customer",
     "grows_updating": "SELECT o.id, n FROM orders AS o JOIN (SELECT symbol, count() AS n FROM trades GROUP BY symbol) "
     "AS t ON o.symbol = t.symbol",
     "self_join": "SELECT a.id, b.id AS other FROM orders AS a JOIN orders AS b ON a.symbol = b.symbol",
