@@ -14,9 +14,6 @@ TIMEPLUS = QUERIES | {path.stem: path.read_text() for path in sorted((FOLDER / "
 """Many read the same in both dialects."""
 ANSWERED_ONCE = frozenset({"q7", "q101", "q103", "q104"})
 """Over streams: a row is joined with what there is when it comes, so no batch gives the same."""
-NOT_YET = frozenset({"q9", "q18", "q19", "q105"})
-"""They ask for the first n rows of an order."""
-RUNNING = [name for name in QUERIES if name not in NOT_YET]
 WINDOWED = ("q5", "q7", "q8")
 """They have a second form, in which each row leaves once, when its window is closed."""
 

@@ -15,13 +15,13 @@ from services.stack.components import COMPONENT_NAMES
 from services.stack.temporary import temporary_stack
 from sql.planner import plan_query
 from tests.nexmark.inputs import EVENTS, INPUTS, STREAM, records
-from tests.nexmark.queries import QUERIES, RUNNING, TABLES, WINDOWED, once
+from tests.nexmark.queries import QUERIES, TABLES, WINDOWED, once
 from tests.oracles.batch import answer, near
 from tests.spark.changelog import summed
 from tests.spark.kafka import send
 
 pytestmark = pytest.mark.services
-VIEWS = {name: QUERIES[name] for name in RUNNING} | {f"{name}_once": once(name) for name in WINDOWED}
+VIEWS = QUERIES | {f"{name}_once": once(name) for name in WINDOWED}
 
 
 @pytest.fixture
