@@ -26,6 +26,7 @@ from sql.plan.explain import explain
 from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
 from sql.plan.properties import rules_of, walk
 from sql.plan.query_plan import QueryPlan
+from sql.plan.unbounded_joins import unbounded_joins
 from sql.query_settings import QuerySettings, Value, checked
 from sql.relations import CalledFunctions, Relations, Stream
 from sql.rules import rewritten
@@ -91,6 +92,12 @@ class Plan:
     def fingerprint(self) -> str:
         """Equal for plans whose checkpoints fit each other; '' for a bounded query."""
         return "-".join(fragment.fingerprint for fragment in self.fragments)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is to be known before the query runs: state that has no end."""
+        found = (warning for fragment in self.fragments for warning in unbounded_joins(fragment.output))
+        return tuple(dict.fromkeys(found))
 
     def explain(self) -> str:
         if len(self.fragments) > 1:

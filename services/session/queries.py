@@ -145,4 +145,10 @@ def resume(context: Context, statement: Resume) -> Done:
 def explain(context: Context, statement: Explain) -> Text:
     inner = statement.statement
     name = inner.name if isinstance(inner, CreateView) else "select"
-    return Text(plan_query(name, inner, context.catalog).explain())
+    plan = plan_query(name, inner, context.catalog)
+    return Text("\n\n".join([plan.explain(), *warned(plan)]))
+
+
+def warned(plan: Plan) -> tuple[str, ...]:
+    """The warnings of a plan, as lines."""
+    return tuple(f"warning: {one}" for one in plan.warnings)

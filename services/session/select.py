@@ -19,7 +19,7 @@ from changelog.schema import ARRIVAL, Kind
 from services.session.contents import answer
 from services.session.context import Context
 from services.session.input_progress import CatchUp, await_upstream, expect_alive
-from services.session.queries import engines_of, expect_runner, leased
+from services.session.queries import engines_of, expect_runner, leased, warned
 from services.session.result import Changelog, Live, Rows
 from services.session.views import from_now_on
 from sql.planner import Plan, plan_query
@@ -35,7 +35,7 @@ def select(context: Context, statement: Select) -> Rows | Live:
     if plan.snapshot is not None:
         return Rows(answer(context, plan.snapshot))
     expect_runner(context, engines_of(plan))
-    return Live(_running(context, plan, statement.text), tuple(filter(None, [from_now_on(plan)])))
+    return Live(_running(context, plan, statement.text), tuple(filter(None, [from_now_on(plan), *warned(plan)])))
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from runtime.query_plan import on_trial
 from services.session import topics
 from services.session.context import Context
 from services.session.drop import await_gone, clear, expect_disposable
-from services.session.queries import await_running, engines_of, expect_runner, leased
+from services.session.queries import await_running, engines_of, expect_runner, leased, warned
 from services.session.result import Done
 from sql.catalog import Desired, Query, Relation
 from sql.catalog.entries import queries_of
@@ -219,8 +219,7 @@ def _materialized(
 
 
 def _beginning(plan: Plan) -> str:
-    told = from_now_on(plan)
-    return f"; {told}" if told else ""
+    return "".join(f"; {told}" for told in (from_now_on(plan), *warned(plan)) if told)
 
 
 def from_now_on(plan: Plan) -> str:

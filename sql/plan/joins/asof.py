@@ -46,6 +46,9 @@ class Asof(BaseJoinMethod):
     def _distance(self, inputs: JoinInputs) -> str:
         return "" if self.tolerance is None else length_text(self.tolerance, inputs.left.type_of(self.inequality.left))
 
+    def keeps_both(self, inputs: JoinInputs) -> bool:
+        return bool(open_times(inputs, self.inequality.left, self.inequality.right))
+
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
         right = self.inequality.right
         if reason := open_times(inputs, self.inequality.left, right):

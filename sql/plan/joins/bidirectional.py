@@ -17,6 +17,9 @@ from sql.plan.joins.symmetric import SymmetricJoinMethod
 class Bidirectional(SymmetricJoinMethod):
     operator: ClassVar[str] = "Bidirectional"
 
+    def keeps_both(self, inputs: JoinInputs) -> bool:
+        return True
+
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
         left = f"left {current(inputs.left)}"
         if kind.asks:

@@ -111,6 +111,10 @@ class BaseJoinMethod:
         """When rows leave, and what is known of those that follow."""
         return []
 
+    def keeps_both(self, inputs: JoinInputs) -> bool:
+        """Whether rows of either side that are not taken back are kept for ever."""
+        return False
+
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
         """What is kept, and until when."""
         return f"right {current(inputs.right)}"

@@ -88,6 +88,10 @@ class Range(SymmetricJoinMethod):
             said.append(f"passes on the watermark of {self.clock}")
         return said
 
+    def keeps_both(self, inputs: JoinInputs) -> bool:
+        bound = self.bound(inputs)
+        return bool(bound.left_open() and bound.right_open())
+
     def state(self, kind: JoinKind, inputs: JoinInputs) -> str:
         return self.bound(inputs).text()
 

@@ -199,3 +199,15 @@ def test_a_broker_that_is_down_is_told_within_the_wait(stack: Stack) -> None:
         session.context.catalog.create(table, now_ms=1)
         # What has no topic needs no broker.
         assert session.run("CREATE INDEX i ON t (k); DROP INDEX i")[1] == Done("dropped index i")
+
+
+def test_explain_warns_of_a_join_that_keeps_both_inputs_for_ever(session: Session) -> None:
+    session.run("CREATE STREAM a (k int); CREATE STREAM b (k int)")
+    (endless, bounded) = session.run(
+        "EXPLAIN SELECT a.k FROM a JOIN b ON a.k = b.k;"
+        "EXPLAIN SELECT a.k FROM a JOIN b ON a.k = b.k AND date_diff_within(10m, a._tp_time, b._tp_time)"
+    )
+    assert isinstance(endless, Text)
+    assert "\n\nwarning: the join of a with b keeps all rows of both for ever" in endless.text
+    assert isinstance(bounded, Text)
+    assert "warning" not in bounded.text

@@ -1,0 +1,72 @@
+"""Joins that keep two inputs for ever, and what would bound them.
+
+Not an error: a join of two streams that only grow means just that. But its state ends with the disk, so it is said when
+the query is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from changelog.schema import TIME, Kind
+from sql.plan.joins import Asof, Range
+from sql.plan.nodes import Join, Node, Output, Scan
+from sql.plan.properties import inputs_of, walk
+from sql.syntax.rules import Rules
+
+_ENDS = "join_max_buffered_bytes says at what size of its state the query ends"
+
+
+def unbounded_joins(plan: Output | Node) -> Iterator[str]:
+    """A line for each join of two inputs that grow, of both of which it keeps all rows."""
+    for node in walk(plan):
+        if isinstance(node, Join):
+            inputs = inputs_of(node)
+            if inputs.left.grows and inputs.right.grows and node.how.keeps_both(inputs):
+                yield _told(node)
+
+
+def _told(join: Join) -> str:
+    left, right = _growing(join.left), _growing(join.right)
+    names = f"{' and '.join(map(_name, left))} with {' and '.join(map(_name, right))}"
+    wanted = [*_watermarks([left[0], right[0]]), *_range(join, left[0], right[0])]
+    bounds = f"{', and '.join(wanted)} would bound them; " if wanted else ""
+    return f"the join of {names} keeps all rows of both for ever: {bounds}{_ENDS}"
+
+
+def _growing(side: Node) -> list[Scan]:
+    return [node for node in walk(side) if isinstance(node, Scan) and node.stream.kind == Kind.APPEND]
+
+
+def _name(scan: Scan) -> str:
+    return scan.stream.name + (f" AS {scan.alias}" if scan.alias != scan.stream.name else "")
+
+
+def _watermarks(scans: list[Scan]) -> list[str]:
+    """The clauses that tables lack; the streams of Timeplus have a watermark where a range asks for one."""
+    lacking = dict.fromkeys(scan.stream.name for scan in scans if scan.rules != Rules.TIMEPLUS and scan.stated is None)
+    times = {scan.stream.name: _time(scan) for scan in scans}
+    return [f"WATERMARK FOR {times[name]} AS {times[name]} - INTERVAL '5 seconds' in {name}" for name in lacking]
+
+
+def _range(join: Join, left: Scan, right: Scan) -> list[str]:
+    """The condition on the times of both sides that ON lacks; an ASOF join has its own."""
+    if isinstance(join.how, Asof):
+        return []
+    if isinstance(join.how, Range) and None not in (join.how.band.lower, join.how.band.upper):
+        return []
+    first, second = f"{left.alias}.{_time(left)}", f"{right.alias}.{_time(right)}"
+    if left.rules == right.rules == Rules.TIMEPLUS:
+        return [f"AND date_diff_within(10m, {first}, {second}) in ON"]
+    minutes = "INTERVAL '10 minutes'"
+    return [f"AND {first} BETWEEN {second} - {minutes} AND {second} + {minutes} in ON"]
+
+
+def _time(scan: Scan) -> str:
+    """The column that the times of its rows are in."""
+    if scan.rules == Rules.TIMEPLUS:
+        return scan.stream.event_time or TIME
+    times = [column.name for column in scan.stream.columns if pa.types.is_timestamp(column.type)]
+    return scan.stated.column if scan.stated is not None else next(iter(times), "t")
