@@ -18,6 +18,7 @@ from functools import cached_property, lru_cache
 import pyarrow as pa
 from sqlglot import exp
 
+from changelog.errors import SqlError
 from sql.syntax.rules import Rules
 from sql.syntax.types import arrow, display
 
@@ -85,7 +86,7 @@ def _read(spelled: str) -> PythonFunction | None:
     padded = spelled.upper() + "=" * (-len(spelled) % 8)
     try:
         name, takes, gives, body, volatile = json.loads(base64.b32decode(padded))
-    except (binascii.Error, ValueError):
+        kinds = tuple(arrow(one, Rules.TIMEPLUS) for one in takes)
+        return PythonFunction(name, kinds, arrow(gives, Rules.TIMEPLUS), body, volatile)
+    except (binascii.Error, ValueError, TypeError, SqlError):
         return None
-    kinds = tuple(arrow(one, Rules.TIMEPLUS) for one in takes)
-    return PythonFunction(name, kinds, arrow(gives, Rules.TIMEPLUS), body, volatile)

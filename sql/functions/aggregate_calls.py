@@ -172,7 +172,10 @@ def by_time(node: exp.Expr, time: exp.Expr) -> exp.Expr | None:
     """
     name = aggregate_name(node)
     base = _without_combinators(name)
-    if base not in _EARLIEST | _LATEST or isinstance(node.parent, exp.Window | exp.IgnoreNulls | exp.RespectNulls):
+    around = node.parent
+    while isinstance(around, exp.Filter | exp.IgnoreNulls | exp.RespectNulls):
+        around = around.parent
+    if base not in _EARLIEST | _LATEST or isinstance(around, exp.Window):
         return None
     given, order, distinct = _parts(node)
     if order or distinct or not given:

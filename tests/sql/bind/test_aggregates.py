@@ -346,3 +346,22 @@ def test_aggregates_that_differ_in_letter_case_alone_are_two() -> None:
     world.start("SELECT k, count_if(v = 'x') + 10 * count_if(v = 'X') AS both FROM s GROUP BY k")
     world.insert("s", {"k": 1, "v": "x"}, {"k": 1, "v": "x"}, {"k": 1, "v": "X"})
     assert world.drain() == [({"k": 1, "both": 12}, 1)]
+
+
+def test_the_latest_is_by_event_time_and_within_a_window_by_its_order() -> None:
+    world = World.of("CREATE STREAM s (k int, v int)")
+    for second, value in ((3, 1), (1, 2), (2, 3)):
+        world.insert("s", {"k": 1, "v": value, "_tp_time": f"2026-01-01 00:00:0{second}"})
+    assert world.recomputed("SELECT latest(v) AS l, earliest(v) AS e FROM table(s)") == Counter([(1, 2)])
+    over = "OVER (ORDER BY v ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)"
+    windows = f"SELECT last_value(v) {over} AS l, first_value(v) {over} AS f FROM table(s)"
+    assert world.recomputed(windows) == Counter({(3, 1): 3})
+
+
+def test_of_several_at_one_time_the_least_counts() -> None:
+    world = World.of("CREATE STREAM s (k int, v int)")
+    world.start("SELECT latest(v) AS l, earliest(v) AS e FROM s")
+    for value in (5, 4, 6):
+        world.insert("s", {"k": 1, "v": value, "_tp_time": "2026-01-01 00:00:00"})
+        world.drain()
+    assert world.table() == Counter([(4, 4)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import pickle
 from collections.abc import Sequence
 
@@ -46,8 +47,12 @@ def test_people_read_its_name() -> None:
     assert readable(f"{call} + {call}") == "f(x) + f(x)"
 
 
-def test_what_only_looks_like_a_call_is_none() -> None:
-    assert called_in("python_abc(\"x\") + 'python_mzxw6(' + python_(1)") == ()
+@pytest.mark.parametrize(
+    "told", ["5", '["f"]', '["f", 1, "int", "", false]', '["f", ["no_type"], "int", "", false]', "x"]
+)
+def test_what_only_looks_like_a_call_is_none(told: str) -> None:
+    spelled = base64.b32encode(told.encode()).decode().rstrip("=")
+    assert called_in(f"python_{spelled}(\"x\") + 'python_mzxw6(' + python_(1)") == ()
 
 
 def test_it_travels_within_the_plan() -> None:
