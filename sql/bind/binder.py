@@ -155,7 +155,7 @@ class Binder:
             return self._in_brackets(table, inner, seeks)
         refuse_table(table)
         if isinstance(table, exp.Subquery):
-            return self.derived(table.this, self._alias(table.alias or "subquery"))
+            return self.derived(table.this, self._alias(table.alias or "subquery"), self.outer)
         if (values := values_of(table)) is not None:
             rows = exp.Values(expressions=[row.copy() for row in values.expressions])
             every = exp.Select(expressions=[exp.Star()]).from_(rows)
@@ -287,11 +287,13 @@ class Binder:
     def _scan(self, stream: Stream, alias: str, *, seeks: bool) -> FromItem:
         return scanned(stream, self._alias(alias), self.settings, self.dialect, seeks=seeks)
 
-    def derived(self, query: exp.Query, alias: str) -> FromItem:
-        """A subquery, CTE or plain view under its alias. It sees nothing of the queries around it."""
+    def derived(self, query: exp.Query, alias: str, outer: Scope | None = None) -> FromItem:
+        """A subquery, CTE or plain view under its alias. Of what stands around it only a subquery in FROM sees
+        anything: what the query does that it is in.
+        """
         if is_static(query, self.ctes, self.catalog):
             return self._static(_with_ctes(query, self.ctes), alias)
-        bound = replace(self, outer=None).bind(query)
+        bound = replace(self, outer=outer).bind(query)
         columns = named_as(query, bound.columns)
         renamed = tuple((f"{alias}.{name}", expr) for name, expr in columns)
         return FromItem.of(Map(bound.node, renamed), alias, [name for name, _ in columns], self.dialect)
@@ -306,7 +308,8 @@ class Binder:
         right = self._right(join.this, seeks)
         if isinstance(right.node, LookupTable):
             refuse_lookup(join, place)
-        return joined(join, left, right, self.settings)
+        around = replace(left, scope=replace(left.scope, outer=self.outer))
+        return joined(join, around, right, self.settings)
 
     def _right(self, table: exp.Expr, seeks: bool) -> FromItem:
         """An item of FROM that is looked up, or emits rows."""

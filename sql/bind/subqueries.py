@@ -15,7 +15,7 @@ Elsewhere, under OR, in CASE, in the select list or HAVING, the answer is a hidd
 is NULL for IN where neither IN nor NOT IN would keep the row.
 
 A subquery that stands for a value has one column and one row, that of an aggregate without groups: INNER, or LEFT where
-HAVING can leave the row out. The value is a hidden column of the rows then.
+HAVING can leave the row out; or one at most, by a primary key: LEFT. The value is a hidden column of the rows then.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ from joins.dataflow.ports import JoinKind
 from sql.bind.from_clause.from_item import FromItem
 from sql.bind.resolve import resolved
 from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
+from sql.expressions.comparison import comparison
 from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjuncts, split
 from sql.plan.joins import Apply
 from sql.plan.maps import filtered
 from sql.plan.nodes import Aggregate, Join, Map, Node, column_of
 from sql.plan.properties import one_row, walk
-from sql.plan.unique_keys import never_null
+from sql.plan.unique_keys import never_null, unique_keys
 
 _ASKED = f"{HIDDEN_TABLE}in"
 """What the columns of a subquery are called while the condition on them is looked up."""
@@ -252,11 +253,12 @@ class Subqueries:
                 where=place,
                 fix="select the one that is meant: (SELECT max(x) FROM r)",
             )
-        if not one_row(rows.node):
+        if not (one_row(rows.node) or _told_by_key(rows.node, scope)):
             raise Unsupported(
                 "a subquery that stands for a value has one row, and this one can have several",
                 where=place,
-                fix="aggregate, without groups: (SELECT max(x) FROM r WHERE r.k = l.k); or join: JOIN r ON l.k = r.k",
+                fix="aggregate, without groups: (SELECT max(x) FROM r WHERE r.k = l.k); or ask by the whole primary "
+                "key; or join: JOIN r ON l.k = r.k",
             )
         return SubqueryValue(rows, place)
 
@@ -304,6 +306,18 @@ class Subqueries:
         if not isinstance(query, exp.Query):
             raise InternalError(f"{type(query).__name__} is no query")
         return self.rows(query, scope)
+
+
+def _told_by_key(node: Node, outer: Scope) -> bool:
+    """Whether the row around tells, by equalities, a key of which there is one row."""
+    around = pa.schema(list(outer.types.items()))
+    while isinstance(node, Map):
+        pairs = [comparison(term, around, node.input.schema) for term in split(node.where)]
+        told = {pair.right.plain for pair in pairs if pair is not None and pair.operator == "="}
+        if any(set(key) <= told for key in unique_keys(node.input)):
+            return True
+        node = node.input
+    return False
 
 
 def _with_column(from_item: FromItem, internal: str, kind: pa.DataType) -> tuple[FromItem, exp.Column]:

@@ -83,9 +83,7 @@ def _valued(apply: Join) -> Node:
     groups = pull.grouped(node) if isinstance(node, Aggregate) else None
     if groups is None:
         found = pull.of(apply.right)
-        if found.correlated:
-            raise pull.refused("a value of rows that the row around tells, under HAVING")
-        return replace(apply, how=AsWritten(), right=found.node)
+        return _of_row(apply, found) if found.correlated else replace(apply, how=AsWritten(), right=found.node)
     grouped, terms = groups
     named = {one.name: f"{value} {one.name}" for one in grouped.aggregations}
     below = (*((name, column_of(grouped, name)) for name in grouped.by),)
@@ -94,6 +92,20 @@ def _valued(apply: Join) -> Node:
     counts = {one.name for one in grouped.aggregations if one.fold is Fold.COUNT}
     held = {old: _of_none(column_of(renamed, new), old in counts) for old, new in named.items()}
     given = computed.substituted(held).held_as(computed.type)
+    return Map(joined, (*identity(apply.left), (value, given)))
+
+
+def _of_row(apply: Join, found: _Pulled) -> Node:
+    """Each left row with the value of the one row that its key finds: NULL where there is none."""
+    joined = replace(apply, kind=JoinKind.LEFT, how=AsWritten(), right=found.node, on=tuple(found.terms))
+    (value,) = apply.right.schema.names
+    computed = found.computed.get(value)
+    if computed is None:
+        return joined
+    pairs = [comparison(term, apply.left.schema, found.node.schema) for term in found.terms]
+    key = next(pair.right for pair in pairs if pair is not None and pair.operator == "=")
+    there = exp.Not(this=exp.Is(this=key.tree.copy(), expression=exp.null()))
+    given = Expr(exp.Case().when(there, computed.tree.copy()), computed.type)
     return Map(joined, (*identity(apply.left), (value, given)))
 
 
@@ -213,14 +225,16 @@ class _Pull:
         every = isinstance(node.how, AsWritten) and node.how.choice == Choice.ALL
         left_stays = node.kind in _KEEPS_LEFT
         right_stays = every and node.kind in (JoinKind.INNER, JoinKind.RIGHT)
-        if any(self._reads(term) for term in node.on):
-            raise self.refused("a subquery within it that reads a column of the query around both")
+        asked = [term for term in node.on if self._reads(term)]
+        if asked and not (every and node.kind is JoinKind.INNER):
+            raise self.refused("a subquery or outer join within it whose condition reads a column of the query around")
         if (left.correlated and not left_stays) or (right.correlated and not right_stays):
             raise self.refused("the side of a join that is padded, or of which one row is taken")
         computed = {**left.computed, **right.computed}
-        on = tuple(term.substituted(computed) for term in node.on)
-        made = replace(node, left=left.node, right=right.node, on=on)
-        return _Pulled(made, left.terms + right.terms, computed)
+        on = [term.substituted(computed) for term in node.on]
+        around = [term for term in on if self._reads(term)]
+        made = replace(node, left=left.node, right=right.node, on=tuple(term for term in on if term not in around))
+        return _Pulled(made, left.terms + right.terms + around, computed)
 
     def _union(self, node: UnionAll) -> _Pulled:
         if any(self.of(part).correlated for part in node.parts):

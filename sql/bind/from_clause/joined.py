@@ -48,7 +48,7 @@ def joined(join: exp.Join, left: FromItem, right: FromItem, settings: QuerySetti
     conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
     for term in conditions:
         trees += conjuncts(resolved_on(term, scope, left.scope, right.scope))
-    schema = pa.schema([*left.node.schema, *right.node.schema])
+    schema = scope.seen_with(pa.schema([*left.node.schema, *right.node.schema]))
     on_place = place_of(on, "JOIN .. ON") if on is not None else place
     terms = tuple(Expr.over(tree, schema, on_place).held_as(pa.bool_()) for tree in trees)
     how = as_written(join, modifiers, left.scope, scope)

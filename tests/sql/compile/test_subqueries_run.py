@@ -31,6 +31,7 @@ CONDITIONS = [
     "EXISTS (SELECT 1 FROM seen AS s JOIN marks AS m ON s.k = m.k WHERE s.id = held.id AND m.w < held.v)",
     "EXISTS (SELECT 1 FROM seen AS s WHERE s.id = held.id AND s.k IN (SELECT k FROM marks))",
     "v IN (SELECT w + held.id FROM marks AS m WHERE m.k = held.k)",
+    "EXISTS (SELECT 1 FROM seen AS s JOIN marks AS m ON s.k = m.k AND m.w < held.v WHERE s.id = held.id)",
 ]
 
 

@@ -23,6 +23,11 @@ QUERIES = [
     "SELECT id, n FROM (SELECT count(*) AS n FROM marks) AS x CROSS JOIN held",
     "SELECT id, n FROM held LEFT JOIN (SELECT max(w) AS n FROM marks) AS x ON v < n",
     "SELECT a.n, b.m FROM (SELECT count(*) AS n FROM held) AS a CROSS JOIN (SELECT max(k) AS m FROM seen) AS b",
+    "SELECT id, (SELECT w FROM seen AS s WHERE s.id = held.id) AS w FROM held",
+    "SELECT id, (SELECT coalesce(w, 9) + held.id FROM seen AS s WHERE s.id = held.k) AS w FROM held",
+    "SELECT id FROM held WHERE v < (SELECT w FROM seen AS s WHERE s.id = held.id AND s.k = held.k)",
+    "SELECT k, max(v) - (SELECT w FROM seen AS s WHERE s.id = held.k) AS d FROM held GROUP BY k",
+    "SELECT id, (SELECT s.w FROM seen AS s, held AS h WHERE s.id = held.k AND h.id = held.id) AS w FROM held",
 ]
 TOP = "SELECT id FROM held, (SELECT w AS m FROM marks ORDER BY w {order} LIMIT 1) AS x WHERE v > m"
 
@@ -30,3 +35,8 @@ TOP = "SELECT id FROM held, (SELECT w AS m FROM marks ORDER BY w {order} LIMIT 1
 @pytest.mark.parametrize("query", [*QUERIES, TOP.format(order="DESC"), TOP.format(order="")])
 def test_values_add_up_to_the_batch_result(query: str) -> None:
     assert_adds_up(query)
+
+
+def test_a_subquery_in_from_sees_what_is_around_the_query_that_it_is_in() -> None:
+    around = "SELECT id, (SELECT sum(w) FROM (SELECT w FROM seen AS s WHERE s.k = held.k) AS x) AS w FROM held"
+    assert_adds_up(around, "SELECT id, (SELECT sum(w) FROM seen AS s WHERE s.k = held.k) AS w FROM held")
