@@ -55,10 +55,10 @@ def ties_of(selected: Sequence[exp.Expr], order: Sequence[exp.Expr] = ()) -> lis
 
 
 def _beside_windows(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The largest parts of an expression that read columns, and have no window in them."""
-    if isinstance(tree, exp.Window) or not (columns_read(tree) or tree.find(exp.AggFunc)):
+    """The largest parts of an expression that read columns, and have no window and no subquery in them."""
+    if isinstance(tree, exp.Window | exp.Query) or not (columns_read(tree) or tree.find(exp.AggFunc)):
         return
-    if tree.find(exp.Window) is None:
+    if tree.find(exp.Window, exp.Query) is None:
         yield tree
         return
     for part in tree.iter_expressions():
