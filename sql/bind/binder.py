@@ -34,7 +34,13 @@ from sql.bind.from_clause.scans import filters_time, scanned
 from sql.bind.from_clause.windows import WindowCall, windowed
 from sql.bind.lookup.lookups import Lookups
 from sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names
-from sql.bind.partitions.first_rows import limit_by, number_first_rows, spell_out_windows
+from sql.bind.partitions.first_rows import (
+    is_distinct_on,
+    limit_by,
+    number_first_of_each,
+    number_first_rows,
+    spell_out_windows,
+)
 from sql.bind.partitions.top_one import top_one
 from sql.bind.reading import reading
 from sql.bind.scope import Scope, place_of
@@ -322,12 +328,16 @@ class Binder:
 def _numbered(select: exp.Select) -> exp.Select:
     """The first rows of an order as a condition on the row number; what else LIMIT asks for stays as it is."""
     limited = select.args.get("limit") and (limit_by(select) or select.args.get("order"))
-    if not limited and select.find(exp.Window) is None:
+    distinct = is_distinct_on(select)
+    if not limited and not distinct and select.find(exp.Window) is None:
         return select
     made = select.copy()
     spell_out_windows(made)
     if limited:
         number_first_rows(made)
+    elif distinct:
+        number_first_of_each(made)
+    if distinct or limited:
         made.set("order", None)
     return made
 

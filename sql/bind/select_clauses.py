@@ -208,14 +208,8 @@ class SelectClauses:
         return from_item, over_columns
 
     def _distinct(self, bound: Bound) -> Bound:
-        if (clause := self.select.args.get("distinct")) is None:
+        if self.select.args.get("distinct") is None:
             return bound
-        if clause.args.get("on"):
-            raise Unsupported(
-                "DISTINCT ON is not supported: which of several rows stays would be left to chance",
-                where=place_of(clause, "SELECT"),
-                fix="SELECT k, max(v) .. GROUP BY k",
-            )
         node, columns = distinct(bound.node, bound.columns, place_of(self.select, "SELECT"), self.dialect.rules)
         return replace(bound, node=node, columns=columns)
 

@@ -32,7 +32,13 @@ from sql.bind.bounded.snapshot_relations import SnapshotRelations
 from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from sql.bind.from_clause.windows import END, START, WindowCall
 from sql.bind.named_columns import columns_of_alias, named_as, under_alias, without_columns
-from sql.bind.partitions.first_rows import limit_by, number_first_rows, spell_out_windows
+from sql.bind.partitions.first_rows import (
+    is_distinct_on,
+    limit_by,
+    number_first_of_each,
+    number_first_rows,
+    spell_out_windows,
+)
 from sql.bind.partitions.ties import ties_of, told_apart
 from sql.bind.projection import is_delta, selected
 from sql.bind.reading import reading
@@ -74,7 +80,9 @@ class BoundedBinder:
             raise Unsupported(f"{type(query).__name__} is not supported over table(x)", fix="SELECT .. FROM table(x)")
         query.set("settings", None)
         spell_out_windows(query)
-        if limit_by(query):
+        if is_distinct_on(query):
+            number_first_of_each(query)
+        elif limit_by(query):
             number_first_rows(query)
         expressions = SnapshotExpressions(self.names, lambda inner, scope: self.query(inner, ctes, scope), outer)
         source = SnapshotFrom(query, lambda table: self.item(table, ctes), self.names, expressions)
@@ -199,8 +207,6 @@ class _Select:
         group, order, distinct = (select.args.get(key) for key in ("group", "order", "distinct"))
         keys = [] if group is None else self._group(group, scope)
         terms = [] if order is None else [made for term in order.expressions for made in self._ordered(term, scope)]
-        if distinct is not None and (on := distinct.args.get("on")) is not None:
-            on.set("expressions", [self.expressions.tree(one, scope, "DISTINCT ON") for one in on.expressions])
         columns, shown = self._projected(scope, texts)
         if (qualify := select.args.get("qualify")) is not None:
             shown.append(qualify.this.copy())

@@ -2,12 +2,15 @@
 
 SELECT .. ORDER BY v DESC LIMIT 3 OFFSET 1        QUALIFY row_number() OVER (ORDER BY v DESC) BETWEEN 2 AND 4
 SELECT .. ORDER BY v DESC LIMIT 3 BY k            QUALIFY row_number() OVER (PARTITION BY k ORDER BY v DESC) <= 3
+SELECT DISTINCT ON (k) .. ORDER BY k, v           QUALIFY row_number() OVER (PARTITION BY k ORDER BY k, v) = 1
 SELECT sum(v) OVER w .. WINDOW w AS (ORDER BY v)  SELECT sum(v) OVER (ORDER BY v) ..
 
 All are in place.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -54,7 +57,6 @@ def limit_by(select: exp.Select) -> list[exp.Expr]:
 
 def number_first_rows(select: exp.Select) -> None:
     """Let a condition on the row number say what LIMIT does; ORDER BY stays. Raises Unsupported, SqlError."""
-    by = [_written(one, select) for one in limit_by(select)]
     for name, clause in (("distinct", "DISTINCT"), ("qualify", "QUALIFY")):
         if select.args.get(name):
             raise Unsupported(
@@ -63,16 +65,7 @@ def number_first_rows(select: exp.Select) -> None:
                 fix=f"{clause} in a subquery: SELECT * FROM (SELECT {clause} ..) AS x ORDER BY .. LIMIT ..",
             )
     count, skipped = _number(select, "limit", 0), _number(select, "offset", 0)
-    order = select.args.get("order")
-    terms = [] if order is None else [term.copy() for term in order.expressions]
-    for term in terms:
-        term.set("this", _written(term.this, select))
-    place = exp.Window(
-        this=exp.RowNumber(),
-        partition_by=by,
-        order=exp.Order(expressions=terms) if terms else None,
-        over="OVER",
-    )
+    place = _row_number(select, limit_by(select))
     last = exp.Literal.number(skipped + count)
     within: exp.Expr = exp.LTE(this=place, expression=last)
     if skipped:
@@ -80,6 +73,40 @@ def number_first_rows(select: exp.Select) -> None:
     select.set("qualify", exp.Qualify(this=within))
     for clause in ("limit", "offset"):
         select.set(clause, None)
+
+
+def is_distinct_on(select: exp.Select) -> bool:
+    clause = select.args.get("distinct")
+    return clause is not None and clause.args.get("on") is not None
+
+
+def number_first_of_each(select: exp.Select) -> None:
+    """Let a condition on the row number say what DISTINCT ON does; ORDER BY stays. Raises Unsupported, SqlError."""
+    clause = select.args["distinct"]
+    if select.args.get("qualify"):
+        raise Unsupported(
+            "DISTINCT ON and QUALIFY in one SELECT are not supported",
+            where=place_of(clause, "SELECT"),
+            fix="DISTINCT ON in a subquery, QUALIFY around it; or row_number() OVER (PARTITION BY k ORDER BY v) = 1 "
+            "in QUALIFY",
+        )
+    first = exp.EQ(this=_row_number(select, clause.args["on"].expressions), expression=exp.Literal.number(1))
+    select.set("qualify", exp.Qualify(this=first))
+    select.set("distinct", None)
+
+
+def _row_number(select: exp.Select, by: Sequence[exp.Expr]) -> exp.Window:
+    """The place of a row, in the order of the SELECT, among those that agree in ``by``."""
+    order = select.args.get("order")
+    terms = [] if order is None else [term.copy() for term in order.expressions]
+    for term in terms:
+        term.set("this", _written(term.this, select))
+    return exp.Window(
+        this=exp.RowNumber(),
+        partition_by=[_written(one, select) for one in by],
+        order=exp.Order(expressions=terms) if terms else None,
+        over="OVER",
+    )
 
 
 def _number(select: exp.Select, name: str, missing: int) -> int:

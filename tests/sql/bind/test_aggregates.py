@@ -301,7 +301,6 @@ REFUSED = {
     "SELECT grouping(city) FROM orders": "takes one to 63 keys of ROLLUP",
     "SELECT city FROM orders WHERE grouping(city) = 0": "does not stand in WHERE",
     "SELECT n FROM orders GROUP BY ROLLUP(city)": '"n" is neither in GROUP BY',
-    "SELECT DISTINCT ON (city) city, n FROM orders": "DISTINCT ON is not supported",
     "SELECT sum(DISTINCT n) OVER () FROM orders": "DISTINCT in sum",
     "SELECT city, count() FROM orders GROUP BY city SETTINGS output = 'append'": "no append form",
     "SELECT id, n FROM orders EMIT PERIODIC 2s": "EMIT PERIODIC is for aggregates",
