@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from changelog.changes import Changes
 from changelog.rows import Positions, side_by_side
-from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.ports import Port
 from joins.dataflow.specification import OperatorSpec
 from joins.inputs.intake import Intake
 from joins.partitions.ordering import in_order, partitions_of
@@ -78,9 +78,7 @@ class OverOperator:
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs
-        changes = self._intake.taken_in(rows)
-        if self._port.ingest not in (Ingest.APPEND, Ingest.CHANGES):
-            self._intake.arrangement.insert(changes)
+        changes = self._intake.settled(rows)
         if len(changes) == 0:
             return Changes.empty(self._held.schema)
         changes = Changes.with_deltas(changes.rows.select(self._input.names).cast(self._input), changes.deltas)

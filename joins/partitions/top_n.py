@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from changelog.changes import Changes, Deltas
 from changelog.rows import Mask, Positions, expand
-from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.ports import Port
 from joins.dataflow.specification import OperatorSpec
 from joins.inputs.intake import Intake
 from joins.partitions.ordering import Rank, SortKey, begins, firsts, in_order, partitions_of, running
@@ -81,9 +81,7 @@ class TopNOperator:
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs
-        changes = self._intake.taken_in(rows)
-        if self._spec.port.ingest not in (Ingest.APPEND, Ingest.CHANGES):
-            self._intake.arrangement.insert(changes)
+        changes = self._intake.settled(rows)
         if len(changes) == 0:
             return Changes.empty(self._output)
         changes = Changes.with_deltas(changes.rows.select(self._schema.names).cast(self._schema), changes.deltas)
