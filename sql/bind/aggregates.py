@@ -24,8 +24,8 @@ from sql.bind.scope import Scope, place_of
 from sql.expressions.aggregate_functions import Call, call_of, call_types, is_call, is_folded, refuse_nested
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.expression import Expr, Structure, structure
+from sql.expressions.partitions.window_calls import over_others
 from sql.expressions.predicates import conjuncts
-from sql.expressions.window_calls import over_others
 from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.forms import is_grouping
 from sql.functions.typed import bracketed

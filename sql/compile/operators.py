@@ -26,7 +26,7 @@ from joins.partitions.over import OverSpec
 from joins.partitions.top_n import TopNSpec
 from sql.expressions.evaluate import Condition
 from sql.expressions.group_calls import GroupCalls
-from sql.expressions.partition_calls import PartitionCalls, in_partitions
+from sql.expressions.partitions.partition_calls import PartitionCalls, in_partitions
 from sql.plan.explain import line
 from sql.plan.joins import (
     Apply,

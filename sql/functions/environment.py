@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sql.expressions.engine import type_name
 from sql.expressions.expression import Expr
-from sql.expressions.window_calls import over_others
+from sql.expressions.partitions.window_calls import over_others
 from sql.functions.aggregate_calls import is_aggregate_call, result_type
 from sql.functions.typed import Typed
 from sql.syntax.rules import Rules

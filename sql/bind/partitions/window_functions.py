@@ -21,7 +21,7 @@ from changelog.errors import Unsupported
 from joins.state.order import is_ordered
 from sql.bind.partitions.ties import is_tie
 from sql.expressions.expression import Expr, Structure, structure
-from sql.expressions.window_calls import arguments_of, called_in, frame_kind, name_of
+from sql.expressions.partitions.window_calls import arguments_of, called_in, frame_kind, name_of
 from sql.plan.column_names import unused
 from sql.plan.maps import identity
 from sql.plan.nodes import Map, Node, Over

@@ -30,7 +30,7 @@ PRINTED = {
     "sql/expressions/expression.py": {"readable", "text"},
     "sql/expressions/group_calls.py": {"quoted"},
     "sql/expressions/guard.py": {"text"},
-    "sql/expressions/partition_calls.py": {"quoted"},
+    "sql/expressions/partitions/partition_calls.py": {"quoted"},
 }
 """The expression itself; queries of ``table(x)``, which are text; names and errors, which are for people."""
 

@@ -1,0 +1,1 @@
+"""Window functions: their trees, and how the engine runs them."""
