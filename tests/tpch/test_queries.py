@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from decimal import Decimal
-
 import pyarrow as pa
 import pytest
 
 from tests.conformance.memory import MemoryHost
 from tests.conformance.sql_engine import SqlEngine
-from tests.tpch.contents import SCHEMA, Change, Contents, Oracle, queries, query
+from tests.tpch.contents import QUOTIENTS, SCHEMA, Change, Contents, Oracle, queries, query, rows_of
 
-Rows = Counter[tuple[object, ...]]
-
-QUOTIENTS = {"mkt_share", "promo_revenue", "avg_yearly"}
-"""Columns that are divided: numeric here, as in PostgreSQL, and double in DuckDB. Of sums they have 6 digits."""
 YEARS = {"l_year", "o_year"}
 """EXTRACT: numeric here, as in PostgreSQL, and bigint in DuckDB."""
 BATCHES = 4
@@ -42,21 +35,6 @@ def send(engine: SqlEngine, changes: list[Change]) -> None:
 def content(engine: SqlEngine, name: str) -> pa.Table:
     held = engine._content(name)  # noqa: SLF001
     return held.drop_columns([column for column in held.column_names if column.startswith("_tp_")])
-
-
-def rows_of(table: pa.Table) -> Rows:
-    """Quotients to their 6 digits; averages, of which DuckDB's can be an ulp beside, to 9."""
-    columns = [
-        [_rounded(value, name in QUOTIENTS) for value in column.to_pylist()]
-        for name, column in zip(table.column_names, table.columns, strict=True)
-    ]
-    return Counter(zip(*columns, strict=True))
-
-
-def _rounded(value: object, quotient: bool) -> object:
-    if quotient and value is not None:
-        return Decimal(str(value)).quantize(Decimal("0.000001"))
-    return round(value, 9) if isinstance(value, float) else value
 
 
 @pytest.mark.parametrize("name", queries())
