@@ -158,7 +158,8 @@ def plan_query(
 def bound_query(name: str, statement: Select | CreateView, catalog: Relations, settings: QuerySettings) -> QueryPlan:
     """A streaming query as it is written, before any rule; ``settings`` are those of the statement, and others."""
     query, dialect, of_view = _read(statement, catalog, settings)
-    merged = checked({**of_view, **settings.values})
+    delay_ms = (statement.emit.delay_ms or 0) if statement.emit is not None else 0
+    merged = _delayed(checked({**of_view, **settings.values}), delay_ms)
     bound = Binder(catalog, merged, _stream_of(catalog), dialect=dialect).bind(query, select_list(statement.text))
     _refuse_idle_policy(statement.emit, bound.node)
     into = statement.into if isinstance(statement, CreateView) else None
@@ -169,6 +170,8 @@ def bound_query(name: str, statement: Select | CreateView, catalog: Relations, s
         settings=merged,
         marked=bound.marked or (statement.emit is not None and statement.emit.changelog),
         final=_closes(statement.emit),
+        delay_ms=delay_ms,
+        period_ms=_period_ms(statement.emit),
         target=None if into is None else _target(into, catalog),
     )
 
@@ -185,7 +188,16 @@ def _read(
 
 def _closes(emit: Emit | None) -> bool:
     """Whether EMIT asks for final rows only. Raises Unsupported for what it cannot ask for."""
-    if emit is None or not emit.policy:
+    if emit is None:
+        return False
+    if emit.delay_ms is not None and emit.policy != "after window close":
+        raise Unsupported(
+            "EMIT .. WITH DELAY is for rows that leave when their window closes",
+            where="EMIT",
+            fix=f"EMIT AFTER WINDOW CLOSE WITH DELAY {emit.delay_ms}ms; or leave it out: every change is emitted when "
+            "it comes",
+        )
+    if not emit.policy:
         return False
     if emit.policy in _EVERY_CHANGE:
         return False
@@ -195,17 +207,39 @@ def _closes(emit: Emit | None) -> bool:
             where="EMIT",
             fix="leave it out: every change is emitted when it comes",
         )
-    if emit.delay_ms is not None:
+    if emit.timeout_ms is not None:
         raise Unsupported(
-            "EMIT AFTER WINDOW CLOSE WITH DELAY is not supported: the delay is that of the watermark",
+            "EMIT AFTER WINDOW CLOSE .. TIMEOUT is not supported: windows go by the time of rows, not by the clock",
             where="EMIT",
-            fix=f"SETTINGS watermark_delay = '{emit.delay_ms}ms'",
+            fix=f"SETTINGS idle_timeout = '{emit.timeout_ms}ms' ends the wait for a silent partition; a heartbeat "
+            "closes the last window",
         )
     return True
 
 
+def _delayed(settings: QuerySettings, delay_ms: int) -> QuerySettings:
+    """``settings`` under WITH DELAY: a stream that gets its watermark by them gets it so much later."""
+    if not delay_ms:
+        return settings
+    delay_ms += settings.distance("watermark_delay", whole=False) or 0
+    return checked({**settings.values, "watermark_delay": f"{delay_ms}ms"})
+
+
+def _period_ms(emit: Emit | None) -> int:
+    """EMIT PERIODIC d, and ON UPDATE WITH BATCH d, which says the same."""
+    if emit is None or emit.policy not in _EVERY_CHANGE:
+        return 0
+    if emit.repeat:
+        raise Unsupported(
+            "EMIT PERIODIC .. REPEAT is not supported: what has not changed stands in the changelog already",
+            where="EMIT",
+            fix=f"EMIT PERIODIC {emit.every_ms}ms; the content of the view is FROM table(view)",
+        )
+    return emit.every_ms or 0
+
+
 def _refuse_idle_policy(emit: Emit | None, node: Node) -> None:
-    """EMIT PERIODIC and ON UPDATE: the changes of the groups leave with every batch, which is as often or more so."""
+    """EMIT PERIODIC and ON UPDATE are about the changes of groups."""
     if emit is None or emit.policy not in _EVERY_CHANGE:
         return
     if not any(isinstance(below, Aggregate) for below in walk(node)):

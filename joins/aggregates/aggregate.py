@@ -41,7 +41,7 @@ from joins.dataflow.ports import Port
 from joins.dataflow.specification import OperatorSpec
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement
-from joins.state.order import bound_of, times_of
+from joins.state.order import bound_after, bound_of, times_of
 from joins.state.store import RunStore
 
 _ALL = pa.field("__all", pa.int8())
@@ -200,7 +200,8 @@ class AggregateOperator:
         closing = self._spec.closing
         if closing is None or watermark is None:
             return Changes.empty(self._schema)
-        bound = bound_of(watermark + closing.shift, self._spec.port.schema.field(closing.column).type)
+        bound_at = bound_after if closing.through else bound_of
+        bound = bound_at(watermark + closing.shift, self._spec.port.schema.field(closing.column).type)
         if self._groups.expired is not None and bound <= self._groups.expired:
             return Changes.empty(self._schema)
         gone = self._groups.expire(bound).rows

@@ -62,8 +62,10 @@ class GroupFunction(Protocol):
 class Closing:
     """When a group can gain no more rows: its ``column`` is behind the watermark of the input + ``shift``.
 
-    shift   rows that are yet to come have ``column >= watermark + shift`` (ms, or the number itself)
+    shift    rows that are yet to come have ``column >= watermark + shift`` (ms, or the number itself)
+    through  they have ``column > watermark + shift``: groups at the bound itself can gain no more rows either
     """
 
     column: str
     shift: int
+    through: bool = False

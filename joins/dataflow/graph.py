@@ -98,13 +98,17 @@ class Sink:
 
 @dataclass(frozen=True)
 class Dataflow:
-    """A whole query; ``snapshots`` names the static tables that its transforms need, read once at its first start."""
+    """A whole query; ``snapshots`` names the static tables that its transforms need, read once at its first start.
+
+    period_ms   so long after one batch another begins at the soonest (EMIT PERIODIC); 0: when there is something new
+    """
 
     scans: tuple[TopicScan, ...]
     nodes: tuple[OperatorNode, ...]
     edges: tuple[Edge, ...]
     sink: Sink
     snapshots: tuple[str, ...] = ()
+    period_ms: int = 0
 
     @property
     def topics(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from joins.aggregates.aggregate import AggregateSpec
+from joins.aggregates.sessions import SessionsSpec
 from joins.dataflow.specification import JoinSpec, OperatorSpec
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
@@ -27,4 +28,12 @@ JOINS: tuple[type[JoinSpec], ...] = (
     LatestSpec,
     DynamicFilterSpec,
 )
-OPERATORS: tuple[type[OperatorSpec], ...] = (KeyedSpec, *JOINS, AggregateSpec, UnionAllSpec, TopNSpec, OverSpec)
+OPERATORS: tuple[type[OperatorSpec], ...] = (
+    KeyedSpec,
+    *JOINS,
+    AggregateSpec,
+    SessionsSpec,
+    UnionAllSpec,
+    TopNSpec,
+    OverSpec,
+)

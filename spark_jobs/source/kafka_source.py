@@ -34,6 +34,7 @@ from spark_jobs.source.batch_log import note_batch, place
 from spark_jobs.source.ends_watch import EndsAnswer, WatchedEnds, ends_watch
 from spark_jobs.source.history import HistoryPhase, next_end, phases
 from spark_jobs.source.idle import Idleness, JsonOffsets, as_json, idle_times, of_topics, silences
+from spark_jobs.source.period import Period
 from spark_jobs.source.topic_ends import PAUSE_S, awaited_ends
 from spark_jobs.stages.decode import Silence, parcels_of
 from spark_jobs.stages.job import Job, opened
@@ -42,6 +43,8 @@ from spark_jobs.state.checkpoint import IDLE
 FORMAT = "dovetail"
 _LONGEST_WAIT_S = 15.0
 """After which Spark hears that there is nothing new."""
+_UNWATCHED_S = 1.0
+"""How long it waits by itself, where there is no watch, before Spark hears so."""
 _WORTH_A_TASK = 5_000
 """Records. To decode so many takes no longer than Spark does over one more task."""
 _BACKWARDS_S = 30.0
@@ -106,6 +109,15 @@ class KafkaReader(DataSourceStreamReader):
         return Idleness(idle_times(self._job.dataflow))
 
     @cached_property
+    def _period(self) -> Period:
+        return Period(self._job.dataflow.period_ms / 1_000)
+
+    @cached_property
+    def _between(self) -> WatchedEnds:
+        """What waits for no topic, only for a time."""
+        return WatchedEnds(self._watch, self._job.source, ())
+
+    @cached_property
     def _watched(self) -> WatchedEnds:
         return WatchedEnds(self._watch, self._job.source, self._job.dataflow.topics)
 
@@ -125,7 +137,7 @@ class KafkaReader(DataSourceStreamReader):
         """
         if (end := self._job.replays.get(place(start))) is not None:
             return end
-        if self._job.settles:
+        if self._job.settles or not self._waited_out():
             return start
         ends = self._looked()
         deadline_s = time.monotonic() + _BACKWARDS_S
@@ -140,7 +152,18 @@ class KafkaReader(DataSourceStreamReader):
             if grown is None:
                 break
             ends = grown
+        if reached != start:
+            self._period.began(time.monotonic(), caught_up=of_topics(reached) == ends)
         return reached
+
+    def _waited_out(self) -> bool:
+        """Whether a batch may begin (EMIT PERIODIC), after a wait as long as Spark may be kept waiting: at the watch,
+        which so knows that the last one has ended.
+        """
+        wait_s = min(self._period.wait_s(time.monotonic()), _LONGEST_WAIT_S)
+        if wait_s > 0 and (not self._watch or self._between.ask({}, wait_s) is None):
+            time.sleep(min(wait_s, _UNWATCHED_S))
+        return self._period.wait_s(time.monotonic()) == 0
 
     def _reached(self, start: JsonOffsets, ends: JsonOffsets, limit: ReadLimit) -> JsonOffsets:
         """Where a batch from ``start`` ends."""
@@ -172,6 +195,7 @@ class KafkaReader(DataSourceStreamReader):
 
     def stop(self) -> None:
         self._watched.close()
+        self._between.close()
 
     def _of_its_topics(self, answer: EndsAnswer) -> bool:
         """Where ids differ only the broker can tell: those of the watch may be older than the query, or newer."""

@@ -31,6 +31,7 @@ from sql.bind.from_clause.from_item import FromItem
 from sql.bind.from_clause.joined import joined
 from sql.bind.from_clause.keyed_changelog import keyed, keyed_rows
 from sql.bind.from_clause.scans import filters_time, scanned
+from sql.bind.from_clause.sessions import SessionCall, in_sessions
 from sql.bind.from_clause.windows import WindowCall, windowed
 from sql.bind.lookup.lookups import Lookups
 from sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names
@@ -243,18 +244,19 @@ class Binder:
         raise Unsupported(
             f"{name}() in FROM is not supported in this release",
             where=place,
-            fix="FROM stream, table(stream), changelog(stream, key), or TUMBLE and HOP",
+            fix="FROM stream, table(stream), changelog(stream, key), or TUMBLE, HOP and SESSION",
         )
 
     def _windowed(self, table: exp.Expr, seeks: bool) -> FromItem:
-        call = WindowCall.of(table)
+        call = SessionCall.of(table) if function_name(table.this) == "session" else WindowCall.of(table)
         alias = table.alias or call.name
         if function_name(call.source.this) == "table":
             query = exp.Select(expressions=[exp.Star()]).from_(exp.Table(this=table.this.copy()))
             return self._static(query, self._alias(alias))
         source = call.source.copy()
         source.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
-        return windowed(call, self._from(source, seeks))
+        rows = self._from(source, seeks)
+        return windowed(call, rows) if isinstance(call, WindowCall) else in_sessions(call, rows)
 
     def _table(self, table: exp.Expr, place: str) -> FromItem:
         alias = self._alias(table.alias or table.this.expressions[0].name)

@@ -20,6 +20,7 @@ from sql.bind.aggregates import (
     without_aliases,
 )
 from sql.bind.from_clause.from_item import FromItem
+from sql.bind.groups.session_keys import refuse_ungrouped, with_keys
 from sql.bind.lookup.lookups import Lookups
 from sql.bind.partitions.ties import told_apart
 from sql.bind.partitions.window_functions import WindowFunctions
@@ -107,6 +108,7 @@ class SelectClauses:
         return replace(from_item, node=joined_with(from_item.node, values)), over_columns
 
     def _selected(self, from_item: FromItem) -> Bound:
+        refuse_ungrouped(from_item.node)
         from_item, selected = self._projected(from_item, [], {})
         node = joined_with(from_item.node, selected.values)
         return self._over_partitions(node, selected, self._qualified(from_item.scope), from_item.scope)
@@ -176,8 +178,10 @@ class SelectClauses:
             from_item, over_columns = self.lookups.within(from_item, valued, "HAVING")
             terms.append((resolved_condition(over_columns, from_item.scope, "HAVING"), place_of(term, "HAVING")))
         from_item, selected = self._projected(from_item, values, valued_keys)
-        groups = Groups(from_item.node, self.dialect.rules, from_item.scope.around)
-        groups.add_sets([Expr.over(tree, groups.known, place) for tree, place in keys], grouped.sets)
+        known = from_item.scope.seen_with(from_item.node.schema)
+        exprs = [Expr.over(tree, known, place) for tree, place in keys]
+        groups = Groups(with_keys(from_item.node, exprs), self.dialect.rules, from_item.scope.around)
+        groups.add_sets(exprs, grouped.sets)
         selected.trees = [groups.over(tree, place) for tree, place in zip(selected.trees, selected.places, strict=True)]
         qualified = [groups.over(tree, place_of(select, "QUALIFY")) for tree in self._qualified(from_item.scope)]
         having = [groups.over(tree, place) for tree, place in terms]

@@ -30,6 +30,7 @@ from sql.plan.nodes import (
     Output,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -59,7 +60,7 @@ _INSERTED = Expr.condition(
 class _Stream:
     """Rows on their way: where they come from, and the transforms collected since."""
 
-    source: Scan | Keyed | Join | Aggregate | UnionAll | Over | TopN
+    source: Scan | Keyed | Join | Aggregate | Sessions | UnionAll | Over | TopN
     inputs: tuple[int, ...]
     level: int
     schema: pa.Schema
@@ -84,7 +85,10 @@ class _Compiler:
         level = max(level, rows.level)
         edge = self._emit(stream, plan.key, level + 1)
         snapshots = tuple(dict.fromkeys(self.snapshots))
-        return Dataflow(tuple(self.scans), tuple(self.stages), tuple(self.edges), sink_of(plan, edge), snapshots)
+        sink = sink_of(plan, edge)
+        return Dataflow(
+            tuple(self.scans), tuple(self.stages), tuple(self.edges), sink, snapshots, period_ms=plan.period_ms
+        )
 
     def _stream(self, node: Node) -> _Stream:
         match node:
@@ -101,7 +105,7 @@ class _Compiler:
                 return self._stream(node.input).then(array_join_step(node), node.schema)
             case StaticJoin():
                 return self._static(node)
-            case Join() | Aggregate() | UnionAll() | Over() | TopN():
+            case Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
                 return self._operated(node)
             case Static() | LookupJoin() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__}")
@@ -112,11 +116,11 @@ class _Compiler:
         self.snapshots += node.static.relations
         return self._stream(node.input).then(static_step(node), node.schema)
 
-    def _operated(self, node: Join | Aggregate | UnionAll | Over | TopN) -> _Stream:
+    def _operated(self, node: Join | Aggregate | Sessions | UnionAll | Over | TopN) -> _Stream:
         match node:
             case Join():
                 return self._join(node)
-            case Aggregate() | Over() | TopN():
+            case Aggregate() | Sessions() | Over() | TopN():
                 return self._parted(node)
             case UnionAll():
                 return self._union(node)
@@ -131,7 +135,7 @@ class _Compiler:
         edges = (self._emit(left, cut_by(join), level), self._emit(right, right_keys, level, everywhere))
         return _Stream(join, edges, level, join.schema)
 
-    def _parted(self, node: Aggregate | Over | TopN) -> _Stream:
+    def _parted(self, node: Aggregate | Sessions | Over | TopN) -> _Stream:
         rows = self._stream(node.input)
         edge = self._emit(rows, node.by, rows.level + 1)
         return _Stream(node, (edge,), rows.level + 1, node.schema)

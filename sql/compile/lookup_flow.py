@@ -37,6 +37,7 @@ from sql.plan.nodes import (
     Output,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -105,7 +106,7 @@ class _Compiler:
                 self.input = self.input or node.input
                 self._close()
                 self.stages.append(LookupStage(_join(node)))
-            case Static() | Keyed() | Join() | Aggregate() | UnionAll() | Over() | TopN() | LookupTable():
+            case Static() | Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__} in a lookup")
             case _:
                 assert_never(node)

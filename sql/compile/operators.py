@@ -10,6 +10,7 @@ import pyarrow as pa
 from changelog.errors import InternalError
 from changelog.schema import SEQUENCE, TIME, Kind
 from joins.aggregates.aggregate import AggregateSpec
+from joins.aggregates.sessions import SessionsSpec
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from joins.dataflow.specification import OperatorSpec
 from joins.operators.asof import AsofSpec
@@ -51,6 +52,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -58,6 +60,7 @@ from sql.plan.nodes import (
     Window,
 )
 from sql.plan.properties import retracts, source_of, watermark_at
+from sql.plan.time_text import in_units
 from sql.plan.unique_keys import cut_by, found_by
 from sql.plan.upserts import fused_key, fused_version
 
@@ -69,7 +72,7 @@ _INGEST = {
 }
 
 
-def operator_of(source: Keyed | Join | Aggregate | UnionAll | Over | TopN) -> OperatorSpec:
+def operator_of(source: Keyed | Join | Aggregate | Sessions | UnionAll | Over | TopN) -> OperatorSpec:
     match source:
         case Keyed():
             return KeyedSpec(replace(_upserts(source), tie_break_by_arrival=source.by_arrival))
@@ -77,6 +80,8 @@ def operator_of(source: Keyed | Join | Aggregate | UnionAll | Over | TopN) -> Op
             return _join(source)
         case Aggregate():
             return _aggregate(source)
+        case Sessions():
+            return _sessions(source)
         case UnionAll():
             ports = tuple(port_of(part, found_by(part)) for part in source.parts)
             return UnionAllSpec(ports, source.schema)
@@ -185,6 +190,20 @@ def _aggregate(node: Aggregate) -> AggregateSpec:
     )
 
 
+def _sessions(node: Sessions) -> SessionsSpec:
+    kind = node.input.schema.field(node.time).type
+    return SessionsSpec(
+        port=port_of(node.input, node.by),
+        time=node.time,
+        gap=in_units(node.gap_ms, kind),
+        start=node.start,
+        end=node.end,
+        longest=None if node.longest_ms is None else in_units(node.longest_ms, kind),
+        closing=node.closing,
+        closed=node.closed,
+    )
+
+
 def _group_calls(node: Aggregate) -> GroupCalls | None:
     if not node.gathered:
         return None
@@ -253,7 +272,7 @@ def _of_arrival(node: Node) -> set[str]:
             return below | {name for name, array in node.arrays if below & set(array.columns)}
         case StaticJoin():
             return _of_arrival(node.input)
-        case Static() | Keyed() | Join() | Aggregate() | UnionAll() | Over() | TopN():
+        case Static() | Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
             return set()
         case LookupJoin() | LookupTable():
             return set()

@@ -1,15 +1,16 @@
 """Groups that close: a watermark tells when no more rows can come into them.
 
 A group closes by the first of its keys that follows the event time of its rows: ``window_start`` and ``window_end`` of
-TUMBLE and HOP, or a time as it is. Of rows that can be taken back no group closes. Its state goes then, where a
-watermark is there: that of a table's WATERMARK clause, or of what the input is made of. Asked for rows that leave once
-(``output = 'append'``, EMIT ON WINDOW CLOSE), append streams under Timeplus rules get a watermark by their groups, as
-late as a window is long, or as ``watermark_delay`` says.
+TUMBLE and HOP, ``window_end`` of SESSION, or a time as it is. Of rows that can be taken back no group closes. Its state
+goes then, where a watermark is there: that of a table's WATERMARK clause, or of what the input is made of. Asked for
+rows that leave once (``output = 'append'``, EMIT ON WINDOW CLOSE), append streams under Timeplus rules get a watermark
+by their groups, as late as a window, or the gap of sessions, is long, or as ``watermark_delay`` says.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import assert_never
 
 from changelog.errors import Unsupported
 from changelog.schema import Kind
@@ -17,7 +18,26 @@ from joins.aggregates.aggregation import Closing
 from joins.dataflow.ports import Watermark
 from sql.plan.conditions.window_keys import window_of
 from sql.plan.event_times import EventTimeOrigin, origin_of, passage_of, with_watermark
-from sql.plan.nodes import Aggregate, Node, column_of
+from sql.plan.nodes import (
+    Aggregate,
+    ArrayJoin,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Over,
+    Scan,
+    Sessions,
+    Static,
+    StaticJoin,
+    TopN,
+    UnionAll,
+    Window,
+    column_of,
+    rebuilt,
+)
 from sql.plan.properties import changes, source_of, watermark_at
 from sql.query_settings import QuerySettings
 from sql.syntax.rules import Rules
@@ -31,27 +51,84 @@ _FIX = (
 
 def closing(node: Aggregate, settings: QuerySettings, once: bool) -> Aggregate:
     """``node`` with what closes its groups, if anything does. ``once``: its rows are to leave when it does."""
+    if (sessions := sessions_of(node.input)) is not None:
+        return _with_sessions(node, sessions, settings, once)
     if changes(node.input):
         return node
     node = replace(node, input=_timed(node.input))
     for key in node.by:
-        found = _closed_by(node.input, key, settings, once)
+        window = window_of(node.input, key)
+        found = _closed_by(node.input, key, settings, once, None if window is None else window[0].size_ms)
         if found is not None:
             timed, shift = found
             return replace(node, input=timed, closing=Closing(key, shift), closed=once)
     return node
 
 
+def sessions_of(node: Node) -> Sessions | None:
+    """The sessions that the rows are in that reach ``node`` without an operator between."""
+    match node:
+        case Sessions():
+            return node
+        case Map() | ArrayJoin() | StaticJoin():
+            return sessions_of(node.input)
+        case Join() | Aggregate() | UnionAll() | Over() | TopN() | LookupJoin():
+            return None
+        case Scan() | Static() | Keyed() | Window() | LookupTable():
+            return None
+        case _:
+            assert_never(node)
+
+
+def _with_sessions(node: Aggregate, sessions: Sessions, settings: QuerySettings, once: bool) -> Aggregate:
+    """The groups by sessions: both go when the watermark has reached the end of the session."""
+    key = next((key for key in node.by if _is_end(node.input, key, sessions)), None)
+    if key is None or changes(sessions.input):
+        return node
+    found = _closed_by(sessions.input, sessions.time, settings, once, sessions.gap_ms)
+    if found is None:
+        return node
+    timed, shift = found
+    made = replace(sessions, input=timed, closing=shift, closed=once)
+    return replace(node, input=_replaced(node.input, made), closing=Closing(key, 0, through=True), closed=once)
+
+
+def _is_end(node: Node, name: str, sessions: Sessions) -> bool:
+    """Whether a column is the end of the session, and nothing else."""
+    match node:
+        case Sessions():
+            return name == sessions.end
+        case Map():
+            computed = dict(node.columns)[name].plain
+            return computed is not None and _is_end(node.input, computed, sessions)
+        case ArrayJoin() | StaticJoin():
+            return name in node.input.schema.names and _is_end(node.input, name, sessions)
+        case Join() | Aggregate() | UnionAll() | Over() | TopN() | LookupJoin():
+            return False
+        case Scan() | Static() | Keyed() | Window() | LookupTable():
+            return False
+        case _:
+            assert_never(node)
+
+
+def _replaced(node: Node, sessions: Sessions) -> Node:
+    return sessions if isinstance(node, Sessions) else rebuilt(node, lambda below: _replaced(below, sessions))
+
+
 def refuse_open(node: Aggregate, place: str) -> None:
     """Raises Unsupported for groups whose rows never are final."""
     if node.closed:
         return
+    if (sessions := sessions_of(node.input)) is not None:
+        raise _open_sessions(node, sessions, place)
     reason = "rows can be taken back" if changes(node.input) else "no key follows a watermark"
     by = ", ".join(node.by) or "no key"
     raise Unsupported(f"the groups by {by} never close: {reason}", where=place, fix=_FIX)
 
 
-def _closed_by(node: Node, key: str, settings: QuerySettings, once: bool) -> tuple[Node, int] | None:
+def _closed_by(
+    node: Node, key: str, settings: QuerySettings, once: bool, length: int | None = None
+) -> tuple[Node, int] | None:
     """The input with the watermark that ``key`` follows, and by how much it may be behind that."""
     column = column_of(node, key)
     passage = passage_of(node, column)
@@ -61,21 +138,32 @@ def _closed_by(node: Node, key: str, settings: QuerySettings, once: bool) -> tup
     origin = origin_of(node, column)
     if origin is None:
         return None
-    watermark = origin.scan.watermark or (_given(node, key, origin, settings) if once else None)
+    watermark = origin.scan.watermark or (_given(origin, settings, length) if once else None)
     if watermark is None or watermark.column != origin.column:
         return None
     return with_watermark(node, watermark), origin.shift_units
 
 
-def _given(node: Node, key: str, origin: EventTimeOrigin, settings: QuerySettings) -> Watermark | None:
-    """The watermark that a stream without one gets by its groups."""
+def _open_sessions(node: Aggregate, sessions: Sessions, place: str) -> Unsupported:
+    time = sessions.time.rpartition(".")[2]
+    if changes(sessions.input):
+        reason, fix = "rows can be taken back", "let the rows be updated: leave EMIT out"
+    elif not any(_is_end(node.input, key, sessions) for key in node.by):
+        reason, fix = "no key is the end of the session", "GROUP BY window_start, window_end"
+    else:
+        reason = f"there is no watermark over {time}"
+        fix = f"declare WATERMARK FOR {time} in the table, or SETTINGS watermark_delay = '5s' for a stream"
+    return Unsupported(f"the sessions never close: {reason}", where=place, fix=fix)
+
+
+def _given(origin: EventTimeOrigin, settings: QuerySettings, length: int | None) -> Watermark | None:
+    """The watermark that a stream without one gets by its groups; ``length`` of their windows."""
     scan = origin.scan
     if scan.rules != Rules.TIMEPLUS or scan.stream.kind != Kind.APPEND:
         return None
     delay = settings.distance("watermark_delay", origin.whole)
-    window = window_of(node, key)
-    if delay is None and window is not None and not scan.trusted:
-        delay = window[0].size_ms
+    if delay is None and not scan.trusted:
+        delay = length
     return None if delay is None else as_set(Watermark(origin.column, delay), settings)
 
 

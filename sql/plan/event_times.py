@@ -26,6 +26,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -125,7 +126,7 @@ def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
         case Join():
             stays = name in node.how.passing_times and not changes(node)
             below = Passage(node, name, Fraction(0)) if stays else None
-        case Static() | Keyed() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable():
+        case Static() | Keyed() | UnionAll() | Sessions() | Over() | TopN() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
@@ -137,6 +138,8 @@ def _passed(node: Aggregate, name: str) -> Passage | None:
     if not node.closed or node.closing is None or name not in node.by:
         return None
     closing = node.closing.column
+    if name == closing:
+        return Passage(node, closing, Fraction(0))
     first, second = (_followed(node.input, column_of(node.input, column)) for column in (name, closing))
     if first is None or second is None or replace(first, shift=second.shift) != second:
         return None
@@ -165,7 +168,9 @@ def with_watermark(node: Node, watermark: Watermark) -> Node:
             return replace(node, input=with_watermark(node.input, watermark))
         case Join():
             return replace(node, how=node.how.with_clock(watermark.column))
-        case Static() | Keyed() | Aggregate() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable():
+        case (
+            Static() | Keyed() | Aggregate() | Sessions() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable()
+        ):
             return node
         case _:
             assert_never(node)

@@ -25,6 +25,7 @@ from sql.plan.nodes import (
     Output,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -65,9 +66,11 @@ def line(node: Output | Node) -> str:
             return _keyed(node)
         case Map() | Window() | ArrayJoin():
             return _row_by_row(node)
+        case Sessions() | Aggregate():
+            return _sessions(node) if isinstance(node, Sessions) else _aggregate(node)
         case Join():
             return _join(node)
-        case Aggregate() | UnionAll() | Over() | TopN():
+        case UnionAll() | Over() | TopN():
             return _of_rows(node)
         case StaticJoin():
             return _static_join(node)
@@ -83,7 +86,9 @@ def _output(node: Output) -> str:
     key = f"key={','.join(node.key_names)} ({_of_key(node)})" if node.key else "key=none"
     exchange = ["exchange by key"] if node.exchanged else []
     columns = f"columns={','.join(name for name, _ in node.columns)}"
-    return "  ".join([f"{kind} {node.name}", f"topic={node.topic}", key, columns, f"emits={emits}", *exchange])
+    period = [f"every {length_text(node.period_ms, pa.timestamp('ms'))}"] if node.period_ms else []
+    emission = [f"emits={emits}", *period, *exchange]
+    return "  ".join([f"{kind} {node.name}", f"topic={node.topic}", key, columns, *emission])
 
 
 def _of_key(node: Output) -> str:
@@ -177,6 +182,18 @@ def _array_join(node: ArrayJoin) -> str:
     return "  ".join([f"ArrayJoin{' left' if node.left else ''}", ", ".join(arrays), "state: none"])
 
 
+def _sessions(node: Sessions) -> str:
+    gap, ms = length_text(node.gap_ms, pa.timestamp("ms")), pa.timestamp("ms")
+    parts = ["Sessions", f"by={','.join(node.by) or 'none'}", node.time, f"gap {gap}"]
+    parts += [f"at most {length_text(node.longest_ms, ms)}"] if node.longest_ms is not None else []
+    parts += ["every row once, when its session has ended"] if node.closed else []
+    state = "the rows of open sessions" if node.closing is not None else "all rows"
+    state += ", the current rows" if compared(node.input) else ""
+    if node.closing is None and grows(node.input):
+        state += ", unbounded: no watermark tells when a session has ended"
+    return "  ".join([*parts, f"state: {state}", "engine=spark"])
+
+
 def _join(node: Join) -> str:
     inputs = inputs_of(node)
     written = conjunction(node.on)
@@ -200,10 +217,8 @@ def _equalities(join: Join) -> str:
     )
 
 
-def _of_rows(node: Aggregate | UnionAll | Over | TopN) -> str:
+def _of_rows(node: UnionAll | Over | TopN) -> str:
     match node:
-        case Aggregate():
-            return _aggregate(node)
         case UnionAll():
             return _union(node)
         case Over() | TopN():

@@ -20,6 +20,7 @@ from sql.plan.nodes import (
     Output,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -44,7 +45,7 @@ def _kept(node: Output | Node, held: bool) -> Iterator[Scan]:
             yield from [node] if held else []
         case Output():
             yield from _kept(node.input, held=False)
-        case Keyed() | Over():
+        case Keyed() | Sessions() | Over():
             yield from _kept(node.input, held=True)
         case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             yield from _kept(node.input, held)

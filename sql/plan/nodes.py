@@ -4,7 +4,7 @@
     └─ LookupJoin         each row answered once, from what stands there now
        ├─ Join            Bidirectional, Range, Enrichment, Asof, ..: ``how`` says which
        │  ├─ Map          computed columns, a filter
-       │  │  └─ Window    TUMBLE or HOP: a row for each window
+       │  │  └─ Window    TUMBLE or HOP: a row for each window; Sessions: with its own
        │  │     └─ ArrayJoin   a row for each element of its arrays
        │  │        └─ Scan     a stream under its alias
        │  └─ Keyed        upserts to changes
@@ -177,6 +177,48 @@ class Window:
     def tumbles(self) -> bool:
         """Whether a row is in one window."""
         return self.size_ms == self.slide_ms
+
+    @property
+    def schema(self) -> pa.Schema:
+        kind = self.input.schema.field(self.time).type
+        return pa.schema([*self.input.schema, pa.field(self.start, kind), pa.field(self.end, kind)])
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """SESSION: each row of ``input`` with the columns ``start`` and ``end`` of its session, among the rows that agree
+    in ``keys``; as ``joins.aggregates.sessions`` has it.
+
+    keys     None until the GROUP BY above is known, whose keys they are
+    closing  no row whose ``time`` is behind the watermark of the input and this can come, or be taken back; None: one
+             can
+    closed   a row leaves once, when its session has ended (EMIT ON WINDOW CLOSE)
+    """
+
+    input: Node
+    time: str
+    gap_ms: int
+    longest_ms: int | None
+    start: str
+    end: str
+    keys: tuple[str, ...] | None = None
+    closing: int | None = None
+    closed: bool = False
+    place: str = ""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def with_inputs(self, below: Node) -> Self:
+        return replace(self, input=below)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The keys, which the plan of a whole query knows."""
+        if self.keys is None:
+            raise InternalError("the sessions have no GROUP BY yet")
+        return self.keys
 
     @property
     def schema(self) -> pa.Schema:
@@ -491,6 +533,7 @@ class Output:
     hidden     further columns that only make up the Kafka key
     key        names among both; ``key_names`` as they stand in the record's key
     updating   rows can be taken back; ``marked`` asks for ``_tp_delta`` even where they cannot
+    period_ms  what changes leaves so often at most (EMIT PERIODIC); 0: at once
     """
 
     name: str
@@ -506,6 +549,7 @@ class Output:
     unique: bool = False
     """No two rows of the running table share the key."""
     format: str = "changelog"
+    period_ms: int = 0
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -525,6 +569,7 @@ Node = (
     | Keyed
     | Map
     | Window
+    | Sessions
     | ArrayJoin
     | Join
     | Aggregate

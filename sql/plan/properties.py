@@ -24,6 +24,7 @@ from sql.plan.nodes import (
     Output,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -47,7 +48,7 @@ def source_of(node: Node) -> Scan | None:
             return node
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return source_of(node.input)
-        case Static() | Keyed() | Join() | Aggregate() | UnionAll() | Over() | TopN():
+        case Static() | Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
             return None
         case LookupJoin() | LookupTable():
             return None
@@ -70,7 +71,7 @@ def changes(node: Node) -> bool:
             return changes(node.input)
         case Join():
             return node.how.updates(node.kind, changes(node.left), changes(node.right))
-        case Aggregate():
+        case Aggregate() | Sessions():
             return not node.closed
         case UnionAll():
             return any(map(changes, node.parts))
@@ -96,7 +97,7 @@ def retracts(node: Node) -> bool:
             return node.how.updates(node.kind, retracts(node.left), retracts(node.right))
         case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return retracts(node.input)
-        case Scan() | Static() | Keyed() | LookupTable():
+        case Scan() | Static() | Keyed() | Sessions() | LookupTable():
             return changes(node)
         case _:
             assert_never(node)
@@ -115,7 +116,7 @@ def one_row(node: Node) -> bool:
             return one_row(node.left) and (one_row(node.right) or node.kind.asks)
         case Scan() | Static() | Keyed() | Window() | ArrayJoin() | StaticJoin() | LookupJoin() | LookupTable():
             return False
-        case UnionAll():
+        case UnionAll() | Sessions():
             return False
         case _:
             assert_never(node)
@@ -128,7 +129,7 @@ def grows(node: Node) -> bool:
     match node:
         case Scan():
             return node.stream.kind == Kind.APPEND
-        case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
+        case Map() | Window() | Sessions() | ArrayJoin() | StaticJoin() | LookupJoin():
             return grows(node.input)
         case Join():
             return grows(node.left) or (not node.kind.asks and grows(node.right))
@@ -164,6 +165,8 @@ def watermark_at(node: Node) -> Watermark | None:
             return None if below is None or below.column in node.dropped else below
         case Aggregate():
             return _of_groups(node)
+        case Sessions():
+            return _of_sessions(node)
         case Join():
             return node.how.watermark(inputs_of(node))
         case Static() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable():
@@ -187,6 +190,14 @@ def _of_groups(node: Aggregate) -> Watermark | None:
     return replace(below, column=column, delay_ms=below.delay_ms - shift, drops_late=False)
 
 
+def _of_sessions(node: Sessions) -> Watermark | None:
+    """That of their ends: a session that is yet to gain a row ends after the watermark of the rows."""
+    below = watermark_at(node.input)
+    if node.closing is None or below is None:
+        return None
+    return replace(below, column=node.end, delay_ms=below.delay_ms - node.closing, drops_late=False)
+
+
 def inputs_of(join: Join) -> JoinInputs:
     """What the join's method goes by."""
     return JoinInputs(_input(join.left), _input(join.right))
@@ -208,7 +219,7 @@ def runs_on(node: Node) -> Engine | None:
     match node:
         case LookupJoin():
             return Engine.FAUST
-        case Keyed() | Join() | Aggregate() | UnionAll() | Over() | TopN():
+        case Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
             return Engine.SPARK
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return runs_on(node.input)

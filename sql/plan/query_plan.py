@@ -18,6 +18,8 @@ class QueryPlan:
     columns   the output columns, over ``rows``
     marked    it asks for ``_tp_delta`` even where no row can be taken back
     final     its rows are to leave when they are final (EMIT ON WINDOW CLOSE)
+    delay_ms  so much longer they wait than until they are final (WITH DELAY)
+    period_ms  what changes leaves so often at most (EMIT PERIODIC)
     target    the stream that it writes INTO; None: a topic of its own
     upstream  the fragments before the last, the first of them first; none before the rule ``cut_fragments``
     output    what leaves the last one; None before the rule ``sink``
@@ -29,6 +31,8 @@ class QueryPlan:
     settings: QuerySettings
     marked: bool = False
     final: bool = False
+    delay_ms: int = 0
+    period_ms: int = 0
     target: Stream | None = None
     upstream: tuple[Output, ...] = ()
     output: Output | None = None

@@ -18,6 +18,11 @@ def per_unit(kind: pa.DataType) -> int:
     return _MICROS[kind.unit] if pa.types.is_timestamp(kind) else 1
 
 
+def in_units(ms: int, kind: pa.DataType) -> int:
+    """A length in the unit of a timestamp, up to the next whole one: times a gap apart are so in any unit."""
+    return -(-ms * 1_000 // per_unit(kind))
+
+
 def length_text(value: int, kind: pa.DataType) -> str:
     """A distance of two values of a column, in its unit."""
     if not pa.types.is_timestamp(kind):

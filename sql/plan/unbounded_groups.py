@@ -18,6 +18,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -54,7 +55,7 @@ def _grows(node: Node, column: str) -> bool:
         case Map():
             read = dict(node.columns)[column].columns
             return any(_grows(node.input, name) for name in read)
-        case Window():
+        case Window() | Sessions():
             return _grows(node.input, node.time if column in (node.start, node.end) else column)
         case ArrayJoin():
             arrays = dict(node.arrays)

@@ -27,6 +27,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -60,7 +61,7 @@ def unique_keys(node: Node) -> list[Key]:
             return node.how.unique_keys(KeyedSides(node.kind, node.pad, node.keys, left, right))
         case LookupJoin():
             return _of_lookup(node)
-        case Over() | TopN():
+        case Sessions() | Over() | TopN():
             return _of_partitions(node)
         case UnionAll() | ArrayJoin() | StaticJoin() | Static() | LookupTable():
             return []
@@ -68,17 +69,21 @@ def unique_keys(node: Node) -> list[Key]:
             assert_never(node)
 
 
-def _of_partitions(node: Over | TopN) -> list[Key]:
+def _of_partitions(node: Sessions | Over | TopN) -> list[Key]:
     """Those of the input, and the row number in a partition; of a partition with one row that partition."""
-    below = unique_keys(node.input)
-    if isinstance(node, TopN):
-        numbers = [node.number] if node.number and node.rank is Rank.ROW_NUMBER else []
-        own = [node.by] if node.single else []
-    else:
-        numbers = [name for name, call in node.calls if _is_row_number(call)]
-        own = []
-    found: list[Key] = [*own, *below, *((*node.by, number) for number in numbers)]
-    return sorted(found, key=len)
+    numbers: list[str] = []
+    own: list[Key] = []
+    match node:
+        case Sessions():
+            pass
+        case TopN():
+            numbers = [node.number] if node.number and node.rank is Rank.ROW_NUMBER else []
+            own = [node.by] if node.single else []
+        case Over():
+            numbers = [name for name, call in node.calls if _is_row_number(call)]
+        case _:
+            assert_never(node)
+    return sorted([*own, *unique_keys(node.input), *((*node.by, number) for number in numbers)], key=len)
 
 
 def _is_row_number(call: Expr) -> bool:
@@ -113,7 +118,7 @@ def padded(node: Node) -> set[str]:
         case Map():
             below = padded(node.input)
             return {name for name, expr in node.columns if below & set(expr.columns)}
-        case Window() | ArrayJoin() | Over() | TopN():
+        case Window() | Sessions() | ArrayJoin() | Over() | TopN():
             by = node.by if isinstance(node, Over | TopN) else ()
             return padded(node.input) | (set(by) - never_null(node.input))
         case StaticJoin() | LookupJoin():
@@ -146,7 +151,7 @@ def never_null(node: Node) -> set[str]:
         case Map():
             below = never_null(node.input) | _tested(node)
             return {name for name, expr in node.columns if expr.plain in below}
-        case Window() | Over() | TopN():
+        case Window() | Sessions() | Over() | TopN():
             return never_null(node.input) | _always_there(node)
         case Aggregate():
             counts = {one.name for one in node.aggregations if one.fold is Fold.COUNT}
@@ -161,10 +166,10 @@ def never_null(node: Node) -> set[str]:
             assert_never(node)
 
 
-def _always_there(node: Window | Over | TopN) -> set[str]:
+def _always_there(node: Window | Sessions | Over | TopN) -> set[str]:
     """The columns that a node adds, or that it has no row without."""
     match node:
-        case Window():
+        case Window() | Sessions():
             return {node.time, node.start, node.end}
         case Over():
             return {name for name, call in node.calls if _is_row_number(call)}
@@ -198,7 +203,7 @@ def equals(node: Node) -> dict[str, set[str]]:
                 for name, others in below.items()
                 if name in renamed
             }
-        case Window() | ArrayJoin() | StaticJoin() | Over() | TopN():
+        case Window() | Sessions() | ArrayJoin() | StaticJoin() | Over() | TopN():
             return equals(node.input)
         case Aggregate():
             below = equals(node.input)
@@ -255,7 +260,7 @@ def bucket_key(node: Node) -> Cut | None:
     match node:
         case Keyed():
             return tuple(column_of(node, name) for name in node.primary_key)
-        case Aggregate() | Over() | TopN():
+        case Aggregate() | Sessions() | Over() | TopN():
             return tuple(column_of(node, name) for name in node.by)
         case Map():
             below = bucket_key(node.input)
@@ -293,7 +298,7 @@ def partition_key(node: Node) -> Cut | None:
             return tuple(_above(node, expr) for expr in below) if below is not None else None
         case Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
-        case Keyed() | Join() | Aggregate() | UnionAll() | Over() | TopN() | Static() | LookupTable():
+        case Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN() | Static() | LookupTable():
             return bucket_key(node)
         case _:
             assert_never(node)

@@ -17,6 +17,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -47,7 +48,18 @@ def _fused(node: Node) -> tuple[Mapping[str, str], Scan] | None:
             return ({name: node.internal(name) for name in ruling(node.stream)}, node) if known else None
         case Map():
             return _through(node)
-        case Static() | Keyed() | Window() | ArrayJoin() | Join() | Aggregate() | UnionAll() | Over() | TopN():
+        case (
+            Static()
+            | Keyed()
+            | Window()
+            | ArrayJoin()
+            | Join()
+            | Aggregate()
+            | Sessions()
+            | UnionAll()
+            | Over()
+            | TopN()
+        ):
             return None
         case StaticJoin() | LookupJoin() | LookupTable():
             return None

@@ -10,6 +10,7 @@ keyed_inputs   an upsert stream whose primary key does not hold the join key get
 window_close   asked for final rows, the uppermost join lets each leave once
 cut_fragments  what Spark runs and what the Faust workers run are cut apart, with a topic between them
 sink           what leaves gets its columns, its key, its topic
+periods        the groups of EMIT PERIODIC take up what has come so often at most
 prune          only the columns that something above reads travel
 """
 
@@ -22,6 +23,7 @@ from sql.rules.bands import bands
 from sql.rules.cut_fragments import cut_fragments
 from sql.rules.join_keys import join_keys
 from sql.rules.keyed_inputs import keyed_inputs
+from sql.rules.periods import periods
 from sql.rules.prune import prune
 from sql.rules.push_down import push_down
 from sql.rules.sink import sink
@@ -41,6 +43,7 @@ RULES: tuple[Callable[[QueryPlan], QueryPlan], ...] = (
     window_close,
     cut_fragments,
     sink,
+    periods,
     prune,
 )
 

@@ -49,6 +49,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -100,7 +101,7 @@ class _Rule:
                 return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
             case Map() | Window() | ArrayJoin() | UnionAll() | Over() | TopN() | StaticJoin() | LookupJoin():
                 return rebuilt(node, self.of)
-            case Scan() | Static() | Keyed() | LookupTable():
+            case Scan() | Static() | Keyed() | Sessions() | LookupTable():
                 return rebuilt(node, self.of)
             case _:
                 assert_never(node)

@@ -27,6 +27,7 @@ from sql.plan.nodes import (
     Output,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -59,7 +60,7 @@ class _Cutter:
                 return rebuilt(node, self.cut)
             case LookupJoin():
                 return replace(node, input=self._input(node.input, Engine.FAUST))
-            case Aggregate() | Join() | UnionAll() | Over() | TopN():
+            case Aggregate() | Sessions() | Join() | UnionAll() | Over() | TopN():
                 return rebuilt(node, lambda below: self._input(below, Engine.SPARK))
             case _:
                 assert_never(node)

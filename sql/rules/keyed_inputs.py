@@ -20,6 +20,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -43,7 +44,7 @@ def _keyed(node: Node) -> Node:
             return rebuilt(node, _keyed)
         case Keyed():
             return node
-        case Aggregate():
+        case Aggregate() | Sessions():
             # Without keys all rows go into one bucket: the changes are made before, in many.
             return replace(node, input=_side(node.input, node.by) if node.by else _keyed(node.input))
         case Over() | TopN():
@@ -75,7 +76,7 @@ def _by_arrival(node: Node) -> Node:
             return replace(node, by_arrival=True)
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return replace(node, input=_by_arrival(node.input))
-        case Scan() | Static() | Join() | Aggregate() | UnionAll() | Over() | TopN():
+        case Scan() | Static() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
             return node
         case LookupJoin() | LookupTable():
             return node

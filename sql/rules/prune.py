@@ -24,6 +24,7 @@ from sql.plan.nodes import (
     Output,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -62,7 +63,7 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return _scan(node, needed)
         case Map():
             return _map(node, needed)
-        case Window() | Keyed():
+        case Window() | Sessions() | Keyed():
             return replace(node, input=_prune(node.input, _of_input(node, needed)))
         case ArrayJoin():
             return _array_join(node, needed)
@@ -80,10 +81,18 @@ def _prune(node: Node, needed: set[str]) -> Node:
             assert_never(node)
 
 
-def _of_input(node: Window | Keyed, needed: set[str]) -> set[str]:
-    if isinstance(node, Keyed):
-        return needed | set(node.primary_key)
-    return (needed | {node.time}) - {node.start, node.end}
+def _of_input(node: Window | Sessions | Keyed, needed: set[str]) -> set[str]:
+    match node:
+        case Keyed():
+            return needed | set(node.primary_key)
+        case Window():
+            return (needed | {node.time}) - {node.start, node.end}
+        case Sessions():
+            watermark = watermark_at(node.input)
+            own = {node.time, *node.by} | ({watermark.column} if watermark is not None else set())
+            return (needed | own) - {node.start, node.end}
+        case _:
+            assert_never(node)
 
 
 def _scan(scan: Scan, needed: set[str]) -> Scan:

@@ -34,6 +34,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -58,7 +59,7 @@ def _push(node: Node, terms: list[Expr]) -> Node:
             about_rows = _over(terms, set(node.input.schema.names))
             pushed = replace(node, input=_push(node.input, about_rows))
             return filtered(pushed, [term for term in terms if term not in about_rows])
-        case Aggregate() | Over() | TopN():
+        case Aggregate() | Sessions() | Over() | TopN():
             return _parted(node, terms)
         case Join():
             return _join(node, terms)
@@ -122,7 +123,7 @@ def _join(join: Join, terms: list[Expr]) -> Node:
     return filtered(pushed, rest)
 
 
-def _parted(node: Aggregate | Over | TopN, terms: list[Expr]) -> Node:
+def _parted(node: Aggregate | Sessions | Over | TopN, terms: list[Expr]) -> Node:
     """A condition on the keys alone leaves out whole groups, and so their rows; any other would change their values."""
     about_keys = _over(terms, set(node.by))
     pushed = replace(node, input=_push(node.input, about_keys))

@@ -40,6 +40,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -162,7 +163,7 @@ class _Pull:
                 return self._join(node)
             case Over() | TopN():
                 return self._partitions(node)
-            case Keyed():
+            case Keyed() | Sessions():
                 return _Pulled(node)
             case UnionAll():
                 return self._union(node)

@@ -1,13 +1,15 @@
 """EMIT ON WINDOW CLOSE: each row once, when it is final.
 
 The rows of a RANGE join are final when the watermarks of both sides have passed the later of their two times, or the
-end of their window; padded ones when nothing can match them any more.
+end of their window; padded ones when nothing can match them any more. WITH DELAY they wait for later watermarks.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import assert_never
+
+import pyarrow as pa
 
 from changelog.errors import Unsupported
 from joins.dataflow.ports import JoinKind
@@ -24,11 +26,14 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
     UnionAll,
     Window,
+    declared_type,
+    rebuilt,
 )
 from sql.plan.properties import inputs_of
 from sql.plan.query_plan import QueryPlan
@@ -41,7 +46,7 @@ _FIX = (
 
 
 def window_close(plan: QueryPlan) -> QueryPlan:
-    return plan.with_rows(_closed(plan.rows)) if plan.final else plan
+    return plan.with_rows(_later(_closed(plan.rows), plan.delay_ms)) if plan.final else plan
 
 
 def _closed(node: Node) -> Node:
@@ -59,10 +64,25 @@ def _closed(node: Node) -> Node:
         case Aggregate():
             refuse_open(node, "EMIT")
             return node
-        case Scan() | Static() | Keyed() | Window() | UnionAll() | Over() | TopN() | LookupTable():
+        case Scan() | Static() | Keyed() | Window() | UnionAll() | Sessions() | Over() | TopN() | LookupTable():
             raise _endless()
         case _:
             assert_never(node)
+
+
+def _later(node: Node, delay_ms: int) -> Node:
+    """``node`` with the watermarks that its tables state so much later."""
+    if not isinstance(node, Scan):
+        return rebuilt(node, lambda below: _later(below, delay_ms))
+    if not delay_ms or node.watermark is None or node.stated is None:
+        return node
+    if not pa.types.is_timestamp(declared_type(node.stream, node.watermark.column)):
+        raise Unsupported(
+            f"WITH DELAY is a length of time, and the watermark of {node.alias} counts whole numbers",
+            where="EMIT",
+            fix="leave it out",
+        )
+    return replace(node, watermark=replace(node.watermark, delay_ms=node.watermark.delay_ms + delay_ms))
 
 
 def _closed_range(join: Join, how: Range) -> Join:

@@ -6,7 +6,7 @@ import re
 
 from sqlglot import exp
 
-WINDOWS = ("tumble", "hop")
+WINDOWS = ("tumble", "hop", "session")
 """Functions in FROM that put rows into windows."""
 
 TAKES_UNIT = frozenset(

@@ -238,6 +238,7 @@ class DovetailParser(QueryParser, ClickHouseParser):
         **as_written(ClickHouseParser.FUNCTION_PARSERS, _FORMS),
         **dict.fromkeys(_LEVELLED, lambda self: self._parse_levelled()),
     }
+    FUNC_TOKENS: ClassVar[set[TokenType]] = {*ClickHouseParser.FUNC_TOKENS, TokenType.SESSION}
     COLON_IS_VARIANT_EXTRACT: ClassVar[bool] = True
 
     def _parse_array_join(self, words: list[str]) -> exp.Join:

@@ -61,6 +61,7 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {
         name: made for name, made in RisingWaveParser.FUNCTION_PARSERS.items() if name in _WITH_WORDS
     }
+    FUNC_TOKENS: ClassVar[set[TokenType]] = {*RisingWaveParser.FUNC_TOKENS, TokenType.SESSION}
     _TEXTS: ClassVar[dict[TokenType, Callable[..., exp.Expr]]] = dict.fromkeys(
         (TokenType.BYTE_STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING), _text
     )

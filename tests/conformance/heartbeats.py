@@ -11,6 +11,7 @@ import pyarrow as pa
 from changelog.decode import Decoder
 from changelog.event_times import greatest_ms
 from joins.aggregates.aggregate import AggregateSpec
+from joins.aggregates.sessions import SessionsSpec
 from joins.dataflow.graph import Dataflow, TopicScan
 from joins.dataflow.specification import OperatorSpec
 from joins.operators.one_shot import OneShotSpec
@@ -62,6 +63,9 @@ def _distances(operator: OperatorSpec) -> Iterator[tuple[pa.DataType, int]]:
             yield operator.left.schema.field(operator.alignment.left_time).type, operator.alignment.lag_ms
         case AggregateSpec() if operator.closing is not None:
             yield operator.port.schema.field(operator.closing.column).type, abs(operator.closing.shift)
+        case SessionsSpec() if operator.closing is not None:
+            kind = operator.port.schema.field(operator.time).type
+            yield kind, _units(operator.gap, kind)
 
 
 def heartbeats(dataflow: Dataflow, until: Numbers) -> dict[str, int]:

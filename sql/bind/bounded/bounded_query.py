@@ -29,8 +29,11 @@ from sql.bind.bounded.snapshot_items import (
 )
 from sql.bind.bounded.snapshot_names import SnapshotNames
 from sql.bind.bounded.snapshot_relations import SnapshotRelations
+from sql.bind.bounded.snapshot_sessions import fill_in, sessions_of
 from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
+from sql.bind.from_clause.sessions import SessionCall
 from sql.bind.from_clause.windows import END, START, WindowCall
+from sql.bind.groups.grouping_sets import GroupingSets
 from sql.bind.named_columns import columns_of_alias, named_as, under_alias, without_columns
 from sql.bind.partitions.first_rows import (
     is_distinct_on,
@@ -176,14 +179,17 @@ class BoundedBinder:
         return SnapshotItem(alias, list(zip(names, kinds, strict=True)))
 
     def _windowed(self, table: exp.Table, ctes: Mapping[str, Columns]) -> SnapshotItem:
-        """TUMBLE and HOP: as ``sql.transforms.window_step`` has them."""
-        call = WindowCall.of(table)
+        """TUMBLE and HOP: as ``sql.transforms.window_step`` has them; SESSION: as ``joins.aggregates.sessions``."""
+        call = SessionCall.of(table) if function_name(table.this) == "session" else WindowCall.of(table)
         alias = table.alias or call.name
         rows = exp.Select(expressions=[exp.Star()]).from_(call.source.copy())
         source = self.item(rows.args["from_"].this, ctes)
-        windows = windows_of(rows, call)
-        table.replace(exp.Subquery(this=windows, alias=exp.TableAlias(this=exp.to_identifier(alias))))
         kind = dict((*source.columns, *source.hidden)).get(call.time.name, EVENT_TIME_TYPE)
+        if isinstance(call, SessionCall):
+            table.replace(sessions_of(rows, call, alias, kind))
+        else:
+            windows = windows_of(rows, call)
+            table.replace(exp.Subquery(this=windows, alias=exp.TableAlias(this=exp.to_identifier(alias))))
         return replace(source, alias=alias, columns=[*source.columns, (START, kind), (END, kind)])
 
 
@@ -205,7 +211,10 @@ class _Select:
                     "this", self.expressions.condition(without_aliases(clause.this, select, scope), scope, key.upper())
                 )
         group, order, distinct = (select.args.get(key) for key in ("group", "order", "distinct"))
-        keys = [] if group is None else self._group(group, scope)
+        grouped = grouping_sets(select.copy(), scope)
+        keys = [self.expressions.tree(key, scope, "GROUP BY") for key in grouped.keys]
+        fill_in(select, keys, grouped=group is not None)
+        parts = [] if group is None else self._group(group, grouped, keys)
         terms = [] if order is None else [made for term in order.expressions for made in self._ordered(term, scope)]
         columns, shown = self._projected(scope, texts)
         if (qualify := select.args.get("qualify")) is not None:
@@ -217,13 +226,11 @@ class _Select:
             # What LIMIT cuts off must not hang on the order in which rows are read.
             cut = select.args.get("limit") is not None and distinct is None
             order.set("expressions", [*terms, *(ties_of(shown, terms) if cut else ())])
-        if keys and group is not None:
-            group.set("expressions", keys)
+        if parts and group is not None:
+            group.set("expressions", parts)
         return columns
 
-    def _group(self, group: exp.Expr, scope: Scope) -> list[exp.Expr]:
-        grouped = grouping_sets(self.select.copy(), scope)
-        keys = [self.expressions.tree(key, scope, "GROUP BY") for key in grouped.keys]
+    def _group(self, group: exp.Expr, grouped: GroupingSets, keys: Sequence[exp.Expr]) -> list[exp.Expr]:
         for clause in ("all", "rollup", "cube"):
             group.set(clause, None)
         if grouped.sets[0] and len(grouped.sets) == 1:

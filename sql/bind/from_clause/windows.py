@@ -6,6 +6,7 @@ tumble(s [, time], size)   hop(s [, time], slide, size)     Timeplus; without a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -16,7 +17,7 @@ from changelog.errors import SqlError, Unsupported
 from changelog.schema import TIME, Kind
 from sql.bind.from_clause.from_item import FromItem
 from sql.bind.scope import Scope, Visible, place_of
-from sql.plan.nodes import Scan, Window
+from sql.plan.nodes import Scan, Sessions, Window
 from sql.syntax.calls import function_name
 from sql.syntax.intervals import milliseconds
 
@@ -49,63 +50,81 @@ class WindowCall:
         if lengths[: len(names)] != [None] * len(names) or len(given) != wanted or not 1 <= len(names) <= 2:
             raise SqlError(f"{name.upper()} takes other arguments", where=place, fix=_FORMS[name])
         for length in given:
-            _check_length(length, name, place)
-        time = names[1] if len(names) == 2 else exp.column(TIME)
-        if not isinstance(time, exp.Column):
-            raise SqlError(
-                f"the time of {name.upper()} is a column, not {time.sql()}",
-                where=place,
-                fix="compute it in a subquery: TUMBLE(s, at, ..) with s in WITH s AS (SELECT .. AS at FROM ..)",
-            )
-        return WindowCall(_as_table(names[0], name, place), time, int(given[-1]), int(given[0]), place)
+            check_length(length, f"the windows of {name.upper()}", place, _FORMS[name])
+        time = time_of(names, name, place)
+        return WindowCall(as_table(names[0], name, place, _FORMS[name]), time, int(given[-1]), int(given[0]), place)
 
     @property
     def name(self) -> str:
         """What the item is called without an alias: as its source."""
-        inner = self.source.this
-        return str(inner.expressions[0].name) if isinstance(inner, exp.Anonymous) else self.source.name
+        return name_of(self.source)
 
 
-def _check_length(length: Decimal, name: str, place: str) -> None:
-    if length <= 0 or length != int(length):
+def name_of(source: exp.Table) -> str:
+    inner = source.this
+    return str(inner.expressions[0].name) if isinstance(inner, exp.Anonymous) else source.name
+
+
+def time_of(names: Sequence[exp.Expr], name: str, place: str) -> exp.Column:
+    """The column that the windows are of: the second argument of the call ``name``, or ``_tp_time``."""
+    time = names[1] if len(names) == 2 else exp.column(TIME)
+    if not isinstance(time, exp.Column):
         raise SqlError(
-            f"the windows of {name.upper()} have a length of whole milliseconds, above 0", where=place, fix=_FORMS[name]
+            f"the time of {name.upper()} is a column, not {time.sql()}",
+            where=place,
+            fix=f"compute it in a subquery: {name.upper()}(s, at, ..) with s in WITH s AS (SELECT .. AS at FROM ..)",
         )
+    return time
 
 
-def _as_table(source: exp.Expr, name: str, place: str) -> exp.Table:
+def check_length(length: Decimal, of: str, place: str, form: str) -> None:
+    """Raises SqlError for a length that ``of`` cannot have; ``form``: how the call is written."""
+    if length <= 0 or length != int(length):
+        raise SqlError(f"{of} have a length of whole milliseconds, above 0", where=place, fix=form)
+
+
+def as_table(source: exp.Expr, name: str, place: str, form: str) -> exp.Table:
     """The first argument, which is read as a FROM item is."""
     if isinstance(source, exp.Column) and not source.table:
         return exp.Table(this=source.this.copy())
     if isinstance(source, exp.Anonymous) and source.expressions:
         return exp.Table(this=source.copy())
-    raise SqlError(f"{name.upper()} takes the name of a stream", where=place, fix=_FORMS[name])
+    raise SqlError(f"{name.upper()} takes the name of a stream", where=place, fix=form)
 
 
 def windowed(call: WindowCall, from_item: FromItem) -> FromItem:
     """``from_item``, the source of ``call``, in windows."""
-    time = from_item.scope.find(call.time, "FROM")
+    time, start, end = window_columns(from_item, call.time, "TUMBLE", call.place)
+    node = Window(from_item.node, time.internal, call.size_ms, call.slide_ms, start, end)
+    return with_bounds(from_item, node, time)
+
+
+def window_columns(from_item: FromItem, column: exp.Column, name: str, place: str) -> tuple[Visible, str, str]:
+    """The time of windows, and the internal names of their bounds. Raises SqlError for what is no event time."""
+    time = from_item.scope.find(column, "FROM")
     kind = from_item.node.schema.field(time.internal).type
     if not pa.types.is_timestamp(kind):
         raise SqlError(
             f'windows are of time, and "{time.name}" is {kind}',
-            where=place_of(call.time, "FROM"),
+            where=place_of(column, "FROM"),
             fix="name a column of type datetime64(3) or timestamp",
         )
-    _refuse_time_of_arrival(from_item, time, call.place)
-    for name in (START, END):
-        if from_item.scope.has(name):
-            raise SqlError(
-                f'"{time.table}" has a column "{name}" already', where=call.place, fix="rename it in a subquery"
-            )
+    _refuse_time_of_arrival(from_item, time, name, place)
+    for bound in (START, END):
+        if from_item.scope.has(bound):
+            raise SqlError(f'"{time.table}" has a column "{bound}" already', where=place, fix="rename it in a subquery")
     prefix = time.internal.removesuffix(time.name)
-    start, end = f"{prefix}{START}", f"{prefix}{END}"
-    node = Window(from_item.node, time.internal, call.size_ms, call.slide_ms, start, end)
-    bounds = tuple(Visible(time.table, name, internal, kind) for name, internal in ((START, start), (END, end)))
+    return time, f"{prefix}{START}", f"{prefix}{END}"
+
+
+def with_bounds(from_item: FromItem, node: Window | Sessions, time: Visible) -> FromItem:
+    """``node``, made of ``from_item``, with the bounds of its windows among the columns."""
+    named = ((START, node.start), (END, node.end))
+    bounds = tuple(Visible(time.table, name, internal, time.type) for name, internal in named)
     return FromItem(node, from_item.scope + Scope(bounds))
 
 
-def _refuse_time_of_arrival(from_item: FromItem, time: Visible, place: str) -> None:
+def _refuse_time_of_arrival(from_item: FromItem, time: Visible, name: str, place: str) -> None:
     """A retraction of a multiset has a time of its own, so it would fall into another window than its row."""
     node = from_item.node
     if not isinstance(node, Scan) or node.stream.kind != Kind.CHANGELOG or time.name != TIME:
@@ -113,5 +132,5 @@ def _refuse_time_of_arrival(from_item: FromItem, time: Visible, place: str) -> N
     raise Unsupported(
         f'a retraction of "{node.stream.name}" has a {TIME} of its own, and so another window than its row',
         where=place,
-        fix=f"name a column that is part of the row: TUMBLE({node.stream.name}, at, ..)",
+        fix=f"name a column that is part of the row: {name}({node.stream.name}, at, ..)",
     )

@@ -24,6 +24,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -45,7 +46,18 @@ def versions(right: Node) -> Node:
             return replace(right, input=versions(right.input))
         case Keyed():
             return right.input
-        case Static() | Window() | Join() | Aggregate() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable():
+        case (
+            Static()
+            | Window()
+            | Join()
+            | Aggregate()
+            | Sessions()
+            | UnionAll()
+            | Over()
+            | TopN()
+            | LookupJoin()
+            | LookupTable()
+        ):
             return right
         case _:
             assert_never(right)

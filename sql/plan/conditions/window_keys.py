@@ -18,6 +18,7 @@ from sql.plan.nodes import (
     Node,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -62,7 +63,7 @@ def window_of(node: Node, name: str) -> Found | None:
             return window_of(node.input, name) if name in node.by else None
         case Join():
             return window_of(node.left if name in node.left.schema.names else node.right, name)
-        case Scan() | Static() | Keyed() | UnionAll() | Over() | TopN() | LookupTable():
+        case Scan() | Static() | Keyed() | UnionAll() | Sessions() | Over() | TopN() | LookupTable():
             return None
         case _:
             assert_never(node)

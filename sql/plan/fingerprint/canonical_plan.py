@@ -39,6 +39,7 @@ from sql.plan.nodes import (
     Output,
     Over,
     Scan,
+    Sessions,
     Static,
     StaticJoin,
     TopN,
@@ -75,13 +76,13 @@ def canonical(node: Output | Node) -> Form:
             return _joined(node)
         case LookupTable():
             return _lookup_table(node)
-        case UnionAll() | Aggregate() | Over() | TopN():
+        case UnionAll() | Aggregate() | Sessions() | Over() | TopN():
             return _of_rows(node)
         case _:
             assert_never(node)
 
 
-def _of_rows(node: UnionAll | Aggregate | Over | TopN) -> Form:
+def _of_rows(node: UnionAll | Aggregate | Sessions | Over | TopN) -> Form:
     match node:
         case UnionAll():
             return members(
@@ -100,16 +101,8 @@ def _of_rows(node: UnionAll | Aggregate | Over | TopN) -> Form:
                 number=node.number,
                 input=canonical(node.input),
             )
-        case Aggregate():
-            return members(
-                node="aggregate",
-                by=list(node.by),
-                aggregations=[aggregation(one) for one in node.aggregations],
-                gathered=computed(node.gathered),
-                closing=closing(node.closing),
-                closed=node.closed,
-                input=canonical(node.input),
-            )
+        case Aggregate() | Sessions():
+            return _grouped(node)
         case _:
             assert_never(node)
 
@@ -180,6 +173,35 @@ def _row_by_row(node: Map | Window | ArrayJoin) -> Form:
                 arrays=computed(node.arrays),
                 left=node.left,
                 dropped=list(node.dropped),
+                input=canonical(node.input),
+            )
+        case _:
+            assert_never(node)
+
+
+def _grouped(node: Aggregate | Sessions) -> Form:
+    match node:
+        case Aggregate():
+            return members(
+                node="aggregate",
+                by=list(node.by),
+                aggregations=[aggregation(one) for one in node.aggregations],
+                gathered=computed(node.gathered),
+                closing=closing(node.closing),
+                closed=node.closed,
+                input=canonical(node.input),
+            )
+        case Sessions():
+            return members(
+                node="sessions",
+                keys="none yet" if node.keys is None else list(node.keys),
+                time=node.time,
+                gap_ms=node.gap_ms,
+                longest_ms=node.longest_ms,
+                start=node.start,
+                end=node.end,
+                closing=node.closing,
+                closed=node.closed,
                 input=canonical(node.input),
             )
         case _:

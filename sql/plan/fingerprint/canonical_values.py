@@ -90,4 +90,6 @@ def aggregation(of: Aggregation) -> Form:
 
 
 def closing(of: Closing | None) -> Form | None:
-    return None if of is None else {"column": of.column, "shift": of.shift}
+    if of is None:
+        return None
+    return {"column": of.column, "shift": of.shift, **members(through=of.through)}

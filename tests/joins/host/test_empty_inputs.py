@@ -12,6 +12,7 @@ import pytest
 from changelog.schema import ARRIVAL
 from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Fold
+from joins.aggregates.sessions import SessionsSpec
 from joins.dataflow.ports import Ingest, Port
 from joins.dataflow.specification import OperatorSpec, Timed
 from joins.operators.asof import AsofSpec
@@ -40,6 +41,11 @@ def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
     once = replace(lefts, ingest=Ingest.APPEND, primary_key=())
     grouped = (Aggregation("n", Fold.COUNT, "", LEFT.field(0).type), Aggregation("m", Fold.MAX, "l.v", LEFT[2].type))
     found: list[OperatorSpec] = [AggregateSpec(lefts, grouped), AggregateSpec(replace(lefts, keys=()), grouped)]
+    found += [
+        SessionsSpec(lefts, "l.v", 2, "start", "end"),
+        SessionsSpec(replace(lefts, keys=()), "l.v", 2, "start", "end"),
+    ]
+    found += [SessionsSpec(once, "l.v", 2, "start", "end", 3, closing=0, closed=closed) for closed in (False, True)]
     if left in KEYED:
         found.append(KeyedSpec(lefts))
     found += [BidirectionalSpec(kind, lefts, rights) for kind in BidirectionalSpec.kinds]

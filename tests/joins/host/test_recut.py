@@ -18,6 +18,7 @@ from changelog.changes import DELTA
 from changelog.errors import InternalError
 from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Closing, Fold
+from joins.aggregates.sessions import SessionsSpec
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from joins.dataflow.specification import OperatorSpec
 from joins.host.recut import Recut
@@ -74,11 +75,18 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
         TopNSpec(left, (SortKey("l.v"),), Rank.ROW_NUMBER, 2, 3, insertions=ingest is Ingest.APPEND),
         TopNSpec(replace(left, keys=()), (SortKey("l.id"),), Rank.RANK, 1, 2),
         OverSpec(left, PlacesAndSums(("l.v", "l.id"))),
+        SessionsSpec(left, "l.v", 2, "start", "end"),
+        SessionsSpec(replace(left, keys=()), "l.v", 2, "start", "end", 3),
         AggregateSpec(replace(left, keys=()), FOLDS, insertions=ingest is Ingest.APPEND),
     ]
     if ingest is Ingest.APPEND:
         found += [RangeSpec(kind, watched(left), watched(right), band, append=True) for kind in RangeSpec.kinds]
         found += [AsofSpec(kind, watched(left), watched(right), "l.v", "r.w", "<=") for kind in AsofSpec.kinds]
+        found += [
+            SessionsSpec(watched(left), "l.v", 2, "start", "end", longest, closing=0, closed=closed)
+            for closed in (False, True)
+            for longest in (None, 3)
+        ]
         by_time = replace(watched(left), keys=("l.v",))
         found += [
             AggregateSpec(by_time, FOLDS[:1], insertions=True, closing=Closing("l.v", 0), closed=closed)

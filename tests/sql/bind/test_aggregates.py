@@ -292,6 +292,11 @@ REFUSED = {
     "SELECT latest(o.n + c.id) FROM orders AS o JOIN customers AS c ON o.id = c.id": "the aggregate latest",
     "SELECT count(city, n) FROM orders": "takes 1 argument, not 2",
     "SELECT city FROM orders GROUP BY 3": "GROUP BY 3 is no position",
+    "SELECT page, count() FROM session(visits, at, 0s) GROUP BY page, window_end": "length of whole milliseconds",
+    "SELECT page, count() FROM session(visits, at) GROUP BY page, window_end": "SESSION takes other arguments",
+    "SELECT page FROM session(visits, at, 5s)": "the rows of SESSION are read by groups",
+    "SELECT count() FROM session(visits, at, 5s)": "groups of SESSION are by the session",
+    "SELECT page, count() FROM session(visits, page, 5s) GROUP BY page, window_end": "windows are of time",
     "SELECT city, count() FROM orders GROUP BY city WITH TOTALS": "WITH TOTALS is not supported",
     "SELECT city FROM orders GROUP BY ROLLUP(city), n WITH CUBE": "are of keys, not of sets of them",
     "SELECT city FROM orders GROUP BY CUBE(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)": "GROUP BY of 8192 sets",
@@ -320,6 +325,12 @@ def test_what_is_refused(query: str) -> None:
 # -- EXPLAIN
 
 EXPLAINED = {
+    "sessions": "SELECT k, window_start, window_end, max(v) FROM SESSION(bids, ts, INTERVAL '10' SECOND) "
+    "GROUP BY k, window_start, window_end",
+    "closed_sessions": "SELECT window_end, count() FROM session(visits, at, 5s, 1m) GROUP BY window_end "
+    "EMIT AFTER WINDOW CLOSE",
+    "open_sessions": "SELECT city, window_start, count() FROM session(orders, 5s) GROUP BY city, window_start",
+    "grouping_sets": "SELECT city, n, count() FROM orders GROUP BY ROLLUP (city, n)",
     "groups": "SELECT city, count(), sum(n + 1) AS s, min(kg) FROM orders WHERE n > 0 GROUP BY city HAVING s > 2",
     "one_group": "SELECT count(DISTINCT page), max(at) FROM visits",
     "over_a_join": "SELECT c.name, sum_if(o.n, o.city = 'Oslo') AS oslo FROM orders AS o JOIN customers AS c "
@@ -364,3 +375,33 @@ def test_of_several_at_one_time_the_least_counts() -> None:
         world.insert("s", {"k": 1, "v": value, "_tp_time": "2026-01-01 00:00:00"})
         world.drain()
     assert world.table() == Counter([(4, 4)])
+
+
+@pytest.mark.parametrize(
+    ("emit", "period_ms"),
+    [
+        ("", 0),
+        ("EMIT CHANGELOG", 0),
+        ("EMIT ON UPDATE", 0),
+        ("EMIT PERIODIC 2s", 2_000),
+        ("EMIT CHANGELOG PERIODIC INTERVAL '1' MINUTE", 60_000),
+        ("EMIT ON UPDATE WITH BATCH 500ms", 500),
+        ("EMIT PERIODIC 1s ON UPDATE", 1_000),
+    ],
+)
+def test_how_often_changes_of_groups_leave(emit: str, period_ms: int) -> None:
+    plan = World.of(*DDL).plan(f"SELECT city, count() AS n FROM orders GROUP BY city {emit}")
+    assert plan.dataflow.period_ms == period_ms
+    assert ("every" in plan.explain().splitlines()[0]) == bool(period_ms)
+
+
+def test_only_the_fragment_of_the_groups_waits() -> None:
+    plan = World.of(
+        *DDL,
+        "CREATE DICTIONARY cities (city string, land string) PRIMARY KEY city SOURCE(MYSQL(HOST 'h' PORT 1 USER 'u' "
+        "PASSWORD 'p' DB 'd' TABLE 't')) LAYOUT(HASHED()) LIFETIME(300)",
+    ).plan(
+        "SELECT g.city, g.n, c.land FROM (SELECT city, count() AS n FROM orders GROUP BY city) AS g "
+        "JOIN cities AS c ON g.city = c.city EMIT PERIODIC 2s"
+    )
+    assert [fragment.output.period_ms for fragment in plan.fragments] == [2_000, 0]

@@ -81,9 +81,24 @@ def test_what_never_closes_is_refused(world: World, query: str, message: str) ->
     assert refused.value.fix
 
 
-def test_the_delay_is_that_of_the_watermark(world: World) -> None:
-    with pytest.raises(Unsupported, match="the delay is that of the watermark"):
-        world.plan(f"SELECT a.k FROM a JOIN b ON {NEAR} EMIT AFTER WINDOW CLOSE WITH DELAY 2s")
+def test_a_delay_is_added_to_the_watermarks_that_tables_state(world: World) -> None:
+    def delays(emit: str) -> list[int]:
+        scans = world.plan(f"SELECT a.k FROM a JOIN b ON {NEAR} {emit}").dataflow.scans
+        return [scan.watermark.delay_ms for scan in scans if scan.watermark is not None]
+
+    stated = delays("EMIT ON WINDOW CLOSE")
+    assert len(stated) == 2
+    assert delays("EMIT AFTER WINDOW CLOSE WITH DELAY 2s") == [delay + 2_000 for delay in stated]
+    assert delays("EMIT AFTER WATERMARK AND DELAY 2s") == [delay + 2_000 for delay in stated]
+
+
+@pytest.mark.parametrize(("settings", "delay"), [("", 2_000), ("SETTINGS watermark_delay = '3s'", 5_000)])
+def test_a_delay_is_the_watermark_of_a_stream_without_one(settings: str, delay: int) -> None:
+    world = World.of("CREATE STREAM s (k int, at datetime64(3))")
+    query = "SELECT window_start, count() AS n FROM tumble(s, at, 1m) GROUP BY window_start"
+    (scan,) = world.plan(f"{query} EMIT AFTER WINDOW CLOSE WITH DELAY 2s {settings}").dataflow.scans
+    assert scan.watermark is not None
+    assert scan.watermark.delay_ms == delay
 
 
 def test_the_batch_that_a_view_is_compared_with_reads_what_the_view_reads(world: World) -> None:

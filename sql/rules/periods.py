@@ -1,0 +1,21 @@
+"""EMIT PERIODIC d: the fragments that hold the groups take up what has come at most every d."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sql.plan.nodes import Aggregate, Output
+from sql.plan.properties import walk
+from sql.plan.query_plan import QueryPlan
+
+
+def periods(plan: QueryPlan) -> QueryPlan:
+    """A fragment without groups, before them or after, waits for nothing: the periods would add up."""
+
+    def timed(fragment: Output) -> Output:
+        grouped = any(isinstance(node, Aggregate) for node in walk(fragment))
+        return replace(fragment, period_ms=plan.period_ms) if grouped else fragment
+
+    if not plan.period_ms or plan.output is None:
+        return plan
+    return replace(plan, upstream=tuple(map(timed, plan.upstream)), output=timed(plan.output))
