@@ -26,7 +26,7 @@ from sql.plan.explain import explain
 from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
 from sql.plan.properties import rules_of, walk
 from sql.plan.query_plan import QueryPlan
-from sql.plan.unbounded_joins import unbounded_joins
+from sql.plan.state.unbounded_joins import unbounded_joins
 from sql.query_settings import QuerySettings, Value, checked
 from sql.relations import CalledFunctions, Relations, Stream
 from sql.rules import rewritten

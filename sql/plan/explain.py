@@ -12,7 +12,6 @@ from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import Pad
 from joins.partitions.ordering import Rank, SortKey
 from sql.expressions.predicates import conjunction
-from sql.plan.held_twice import compared, held_again
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
@@ -34,8 +33,9 @@ from sql.plan.nodes import (
     declared_type,
 )
 from sql.plan.properties import changes, grows, inputs_of, retracts, watermark_at
+from sql.plan.state.held_twice import compared, held_again
+from sql.plan.state.unbounded_groups import unbounded, unbounded_partitions
 from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
-from sql.plan.unbounded_groups import unbounded, unbounded_partitions
 
 
 def explain(plan: Output | Node) -> str:

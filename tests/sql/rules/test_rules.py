@@ -40,6 +40,7 @@ QUERIES = {
     "cut_fragments": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
     "JOIN names AS n ON t.symbol = n.symbol",
     "sink": "SELECT o.id, p.price FROM orders AS o LEFT JOIN prices AS p ON o.symbol = p.symbol",
+    "periods": "SELECT symbol, count() AS n FROM trades GROUP BY symbol EMIT PERIODIC 2s",
     "prune": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
     "JOIN names AS n ON t.symbol = n.symbol",
 }

@@ -1,0 +1,1 @@
+"""What a plan keeps of its inputs, and whether anything bounds it."""
