@@ -40,7 +40,8 @@ from broker.topics import FRAME_BYTES
 from changelog.encode import MESSAGE_BYTES
 from changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
 
-_DROPPED = 1 << 40
+DROPPED = 1 << 40
+"""The offset that ``mark_dropped`` leaves in the place of a number of batches."""
 _CALL_S = 30.0
 _PENDING_S = 5.0
 _FIRST_PAUSE_S = 0.1
@@ -216,7 +217,7 @@ def mark_dropped(brokers: BrokerAddress, identity: str, commit_marks: str) -> No
     """Leave a mark that no checkpoint follows, until the broker forgets it: what is restored of a dropped query would
     find none, and write all of its rows again. A silent broker is no matter.
     """
-    place = TopicPartition(commit_marks, 0, _DROPPED)
+    place = TopicPartition(commit_marks, 0, DROPPED)
     request = ConsumerGroupTopicPartitions(identity, [place])
     client = clients.admin(brokers)
     for altered in client.alter_consumer_group_offsets([request], request_timeout=_CALL_S).values():
@@ -226,7 +227,7 @@ def mark_dropped(brokers: BrokerAddress, identity: str, commit_marks: str) -> No
 
 def refuse_dropped(target: WriteTarget, commit_mark: int) -> None:
     """Raises CheckpointMismatch where ``mark_dropped`` was the last to write."""
-    if commit_mark == _DROPPED - 1:
+    if commit_mark == DROPPED - 1:
         raise CheckpointMismatch(
             "the query of this checkpoint was dropped, or rescaled, and what was written since is not known",
             where=f"transactional id {target.identity}",

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
 from changelog.rows import Mask, Positions, distinct, numbered
-from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.ports import Port
 from joins.dataflow.specification import OperatorSpec
 from joins.inputs.intake import Intake
 from joins.state.arrangement import Arrangement
@@ -116,9 +116,7 @@ class SessionsOperator:
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         (rows,) = inputs
-        changes = self._intake.taken_in(rows)
-        if self._spec.port.ingest not in (Ingest.APPEND, Ingest.CHANGES):
-            self._intake.arrangement.insert(changes)
+        changes = self._intake.settled(rows)
         changes = changes.where(self._times(changes.table) != NEVER).consolidated()
         if len(changes) == 0:
             return Changes.empty(self._spec.schema)

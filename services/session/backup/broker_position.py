@@ -10,7 +10,7 @@ from confluent_kafka import TopicPartition
 from broker.address import BrokerAddress
 from broker.names import MARKS_TOPIC
 from broker.query_origin import ORIGIN_FILE, QueryOrigin
-from broker.transactional_writer import committed_offset
+from broker.transactional_writer import DROPPED, committed_offset
 from runtime.storage.storage import Storage
 from sql.fragments import Engine
 
@@ -44,6 +44,10 @@ def committed_now(brokers: BrokerAddress, identity: str, places: Committed) -> C
     }
 
 
-def has_gone_back(before: Committed, now: Committed) -> bool:
-    """Whether the broker has forgotten how far the query had come."""
-    return any(now[topic][number] < offset for topic, wanted in before.items() for number, offset in wanted.items())
+def is_lost(before: Committed, now: Committed) -> bool:
+    """Whether the broker has forgotten how far the query had come, or knows that it was dropped."""
+    return any(
+        now[topic][number] < offset or now[topic][number] == DROPPED
+        for topic, wanted in before.items()
+        for number, offset in wanted.items()
+    )

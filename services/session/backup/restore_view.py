@@ -16,7 +16,7 @@ from services.session.backup.backup_folder import (
     put_checkpoint,
     read_backup,
 )
-from services.session.backup.broker_position import committed_now, has_gone_back, origin_of
+from services.session.backup.broker_position import committed_now, is_lost, origin_of
 from services.session.context import Context
 from services.session.queries import await_running, expect_runner
 from services.session.result import Done
@@ -93,7 +93,7 @@ def _expect_known(context: Context, place: Path, query: SavedQuery) -> None:
     """
     kept = LocalFolder(checkpoint_in(place, query.name))
     identity = origin_of(query.engine, query.checkpoint, kept).identity
-    if has_gone_back(query.committed, committed_now(context.brokers, identity, query.committed)):
+    if is_lost(query.committed, committed_now(context.brokers, identity, query.committed)):
         raise CheckpointMismatch(
             f'the broker has forgotten how far "{query.name}" had come: the view was dropped since, or was away for'
             " longer than offsets are kept",
