@@ -33,9 +33,9 @@ from sql.expressions.predicates import conjunction, conjuncts
 from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.translate import Dialect
 from sql.plan.column_names import output_names
-from sql.plan.first_rows import first_rows
 from sql.plan.maps import identity
 from sql.plan.nodes import Map, Node, Static
+from sql.plan.top_rows import first_rows
 
 ValuedKeys = Mapping[Structure, exp.Expr]
 """The keys of GROUP BY in which there are subqueries -> the same over their values."""

@@ -35,7 +35,6 @@ FIRST = {
     "of a partition": "SELECT k, v FROM (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS rn FROM {0}) AS "
     "x WHERE rn <= 2 AND k = 1",
     "none": "SELECT k FROM {0} ORDER BY v LIMIT 0",
-    "in a join": "SELECT a.k, b.v FROM {0} AS a JOIN (SELECT k, v FROM {0} ORDER BY v DESC LIMIT 2) AS b ON a.k = b.k",
 }
 LIMIT_BY = {
     "limit by": "SELECT k, v FROM {0} ORDER BY v DESC LIMIT 2 BY k",
@@ -64,7 +63,10 @@ OVER = {
     "AS x GROUP BY n",
     "distinct": "SELECT DISTINCT k, max(v) OVER (PARTITION BY k) AS m FROM {0}",
 }
-OF_KEYED = {"a value": "SELECT k, (SELECT s FROM {0} ORDER BY d DESC, v LIMIT 1) AS top FROM {0}"}
+OF_KEYED = {
+    "a value": "SELECT k, (SELECT s FROM {0} ORDER BY d DESC, v LIMIT 1) AS top FROM {0}",
+    "in a join": "SELECT a.k, b.v FROM {0} AS a JOIN (SELECT k, v FROM {0} ORDER BY v DESC LIMIT 2) AS b ON a.k = b.k",
+}
 """Rows of an append stream are answered once, by what stands then."""
 TABLES = ("visits", "orders", "moves", "items")
 
