@@ -27,7 +27,6 @@ QUERIES = [
     "SELECT id, (SELECT coalesce(w, 9) + held.id FROM seen AS s WHERE s.id = held.k) AS w FROM held",
     "SELECT id FROM held WHERE v < (SELECT w FROM seen AS s WHERE s.id = held.id AND s.k = held.k)",
     "SELECT k, max(v) - (SELECT w FROM seen AS s WHERE s.id = held.k) AS d FROM held GROUP BY k",
-    "SELECT id, (SELECT s.w FROM seen AS s, held AS h WHERE s.id = held.k AND h.id = held.id) AS w FROM held",
 ]
 TOP = "SELECT id FROM held, (SELECT w AS m FROM marks ORDER BY w {order} LIMIT 1) AS x WHERE v > m"
 
