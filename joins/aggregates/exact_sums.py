@@ -157,8 +157,7 @@ def rounded(digits: Digits, first: int) -> Doubles:
     rest, error = _two_sum(lost * float(_BASE) ** 2, low)
     # What is lost of the rest is too small to be added; it only tells to which side of a tie the sum lies.
     signs = [np.sign(error), np.sign(lost_of_low), _sign_below(digits, leading - 3)]
-    side = np.select([sign != 0 for sign in signs], signs, 0)
-    rest = np.where(side == 0, rest, np.nextafter(rest, np.where(side > 0, np.inf, -np.inf)))
+    rest = _to_odd(rest, np.select([sign != 0 for sign in signs], signs, 0))
     with np.errstate(over="ignore"):
         total: Doubles = np.ldexp(value * float(_BASE) ** 2 + rest, _BITS * (first + leading - 3) + _UNIT)
     return total
@@ -174,6 +173,17 @@ def _two_sum(first: Doubles, second: Doubles) -> tuple[Doubles, Doubles]:
     total = first + second
     shown = total - first
     return total, (first - (total - shown)) + (second - shown)
+
+
+def _to_odd(nearest: Doubles, side: Doubles) -> Doubles:
+    """Exact values, which lie to the ``side`` of ``nearest``, the doubles nearest to them, rounded to odd: where they
+    are no double, to the neighbour whose last bit is set. So a tie is only what was one, and to round again is right.
+
+    Source: Boldo and Melquiond, "Emulation of a FMA and Correctly Rounded Sums" (IEEE Transactions on Computers, 2008).
+    """
+    odd = nearest.view(np.int64) & 1 == 1
+    other = np.nextafter(nearest, np.where(side > 0, np.inf, -np.inf))
+    return np.where((side == 0) | odd, nearest, other)
 
 
 def _sign_below(digits: Digits, column: Digits) -> Digits:
