@@ -6,6 +6,7 @@ Of each the first rows by their rank; or every row with its place, the row befor
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ Term = tuple[int, bool, bool]
 
 
 @dataclass
-class _Partitions:
+class _Partitions(ABC):
     """``order``: what sorts a partition; then the row itself does."""
 
     side: ReferenceSide
@@ -47,9 +48,9 @@ class _Partitions:
     def peers(self, left: Row, right: Row) -> bool:
         return not any(_sign(left, right, term) for term in self.order)
 
+    @abstractmethod
     def output(self, rows: Sequence[Row]) -> Iterator[Row]:
         """What the rows of a partition, in order, give."""
-        raise NotImplementedError
 
 
 @dataclass

@@ -41,6 +41,20 @@ HIDDEN = "__k"
 
 
 @dataclass(frozen=True)
+class OneInput:
+    """What a node is that makes its rows of those of one other, ``input``."""
+
+    input: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.input,)
+
+    def with_inputs(self, below: Node) -> Self:
+        return replace(self, input=below)
+
+
+@dataclass(frozen=True)
 class Scan:
     """A stream, view or ``changelog(x, k)`` under its alias.
 
@@ -112,20 +126,12 @@ class Static:
 
 
 @dataclass(frozen=True)
-class Keyed:
+class Keyed(OneInput):
     """Upserts in, changes out, by ``primary_key``; a level of its own. The upserts are those of a scan, or the rows of
     a query that takes none back, ``changelog(x, k)``. ``by_arrival``: the changes tell when their records came."""
 
-    input: Node
     primary_key: tuple[str, ...]
     by_arrival: bool = False
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def with_inputs(self, below: Node) -> Self:
-        return replace(self, input=below)
 
     @property
     def schema(self) -> pa.Schema:
@@ -133,19 +139,11 @@ class Keyed:
 
 
 @dataclass(frozen=True)
-class Map:
+class Map(OneInput):
     """The rows of ``input`` that pass ``where``, with ``columns`` computed from them."""
 
-    input: Node
     columns: tuple[tuple[str, Expr], ...]
     where: Expr | None = None
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def with_inputs(self, below: Node) -> Self:
-        return replace(self, input=below)
 
     @property
     def schema(self) -> pa.Schema:
@@ -153,25 +151,17 @@ class Map:
 
 
 @dataclass(frozen=True)
-class Window:
+class Window(OneInput):
     """TUMBLE or HOP: each row of ``input`` once for every window that holds its ``time``, with the columns ``start``
     and ``end`` of this window. Windows begin at multiples of ``slide_ms`` since the epoch and hold their start, not
     their end. A row without a time is in none.
     """
 
-    input: Node
     time: str
     size_ms: int
     slide_ms: int
     start: str
     end: str
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def with_inputs(self, below: Node) -> Self:
-        return replace(self, input=below)
 
     @property
     def tumbles(self) -> bool:
@@ -185,7 +175,7 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Sessions:
+class Sessions(OneInput):
     """SESSION: each row of ``input`` with the columns ``start`` and ``end`` of its session, among the rows that agree
     in ``keys``; as ``joins.aggregates.sessions`` has it.
 
@@ -195,7 +185,6 @@ class Sessions:
     closed   a row leaves once, when its session has ended (EMIT ON WINDOW CLOSE)
     """
 
-    input: Node
     time: str
     gap_ms: int
     longest_ms: int | None
@@ -205,13 +194,6 @@ class Sessions:
     closing: int | None = None
     closed: bool = False
     place: str = ""
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def with_inputs(self, below: Node) -> Self:
-        return replace(self, input=below)
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -227,7 +209,7 @@ class Sessions:
 
 
 @dataclass(frozen=True)
-class ArrayJoin:
+class ArrayJoin(OneInput):
     """Each row of ``input`` once for every place in the longest of its ``arrays``, with the elements at this place; an
     array that has ended gives NULL. A row without elements is left out, unless ``left``: it then has the default of
     each type. NULL is an array without elements.
@@ -236,17 +218,9 @@ class ArrayJoin:
     dropped  columns that the arrays are made of and nothing above reads: they are not repeated for each element
     """
 
-    input: Node
     arrays: tuple[tuple[str, Expr], ...]
     left: bool = False
     dropped: tuple[str, ...] = ()
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def with_inputs(self, below: Node) -> Self:
-        return replace(self, input=below)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -302,7 +276,7 @@ class Join:
 
 
 @dataclass(frozen=True)
-class Aggregate:
+class Aggregate(OneInput):
     """Groups of the rows of ``input`` that agree in the columns ``by``: these, and what is made of the rows of each.
 
     closing   groups go when the watermark has passed them; its column is one of ``by``
@@ -310,20 +284,12 @@ class Aggregate:
     gathered  columns that are computed from all rows of a group: calls of the engine's aggregates
     """
 
-    input: Node
     by: tuple[str, ...]
     aggregations: tuple[Aggregation, ...]
     closing: Closing | None = None
     closed: bool = False
     gathered: tuple[tuple[str, Expr], ...] = ()
     place: str = ""
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def with_inputs(self, below: Node) -> Self:
-        return replace(self, input=below)
 
     @property
     def schema(self) -> pa.Schema:
@@ -348,22 +314,14 @@ class UnionAll:
 
 
 @dataclass(frozen=True)
-class Over:
+class Over(OneInput):
     """Each row of ``input`` with what window functions compute from the rows that agree with it in the columns ``by``.
 
     calls   columns: window functions over the columns of the input, without their PARTITION BY
     """
 
-    input: Node
     by: tuple[str, ...]
     calls: tuple[tuple[str, Expr], ...]
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def with_inputs(self, below: Node) -> Self:
-        return replace(self, input=below)
 
     @property
     def schema(self) -> pa.Schema:
@@ -371,25 +329,17 @@ class Over:
 
 
 @dataclass(frozen=True)
-class TopN:
+class TopN(OneInput):
     """Of the rows of ``input`` that agree in the columns ``by`` those whose rank in ``order`` is from ``first`` to
     ``last``; with the rank in the column ``number``, unless that is ''.
     """
 
-    input: Node
     by: tuple[str, ...]
     order: tuple[SortKey, ...]
     rank: Rank
     first: int
     last: int
     number: str = ""
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.input,)
-
-    def with_inputs(self, below: Node) -> Self:
-        return replace(self, input=below)
 
     @property
     def schema(self) -> pa.Schema:
