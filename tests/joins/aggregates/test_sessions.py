@@ -29,7 +29,7 @@ def side_of(ingest: Ingest, keys: tuple[str, ...]) -> ReferenceSide:
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     keys=st.sampled_from([("l.k",), ("l.k", "l.id"), ()]),
     gap=st.integers(1, 4),
@@ -54,7 +54,7 @@ def test_rows_that_come_and_go(
                 hosted.restart()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     gap=st.integers(1, 4),
     longest=st.none() | st.integers(1, 6),

@@ -72,7 +72,7 @@ def difference_of(reference: Reference, batch: list[Record]) -> Counter[Row]:
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     keys=st.sampled_from([("k",), ("k", "id"), ()]),
     order=st.lists(TERMS, max_size=2, unique_by=lambda term: term[0]),
@@ -106,7 +106,7 @@ def test_top_n(
 
 
 @pytest.mark.parametrize("ingest", INPUTS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(keys=st.sampled_from([("k",), ("k", "id"), ()]), poor=st.booleans(), data=st.data())
 def test_window_functions(ingest: Ingest, keys: tuple[str, ...], poor: bool, data: st.DataObject) -> None:
     spec = OverSpec(port(keys, ingest), PlacesAndSums(("v", "id")))
@@ -146,7 +146,7 @@ def test_a_batch_behind_the_front_reads_none_of_the_rest() -> None:
 
 
 @example(values=[float("nan"), None, 1.0])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(values=st.lists(st.none() | st.floats() | st.integers(-3, 3).map(float), max_size=8))
 def test_the_order_of_doubles_is_that_of_the_engine(values: list[float | None]) -> None:
     rows = pa.table({"v": pa.array(values, pa.float64())})

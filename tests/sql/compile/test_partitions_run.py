@@ -88,7 +88,7 @@ def tables_of(name: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("name", [*FIRST, *LIMIT_BY, *OVER, *OF_KEYED])
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(data=st.data(), taken=steps)
 def test_it_is_the_batch_query(name: str, data: st.DataObject, taken: list[tuple[bool, int, Row, bool]]) -> None:
     table = data.draw(st.sampled_from(tables_of(name)))

@@ -64,7 +64,7 @@ steps = st.lists(
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(taken=steps, cut=st.integers(1, 4))
 def test_it_is_the_batch_query(name: str, taken: list[tuple[str, bool, Row]], cut: int) -> None:
     world = World.of(*DDL)

@@ -38,7 +38,7 @@ def by_hand(key: int, rows: list[tuple[int, int | None, bool]]) -> tuple[object,
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows=ROWS, cut=st.integers(0, 25))
 def test_they_are_what_loops_make_of_the_rows(rows: list[tuple[int, int | None, bool]], cut: int) -> None:
     world = World.of("CREATE STREAM s (k int, v int, c bool)")
