@@ -334,14 +334,20 @@ def select_list(text: str) -> tuple[str, ...]:
             continue
         if start < 0:
             continue
-        if depth == 0 and token.token_type in (TokenType.COMMA, TokenType.FROM):
+        ends = depth == 0 and token.token_type in _AFTER_LIST
+        if ends or (depth == 0 and token.token_type == TokenType.COMMA):
             items.append(text[start:last].strip())
             start = token.end + 1
-            if token.token_type == TokenType.FROM:
+            if ends:
                 return tuple(items)
         last = token.end + 1
     return (*items, text[start:last].strip()) if start >= 0 else ()
 
 
+_AFTER_LIST = (
+    *(TokenType.FROM, TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.LIMIT),
+    *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.SETTINGS),
+)
+"""What may follow a select list; EMIT only follows FROM."""
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)

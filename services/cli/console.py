@@ -26,6 +26,12 @@ from sql.syntax.parse import complete, parse
 
 _LEAVE = ("\\q", "quit", "exit")
 _HELP_WORDS = ("help", "\\h", "\\?")
+_SHORT = {
+    "\\d": ("SHOW STREAMS", "SHOW VIEWS", "SHOW DICTIONARIES"),
+    "\\df": ("SHOW FUNCTIONS",),
+    "\\dt": ("SHOW TOPICS",),
+}
+"""Commands that psql has, as statements; behind the first one may stand a name."""
 _HELP = """\
 A statement ends with ; and may have several lines. Tab completes, the up key goes back, Ctrl-R searches.
   CREATE STREAM s(..) | MUTABLE STREAM s(..) PRIMARY KEY (..) | TABLE t(..) | SOURCE s(..)
@@ -37,15 +43,16 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   CREATE FUNCTION f(x int) RETURNS int LANGUAGE python AS $$ def f(x): .. $$    of Arrow arrays; DROP FUNCTION f
   SYSTEM RELOAD DICTIONARY d | DICTIONARIES           all workers ask the source again
   INSERT INTO s VALUES (..) | UPDATE s SET .. | DELETE FROM s WHERE ..
-  SHOW STREAMS | VIEWS | DICTIONARIES | FUNCTIONS | QUERIES | SETTINGS      DESCRIBE s, SHOW CREATE s
+  SHOW STREAMS | VIEWS | DICTIONARIES | FUNCTIONS | QUERIES | TOPICS | SETTINGS      DESCRIBE s, SHOW CREATE s
+  PRINT topic [FROM BEGINNING] [LIMIT n]              the records of any topic, as they come
   SHOW DEAD LETTERS [FROM v] [LIKE '..']              records that could not be used: how many, and why
   SELECT .. FROM table(v.dead_letter)                 each of them: its bytes, the reason, where it came from
   REPLAY v.dead_letter [LIKE '..'] [DRY RUN]          put them back to where they came from, each once
   DROP STREAM s [CASCADE] [WITH DATA]                 without WITH DATA the records stay in their topic
-  EXPLAIN SELECT ..                                   the plan, nothing is run
+  EXPLAIN SELECT .. | EXPLAIN v                       the plan, nothing is run
   PAUSE v | RESUME v | TERMINATE v
   BACKUP VIEW v TO 'folder' | RESTORE VIEW v FROM 'folder'
-  \\q or Ctrl-D leaves"""
+  \\d lists what there is, \\d s describes it, \\df functions, \\dt topics; \\q or Ctrl-D leaves"""
 
 
 class Console:
@@ -74,7 +81,7 @@ class Console:
             self._screen.line(_HELP)
             return
         try:
-            for statement in parse(text):
+            for statement in parse(spelled_out(text)):
                 show_result(self._screen, self._session.execute(statement))
         except DovetailError as error:
             show_error(self._screen, error)
@@ -113,7 +120,21 @@ def is_finished(document: Document) -> bool:
     """Whether Enter at this place runs the text: it ends with ``;``, is a command of the console, or is blank."""
     if document.text_after_cursor.strip():
         return False
-    return complete(document.text) or _command(document.text) in ("", *_LEAVE, *_HELP_WORDS)
+    if complete(document.text) or _command(document.text) in ("", *_LEAVE, *_HELP_WORDS):
+        return True
+    return spelled_out(document.text) != document.text
+
+
+def spelled_out(text: str) -> str:
+    """``\\d``, ``\\d s`` and their kin as statements; other text as it is."""
+    word, _, name = _words(text).partition(" ")
+    if name and word.lower() == "\\d":
+        return f"DESCRIBE {name}"
+    return "; ".join(_SHORT.get(word.lower(), ())) if not name and word.lower() in _SHORT else text
+
+
+def _words(text: str) -> str:
+    return " ".join(text.strip().rstrip(";").split())
 
 
 def _command(text: str) -> str:

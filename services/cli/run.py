@@ -35,12 +35,14 @@ def show_result(screen: Screen, result: Result, *, until_idle: bool = False) -> 
 def show_changelog(screen: Screen, live: Live, *, until_idle: bool) -> None:
     """The rows as they come. Ctrl-C ends the query, not the session."""
     started = time.monotonic()
-    screen.note("starting the query ..")
+    if live.query:
+        screen.note("starting the query ..")
     for note in live.notes:
         screen.note(note)
     try:
         with live.changelog as changelog:
-            screen.note("running; all input so far is read" if until_idle else "running; Ctrl-C ends it")
+            running = "running; " if live.query else ""
+            screen.note(f"{running}all input so far is read" if until_idle else f"{running}Ctrl-C ends it")
             lines = screen.changelog(changelog.schema)
             try:
                 for rows in changelog.batches(until_idle=until_idle):

@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from changelog.dead_letter import is_letters, topic_of
 from changelog.errors import Unsupported
 from changelog.schema import TIME, Column
 from services.liveness import standings
 from services.session.context import Context
+from services.session.letters.letter_topic import expect_letters
 from services.session.letters.listing import show_dead_letters
 from services.session.result import Rows, Text
 from sql.catalog import Query, Relation, What
@@ -31,8 +33,10 @@ from sql.syntax.statements import (
     ShowCreate,
 )
 from sql.syntax.types import display
+from sql.system_tables import DEAD_LETTERS
 
 INSTANT = pa.timestamp("ms", tz="UTC")
+_FROM_RECORD = {TIME: "the time of the record"}
 _WIDE = ("columns", "definition", "error")
 
 
@@ -48,6 +52,8 @@ def show(context: Context, statement: Show) -> Rows:
             return _settings(statement.like)
         case "dead letters":
             return show_dead_letters(context, statement)
+        case "topics":
+            return _topics(context, statement.like)
         case "indexes":
             return _named(context, What.INDEX, statement.like)
         case "functions":
@@ -82,6 +88,23 @@ def _streams(context: Context, like: str | None) -> Rows:
         partitions=pa.int32(),
         columns=pa.string(),
     )
+
+
+def _topics(context: Context, like: str | None) -> Rows:
+    """Every topic of the broker that a client may see, and what Dovetail knows of it."""
+    holds: dict[str, list[str]] = {}
+    for relation in context.catalog.relations(What.STREAM):
+        assert isinstance(relation.definition, CreateStream)
+        holds.setdefault(relation.definition.topic or relation.name, []).append(f"stream {relation.name}")
+    for query in context.catalog.queries():
+        holds.setdefault(query.topic, []).append(f"{'view' if query.name == query.view else 'fragment'} {query.name}")
+        holds.setdefault(topic_of(query.name), []).append(f"dead letters of {query.name}")
+    lines = [
+        {"topic": topic, "partitions": count, "holds": ", ".join(holds.get(topic, ()))}
+        for topic, count in sorted(context.topics.partitions().items())
+        if like is None or matches(topic, like)
+    ]
+    return _rows(lines, topic=pa.string(), partitions=pa.int32(), holds=pa.string())
 
 
 def _views(context: Context, like: str | None) -> Rows:
@@ -188,7 +211,10 @@ def _functions(context: Context, like: str | None) -> Rows:
 
 
 def describe(context: Context, statement: Describe) -> Rows:
-    """The columns of a stream, a view or a dictionary."""
+    """The columns of a stream, a view, a dictionary or a topic of dead letters."""
+    if is_letters(statement.name):
+        expect_letters(context, statement.name, "DESCRIBE")
+        return _columns([(field.name, field.type, None) for field in DEAD_LETTERS], (), Rules.TIMEPLUS)
     relation = context.catalog.get(statement.name)
     definition = relation.definition
     if isinstance(definition, CreateIndex):
@@ -217,7 +243,7 @@ def _columns(
             "column": name,
             "type": display(kind, rules),
             "null": "" if name in primary_key or (column is not None and not column.nullable) else "yes",
-            "default": (column.default or "") if column is not None else "the time of the record",
+            "default": (column.default or "") if column is not None else _FROM_RECORD.get(name, ""),
             "key": "primary key" if name in primary_key else "",
         }
         for name, kind, column in columns

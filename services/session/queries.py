@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from changelog.errors import ServiceUnavailable, SqlError, StackError, UnknownName
+from changelog.errors import ServiceUnavailable, SqlError, StackError, UnknownName, Unsupported
 from runtime.leases import RENEWED_EVERY_S, lease_from_now
 from services.session.context import Context
 from services.session.drop import await_gone, topics_of_select
@@ -20,7 +20,7 @@ from sql.catalog import Actual, Desired, Query
 from sql.catalog.entries import queries_of
 from sql.fragments import Engine
 from sql.planner import Plan, plan_query
-from sql.syntax.statements import CreateView, Explain, Pause, Resume
+from sql.syntax.statements import CreateView, Explain, ExplainView, Pause, Resume
 
 _POLL_S = 0.1
 _SAY_AFTER_S = 5.0
@@ -147,6 +147,16 @@ def explain(context: Context, statement: Explain) -> Text:
     name = inner.name if isinstance(inner, CreateView) else "select"
     plan = plan_query(name, inner, context.catalog)
     return Text("\n\n".join([plan.explain(), *warned(plan)]))
+
+
+def explain_view(context: Context, statement: ExplainView) -> Text:
+    """The plan of a view as it would be made now."""
+    relation = context.catalog.get(statement.name)
+    if not isinstance(relation.definition, CreateView):
+        raise Unsupported(
+            f'"{relation.name}" is no view: no plan makes its rows', where="EXPLAIN", fix=f"DESCRIBE {relation.name}"
+        )
+    return explain(context, Explain(relation.definition))
 
 
 def warned(plan: Plan) -> tuple[str, ...]:

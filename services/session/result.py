@@ -46,10 +46,14 @@ class Changelog(Protocol):
 
 @dataclass(frozen=True)
 class Live:
-    """A streaming query. It runs from entering ``changelog`` to leaving it; ``notes`` say where it begins to read."""
+    """Rows that come one after the other; ``notes`` say where they begin.
+
+    query   whether a streaming query makes them, which runs from entering ``changelog`` to leaving it
+    """
 
     changelog: AbstractContextManager[Changelog]
     notes: tuple[str, ...] = field(default=())
+    query: bool = True
 
 
 Result = Done | Text | Rows | Live

@@ -9,6 +9,7 @@ write between the look and the write are not seen: the last record of a key wins
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import pyarrow as pa
@@ -31,7 +32,7 @@ from sql.planner import plan_query
 from sql.relations import Stream
 from sql.syntax.parse import parse_one
 from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateStream, CreateView, Delete, Insert, Select, Update
+from sql.syntax.statements import Computed, CreateStream, CreateView, Delete, Insert, Literal, Select, Update
 
 _Change = TypeVar("_Change", Update, Delete)
 
@@ -42,9 +43,25 @@ def insert(context: Context, statement: Insert) -> Done:
     if statement.query is not None:
         rows = _selected(context, schema, statement)
     else:
-        rows = typed_rows(schema, statement.columns, statement.rows)
+        rows = typed_rows(schema, statement.columns, _computed(context, stream, statement.rows))
     _write(context, stream.topic, records_of(schema, rows))
     return Done(_counted("inserted", rows.num_rows))
+
+
+def _computed(
+    context: Context, stream: Stream, rows: Sequence[Sequence[Literal | Computed]]
+) -> Sequence[Sequence[Literal]]:
+    """The rows of VALUES with their expressions as values; all are computed at one moment."""
+    asked = [value.text for row in rows for value in row if isinstance(value, Computed)]
+    if not asked:
+        return rows
+    items = ", ".join(f"({text}) AS c{place}" for place, text in enumerate(asked))
+    statement = parse_one(f"SELECT {items}", stream.rules)
+    assert isinstance(statement, Select)
+    plan = plan_query("values", replace(statement, settings={"dialect": stream.rules.value}), context.catalog)
+    assert plan.snapshot is not None
+    answers = iter(column[0].as_py() for column in answer(context, plan.snapshot).columns)
+    return [[next(answers) if isinstance(value, Computed) else value for value in row] for row in rows]
 
 
 def _write(context: Context, topic: str, records: Encoded) -> None:

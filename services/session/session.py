@@ -17,6 +17,7 @@ from services.session.replay.replay import replay
 from services.session.result import Done, Result
 from services.session.select import select
 from services.session.streams import alter_stream, create_index, create_stream
+from services.session.tail.print_topic import print_topic
 from services.session.verification.verify import Verification, verify
 from services.session.views import create_view
 from services.stack import Stack
@@ -37,8 +38,10 @@ from sql.syntax.statements import (
     Describe,
     Drop,
     Explain,
+    ExplainView,
     Insert,
     Pause,
+    Print,
     Replay,
     RestoreView,
     Resume,
@@ -150,6 +153,10 @@ class Session:
                 return listing.show_create(context, statement)
             case Explain():
                 return queries.explain(context, statement)
+            case ExplainView():
+                return queries.explain_view(context, statement)
+            case Print():
+                return print_topic(context, statement)
             case _:
                 return self._order(statement)
 

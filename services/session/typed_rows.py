@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -90,9 +91,11 @@ def _plain(value: Literal, kind: pa.DataType | None) -> Literal:
 
 
 def _json(value: Literal) -> str:
-    """JSON with all digits of a decimal."""
+    """JSON with all digits of a decimal; NaN and the infinities are null, as in every record."""
     if isinstance(value, Decimal):
         return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return "null"
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{json.dumps(str(name))}:{_json(element)}" for name, element in value.items()) + "}"
     if isinstance(value, list | tuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from changelog.errors import SqlError
 from changelog.schema import SEQUENCE, TIME
 from sql.bind.aggregates import without_aliases
 from sql.bind.scope import Scope, Visible
@@ -29,6 +30,8 @@ def selected(projection: exp.Expr, select: exp.Select, scope: Scope, text: str) 
 
 
 def _starred(star: exp.Star, table: str, scope: Scope) -> list[tuple[str, str, exp.Expr]]:
+    if not scope.columns:
+        raise SqlError("there is no FROM whose columns * could stand for", where="SELECT *", fix="SELECT * FROM s")
     if table and table.casefold() not in {known.casefold() for known in scope.tables}:
         scope.find(exp.column("*", table=table), "SELECT")
     columns = scope.of(table) if table else [column for column in scope.columns if column.starred]

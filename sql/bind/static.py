@@ -1,4 +1,4 @@
-"""Whether a query is bounded: all that it reads is ``table(x)``, a dictionary, or a relation of the system."""
+"""Whether a query is bounded: all that it reads is ``table(x)``, a dictionary, a relation of the system, or nothing."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ def is_static(query: exp.Query, ctes: Mapping[str, exp.Query], catalog: Relation
         for table in query.find_all(exp.Table)
         if isinstance(table.this, exp.Anonymous) or (table.name not in own and not isinstance(table.this, exp.Values))
     ]
-    given = query.find(exp.Values) is not None
-    return (bool(tables) or given) and all(_is_static(table, ctes, catalog) for table in tables)
+    return all(_is_static(table, ctes, catalog) for table in tables)
 
 
 def _is_static(table: exp.Table, ctes: Mapping[str, exp.Query], catalog: Relations) -> bool:

@@ -22,7 +22,7 @@ from sql.syntax.grammar.alter import alter
 from sql.syntax.grammar.create import create
 from sql.syntax.grammar.queries import select
 from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateView, Explain, Select, Statement
+from sql.syntax.statements import CreateView, Explain, ExplainView, Select, Statement
 
 
 def parse(text: str, rules: Rules = Rules.TIMEPLUS) -> list[Statement]:
@@ -114,15 +114,19 @@ def _read(cursor: Cursor) -> Statement:
     return reader(cursor)
 
 
-def _explain(cursor: Cursor) -> Explain:
+def _explain(cursor: Cursor) -> Explain | ExplainView:
     cursor.clause = "EXPLAIN"
     cursor.expect("EXPLAIN")
+    if len(cursor.tokens) > cursor.index and cursor.word() not in _READERS:
+        if len(cursor.tokens) > cursor.index + 1:
+            cursor.accept("MATERIALIZED VIEW", "VIEW")
+        return ExplainView(cursor.path("SELECT, CREATE or the name of a view"))
     offset, first = cursor.offset, cursor.tokens[cursor.index : cursor.index + 1]
     statement = _read(cursor)
     if not isinstance(statement, Select | CreateView):
         cursor.fail(
             "EXPLAIN shows the plan of a query",
-            fix="EXPLAIN SELECT .., EXPLAIN CREATE MATERIALIZED VIEW ..",
+            fix="EXPLAIN SELECT .., EXPLAIN CREATE MATERIALIZED VIEW .., EXPLAIN v",
             offset=offset,
         )
     text = cursor.script[first[0].start : cursor.tokens[-1].end + 1]
@@ -143,6 +147,7 @@ _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
     "DESC": commands.describe,
     "DROP": commands.drop,
     "EXPLAIN": _explain,
+    "PRINT": commands.print_topic,
     "PAUSE": commands.pause,
     "RESUME": commands.resume,
     "TERMINATE": commands.terminate,

@@ -25,6 +25,13 @@ Literal = Any
 
 
 @dataclass(frozen=True)
+class Computed:
+    """A value that is written as an expression, without columns: ``now64(3)``."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Emit:
     """The EMIT clause.
 
@@ -267,7 +274,7 @@ class Insert:
 
     stream: str
     columns: tuple[str, ...] = ()
-    rows: tuple[tuple[Literal, ...], ...] = ()
+    rows: tuple[tuple[Literal | Computed, ...], ...] = ()
     query: Select | None = None
     text: str = ""
 
@@ -347,6 +354,24 @@ class Explain:
     """EXPLAIN of a SELECT or a CREATE MATERIALIZED VIEW: the plan is shown, nothing is run."""
 
     statement: Select | CreateView
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class ExplainView:
+    """EXPLAIN of a view that is there, or of a query that is named."""
+
+    name: str
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Print:
+    """PRINT topic [FROM BEGINNING] [LIMIT n]: the records of a topic; of a stream or a view, of its topic."""
+
+    name: str
+    from_beginning: bool = False
+    limit: int | None = None
     text: str = ""
 
 
@@ -432,6 +457,8 @@ Statement = (
     | ShowCreate
     | Drop
     | Explain
+    | ExplainView
+    | Print
     | Pause
     | Resume
     | Terminate

@@ -1,4 +1,4 @@
-"""SHOW, DESCRIBE, DROP, EXPLAIN, PAUSE, RESUME, TERMINATE, BACKUP, RESTORE, REPLAY, SYSTEM."""
+"""SHOW, DESCRIBE, PRINT, DROP, EXPLAIN, PAUSE, RESUME, TERMINATE, BACKUP, RESTORE, REPLAY, SYSTEM."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from sql.syntax.statements import (
     Describe,
     Drop,
     Pause,
+    Print,
     Replay,
     RestoreView,
     Resume,
@@ -27,6 +28,7 @@ LISTINGS = {
     "VIEWS": "views",
     "DICTIONARIES": "dictionaries",
     "INDEXES": "indexes",
+    "TOPICS": "topics",
     "FUNCTIONS": "functions",
     "QUERIES": "queries",
     "DEAD LETTERS": "dead letters",
@@ -86,7 +88,18 @@ def describe(cursor: Cursor) -> Describe:
     cursor.clause = "DESCRIBE"
     cursor.expect("DESCRIBE", "DESC")
     _kind(cursor)
+    if cursor.word(1) == ".":
+        return Describe(cursor.dotted("a stream, a view, or a topic of dead letters"))
     return Describe(cursor.path())
+
+
+def print_topic(cursor: Cursor) -> Print:
+    """``PRINT topic [FROM BEGINNING] [LIMIT n]``; a name that is no identifier stands in quotes."""
+    cursor.clause = "PRINT"
+    cursor.expect("PRINT")
+    name = cursor.string() if cursor.at_string else cursor.dotted("a topic, a stream or a view")
+    from_beginning = bool(cursor.accept("FROM BEGINNING"))
+    return Print(name, from_beginning, cursor.integer() if cursor.accept("LIMIT") else None)
 
 
 def drop(cursor: Cursor) -> Drop:

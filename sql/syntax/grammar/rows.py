@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.queries import expression, readable_expression, select
-from sql.syntax.statements import Delete, Insert, Literal, Update
+from sql.syntax.grammar.queries import readable_expression, select
+from sql.syntax.statements import Computed, Delete, Insert, Literal, Update
 
 
 def insert(cursor: Cursor) -> Insert:
@@ -29,7 +29,7 @@ def insert(cursor: Cursor) -> Insert:
     return Insert(stream, columns)
 
 
-def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[Literal, ...], ...]:
+def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[Literal | Computed, ...], ...]:
     rows = []
     while not cursor.done:
         offset = cursor.offset
@@ -44,19 +44,21 @@ def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[Literal, ...]
     return tuple(rows)
 
 
-def _value(cursor: Cursor) -> Literal:
+def _value(cursor: Cursor) -> Literal | Computed:
     offset = cursor.offset
-    tree = expression(cursor, cursor.nested())
+    tree = readable_expression(cursor, cursor.nested())
     try:
         return literal(tree)
     except ValueError:
         text = cursor.script[offset : cursor.tokens[cursor.index - 1].end + 1]
+    if any(column.find_ancestor(exp.Query) is None for column in tree.find_all(exp.Column)):
         fix = (
             f"write '{text}' if it is a text"
             if isinstance(tree, exp.Column)
-            else "INSERT INTO .. SELECT takes expressions"
+            else "INSERT INTO .. SELECT .. FROM table(x) computes rows from rows"
         )
-        cursor.fail(f"VALUES takes literals, not {text}", fix=fix, kind=Unsupported, offset=offset)
+        cursor.fail(f"VALUES has no columns to read, and {text} names one", fix=fix, kind=Unsupported, offset=offset)
+    return Computed(text)
 
 
 def literal(tree: exp.Expr) -> Literal:

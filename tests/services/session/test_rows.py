@@ -76,6 +76,35 @@ def test_missing_columns_take_their_default(session: Session, ask: Ask) -> None:
     assert ask("SELECT id, n, note FROM table(s)") == [(1, 5, None)]
 
 
+def test_values_are_expressions_computed_at_one_moment(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (id int64, f float64, note string, at datetime64(6), also datetime64(6))")
+    session.run(
+        "INSERT INTO s VALUES (1 + 1, 7, upper('a'), now64(6), now64(6)), (2, 1 / 0, 'b', '2026-01-31 12:00:00', NULL)"
+    )
+    session.run("INSERT INTO s(id) VALUES ((SELECT max(id) FROM table(s)) + 1)")
+    assert ask("SELECT id, f, note FROM table(s) ORDER BY id, note") == [(2, 7.0, "A"), (2, None, "b"), (3, None, None)]
+    assert ask("SELECT at = also FROM table(s) WHERE note = 'A'") == [(True,)]
+
+
+def test_values_of_a_table_are_expressions_of_its_dialect(session: Session, ask: Ask) -> None:
+    session.run("CREATE TABLE t (id int PRIMARY KEY, at timestamptz, half int)")
+    session.run("INSERT INTO t VALUES (1, '2026-01-31'::timestamptz + interval '1 day', 7 / 2)")
+    assert ask("SELECT id, at, half FROM table(t)") == [(1, datetime(2026, 2, 1, tzinfo=UTC), 3)]
+
+
+def test_values_have_no_columns(session: Session) -> None:
+    session.run("CREATE STREAM s (id int64, note string)")
+    assert failure(session, "INSERT INTO s VALUES (1, abc)").fix == "write 'abc' if it is a text"
+    assert "INSERT INTO .. SELECT" in failure(session, "INSERT INTO s VALUES (id + 1, 'a')").fix
+    assert records(session, "s") == []
+
+
+def test_a_query_without_from_has_one_row(ask: Ask) -> None:
+    assert ask("SELECT 1 + 1 AS two, upper('x')") == [(2, "X")]
+    assert ask("SELECT 1 WHERE 2 > 3") == []
+    assert ask("WITH q AS (SELECT 3 AS x) SELECT x * 2 AS y FROM q UNION ALL SELECT 1 ORDER BY y") == [(1,), (6,)]
+
+
 def test_the_event_time_can_be_given(session: Session, ask: Ask) -> None:
     session.run("CREATE STREAM s (id int64); INSERT INTO s(id, _tp_time) VALUES (1, '2026-01-31 12:00:00')")
     assert ask("SELECT _tp_time FROM table(s)") == [(datetime(2026, 1, 31, 12, tzinfo=UTC),)]

@@ -12,12 +12,13 @@ from broker.address import BrokerAddress
 from changelog.errors import DovetailError, ServiceUnavailable, SqlError, StackError, UnknownName
 from services.cli.row_format import Format
 from services.cli.show import Screen
-from services.session import Done, Rows, Session, Text
+from services.session import Done, Live, Rows, Session, Text
 from services.stack import Stack
 from sql.catalog import Catalog
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream
 from tests.services.conftest import Ask
+from tests.spark.kafka import send
 
 pytestmark = pytest.mark.services
 
@@ -74,6 +75,47 @@ def test_streams_are_listed_and_described(session: Session, ask: Ask) -> None:
         ("id", "integer", "", "", "primary key"),
         ("name", "varchar", "yes", "", ""),
     ]
+
+
+def test_topics_are_listed_with_what_they_hold(session: Session, ask: Ask, topics: Callable[..., str]) -> None:
+    outside = topics("listed")
+    session.run(
+        f"CREATE STREAM listed_a (id int64); CREATE EXTERNAL STREAM listed_b (id int64) SETTINGS topic = '{outside}'"
+    )
+    assert ask("SHOW TOPICS LIKE 'listed%'") == [(outside, 1, "stream listed_b"), ("listed_a", 2, "stream listed_a")]
+
+
+def test_any_topic_is_printed(session: Session, broker: str, topics: Callable[..., str]) -> None:
+    outside = topics("printed")
+    session.run("CREATE STREAM printed (id int64) SETTINGS shards = 1; INSERT INTO printed VALUES (1), (2), (3)")
+    send(broker, outside, [{"x": 1}])
+
+    assert printed(session, "PRINT printed FROM BEGINNING LIMIT 2") == [{"id": 1}, {"id": 2}]
+    assert printed(session, "PRINT printed") == []
+    [record] = printed(session, f"PRINT '{outside}' FROM BEGINNING")
+    assert (record["partition"], record["offset"], record["key"], record["value"]) == (0, 0, None, '{"x":1}')
+    missing = failure(session, "PRINT printedd")
+    assert missing.what == 'there is no stream, view or topic "printedd"'
+    assert missing.fix == 'did you mean "printed"?'
+
+
+def printed(session: Session, statement: str) -> list[dict[str, object]]:
+    """What there is now."""
+    [result] = session.run(statement)
+    assert isinstance(result, Live)
+    with result.changelog as changelog:
+        return [row for rows in changelog.batches(until_idle=True) for row in rows.to_pylist()]
+
+
+def test_a_view_that_is_there_is_explained(session: Session) -> None:
+    session.run("CREATE STREAM s (id int64); CREATE VIEW v AS SELECT id + 1 AS next FROM s")
+    [by_name] = session.run("EXPLAIN v")
+    [with_kind] = session.run("EXPLAIN VIEW v")
+    [by_text] = session.run("EXPLAIN CREATE VIEW v AS SELECT id + 1 AS next FROM s")
+    assert isinstance(by_name, Text)
+    assert by_name.text.startswith("Append v")
+    assert by_name == with_kind == by_text
+    assert failure(session, "EXPLAIN s").fix == "DESCRIBE s"
 
 
 def test_show_create_masks_passwords(session: Session, topics: Callable[..., str]) -> None:

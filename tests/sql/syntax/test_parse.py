@@ -271,7 +271,7 @@ class TestRows:
         assert found.rows == ()
 
     def test_a_name_is_no_literal(self) -> None:
-        with pytest.raises(Unsupported, match="literals, not kk5") as caught:
+        with pytest.raises(Unsupported, match="no columns to read, and kk5 names one") as caught:
             parse_one("INSERT INTO s VALUES (1, kk5)")
         assert caught.value.fix == "write 'kk5' if it is a text"
 

@@ -1,0 +1,130 @@
+"""How the records of a topic are shown: rows of a stream or a view, dead letters, or the records themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from broker.reader import TopicReader
+from changelog.dead_letter import LETTERS, is_letters, letter_rows, text
+from changelog.errors import UnknownName
+from changelog.suggest import suggestion
+from services.session.context import Context
+from services.session.letters.letter_topic import expect_letters
+from services.session.select import TopicRows
+from sql.planner import stream_of
+
+
+class View(Protocol):
+    """How the records of a topic are shown.
+
+    headed   whether it looks at their headers
+    wide     the columns that are cut to a line on a screen
+    """
+
+    @property
+    def headed(self) -> bool: ...
+
+    @property
+    def wide(self) -> Sequence[str]: ...
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def decoded(self, records: pa.Table) -> pa.Table: ...
+
+
+class DeclaredRows(TopicRows):
+    """The rows of a stream or a view."""
+
+    headed = False
+    wide = ()
+
+
+class RawRecords:
+    """The records of a topic of which no schema is known: place, time, key and value as text."""
+
+    headed = False
+    wide = ()
+    schema = pa.schema(
+        [
+            ("partition", pa.int32()),
+            ("offset", pa.int64()),
+            ("timestamp", pa.timestamp("ms", tz="UTC")),
+            ("key", pa.string()),
+            ("value", pa.string()),
+        ]
+    )
+
+    def decoded(self, records: pa.Table) -> pa.Table:
+        columns = [records.column(name) for name in self.schema.names[:3]]
+        return pa.table([*columns, *(text(records.column(name)) for name in ("key", "value"))], schema=self.schema)
+
+
+class DeadLetters:
+    """Each with where it came from, its reason, and its bytes as text; ``table(x.dead_letter)`` tells more."""
+
+    headed = True
+    wide = ("key", "value")
+    schema = pa.schema([field for field in LETTERS if field.name not in ("rejected_at", "query", "whole_bytes")])
+
+    def decoded(self, records: pa.Table) -> pa.Table:
+        return letter_rows(records).select(self.schema.names)
+
+
+def topic_view(context: Context, name: str) -> tuple[str, View]:
+    """The topic behind ``name``, and how its records are shown. Raises UnknownName."""
+    if is_letters(name):
+        expect_letters(context, name, "tail")
+        return name, DeadLetters()
+    if context.catalog.find(name) is None:
+        topics = context.topics.partitions()
+        if name in topics:
+            return name, RawRecords()
+        known = sorted({*topics, *(relation.name for relation in context.catalog.relations())})
+        raise UnknownName(
+            f'there is no stream, view or topic "{name}"',
+            where=f"brokers {context.brokers}",
+            fix=suggestion(name, known, "SHOW TOPICS lists them"),
+        )
+    stream = stream_of(context.catalog, name)
+    return stream.topic, DeclaredRows(stream)
+
+
+@dataclass(frozen=True)
+class TopicTail:
+    """The records of ``topic`` as ``view`` shows them: a changelog that no query has to run for."""
+
+    context: Context
+    topic: str
+    view: View
+    from_beginning: bool = False
+    limit: int | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.view.schema
+
+    def batches(self, *, until_idle: bool = False) -> Iterator[pa.Table]:
+        """Rows as they come; ``until_idle``: those that are there now. Ends after ``limit`` rows, if there is one."""
+        ends = self.context.topics.ends(self.topic)
+        start = {} if self.from_beginning else ends
+        reader = TopicReader(self.context.brokers, self.topic, start, headed=self.view.headed)
+        records = reader.until(ends) if until_idle else reader.follow(ends)
+        return limited((self.view.decoded(part) for part in records), self.limit)
+
+
+def limited(batches: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
+    """The first ``limit`` rows, and no batch after them."""
+    if limit is None:
+        yield from batches
+        return
+    left = limit
+    for rows in batches:
+        yield rows.slice(0, left)
+        left -= min(left, rows.num_rows)
+        if left == 0:
+            return
