@@ -50,6 +50,25 @@ class JoinKind(StrEnum):
         return self in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
 
 
+class SetKind(StrEnum):
+    """A set operation on two inputs; UNION ALL, which compares no rows, is none of them."""
+
+    INTERSECT = "intersect"
+    INTERSECT_ALL = "intersect all"
+    EXCEPT = "except"
+    EXCEPT_ALL = "except all"
+
+    @property
+    def distinct(self) -> bool:
+        """Whether a row stands once, if at all."""
+        return self in (SetKind.INTERSECT, SetKind.EXCEPT)
+
+    @property
+    def intersects(self) -> bool:
+        """Whether a row must be on both sides."""
+        return self in (SetKind.INTERSECT, SetKind.INTERSECT_ALL)
+
+
 def refuse_other_kinds(join: object, kind: JoinKind, possible: Sequence[JoinKind]) -> None:
     """Raise InternalError unless ``kind`` is one of those that ``join``, a specification or a reference, implements."""
     if kind not in possible:

@@ -13,6 +13,7 @@ from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
 from joins.operators.range import RangeSpec
+from joins.operators.set_operation import SetOperationSpec
 from joins.operators.temporal import TemporalSpec
 from joins.operators.union_all import UnionAllSpec
 from joins.partitions.over import OverSpec
@@ -34,6 +35,7 @@ OPERATORS: tuple[type[OperatorSpec], ...] = (
     AggregateSpec,
     SessionsSpec,
     UnionAllSpec,
+    SetOperationSpec,
     TopNSpec,
     OverSpec,
 )

@@ -46,9 +46,9 @@ from sql.bind.partitions.top_one import top_one
 from sql.bind.reading import reading
 from sql.bind.scope import Scope, place_of
 from sql.bind.select_clauses import Bound, SelectClauses
+from sql.bind.set_operations import combined_rows, name_of, parts_of
 from sql.bind.static import is_dictionary, is_static
 from sql.bind.subqueries import Subqueries, SubqueryRows
-from sql.bind.unions import parts_of, united
 from sql.expressions.evaluate import quoted
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
@@ -78,7 +78,7 @@ class Binder:
         """``texts``: the select list as it is written, for the names of expressions."""
         query = out_of_brackets(query, self.dialect.rules)
         if isinstance(query, exp.SetOperation):
-            return self._united(query, texts)
+            return self._combined(query, texts)
         assert isinstance(query, exp.Select)
         select = _numbered(top_one(query))
         refuse_clauses(select, self.dialect.rules)
@@ -86,14 +86,14 @@ class Binder:
         ctes = {**self.ctes, **own}
         return replace(self, ctes=ctes).of_select(select, texts)
 
-    def _united(self, union: exp.SetOperation, texts: Sequence[str]) -> Bound:
-        """A UNION of SELECTs, each of which sees its CTEs."""
-        refuse_clauses(union, self.dialect.rules)
-        parts = parts_of(union)
-        own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in union.ctes}
+    def _combined(self, query: exp.SetOperation, texts: Sequence[str]) -> Bound:
+        """UNION, INTERSECT or EXCEPT of SELECTs, each of which sees its CTEs."""
+        refuse_clauses(query, self.dialect.rules)
+        parts = parts_of(query)
+        own = {cte.alias: with_names(cte.this, columns_of_alias(cte)) for cte in query.ctes}
         within = replace(self, ctes={**self.ctes, **own})
         bound = [within.bind(part, () if number else texts) for number, part in enumerate(parts)]
-        return united(union, bound, self._alias("union"), self.dialect.rules)
+        return combined_rows(query, bound, self._alias(name_of(query).lower()), self.dialect.rules)
 
     def of_select(self, select: exp.Select, texts: Sequence[str]) -> Bound:
         """``select``, its own CTEs apart."""

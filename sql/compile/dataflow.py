@@ -31,6 +31,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -60,7 +61,7 @@ _INSERTED = Expr.condition(
 class _Stream:
     """Rows on their way: where they come from, and the transforms collected since."""
 
-    source: Scan | Keyed | Join | Aggregate | Sessions | UnionAll | Over | TopN
+    source: Scan | Keyed | Join | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN
     inputs: tuple[int, ...]
     level: int
     schema: pa.Schema
@@ -105,7 +106,7 @@ class _Compiler:
                 return self._stream(node.input).then(array_join_step(node), node.schema)
             case StaticJoin():
                 return self._static(node)
-            case Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
+            case Join() | Aggregate() | Sessions() | UnionAll() | SetOperation() | Over() | TopN():
                 return self._operated(node)
             case Static() | LookupJoin() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__}")
@@ -116,14 +117,14 @@ class _Compiler:
         self.snapshots += node.static.relations
         return self._stream(node.input).then(static_step(node), node.schema)
 
-    def _operated(self, node: Join | Aggregate | Sessions | UnionAll | Over | TopN) -> _Stream:
+    def _operated(self, node: Join | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN) -> _Stream:
         match node:
             case Join():
                 return self._join(node)
             case Aggregate() | Sessions() | Over() | TopN():
                 return self._parted(node)
-            case UnionAll():
-                return self._union(node)
+            case UnionAll() | SetOperation():
+                return self._set_operation(node)
             case _:
                 assert_never(node)
 
@@ -140,10 +141,11 @@ class _Compiler:
         edge = self._emit(rows, node.by, rows.level + 1)
         return _Stream(node, (edge,), rows.level + 1, node.schema)
 
-    def _union(self, node: UnionAll) -> _Stream:
-        parts = [self._stream(part) for part in node.parts]
+    def _set_operation(self, node: UnionAll | SetOperation) -> _Stream:
+        parts = [self._stream(part) for part in node.inputs]
         level = 1 + max(part.level for part in parts)
-        edges = tuple(self._emit(rows, found_by(part), level) for part, rows in zip(node.parts, parts, strict=True))
+        keys = [node.by if isinstance(node, SetOperation) else found_by(part) for part in node.inputs]
+        edges = tuple(self._emit(rows, key, level) for rows, key in zip(parts, keys, strict=True))
         return _Stream(node, edges, level, node.schema)
 
     def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int, broadcast: bool = False) -> int:

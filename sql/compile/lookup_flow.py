@@ -38,6 +38,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -106,7 +107,9 @@ class _Compiler:
                 self.input = self.input or node.input
                 self._close()
                 self.stages.append(LookupStage(_join(node)))
-            case Static() | Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN() | LookupTable():
+            case Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | SetOperation() | Over() | TopN():
+                raise InternalError(f"no stage for {type(node).__name__} in a lookup")
+            case Static() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__} in a lookup")
             case _:
                 assert_never(node)

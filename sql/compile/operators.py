@@ -21,6 +21,7 @@ from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
 from joins.operators.range import RangeSpec
+from joins.operators.set_operation import SetOperationSpec
 from joins.operators.temporal import TemporalSpec
 from joins.operators.union_all import UnionAllSpec
 from joins.partitions.over import OverSpec
@@ -53,6 +54,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -72,7 +74,7 @@ _INGEST = {
 }
 
 
-def operator_of(source: Keyed | Join | Aggregate | Sessions | UnionAll | Over | TopN) -> OperatorSpec:
+def operator_of(source: Keyed | Join | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN) -> OperatorSpec:
     match source:
         case Keyed():
             return KeyedSpec(replace(_upserts(source), tie_break_by_arrival=source.by_arrival))
@@ -85,6 +87,8 @@ def operator_of(source: Keyed | Join | Aggregate | Sessions | UnionAll | Over | 
         case UnionAll():
             ports = tuple(port_of(part, found_by(part)) for part in source.parts)
             return UnionAllSpec(ports, source.schema)
+        case SetOperation():
+            return SetOperationSpec(source.kind, *(port_of(side, source.by) for side in source.inputs))
         case Over():
             return OverSpec(port_of(source.input, source.by), _partition_calls(source))
         case TopN():
@@ -274,7 +278,7 @@ def _of_arrival(node: Node) -> set[str]:
             return _of_arrival(node.input)
         case Static() | Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
             return set()
-        case LookupJoin() | LookupTable():
+        case SetOperation() | LookupJoin() | LookupTable():
             return set()
         case _:
             assert_never(node)

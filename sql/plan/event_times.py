@@ -27,6 +27,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -128,6 +129,8 @@ def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
             below = Passage(node, name, Fraction(0)) if stays else None
         case Static() | Keyed() | UnionAll() | Sessions() | Over() | TopN() | LookupJoin() | LookupTable():
             return None
+        case SetOperation():
+            return None
         case _:
             assert_never(node)
     return None if below is None else replace(below, shift=below.shift + shift)
@@ -171,6 +174,8 @@ def with_watermark(node: Node, watermark: Watermark) -> Node:
         case (
             Static() | Keyed() | Aggregate() | Sessions() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable()
         ):
+            return node
+        case SetOperation():
             return node
         case _:
             assert_never(node)

@@ -25,6 +25,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -34,7 +35,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.properties import changes, grows, inputs_of, retracts, watermark_at
 from sql.plan.state.held_twice import compared, held_again
-from sql.plan.state.unbounded_groups import unbounded, unbounded_partitions
+from sql.plan.state.unbounded_groups import unbounded, unbounded_partitions, unbounded_set
 from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
 
 
@@ -70,7 +71,7 @@ def line(node: Output | Node) -> str:
             return _sessions(node) if isinstance(node, Sessions) else _aggregate(node)
         case Join():
             return _join(node)
-        case UnionAll() | Over() | TopN():
+        case UnionAll() | SetOperation() | Over() | TopN():
             return _of_rows(node)
         case StaticJoin():
             return _static_join(node)
@@ -217,10 +218,12 @@ def _equalities(join: Join) -> str:
     )
 
 
-def _of_rows(node: UnionAll | Over | TopN) -> str:
+def _of_rows(node: UnionAll | SetOperation | Over | TopN) -> str:
     match node:
         case UnionAll():
             return _union(node)
+        case SetOperation():
+            return _set_operation(node)
         case Over() | TopN():
             return _partitions(node)
         case _:
@@ -239,6 +242,15 @@ def _union(node: UnionAll) -> str:
     kept = any(map(compared, node.parts))
     state = "the current rows" if kept else "none"
     return f"UnionAll  columns={','.join(node.schema.names)}  state: {state}  engine=spark"
+
+
+def _set_operation(node: SetOperation) -> str:
+    state = ["each row once, with how often it is on either side"]
+    state += ["the current rows"] if any(map(compared, node.inputs)) else []
+    growing = unbounded_set(node)
+    bound = f", unbounded: {growing}" if growing else ""
+    parts = [f"SetOperation {node.kind.value}", f"columns={','.join(node.by)}", f"state: {', '.join(state)}{bound}"]
+    return "  ".join([*parts, "engine=spark"])
 
 
 def _partitions(node: Over | TopN) -> str:

@@ -29,7 +29,7 @@ from changelog.errors import InternalError
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, StreamSchema
 from joins.aggregates.aggregation import Aggregation, Closing
 from joins.dataflow.lookup import LookupTarget
-from joins.dataflow.ports import JoinKind, Pad, Watermark
+from joins.dataflow.ports import JoinKind, Pad, SetKind, Watermark
 from joins.partitions.ordering import Rank, SortKey
 from sql.expressions.expression import Expr
 from sql.plan.joins import JoinMethod
@@ -314,6 +314,30 @@ class UnionAll:
 
 
 @dataclass(frozen=True)
+class SetOperation:
+    """INTERSECT or EXCEPT of the rows of both inputs, which have the columns of ``schema``; each is as often there as
+    ``joins.operators.set_operation`` has it.
+    """
+
+    kind: SetKind
+    left: Node
+    right: Node
+    schema: pa.Schema
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.left, self.right)
+
+    def with_inputs(self, left: Node, right: Node) -> Self:
+        return replace(self, left=left, right=right)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The columns by which rows are compared: all."""
+        return tuple(self.schema.names)
+
+
+@dataclass(frozen=True)
 class Over(OneInput):
     """Each row of ``input`` with what window functions compute from the rows that agree with it in the columns ``by``.
 
@@ -524,6 +548,7 @@ Node = (
     | Join
     | Aggregate
     | UnionAll
+    | SetOperation
     | Over
     | TopN
     | StaticJoin

@@ -25,6 +25,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -50,7 +51,7 @@ def source_of(node: Node) -> Scan | None:
             return source_of(node.input)
         case Static() | Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
             return None
-        case LookupJoin() | LookupTable():
+        case SetOperation() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
@@ -75,6 +76,9 @@ def changes(node: Node) -> bool:
             return not node.closed
         case UnionAll():
             return any(map(changes, node.parts))
+        case SetOperation():
+            # A row of the right side takes one of the left away.
+            return not node.kind.intersects or any(map(changes, node.inputs))
         case Over() | TopN():
             # A row that comes can change the values of others, or take the place of one.
             return True
@@ -91,6 +95,8 @@ def retracts(node: Node) -> bool:
             return not node.closed and (not only_keys or retracts(node.input))
         case UnionAll():
             return any(map(retracts, node.parts))
+        case SetOperation():
+            return not node.kind.intersects or any(map(retracts, node.inputs))
         case Over() | TopN():
             return True
         case Join():
@@ -116,6 +122,8 @@ def one_row(node: Node) -> bool:
             return one_row(node.left) and (one_row(node.right) or node.kind.asks)
         case Scan() | Static() | Keyed() | Window() | ArrayJoin() | StaticJoin() | LookupJoin() | LookupTable():
             return False
+        case SetOperation():
+            return one_row(node.left) or (node.kind.intersects and one_row(node.right))
         case UnionAll() | Sessions():
             return False
         case _:
@@ -137,6 +145,8 @@ def grows(node: Node) -> bool:
             return bool(node.by) and grows(node.input)
         case UnionAll():
             return any(map(grows, node.parts))
+        case SetOperation():
+            return grows(node.left) and (grows(node.right) or not node.kind.intersects)
         case Over():
             return grows(node.input)
         case TopN():
@@ -169,7 +179,7 @@ def watermark_at(node: Node) -> Watermark | None:
             return _of_sessions(node)
         case Join():
             return node.how.watermark(inputs_of(node))
-        case Static() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable():
+        case Static() | UnionAll() | SetOperation() | Over() | TopN() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
@@ -219,7 +229,7 @@ def runs_on(node: Node) -> Engine | None:
     match node:
         case LookupJoin():
             return Engine.FAUST
-        case Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
+        case Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | SetOperation() | Over() | TopN():
             return Engine.SPARK
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return runs_on(node.input)

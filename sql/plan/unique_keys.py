@@ -28,6 +28,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -54,8 +55,8 @@ def unique_keys(node: Node) -> list[Key]:
         case Window():
             windows = () if node.tumbles else (node.start,)
             return [(*key, *windows) for key in unique_keys(node.input)]
-        case Aggregate():
-            return [node.by]
+        case Aggregate() | SetOperation():
+            return [node.by] if isinstance(node, Aggregate) else _of_set_operation(node)
         case Join():
             left, right = unique_keys(node.left), unique_keys(node.right)
             return node.how.unique_keys(KeyedSides(node.kind, node.pad, node.keys, left, right))
@@ -86,6 +87,13 @@ def _of_partitions(node: Sessions | Over | TopN) -> list[Key]:
     return sorted([*own, *unique_keys(node.input), *((*node.by, number) for number in numbers)], key=len)
 
 
+def _of_set_operation(node: SetOperation) -> list[Key]:
+    """The rows are some of the left side, and of INTERSECT of the right one too."""
+    own = [node.by] if node.kind.distinct else []
+    right = unique_keys(node.right) if node.kind.intersects else []
+    return sorted(dict.fromkeys([*own, *unique_keys(node.left), *right]), key=len)
+
+
 def _is_row_number(call: Expr) -> bool:
     window = call.tree
     return isinstance(window, exp.Window) and window.this.name.lower() == Rank.ROW_NUMBER
@@ -113,8 +121,9 @@ def padded(node: Node) -> set[str]:
     which rows are grouped or replace one another.
     """
     match node:
-        case Aggregate() | Keyed():
-            return set(*unique_keys(node)) - never_null(node.input)
+        case Aggregate() | Keyed() | SetOperation():
+            by = node.primary_key if isinstance(node, Keyed) else node.by
+            return set(by) - never_null(node)
         case Map():
             below = padded(node.input)
             return {name for name, expr in node.columns if below & set(expr.columns)}
@@ -160,6 +169,8 @@ def never_null(node: Node) -> set[str]:
             return (never_null(node.left) | never_null(node.right)) - padded(node)
         case UnionAll():
             return set(node.schema.names).intersection(*map(never_null, node.parts))
+        case SetOperation():
+            return never_null(node.left) | (never_null(node.right) if node.kind.intersects else set())
         case Static() | LookupTable():
             return set()
         case _:
@@ -219,7 +230,7 @@ def equals(node: Node) -> dict[str, set[str]]:
         case LookupJoin():
             # Not the reverse: the database may hold equal what differs here, in letter case.
             return equals(node.input) | {right: {left} for left, right in _asked(node)}
-        case Scan() | Static() | Keyed() | UnionAll() | LookupTable():
+        case Scan() | Static() | Keyed() | UnionAll() | SetOperation() | LookupTable():
             return {}
         case _:
             assert_never(node)
@@ -260,7 +271,7 @@ def bucket_key(node: Node) -> Cut | None:
     match node:
         case Keyed():
             return tuple(column_of(node, name) for name in node.primary_key)
-        case Aggregate() | Sessions() | Over() | TopN():
+        case Aggregate() | Sessions() | SetOperation() | Over() | TopN():
             return tuple(column_of(node, name) for name in node.by)
         case Map():
             below = bucket_key(node.input)
@@ -299,6 +310,8 @@ def partition_key(node: Node) -> Cut | None:
         case Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
         case Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN() | Static() | LookupTable():
+            return bucket_key(node)
+        case SetOperation():
             return bucket_key(node)
         case _:
             assert_never(node)

@@ -18,6 +18,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -57,6 +58,7 @@ def _fused(node: Node) -> tuple[Mapping[str, str], Scan] | None:
             | Aggregate()
             | Sessions()
             | UnionAll()
+            | SetOperation()
             | Over()
             | TopN()
         ):

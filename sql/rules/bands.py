@@ -50,6 +50,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -101,7 +102,7 @@ class _Rule:
                 return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
             case Map() | Window() | ArrayJoin() | UnionAll() | Over() | TopN() | StaticJoin() | LookupJoin():
                 return rebuilt(node, self.of)
-            case Scan() | Static() | Keyed() | Sessions() | LookupTable():
+            case Scan() | Static() | Keyed() | Sessions() | SetOperation() | LookupTable():
                 return rebuilt(node, self.of)
             case _:
                 assert_never(node)

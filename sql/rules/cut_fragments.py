@@ -28,6 +28,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -60,7 +61,7 @@ class _Cutter:
                 return rebuilt(node, self.cut)
             case LookupJoin():
                 return replace(node, input=self._input(node.input, Engine.FAUST))
-            case Aggregate() | Sessions() | Join() | UnionAll() | Over() | TopN():
+            case Aggregate() | Sessions() | Join() | UnionAll() | SetOperation() | Over() | TopN():
                 return rebuilt(node, lambda below: self._input(below, Engine.SPARK))
             case _:
                 assert_never(node)

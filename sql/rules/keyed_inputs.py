@@ -21,6 +21,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -49,6 +50,8 @@ def _keyed(node: Node) -> Node:
             return replace(node, input=_side(node.input, node.by) if node.by else _keyed(node.input))
         case Over() | TopN():
             return replace(node, input=_side(node.input, node.by) if node.by else _keyed(node.input))
+        case SetOperation():
+            return rebuilt(node, lambda side: _side(side, node.by))
         case LookupJoin():
             # Each record of a left row is answered for itself: its memo, by the primary key, makes the changes. It
             # takes the last record of a key for its row, whatever the version.
@@ -76,7 +79,7 @@ def _by_arrival(node: Node) -> Node:
             return replace(node, by_arrival=True)
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return replace(node, input=_by_arrival(node.input))
-        case Scan() | Static() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
+        case Scan() | Static() | Join() | Aggregate() | Sessions() | UnionAll() | SetOperation() | Over() | TopN():
             return node
         case LookupJoin() | LookupTable():
             return node

@@ -25,6 +25,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -73,8 +74,8 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return _join(node, needed)
         case StaticJoin() | LookupJoin():
             return _table_join(node, needed)
-        case UnionAll():
-            return _union(node, needed)
+        case UnionAll() | SetOperation():
+            return _set_operation(node, needed)
         case Static() | LookupTable():
             return rebuilt(node, lambda below: _prune(below, needed))
         case _:
@@ -168,8 +169,12 @@ def _top_n(node: TopN, needed: set[str]) -> TopN:
     return replace(node, input=below, number=number)
 
 
-def _union(node: UnionAll, needed: set[str]) -> UnionAll:
-    """At least one column travels, and of rows that can be taken back all by which they are found."""
+def _set_operation(node: UnionAll | SetOperation, needed: set[str]) -> Node:
+    """INTERSECT and EXCEPT compare rows by all columns. Of UNION ALL at least one column travels, and of rows that can
+    be taken back all by which they are found.
+    """
+    if isinstance(node, SetOperation):
+        return rebuilt(node, lambda side: _prune(side, set(node.by)))
     kept = [field for field in node.schema if field.name in needed] or [node.schema.field(0)]
     wanted = {field.name for field in kept}
     return replace(node, parts=tuple(_prune(part, wanted) for part in node.parts), schema=pa.schema(kept))

@@ -35,11 +35,13 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
     UnionAll,
     Window,
+    rebuilt,
 )
 from sql.plan.query_plan import QueryPlan
 
@@ -67,8 +69,9 @@ def _push(node: Node, terms: list[Expr]) -> Node:
             return _once(node, terms)
         case LookupJoin():
             return _once(node, terms)
-        case UnionAll():
-            return replace(node, parts=tuple(_push(part, terms) for part in node.parts))
+        case UnionAll() | SetOperation():
+            # Equal rows pass alike.
+            return rebuilt(node, lambda part: _push(part, terms))
         case Keyed() | Static() | LookupTable():
             return filtered(node, terms)
         case _:

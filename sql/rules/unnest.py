@@ -41,6 +41,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -165,8 +166,8 @@ class _Pull:
                 return self._partitions(node)
             case Keyed() | Sessions():
                 return _Pulled(node)
-            case UnionAll():
-                return self._union(node)
+            case UnionAll() | SetOperation():
+                return self._set_operation(node)
             case Scan() | Static() | LookupTable():
                 return _Pulled(node)
             case _:
@@ -237,9 +238,10 @@ class _Pull:
         made = replace(node, left=left.node, right=right.node, on=tuple(term for term in on if term not in around))
         return _Pulled(made, left.terms + right.terms + around, computed)
 
-    def _union(self, node: UnionAll) -> _Pulled:
-        if any(self.of(part).correlated for part in node.parts):
-            raise self.refused("a part of a UNION that reads a column of the query around it")
+    def _set_operation(self, node: UnionAll | SetOperation) -> _Pulled:
+        if any(self.of(part).correlated for part in node.inputs):
+            name = "UNION" if isinstance(node, UnionAll) else node.kind.value.upper()
+            raise self.refused(f"a part of {name} that reads a column of the query around it")
         return _Pulled(node)
 
     def _partitions(self, node: Over | TopN) -> _Pulled:

@@ -27,6 +27,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -65,6 +66,8 @@ def _closed(node: Node) -> Node:
             refuse_open(node, "EMIT")
             return node
         case Scan() | Static() | Keyed() | Window() | UnionAll() | Sessions() | Over() | TopN() | LookupTable():
+            raise _endless()
+        case SetOperation():
             raise _endless()
         case _:
             assert_never(node)

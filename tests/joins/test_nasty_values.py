@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pytest
@@ -13,16 +13,18 @@ from hypothesis import strategies as st
 
 from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Fold
-from joins.dataflow.ports import Ingest, JoinKind, Port
+from joins.dataflow.ports import Ingest, JoinKind, Port, SetKind
 from joins.operators.bidirectional import BidirectionalSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.latest import LatestSpec
-from joins.reference.aggregate import ReferenceAggregate
+from joins.operators.set_operation import SetOperationSpec
 from joins.reference.arrival import Arrived
 from joins.reference.bidirectional import ReferenceJoin
 from joins.reference.enrichment import ReferenceEnrichment
+from joins.reference.groups.aggregate import ReferenceAggregate
 from joins.reference.latest import ReferenceLatest
 from joins.reference.rows import Record, Row
+from joins.reference.set_operation import ReferenceSetOperation
 from joins.reference.side import ReferenceSide
 from joins.state.order import is_ordered
 from tests.joins.alone import Alone
@@ -115,6 +117,23 @@ def test_one_shot_joins(kind: pa.DataType, latest: bool, join: JoinKind, data: s
         reference, tested = ReferenceLatest(join, *sides, (3, 3)), Alone(LatestSpec(join, left, right))
     drawn = data.draw(steps(records(kind, Ingest.APPEND), records(kind, Ingest.UPSERT)))
     agree(tested, reference, (left.schema, right.schema), drawn)
+
+
+@EVERY
+@FORMS
+@given(
+    operation=st.sampled_from(SetKind),
+    ingests=st.tuples(*[st.sampled_from([Ingest.APPEND, Ingest.CHANGELOG])] * 2),
+    data=st.data(),
+)
+def test_set_operations(
+    kind: pa.DataType, operation: SetKind, ingests: tuple[Ingest, Ingest], data: st.DataObject
+) -> None:
+    left, right = (replace(one, keys=tuple(one.schema.names)) for one in (port("l", kind, each) for each in ingests))
+    drawn = data.draw(steps(*(records(kind, ingest) for ingest in ingests)))
+    tested = Alone(SetOperationSpec(operation, left, replace(right, schema=left.schema)))
+    reference = ReferenceSetOperation(operation, side(ingests[0]), side(ingests[1]))
+    agree(tested, reference, (left.schema, left.schema), drawn)
 
 
 @EVERY

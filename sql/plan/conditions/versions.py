@@ -25,6 +25,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -53,6 +54,7 @@ def versions(right: Node) -> Node:
             | Aggregate()
             | Sessions()
             | UnionAll()
+            | SetOperation()
             | Over()
             | TopN()
             | LookupJoin()

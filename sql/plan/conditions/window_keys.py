@@ -19,6 +19,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -63,7 +64,7 @@ def window_of(node: Node, name: str) -> Found | None:
             return window_of(node.input, name) if name in node.by else None
         case Join():
             return window_of(node.left if name in node.left.schema.names else node.right, name)
-        case Scan() | Static() | Keyed() | UnionAll() | Sessions() | Over() | TopN() | LookupTable():
+        case Scan() | Static() | Keyed() | UnionAll() | SetOperation() | Sessions() | Over() | TopN() | LookupTable():
             return None
         case _:
             assert_never(node)

@@ -40,6 +40,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -76,17 +77,25 @@ def canonical(node: Output | Node) -> Form:
             return _joined(node)
         case LookupTable():
             return _lookup_table(node)
-        case UnionAll() | Aggregate() | Sessions() | Over() | TopN():
+        case UnionAll() | SetOperation() | Aggregate() | Sessions() | Over() | TopN():
             return _of_rows(node)
         case _:
             assert_never(node)
 
 
-def _of_rows(node: UnionAll | Aggregate | Sessions | Over | TopN) -> Form:
+def _of_rows(node: UnionAll | SetOperation | Aggregate | Sessions | Over | TopN) -> Form:
     match node:
         case UnionAll():
             return members(
                 node="union_all", columns=fields(node.schema), parts=[canonical(part) for part in node.parts]
+            )
+        case SetOperation():
+            return members(
+                node="set_operation",
+                kind=node.kind.value,
+                columns=fields(node.schema),
+                left=canonical(node.left),
+                right=canonical(node.right),
             )
         case Over():
             return members(node="over", by=list(node.by), calls=computed(node.calls), input=canonical(node.input))

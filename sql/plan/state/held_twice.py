@@ -21,6 +21,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -56,9 +57,9 @@ def _kept(node: Output | Node, held: bool) -> Iterator[Scan]:
         case Aggregate() | TopN():
             all_rows = isinstance(node, TopN) and retracts(node.input)
             yield from _kept(node.input, held=all_rows or compared(node.input))
-        case UnionAll():
-            for part in node.parts:
-                yield from _kept(part, held=compared(part))
+        case UnionAll() | SetOperation():
+            for part in node.inputs:
+                yield from _kept(part, held=isinstance(node, SetOperation) or compared(part))
         case Static() | LookupTable():
             pass
         case _:

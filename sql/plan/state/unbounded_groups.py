@@ -19,6 +19,7 @@ from sql.plan.nodes import (
     Over,
     Scan,
     Sessions,
+    SetOperation,
     Static,
     StaticJoin,
     TopN,
@@ -47,6 +48,13 @@ def unbounded_partitions(node: TopN) -> str:
     return f"{grown} has ever more values" if grown else ""
 
 
+def unbounded_set(node: SetOperation) -> str:
+    """Why the rows that a set operation counts become ever more; '' where they do not."""
+    grown = (name for name in node.by if any(grows(side) and _grows(side, name) for side in node.inputs))
+    name = next(grown, "")
+    return f"{name} has ever more values" if name else ""
+
+
 def _grows(node: Node, column: str) -> bool:
     """Whether ``column`` has ever more values: those of a stream that only grows."""
     match node:
@@ -68,8 +76,8 @@ def _grows(node: Node, column: str) -> bool:
             return any(_grows(side, column) for side in node.inputs if column in side.schema.names)
         case Aggregate() | Over():
             return _grows(node.input, column) if column in node.by else grows(node)
-        case UnionAll():
-            return any(_grows(part, column) for part in node.parts)
+        case UnionAll() | SetOperation():
+            return any(_grows(part, column) for part in node.inputs)
         case Keyed() | Static() | LookupTable():
             return False
         case _:

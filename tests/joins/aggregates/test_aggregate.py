@@ -27,7 +27,7 @@ from joins.aggregates.group_values import best
 from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import Ingest, Port
 from joins.host.in_memory import LocalQuery
-from joins.reference.aggregate import ReferenceAggregate
+from joins.reference.groups.aggregate import ReferenceAggregate
 from joins.reference.rows import Record, Row
 from joins.reference.side import ReferenceSide
 from joins.state.durable_copy import DurableCopy

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from joins.aggregates.sessions import SessionsSpec
 from joins.dataflow.ports import Ingest
+from joins.reference.groups.sessions import ReferenceSessions
 from joins.reference.rows import Record, Row
-from joins.reference.sessions import ReferenceSessions
 from joins.reference.side import ReferenceSide
 from joins.state.arrangement import Arrangement
 from joins.state.order import LATEST

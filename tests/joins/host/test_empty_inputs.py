@@ -13,7 +13,7 @@ from changelog.schema import ARRIVAL
 from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Fold
 from joins.aggregates.sessions import SessionsSpec
-from joins.dataflow.ports import Ingest, Port
+from joins.dataflow.ports import Ingest, Port, SetKind
 from joins.dataflow.specification import OperatorSpec, Timed
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
@@ -24,6 +24,7 @@ from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
 from joins.operators.range import Band, RangeSpec
 from joins.operators.registry import OPERATORS
+from joins.operators.set_operation import SetOperationSpec
 from joins.operators.temporal import TemporalSpec
 from joins.operators.union_all import UnionAllSpec
 from joins.partitions.ordering import Rank, SortKey
@@ -51,6 +52,7 @@ def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
     found += [BidirectionalSpec(kind, lefts, rights) for kind in BidirectionalSpec.kinds]
     found += [BidirectionalSpec(kind, lefts, rights, (), LeftBelowRight()) for kind in BidirectionalSpec.kinds]
     found.append(UnionAllSpec((lefts, watched(port(LEFT, right))), LEFT))
+    found += [SetOperationSpec(kind, *map(whole_rows, (left, right))) for kind in SetKind]
     found += [TopNSpec(lefts, (SortKey("l.v"),), rank, 1, 2, "rank") for rank in Rank]
     found.append(OverSpec(lefts, PlacesAndSums(("l.v",))))
     one_row = Port(RIGHT, (), Ingest.CHANGES)
@@ -62,6 +64,13 @@ def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
     found += [AsofOnceSpec(kind, once, rights, "l.v", "r.w", ">=") for kind in AsofOnceSpec.kinds]
     found += [LatestSpec(kind, once, rights) for kind in LatestSpec.kinds]
     return found
+
+
+def whole_rows(ingest: Ingest) -> Port:
+    """Compared by all of their columns, which are the primary key where there is one."""
+    one = watched(port(LEFT, ingest))
+    keys = tuple(LEFT.names)
+    return replace(one, keys=keys, primary_key=keys if one.primary_key else ())
 
 
 PAIRS = [(one, one) for one in Ingest]

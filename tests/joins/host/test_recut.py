@@ -19,7 +19,7 @@ from changelog.errors import InternalError
 from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Closing, Fold
 from joins.aggregates.sessions import SessionsSpec
-from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
+from joins.dataflow.ports import Ingest, JoinKind, Pad, Port, SetKind
 from joins.dataflow.specification import OperatorSpec
 from joins.host.recut import Recut
 from joins.inputs.arrival import ARRIVALS
@@ -33,6 +33,7 @@ from joins.operators.latest import LatestSpec
 from joins.operators.one_shot import Alignment
 from joins.operators.range import Band, RangeSpec
 from joins.operators.registry import OPERATORS
+from joins.operators.set_operation import SetOperationSpec
 from joins.operators.temporal import TemporalSpec
 from joins.operators.union_all import UnionAllSpec
 from joins.partitions.ordering import Rank, SortKey
@@ -50,6 +51,12 @@ FOLDS = (
     Aggregation("d", Fold.COUNT, "l.v", pa.int64(), distinct=True),
     Aggregation("least", Fold.MIN, "l.v", pa.int64()),
 )
+
+
+def whole_rows(one: Port) -> Port:
+    """Compared by all of their columns, which are the primary key where there is one."""
+    keys = tuple(one.schema.names)
+    return replace(one, keys=keys, primary_key=keys if one.primary_key else ())
 
 
 def specs(ingest: Ingest) -> list[OperatorSpec]:
@@ -71,6 +78,7 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
         LatestSpec(JoinKind.LEFT, once, watched(right), alignment=wait),
         AggregateSpec(left, FOLDS, insertions=ingest is Ingest.APPEND),
         UnionAllSpec((left, left), LEFT),
+        *(SetOperationSpec(kind, whole_rows(left), whole_rows(left)) for kind in SetKind),
         *(TopNSpec(left, (SortKey("l.v", True),), rank, 1, 2, number) for rank in Rank for number in ("", "n")),
         TopNSpec(left, (SortKey("l.v"),), Rank.ROW_NUMBER, 2, 3, insertions=ingest is Ingest.APPEND),
         TopNSpec(replace(left, keys=()), (SortKey("l.id"),), Rank.RANK, 1, 2),

@@ -18,7 +18,7 @@ from joins.partitions import top_n
 from joins.partitions.ordering import Rank, SortKey, in_order
 from joins.partitions.over import OverSpec
 from joins.partitions.top_n import TopNSpec
-from joins.reference.partitions import ReferenceOver, ReferenceTopN
+from joins.reference.groups.partitions import ReferenceOver, ReferenceTopN
 from joins.reference.rows import Record, Row
 from joins.reference.side import ReferenceSide
 from joins.state.store import RunStore

@@ -88,7 +88,11 @@ def test_an_error_gives_line_column_and_clause(world: World) -> None:
     [
         ("SELECT v FROM l ORDER BY v", "ORDER BY"),
         ("SELECT v FROM l LIMIT 1", "LIMIT"),
-        ("SELECT v FROM l EXCEPT SELECT k FROM r", "EXCEPT"),
+        ("SELECT v FROM l EXCEPT SELECT k FROM table(r)", "a part of an EXCEPT of streams is read once"),
+        (
+            "SELECT v FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.k = l.v INTERSECT SELECT 1 FROM r)",
+            "a part of INTERSECT",
+        ),
         ("SELECT median(k) OVER (PARTITION BY k) FROM l", "OVER (..) is not supported"),
         ("SELECT v FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.k > l.v)", "nested-loop"),
         ("SELECT v FROM l WHERE v > (SELECT k FROM r)", "has one row"),

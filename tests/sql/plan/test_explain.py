@@ -71,6 +71,10 @@ QUERIES = {
     "top_n_of_append": "SELECT symbol, price FROM trades ORDER BY price DESC LIMIT 2 BY symbol",
     "over": "SELECT id, amount - lag(amount) OVER (PARTITION BY customer ORDER BY id) AS step, "
     "sum(amount) OVER (ORDER BY id) AS total FROM orders",
+    "intersect": "SELECT symbol, price FROM trades INTERSECT DISTINCT SELECT symbol, bid FROM quotes WHERE bid > 1",
+    "except_all": "SELECT id FROM orders EXCEPT ALL SELECT customer FROM orders WHERE amount > 10",
+    "set_operations": "SELECT order_id FROM shipments UNION ALL SELECT id FROM parts EXCEPT SELECT id FROM filed "
+    "INTERSECT SELECT order_id FROM parts",
     "snapshot": "SELECT city, count() FROM table(customers) GROUP BY city",
 }
 

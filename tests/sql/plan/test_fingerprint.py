@@ -45,6 +45,7 @@ STATEFUL = (
     "grows_window",
     "top_n",
     "over",
+    "except_all",
 )
 LOOKUPS = ("lookup_dictionary", "lookup_direct_index", "temporal_updating", "mixed")
 

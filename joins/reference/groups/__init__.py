@@ -1,0 +1,1 @@
+"""References of what is made of rows together: groups, sessions, partitions in an order."""
