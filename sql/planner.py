@@ -16,6 +16,7 @@ from joins.dataflow.graph import Dataflow
 from sql.bind.aggregates import is_grouped
 from sql.bind.binder import Binder
 from sql.bind.bounded.snapshot import Snapshot, snapshot_of
+from sql.bind.ending_limit import without_ending_limit
 from sql.bind.from_clause.inlined_view import inlined
 from sql.bind.named_columns import named_as
 from sql.bind.reading import reading
@@ -54,6 +55,8 @@ class Plan:
     """The parts that engines run, upstream first; none of a bounded query."""
     functions: tuple[str, ...] = ()
     """Those that users have made, and that it calls."""
+    limit: int | None = None
+    """Of a streaming SELECT: after how many changes it ends."""
 
     @property
     def bounded(self) -> bool:
@@ -101,12 +104,17 @@ class Plan:
 
     def explain(self) -> str:
         if len(self.fragments) > 1:
-            return "\n\n".join(f"Fragment {one.name}  engine={one.engine}\n{one.explain()}" for one in self.fragments)
+            parts = (f"Fragment {one.name}  engine={one.engine}\n{one.explain()}" for one in self.fragments)
+            return "\n\n".join([*self._end, *parts])
         if self.output is not None:
-            return explain(self.output)
+            return "\n".join([*self._end, explain(self.output)])
         relations = self.snapshot.relations if self.snapshot is not None else ()
         reads = ", ".join(f"table({name})" for name in relations)
         return f"Snapshot {self.name}  engine=duckdb  columns={','.join(self.columns)}\n└─ {reads}  read once"
+
+    @property
+    def _end(self) -> list[str]:
+        return [] if self.limit is None else [f"Limit {self.limit}  ends after so many changes"]
 
     def stream(self) -> Stream:
         """The output topic as an input of other queries."""
@@ -152,12 +160,22 @@ def plan_query(
     if made.target is not None and made.target.schema.name in reads:
         raise _endless(made.target.schema.name)
     functions = tuple(sorted(catalog.called))
-    return Plan(name, made.settings, fragments[-1].output, reads=reads, fragments=fragments, functions=functions)
+    return Plan(
+        name,
+        made.settings,
+        fragments[-1].output,
+        reads=reads,
+        fragments=fragments,
+        functions=functions,
+        limit=made.limit,
+    )
 
 
 def bound_query(name: str, statement: Select | CreateView, catalog: Relations, settings: QuerySettings) -> QueryPlan:
     """A streaming query as it is written, before any rule; ``settings`` are those of the statement, and others."""
     query, dialect, of_view = _read(statement, catalog, settings)
+    # A view goes on: what it held after so many changes would be left to chance.
+    query, limit = without_ending_limit(query) if isinstance(statement, Select) else (query, None)
     delay_ms = (statement.emit.delay_ms or 0) if statement.emit is not None else 0
     merged = _delayed(checked({**of_view, **settings.values}), delay_ms)
     bound = Binder(catalog, merged, _stream_of(catalog), dialect=dialect).bind(query, select_list(statement.text))
@@ -172,6 +190,7 @@ def bound_query(name: str, statement: Select | CreateView, catalog: Relations, s
         final=_closes(statement.emit),
         delay_ms=delay_ms,
         period_ms=_period_ms(statement.emit),
+        limit=limit,
         target=None if into is None else _target(into, catalog),
     )
 

@@ -63,9 +63,20 @@ class TopicRows:
         return rows.rename_columns([*rows.column_names[:-1], WIRE_DELTA])
 
 
+def first_rows(batches: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
+    """The rows until ``limit`` of them have come; all where it is None."""
+    if limit is None:
+        yield from batches
+        return
+    left = limit
+    while left and (rows := next(batches, None)) is not None:
+        yield rows.slice(0, left)
+        left -= min(left, rows.num_rows)
+
+
 @dataclass(frozen=True)
 class QueryChangelog:
-    """What a running query writes, from its first row on."""
+    """What a running query writes, from its first row on; to the end of its LIMIT."""
 
     context: Context
     plan: Plan
@@ -75,9 +86,7 @@ class QueryChangelog:
         return TopicRows(self.plan.stream()).schema
 
     def batches(self, *, until_idle: bool) -> Iterator[pa.Table]:
-        if until_idle:
-            return self._until_idle()
-        return self._followed()
+        return first_rows(self._until_idle() if until_idle else self._followed(), self.plan.limit)
 
     def _followed(self) -> Iterator[pa.Table]:
         stream = self.plan.stream()

@@ -11,7 +11,10 @@ from sql.syntax.rules import Rules
 
 _CLAUSES = {
     "order": ("ORDER BY", "order the content of the view: FROM table(view) ORDER BY .."),
-    "limit": ("LIMIT without ORDER BY", "ORDER BY k LIMIT 5; or ask the content of the view: FROM table(view) LIMIT 5"),
+    "limit": (
+        "LIMIT without ORDER BY",
+        "ORDER BY k LIMIT 5; or ask the content of the view: FROM table(view) LIMIT 5; LIMIT 5 ends a SELECT by itself",
+    ),
     "offset": ("OFFSET without LIMIT", "ORDER BY k LIMIT 5 OFFSET 5; or ask the content of the view: FROM table(view)"),
     "laterals": ("LATERAL", "join with an equality"),
 }

@@ -20,6 +20,7 @@ class QueryPlan:
     final     its rows are to leave when they are final (EMIT ON WINDOW CLOSE)
     delay_ms  so much longer they wait than until they are final (WITH DELAY)
     period_ms  what changes leaves so often at most (EMIT PERIODIC)
+    limit     it ends after so many changes; None: never
     target    the stream that it writes INTO; None: a topic of its own
     upstream  the fragments before the last, the first of them first; none before the rule ``cut_fragments``
     output    what leaves the last one; None before the rule ``sink``
@@ -33,6 +34,7 @@ class QueryPlan:
     final: bool = False
     delay_ms: int = 0
     period_ms: int = 0
+    limit: int | None = None
     target: Stream | None = None
     upstream: tuple[Output, ...] = ()
     output: Output | None = None

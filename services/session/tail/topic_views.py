@@ -14,7 +14,7 @@ from changelog.errors import UnknownName
 from changelog.suggest import suggestion
 from services.session.context import Context
 from services.session.letters.letter_topic import expect_letters
-from services.session.select import TopicRows
+from services.session.select import TopicRows, first_rows
 from sql.planner import stream_of
 
 
@@ -114,17 +114,4 @@ class TopicTail:
         start = {} if self.from_beginning else ends
         reader = TopicReader(self.context.brokers, self.topic, start, headed=self.view.headed)
         records = reader.until(ends) if until_idle else reader.follow(ends)
-        return limited((self.view.decoded(part) for part in records), self.limit)
-
-
-def limited(batches: Iterator[pa.Table], limit: int | None) -> Iterator[pa.Table]:
-    """The first ``limit`` rows, and no batch after them."""
-    if limit is None:
-        yield from batches
-        return
-    left = limit
-    for rows in batches:
-        yield rows.slice(0, left)
-        left -= min(left, rows.num_rows)
-        if left == 0:
-            return
+        return first_rows((self.view.decoded(part) for part in records), self.limit)

@@ -49,7 +49,7 @@ def _own_windows(select: exp.Select) -> list[exp.Window]:
     ]
 
 
-def limit_by(select: exp.Select) -> list[exp.Expr]:
+def limit_by(select: exp.Query) -> list[exp.Expr]:
     """The columns of ``LIMIT n BY``."""
     clauses = (select.args.get("limit"), select.args.get("offset"))
     return [one for clause in clauses if clause is not None for one in clause.expressions]
@@ -64,7 +64,7 @@ def number_first_rows(select: exp.Select) -> None:
                 where=place_of(select.args["limit"], "LIMIT"),
                 fix=f"{clause} in a subquery: SELECT * FROM (SELECT {clause} ..) AS x ORDER BY .. LIMIT ..",
             )
-    count, skipped = _number(select, "limit", 0), _number(select, "offset", 0)
+    count, skipped = row_count(select, "limit", 0), row_count(select, "offset", 0)
     place = _row_number(select, limit_by(select))
     last = exp.Literal.number(skipped + count)
     within: exp.Expr = exp.LTE(this=place, expression=last)
@@ -109,7 +109,8 @@ def _row_number(select: exp.Select, by: Sequence[exp.Expr]) -> exp.Window:
     )
 
 
-def _number(select: exp.Select, name: str, missing: int) -> int:
+def row_count(select: exp.Query, name: str, missing: int) -> int:
+    """The whole number in the clause ``name``, LIMIT or OFFSET. Raises Unsupported for anything else."""
     clause = select.args.get(name)
     if clause is None:
         return missing

@@ -268,6 +268,25 @@ def test_a_streaming_select_shows_its_changelog_and_leaves_nothing(session: Sess
     assert not any(name.startswith("select_") for name in left)
 
 
+def test_a_streaming_select_ends_with_its_limit_and_leaves_nothing(session: Session) -> None:
+    """Nobody says that the input is at an end: the query itself is, after so many changes."""
+    session.run(ORDERS + "INSERT INTO users VALUES (1, 'ann'); INSERT INTO orders VALUES (10, 1, 5), (11, 1, 6)")
+    before = set(session.context.topics.partitions())
+    result = session.execute(parse_one(f"{QUERY} LIMIT 3"))
+    assert isinstance(result, Live)
+    seen: list[tuple[object, ...]] = []
+    with result.changelog as changelog:
+        for rows in changelog.batches(until_idle=False):
+            if rows.num_rows and not seen:
+                session.run("INSERT INTO users VALUES (1, 'anna')")
+            seen += [tuple(row.values()) for row in rows.to_pylist()]
+    assert len(seen) == 3
+    assert {(10, "ann", 1), (11, "ann", 1)} < set(seen)
+    assert session.context.catalog.queries() == []
+    left = set(session.context.topics.partitions()) - before
+    assert not any(name.startswith("select_") for name in left)
+
+
 def test_a_select_over_a_view_waits_for_the_view(session: Session) -> None:
     session.run(ORDERS + PRICED + "INSERT INTO orders VALUES (10, 1, 5), (11, 1, 6)")
     assert sorted(changelog_of(session, "SELECT id, amount FROM priced WHERE amount > 5")) == [(11, 6, 1)]

@@ -18,8 +18,8 @@ from tests.spark.running import Running, read_in
 
 pytestmark = pytest.mark.services
 
-RECORDS = 200_000
-PER_BATCH = 20_000
+RECORDS = 1_000_000
+PER_BATCH = 100_000
 WITHIN_S = 300.0
 STATE = "1-*"
 """The copies of the buckets of level 1."""

@@ -87,7 +87,9 @@ def test_an_error_gives_line_column_and_clause(world: World) -> None:
     ("query", "message"),
     [
         ("SELECT v FROM l ORDER BY v", "ORDER BY"),
-        ("SELECT v FROM l LIMIT 1", "LIMIT"),
+        ("SELECT v FROM (SELECT v FROM l LIMIT 1) AS x", "LIMIT without ORDER BY"),
+        ("SELECT v FROM l LIMIT 1 OFFSET 1", "LIMIT without ORDER BY"),
+        ("SELECT v FROM l LIMIT 1 + 1", "LIMIT takes a whole number"),
         ("SELECT v FROM l EXCEPT SELECT k FROM table(r)", "a part of an EXCEPT of streams is read once"),
         (
             "SELECT v FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.k = l.v INTERSECT SELECT 1 FROM r)",
@@ -180,6 +182,33 @@ def test_the_buffer_is_limited_where_nothing_else_bounds_it(world: World) -> Non
     assert limit("SELECT v FROM l JOIN m ON l.k = m.k") is None
     assert limit("SELECT y FROM t JOIN u ON t.k = u.k") is None
     assert limit("SELECT y FROM t JOIN u ON t.k = u.k SETTINGS join_max_buffered_bytes = 4") == 4
+
+
+@pytest.mark.parametrize(
+    ("query", "limit"),
+    [
+        ("SELECT v FROM l LIMIT 3", 3),
+        ("SELECT y FROM t FETCH FIRST 2 ROWS ONLY", 2),
+        ("SELECT y FROM t UNION ALL SELECT z FROM u LIMIT 4", 4),
+        ("SELECT v FROM l UNION ALL SELECT v FROM l LIMIT 0", 0),
+        ("SELECT v, count() FROM l GROUP BY v LIMIT 5 EMIT CHANGELOG", 5),
+        ("SELECT y FROM t ORDER BY y LIMIT 3", None),
+        ("SELECT v FROM l LIMIT 3 BY v", None),
+        ("SELECT v FROM l", None),
+    ],
+)
+def test_a_select_ends_after_so_many_changes(world: World, query: str, limit: int | None) -> None:
+    """Unless LIMIT says which rows stand."""
+    plan = world.plan(query)
+    assert plan.limit == limit
+    assert plan.explain().startswith(f"Limit {limit} ") is (limit is not None)
+
+
+def test_a_view_does_not_end(world: World) -> None:
+    (view,) = statements("CREATE MATERIALIZED VIEW v AS SELECT v FROM l LIMIT 3")
+    with pytest.raises(Unsupported, match="LIMIT without ORDER BY") as refused:
+        plan_query("v", view, world.engine.catalog)  # type: ignore[arg-type]
+    assert "a SELECT by itself" in refused.value.fix
 
 
 def test_a_view_goes_into_a_stream_that_takes_its_rows() -> None:
