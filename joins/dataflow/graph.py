@@ -166,8 +166,12 @@ class Dataflow:
         levels = {self.edge(edge_id).level}
         for node in self.clocks:
             if edge_id in node.inputs:
-                levels |= {level for edge in self.beyond(node.output) for level in self.listening(edge)}
+                levels |= self.told_by(node)
         return frozenset(levels)
+
+    def told_by(self, node: OperatorNode) -> frozenset[int]:
+        """The levels that need the watermark that a node makes."""
+        return frozenset(level for edge in self.beyond(node.output) for level in self.listening(edge))
 
     @property
     def clocks(self) -> tuple[OperatorNode, ...]:

@@ -102,7 +102,7 @@ class LevelTask:
         self._relays = [
             Relay.of(node, node.operator.ports, dataflow.beyond(node.output), store.scalars)
             for node in dataflow.clocks
-            if node.level < level and level in dataflow.listening(node.output)
+            if node.level < level and level in dataflow.told_by(node)
         ]
 
     def on_batch(self, arrivals: Sequence[Arrival], marks: Sequence[Mark] = ()) -> LevelOutput:

@@ -157,9 +157,16 @@ class _Compiler:
             self.scans.append(scan_stage(source, stream.transforms, edge.id))
         else:
             operator = operator_of(source)
-            clock = (source.how.clock_shifts(inputs_of(source)) or ()) if isinstance(source, Join) else ()
-            self.stages.append(OperatorNode(stream.level, operator, stream.inputs, stream.transforms, edge.id, clock))
+            made = OperatorNode(stream.level, operator, stream.inputs, stream.transforms, edge.id, _clock(source))
+            self.stages.append(made)
         return edge.id
+
+
+def _clock(source: Keyed | Join | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN) -> tuple[int, ...]:
+    """By input, how much less than its watermark a time may be that leaves; empty where no watermark goes on."""
+    if isinstance(source, Join):
+        return source.how.clock_shifts(inputs_of(source)) or ()
+    return source.shifts if isinstance(source, UnionAll) else ()
 
 
 def row_map(node: Map) -> RowMap:

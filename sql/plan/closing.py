@@ -17,7 +17,7 @@ from changelog.schema import Kind
 from joins.aggregates.aggregation import Closing
 from joins.dataflow.ports import Watermark
 from sql.plan.conditions.window_keys import window_of
-from sql.plan.event_times import EventTimeOrigin, origin_of, passage_of, with_watermark
+from sql.plan.event_times import EventTimeOrigin, clocked, with_watermark
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
@@ -40,6 +40,7 @@ from sql.plan.nodes import (
     rebuilt,
 )
 from sql.plan.properties import changes, source_of, watermark_at
+from sql.plan.union_clocks import why_union_is_timeless
 from sql.query_settings import QuerySettings
 from sql.syntax.rules import Rules
 from sql.watermarks import as_set
@@ -122,7 +123,9 @@ def refuse_open(node: Aggregate, place: str) -> None:
         return
     if (sessions := sessions_of(node.input)) is not None:
         raise _open_sessions(node, sessions, place)
-    reason = "rows can be taken back" if changes(node.input) else "no key follows a watermark"
+    reason = why_union_is_timeless(node.input) or "no key follows a watermark"
+    if changes(node.input):
+        reason = "rows can be taken back"
     by = ", ".join(node.by) or "no key"
     raise Unsupported(f"the groups by {by} never close: {reason}", where=place, fix=_FIX)
 
@@ -131,18 +134,7 @@ def _closed_by(
     node: Node, key: str, settings: QuerySettings, once: bool, length: int | None = None
 ) -> tuple[Node, int] | None:
     """The input with the watermark that ``key`` follows, and by how much it may be behind that."""
-    column = column_of(node, key)
-    passage = passage_of(node, column)
-    if passage is not None:
-        watermark = passage.watermark
-        return None if watermark is None else (with_watermark(node, watermark), passage.shift_units)
-    origin = origin_of(node, column)
-    if origin is None:
-        return None
-    watermark = origin.scan.watermark or (_given(origin, settings, length) if once else None)
-    if watermark is None or watermark.column != origin.column:
-        return None
-    return with_watermark(node, watermark), origin.shift_units
+    return clocked(node, column_of(node, key), lambda origin: _given(origin, settings, length) if once else None)
 
 
 def _open_sessions(node: Aggregate, sessions: Sessions, place: str) -> Unsupported:
@@ -152,7 +144,7 @@ def _open_sessions(node: Aggregate, sessions: Sessions, place: str) -> Unsupport
     elif not any(_is_end(node.input, key, sessions) for key in node.by):
         reason, fix = "no key is the end of the session", "GROUP BY window_start, window_end"
     else:
-        reason = f"there is no watermark over {time}"
+        reason = why_union_is_timeless(sessions.input) or f"there is no watermark over {time}"
         fix = f"declare WATERMARK FOR {time} in the table, or SETTINGS watermark_delay = '5s' for a stream"
     return Unsupported(f"the sessions never close: {reason}", where=place, fix=fix)
 

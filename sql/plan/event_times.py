@@ -1,11 +1,12 @@
 """From a column back to the event time that it follows, and the watermark from there to the column.
 
-Event times come from a scan; or from an operator that lets rows go in time: groups whose windows close, and a range
-join whose rows stay, which have a watermark of their own.
+Event times come from a scan; or from an operator that lets rows go in time, which has a watermark of its own: groups
+whose windows close, a range join whose rows stay, UNION ALL of parts that each have one, in the same column.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import assert_never
@@ -71,7 +72,7 @@ class EventTimeOrigin:
 class Passage:
     """A column that follows ``column`` of an operator whose rows leave in time; ``shift`` as in ``EventTimeOrigin``."""
 
-    node: Aggregate | Join
+    node: Aggregate | Join | UnionAll
     column: str
     shift: Fraction
 
@@ -95,12 +96,6 @@ def origin_of(node: Node, expr: Expr) -> EventTimeOrigin | None:
     """
     found = _followed(node, expr)
     return found if isinstance(found, EventTimeOrigin) else None
-
-
-def passage_of(node: Node, expr: Expr) -> Passage | None:
-    """As ``origin_of``, where the values come from an operator whose rows leave in time."""
-    found = _followed(node, expr)
-    return found if isinstance(found, Passage) else None
 
 
 def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
@@ -127,9 +122,10 @@ def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
         case Join():
             stays = name in node.how.passing_times and not changes(node)
             below = Passage(node, name, Fraction(0)) if stays else None
-        case Static() | Keyed() | UnionAll() | Sessions() | Over() | TopN() | LookupJoin() | LookupTable():
-            return None
-        case SetOperation():
+        case UnionAll():
+            follows = all(_followed(part, column_of(part, name)) is not None for part in node.parts)
+            below = Passage(node, name, Fraction(0)) if follows and not changes(node) else None
+        case Static() | Keyed() | SetOperation() | Sessions() | Over() | TopN() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
@@ -160,22 +156,60 @@ def _column_and_shift(expr: Expr, node: Node) -> tuple[str, Fraction] | None:
     return None if term.plain is None or coefficient != 1 else (term.plain, found.constant)
 
 
+Given = Callable[[EventTimeOrigin], Watermark | None]
+"""The watermark that a stream gets which states none; None: it gets none."""
+
+
+def clocked(node: Node, time: Expr, given: Given) -> tuple[Node, int] | None:
+    """``node`` with the watermark that ``time`` follows, and by how much it may be behind that; None: there is none."""
+    found = _followed(node, time)
+    if found is None:
+        return None
+    if isinstance(found, EventTimeOrigin):
+        watermark = found.scan.watermark or given(found)
+        followed = watermark is not None and watermark.column == found.column
+    elif isinstance(found.node, UnionAll):
+        union = _clocked_union(found.node, found.column, given)
+        return None if union is None else (_carried(node, lambda _: union), found.shift_units)
+    else:
+        watermark = found.watermark
+        followed = watermark is not None
+    return (with_watermark(node, watermark), found.shift_units) if watermark is not None and followed else None
+
+
+def _clocked_union(union: UnionAll, column: str, given: Given) -> UnionAll | None:
+    """``union`` with the least of the watermarks that ``column`` follows in the parts; None where one has none."""
+    found = [clocked(part, column_of(part, column), given) for part in union.parts]
+    parts = [one for one in found if one is not None]
+    if len(parts) < len(found):
+        return None
+    nodes, shifts = zip(*parts, strict=True)
+    return replace(union, parts=nodes, clock=column, shifts=shifts)
+
+
 def with_watermark(node: Node, watermark: Watermark) -> Node:
-    """``node`` with the watermark set at the scan or operator below it, whose column travels up to ``node``."""
+    """``node`` with the watermark set at the scan or join below it, whose column travels up to ``node``."""
+
+    def told(below: Node) -> Node:
+        if isinstance(below, Scan):
+            return replace(below, watermark=watermark)
+        return replace(below, how=below.how.with_clock(watermark.column)) if isinstance(below, Join) else below
+
+    return _carried(node, told)
+
+
+def _carried(node: Node, made: Callable[[Node], Node]) -> Node:
+    """``node`` over what ``made`` makes of the scan or operator below, with the column of the watermark."""
     match node:
-        case Scan():
-            return replace(node, watermark=watermark)
         case Map():
-            return _carrying(replace(node, input=with_watermark(node.input, watermark)))
+            return _carrying(replace(node, input=_carried(node.input, made)))
         case Window() | ArrayJoin() | StaticJoin():
-            return replace(node, input=with_watermark(node.input, watermark))
-        case Join():
-            return replace(node, how=node.how.with_clock(watermark.column))
-        case (
-            Static() | Keyed() | Aggregate() | Sessions() | UnionAll() | Over() | TopN() | LookupJoin() | LookupTable()
-        ):
+            return replace(node, input=_carried(node.input, made))
+        case Scan() | Join() | UnionAll():
+            return made(node)
+        case Static() | Keyed() | Aggregate() | Sessions() | SetOperation() | Over() | TopN():
             return node
-        case SetOperation():
+        case LookupJoin() | LookupTable():
             return node
         case _:
             assert_never(node)

@@ -240,8 +240,9 @@ def _aggregate(node: Aggregate) -> str:
 
 def _union(node: UnionAll) -> str:
     kept = any(map(compared, node.parts))
-    state = "the current rows" if kept else "none"
-    return f"UnionAll  columns={','.join(node.schema.names)}  state: {state}  engine=spark"
+    parts = ["UnionAll", f"columns={','.join(node.schema.names)}"]
+    parts += [f"passes on the watermark of {node.clock}"] if node.clock else []
+    return "  ".join([*parts, f"state: {'the current rows' if kept else 'none'}", "engine=spark"])
 
 
 def _set_operation(node: SetOperation) -> str:

@@ -300,10 +300,16 @@ class Aggregate(OneInput):
 
 @dataclass(frozen=True)
 class UnionAll:
-    """The rows of all ``parts``, each as often as all of them together give it; of each the columns in ``schema``."""
+    """The rows of all ``parts``, each as often as all of them together give it; of each the columns in ``schema``.
+
+    clock   the column that has a watermark, the least of those of the parts; empty: none has
+    shifts  by part, how much less than its watermark the clock of a row may be that is yet to come
+    """
 
     parts: tuple[Node, ...]
     schema: pa.Schema
+    clock: str = ""
+    shifts: tuple[int, ...] = ()
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -179,7 +179,10 @@ def watermark_at(node: Node) -> Watermark | None:
             return _of_sessions(node)
         case Join():
             return node.how.watermark(inputs_of(node))
-        case Static() | UnionAll() | SetOperation() | Over() | TopN() | LookupJoin() | LookupTable():
+        case UnionAll():
+            # Its delays are those of the parts, and are subtracted there.
+            return Watermark(node.clock, 0, max_future_ms=None, drops_late=False) if node.clock else None
+        case Static() | SetOperation() | Over() | TopN() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)

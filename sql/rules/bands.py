@@ -34,7 +34,7 @@ from sql.expressions.predicates import conjunction, split
 from sql.plan.closing import closing
 from sql.plan.conditions.join_side import JoinSide
 from sql.plan.conditions.window_keys import window_keys, window_of
-from sql.plan.event_times import EventTimeOrigin, origin_of, passage_of, with_watermark
+from sql.plan.event_times import EventTimeOrigin, clocked
 from sql.plan.joins import Bidirectional, Enrichment, Range
 from sql.plan.joins.range import Band, RangeState
 from sql.plan.nodes import (
@@ -195,15 +195,7 @@ class _Rule:
 
     def _clocked(self, node: Node, time: Expr, width: int | None) -> tuple[Node, int | None]:
         """``node`` with the watermark that the expression follows, and by how much it may be behind that."""
-        passage, origin = passage_of(node, time), origin_of(node, time)
-        if passage is not None and (passed := passage.watermark) is not None:
-            return with_watermark(node, passed), passage.shift_units
-        if origin is None:
-            return node, None
-        watermark = origin.scan.watermark or self._given(origin, width)
-        if watermark is None or watermark.column != origin.column:
-            return node, None
-        return with_watermark(node, watermark), origin.shift_units
+        return clocked(node, time, lambda origin: self._given(origin, width)) or (node, None)
 
     def _given(self, origin: EventTimeOrigin, width: int | None) -> Watermark | None:
         """The watermark that a stream without one gets by the join."""

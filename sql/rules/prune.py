@@ -89,8 +89,7 @@ def _of_input(node: Window | Sessions | Keyed, needed: set[str]) -> set[str]:
         case Window():
             return (needed | {node.time}) - {node.start, node.end}
         case Sessions():
-            watermark = watermark_at(node.input)
-            own = {node.time, *node.by} | ({watermark.column} if watermark is not None else set())
+            own = {node.time, *node.by} | _clock_of(node.input)
             return (needed | own) - {node.start, node.end}
         case _:
             assert_never(node)
@@ -144,10 +143,8 @@ def _aggregate(node: Aggregate, needed: set[str]) -> Aggregate:
     gathered = tuple((name, call) for name, call in node.gathered if name in needed)
     if not (kept or gathered or node.by):
         kept, gathered = node.aggregations[:1], node.gathered if not node.aggregations else ()
-    watermark = watermark_at(node.input)
-    wanted = {*node.by, *(one.argument for one in kept if one.argument)}
+    wanted = {*node.by, *(one.argument for one in kept if one.argument)} | _clock_of(node.input)
     wanted |= _read(call for _, call in gathered)
-    wanted |= {watermark.column} if watermark is not None else set()
     below = _prune(node.input, wanted or {node.input.schema.names[0]})
     return replace(node, input=below, aggregations=kept, gathered=gathered)
 
@@ -175,9 +172,16 @@ def _set_operation(node: UnionAll | SetOperation, needed: set[str]) -> Node:
     """
     if isinstance(node, SetOperation):
         return rebuilt(node, lambda side: _prune(side, set(node.by)))
-    kept = [field for field in node.schema if field.name in needed] or [node.schema.field(0)]
+    kept = [field for field in node.schema if field.name in {*needed, node.clock}] or [node.schema.field(0)]
     wanted = {field.name for field in kept}
-    return replace(node, parts=tuple(_prune(part, wanted) for part in node.parts), schema=pa.schema(kept))
+    parts = tuple(_prune(part, wanted | (_clock_of(part) if node.clock else set())) for part in node.parts)
+    return replace(node, parts=parts, schema=pa.schema(kept))
+
+
+def _clock_of(node: Node) -> set[str]:
+    """The column that has the watermark."""
+    watermark = watermark_at(node)
+    return set() if watermark is None else {watermark.column}
 
 
 def _table_join(join: StaticJoin | LookupJoin, needed: set[str]) -> Node:
@@ -204,7 +208,7 @@ def _join(join: Join, needed: set[str]) -> Join:
         # The one row adds nothing to a left row: it is left or not.
         join = replace(join, kind=JoinKind.SEMI)
     wanted = needed | {name for pair in join.keys for name in pair} | _read([join.residual])
-    wanted |= {watermark.column for watermark in map(watermark_at, join.inputs) if watermark is not None}
+    wanted |= _clock_of(join.left) | _clock_of(join.right)
     wanted |= join.how.columns_read
     return replace(join, left=_prune(join.left, wanted), right=_prune(join.right, wanted))
 

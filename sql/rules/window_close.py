@@ -51,7 +51,8 @@ def window_close(plan: QueryPlan) -> QueryPlan:
 
 
 def _closed(node: Node) -> Node:
-    """``node`` with its uppermost join closed, or as it is above groups, which the rule ``bands`` has closed.
+    """``node`` with its uppermost join closed, or as it is above groups, which the rule ``bands`` has closed; of UNION
+    ALL in each part.
 
     Raises Unsupported where that is no RANGE join, or has no watermarks.
     """
@@ -65,9 +66,9 @@ def _closed(node: Node) -> Node:
         case Aggregate():
             refuse_open(node, "EMIT")
             return node
-        case Scan() | Static() | Keyed() | Window() | UnionAll() | Sessions() | Over() | TopN() | LookupTable():
-            raise _endless()
-        case SetOperation():
+        case UnionAll():
+            return rebuilt(node, _closed)
+        case Scan() | Static() | Keyed() | Window() | SetOperation() | Sessions() | Over() | TopN() | LookupTable():
             raise _endless()
         case _:
             assert_never(node)

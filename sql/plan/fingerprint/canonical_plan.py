@@ -87,7 +87,11 @@ def _of_rows(node: UnionAll | SetOperation | Aggregate | Sessions | Over | TopN)
     match node:
         case UnionAll():
             return members(
-                node="union_all", columns=fields(node.schema), parts=[canonical(part) for part in node.parts]
+                node="union_all",
+                columns=fields(node.schema),
+                clock=node.clock,
+                shifts=list(node.shifts),
+                parts=[canonical(part) for part in node.parts],
             )
         case SetOperation():
             return members(

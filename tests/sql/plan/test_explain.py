@@ -75,6 +75,9 @@ QUERIES = {
     "except_all": "SELECT id FROM orders EXCEPT ALL SELECT customer FROM orders WHERE amount > 10",
     "set_operations": "SELECT order_id FROM shipments UNION ALL SELECT id FROM parts EXCEPT SELECT id FROM filed "
     "INTERSECT SELECT order_id FROM parts",
+    "union_of_watermarks": "WITH u AS (SELECT order_id, at FROM shipments UNION ALL SELECT order_id, at FROM "
+    "shipments) SELECT window_start, count(*) FROM TUMBLE(u, at, INTERVAL '1' MINUTE) GROUP BY window_start "
+    "EMIT ON WINDOW CLOSE",
     "snapshot": "SELECT city, count() FROM table(customers) GROUP BY city",
 }
 

@@ -46,6 +46,7 @@ STATEFUL = (
     "top_n",
     "over",
     "except_all",
+    "union_of_watermarks",
 )
 LOOKUPS = ("lookup_dictionary", "lookup_direct_index", "temporal_updating", "mixed")
 

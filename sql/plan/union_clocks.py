@@ -1,0 +1,71 @@
+"""UNION ALL whose parts have no watermark in common, and why."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from changelog.schema import Kind
+from joins.dataflow.ports import Watermark
+from sql.plan.event_times import EventTimeOrigin, clocked
+from sql.plan.nodes import (
+    Aggregate,
+    ArrayJoin,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    Node,
+    Over,
+    Scan,
+    Sessions,
+    SetOperation,
+    Static,
+    StaticJoin,
+    TopN,
+    UnionAll,
+    Window,
+    column_of,
+)
+from sql.syntax.rules import Rules
+
+
+def why_union_is_timeless(node: Node) -> str:
+    """Why the UNION ALL whose rows reach ``node`` has no watermark; '' where there is none, or where it has one."""
+    union = _union_below(node)
+    if union is None:
+        return ""
+    found = [_timed_columns(part, union) for part in union.parts]
+    if set.intersection(*map(set, found)):
+        return ""
+    for number, columns in enumerate(found, start=1):
+        if not columns:
+            return f"SELECT {number} of the UNION gives no column with a watermark"
+    places = (f"column {' or '.join(map(str, columns))} of SELECT {number}" for number, columns in enumerate(found, 1))
+    return f"the watermarks of the UNION are in different columns: {', '.join(places)}"
+
+
+def _timed_columns(part: Node, union: UnionAll) -> list[int]:
+    """The columns of a part that follow a watermark, by their place."""
+    names = enumerate(union.schema.names, start=1)
+    return [place for place, name in names if clocked(part, column_of(part, name), _possible) is not None]
+
+
+def _possible(origin: EventTimeOrigin) -> Watermark | None:
+    """That of an append stream of Timeplus, which gets one by whatever groups or joins it."""
+    scan = origin.scan
+    return Watermark(origin.column, 0) if scan.rules == Rules.TIMEPLUS and scan.stream.kind == Kind.APPEND else None
+
+
+def _union_below(node: Node) -> UnionAll | None:
+    match node:
+        case UnionAll():
+            return node
+        case Map() | Window() | ArrayJoin() | StaticJoin():
+            return _union_below(node.input)
+        case Scan() | Static() | Keyed() | Join() | Aggregate() | Sessions() | SetOperation() | Over() | TopN():
+            return None
+        case LookupJoin() | LookupTable():
+            return None
+        case _:
+            assert_never(node)
