@@ -46,7 +46,9 @@ class ReferenceRows:
 
 @dataclass
 class ReferenceLookup:
-    """A join with the ``rows`` of which the columns ``by`` equal the columns ``keys`` of the left row."""
+    """A join with the ``rows`` of which the columns ``by`` equal the columns ``keys`` of the left row. SEMI, ANTI and
+    MARK ask whether there is one.
+    """
 
     kind: JoinKind
     keys: tuple[int, ...]
@@ -59,6 +61,10 @@ class ReferenceLookup:
         key = _part(left, self.keys)
         joined = [left + right for right in self.rows.content if _part(right, self.by) == key and None not in key]
         joined = [row for row in joined if self.condition(row)]
+        if self.kind is JoinKind.MARK:
+            return [(*left, bool(joined))]
+        if self.kind.asks:
+            return [left] if bool(joined) == (self.kind is JoinKind.SEMI) else []
         return joined or ([left + self.padding] if self.kind is JoinKind.LEFT else [])
 
 

@@ -1,8 +1,9 @@
 """One lookup join on a batch: distinct keys asked once, their rows spread over the left rows.
 
 **Definition.** A left row is joined with every row under its key for which the residual condition holds. Without such a
-row INNER drops it and LEFT pads it, once. A key with a NULL matches nothing and is not asked. Left rows keep their
-order; the matches of one come in the order of the lookup.
+row INNER drops it and LEFT pads it, once. SEMI keeps the left rows that have such a row, ANTI those that have none,
+MARK all of them with the answer. A key with a NULL matches nothing and is not asked. Left rows keep their order; the
+matches of one come in the order of the lookup.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from enrichment.lookup_join.distinct_keys import DistinctKeys, distinct_keys
 from enrichment.lookup_join.looked_up_columns import LookedUpColumns
 from joins.dataflow.lookup import LookupStage
 from joins.dataflow.ports import JoinKind, Predicate, transformed
+from sql.transforms.asked_rows import asked
 
 
 class RowsRejected(Exception):
@@ -40,6 +42,7 @@ class StageOperator:
         self._join = stage.join
         self._lookup = lookup
         self._transforms = tuple(step.bound(snapshots) for step in stage.transforms)
+        self._kind = stage.join.kind
         self._outer = stage.join.kind is JoinKind.LEFT
         self._looked_up = LookedUpColumns(stage.join)
         types = dict(zip(stage.join.access.columns, stage.join.access.types, strict=True))
@@ -67,10 +70,12 @@ class StageOperator:
             raise RowsRejected(frozenset(arrivals), rejection.what) from rejection
 
     def _joined(self, rows: pa.Table, codes: Positions, answers: Sequence[Rows]) -> pa.Table:
-        found = list(chain.from_iterable(answers))
-        looked_up = self._looked_up.build(found)
         # One more than there are keys: the last stands for keys with a NULL, which have no rows.
         counts = np.fromiter(chain(map(len, answers), (0,)), np.int64, len(answers) + 1)
+        if self._kind.asks and self._join.condition is None:
+            return asked(rows, counts[codes] > 0, self._kind, self._join.mark)
+        found = list(chain.from_iterable(answers))
+        looked_up = self._looked_up.build(found)
         firsts = np.cumsum(counts) - counts
         if self._join.condition is not None:
             return self._conditional(self._join.condition, rows, looked_up, firsts[codes], counts[codes])
@@ -86,6 +91,10 @@ class StageOperator:
         candidates = self._side_by_side(rows, owners, matches, looked_up)
         holds = condition(candidates) if len(owners) else np.zeros(0, dtype=np.bool_)
         owners, matches = owners[holds], matches[holds]
+        if self._kind.asks:
+            matched = np.zeros(rows.num_rows, dtype=np.bool_)
+            matched[owners] = True
+            return asked(rows, matched, self._kind, self._join.mark)
         alone = np.full(rows.num_rows, self._outer)
         alone[owners] = False
         unmatched = np.flatnonzero(alone)

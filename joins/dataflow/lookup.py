@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from joins.dataflow.graph import Sink, TopicScan
-from joins.dataflow.ports import Ingest, JoinKind, Predicate, Transform, refuse_other_kinds
+from joins.dataflow.ports import ASKING, Ingest, JoinKind, Predicate, Transform, refuse_other_kinds
 
 
 class LookupTarget(StrEnum):
@@ -48,7 +48,8 @@ class Access:
 class LookupJoinSpec:
     """The join of rows with what is looked up by ``keys`` (columns of the left rows, in the order of ``access.by``).
 
-    kind       INNER or LEFT: a row without a match is lost, or padded with ``padding``
+    kind       INNER or LEFT: a row without a match is lost, or padded with ``padding``; SEMI, ANTI or MARK: no column
+               of what is looked up leaves, and ``mark`` is the one that MARK adds
     columns    (internal name, column of the access) of each column that the join adds, in order
     schema     of these columns
     condition  the residual condition, over the left columns and the added ones
@@ -61,9 +62,10 @@ class LookupJoinSpec:
     schema: pa.Schema
     padding: tuple[Any, ...]
     condition: Predicate | None = None
+    mark: str = ""
 
     def __post_init__(self) -> None:
-        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT))
+        refuse_other_kinds(self, self.kind, (JoinKind.INNER, JoinKind.LEFT, *ASKING))
 
 
 @dataclass(frozen=True)

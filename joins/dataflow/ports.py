@@ -47,7 +47,10 @@ class JoinKind(StrEnum):
     @property
     def asks(self) -> bool:
         """Whether each left row is asked if it matches something: no column of the right side leaves."""
-        return self in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
+        return self in ASKING
+
+
+ASKING = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
 
 
 class SetKind(StrEnum):

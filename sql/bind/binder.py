@@ -33,6 +33,7 @@ from sql.bind.from_clause.keyed_changelog import keyed, keyed_rows
 from sql.bind.from_clause.scans import filters_time, scanned
 from sql.bind.from_clause.sessions import SessionCall, in_sessions
 from sql.bind.from_clause.windows import WindowCall, windowed
+from sql.bind.lookup.asked_tables import has_one_row, is_over_table, lone_table, refuse_row_around
 from sql.bind.lookup.lookups import Lookups
 from sql.bind.named_columns import as_cte, columns_of_alias, named_as, with_names
 from sql.bind.partitions.first_rows import (
@@ -53,7 +54,7 @@ from sql.expressions.evaluate import quoted
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
 from sql.plan.column_names import unused
-from sql.plan.nodes import LookupTable, Map, Static
+from sql.plan.nodes import LookupTable, Map, Static, column_of
 from sql.query_settings import QuerySettings
 from sql.relations import HasRows, Relations, Stream, with_rows
 from sql.syntax.calls import WINDOWS, dotted_name, function_name
@@ -104,22 +105,31 @@ class Binder:
             )
         item = self._joined_items(select)
         item = replace(item, scope=replace(item.scope, outer=self.outer))
-        return SelectClauses(select, self._lookups, Subqueries(self._asked, self._alias), self.dialect, texts).over(
-            item
-        )
+        return SelectClauses(select, self._lookups, self._subqueries, self.dialect, texts).over(item)
 
     def _asked(self, query: exp.Query, outer: Scope) -> SubqueryRows:
         """The rows of a subquery in a condition."""
-        if is_static(query, self.ctes, self.catalog):
-            raise Unsupported(
-                "a subquery over table(x) alone is not supported in a condition of a stream",
-                where=place_of(query, "WHERE"),
-                fix="join it: JOIN (SELECT DISTINCT k FROM table(r)) AS r ON l.k = r.k, or ask the stream itself",
-            )
-        bound = replace(self, outer=outer).bind(query)
+        over_table = is_over_table(query, self.ctes, self.catalog)
+        bound = self._over_table(query, outer) if over_table else replace(self, outer=outer).bind(query)
         alias = self._alias("subquery")
         columns = tuple((f"{alias}.{name}", expr) for name, expr in named_as(query, bound.columns))
         return SubqueryRows(Map(bound.node, columns), tuple(name for name, _ in columns))
+
+    def _over_table(self, query: exp.Query, outer: Scope) -> Bound:
+        """A subquery over a dictionary, or over ``table(x)``."""
+        table = lone_table(query)
+        if table is None:
+            try:
+                item = self.derived(query, self._alias("subquery"))
+            except UnknownName as fault:
+                refuse_row_around(query, outer, fault)
+                raise
+            columns = [(column.name, column_of(item.node, column.internal)) for column in item.scope.columns]
+            return Bound(item.node, tuple(columns), marked=False)
+        assert isinstance(query, exp.Select)
+        item = self._right(table, seeks=False)
+        item = replace(item, scope=replace(item.scope, outer=outer))
+        return SelectClauses(query, self._lookups, self._subqueries, self.dialect, ()).over(item)
 
     # -- FROM --
 
@@ -196,6 +206,10 @@ class Binder:
         query, dialect = reading(definition, self.catalog)
         item = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
         return replace(item, scope=replace(item.scope, dialect=self.dialect))
+
+    @property
+    def _subqueries(self) -> Subqueries:
+        return Subqueries(self._asked, self._alias)
 
     @property
     def _lookups(self) -> Lookups:
@@ -280,7 +294,8 @@ class Binder:
                 )
         select = ", ".join(f"{quoted(name)} AS {quoted(f'{alias}.{name}')}" for name in found.columns)
         schema = pa.schema([pa.field(f"{alias}.{name}", kind) for name, kind in found.columns.items()])
-        node = Static(alias, found.relations, f"SELECT {select} FROM ({found.sql})", schema)
+        sql = f"SELECT {select} FROM ({found.sql})"
+        node = Static(alias, found.relations, sql, schema, single=has_one_row(query))
         return FromItem.of(node, alias, list(found.columns), self.dialect)
 
     def _changelog(self, table: exp.Expr, place: str) -> FromItem:

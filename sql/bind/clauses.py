@@ -75,7 +75,7 @@ def refuse_table(table: exp.Expr) -> None:
 
 
 def refuse_lookup(join: exp.Join, place: str) -> None:
-    """A lookup join is INNER or LEFT: the right side emits nothing."""
+    """A lookup join is INNER or LEFT, or asks of the left rows, SEMI or ANTI: the right side emits nothing."""
     side = (join.side or ("OUTER" if join.kind.upper() == "OUTER" else "")).upper()
     if side not in ("", "LEFT"):
         raise Unsupported(
@@ -84,10 +84,7 @@ def refuse_lookup(join: exp.Join, place: str) -> None:
             where=place,
             fix="INNER JOIN or LEFT JOIN with the stream on the left",
         )
-    kind, method = join.kind.upper(), join.method.upper()
-    if kind in ("SEMI", "ANTI"):
-        fix = "JOIN" if kind == "SEMI" else "LEFT JOIN, with WHERE r.key IS NULL"
-        raise Unsupported(f"{kind} JOIN with what is looked up is not supported", where=place, fix=fix)
+    method = join.method.upper()
     if method in ("ASOF", "LATEST"):
         raise Unsupported(
             f"{method} JOIN with what is looked up is not supported: a lookup asks by equality",

@@ -94,7 +94,7 @@ class SelectClauses:
         trees = [resolved_condition(term, from_item.scope, "WHERE") for term in conjuncts(condition)]
         place, schema = place_of(condition, "WHERE"), from_item.scope.seen_with(from_item.node.schema)
         terms = [Expr.over(tree, schema, place).held_as(pa.bool_()) for tree in trees]
-        if isinstance(from_item.node, Static):
+        if isinstance(from_item.node, Static) and from_item.scope.outer is None:
             raise Unsupported(
                 "a filter of a view over table(x) alone is not supported",
                 where="in WHERE",

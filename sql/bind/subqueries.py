@@ -336,6 +336,8 @@ def _null_is_false(node: exp.Expr, clause: str) -> bool:
     below, above = node, node.parent
     while isinstance(above, exp.And | exp.Or | exp.Paren):
         below, above = above, above.parent
+    if isinstance(above, exp.Where):
+        return isinstance(above.parent, exp.Filter)
     if isinstance(above, exp.If):
         return above.this is below and not (isinstance(above.parent, exp.Case) and above.parent.args.get("this"))
     return above is None and clause in ("WHERE", "HAVING")

@@ -12,7 +12,7 @@ from changelog.changes import DELTA
 from changelog.errors import InternalError
 from changelog.schema import TIME
 from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
-from joins.dataflow.ports import JoinKind, Pad, Transform
+from joins.dataflow.ports import Pad, Transform
 from sql.compile.operators import operator_of
 from sql.expressions.evaluate import RowMap, quoted
 from sql.expressions.expression import Expr
@@ -203,9 +203,10 @@ def static_step(node: StaticJoin) -> StaticJoinStep:
         left_keys=tuple(left for left, _ in node.keys),
         right_keys=tuple(right for _, right in node.keys),
         null_safe=node.null_safe,
-        outer=node.kind == JoinKind.LEFT,
+        kind=node.kind,
         condition=None if node.residual is None else node.residual.text,
         defaults=node.pad == Pad.DEFAULT,
+        mark=node.mark,
     )
 
 

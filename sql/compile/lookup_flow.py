@@ -139,6 +139,7 @@ def _join(node: LookupJoin) -> LookupJoinSpec:
         columns=node.table.columns,
         schema=node.table.schema,
         padding=tuple(_padding(node, dict(node.padding))),
+        mark=node.mark,
         condition=Condition(node.residual.text) if node.residual is not None else None,
     )
 

@@ -109,13 +109,14 @@ def declared_type(stream: StreamSchema, name: str) -> pa.DataType:
 @dataclass(frozen=True)
 class Static:
     """A FROM item that does not change: the result of ``sql`` over the tables that ``relations`` name, read at the
-    start.
+    start. ``single``: one row at most.
     """
 
     alias: str
     relations: tuple[str, ...]
     sql: str
     schema: pa.Schema
+    single: bool = False
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -268,11 +269,13 @@ class Join:
 
     @property
     def schema(self) -> pa.Schema:
-        """Of SEMI and ANTI the left columns alone, of MARK the mark besides."""
-        if self.kind.asks:
-            mark = [pa.field(self.mark, pa.bool_())] if self.kind is JoinKind.MARK else []
-            return pa.schema([*self.left.schema, *mark])
-        return pa.schema([*self.left.schema, *self.right.schema])
+        return _joined_columns(self.kind, self.left.schema, self.right.schema, self.mark)
+
+
+def _joined_columns(kind: JoinKind, left: pa.Schema, right: pa.Schema, mark: str) -> pa.Schema:
+    """Of SEMI and ANTI the left columns alone, of MARK the mark besides."""
+    added = right if not kind.asks else [pa.field(mark, pa.bool_())] if kind is JoinKind.MARK else []
+    return pa.schema([*left, *added])
 
 
 @dataclass(frozen=True)
@@ -395,6 +398,7 @@ class StaticJoin:
     residual: Expr | None = None
     pad: Pad = Pad.NULL
     place: str = ""
+    mark: str = ""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -407,7 +411,7 @@ class StaticJoin:
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([*self.input.schema, *self.static.schema])
+        return _joined_columns(self.kind, self.input.schema, self.static.schema, self.mark)
 
 
 class Cover(StrEnum):
@@ -465,7 +469,8 @@ class LookupTable:
 
 @dataclass(frozen=True)
 class LookupJoin:
-    """Rows joined, once and when they come, with those of ``table`` under their key then. INNER or LEFT.
+    """Rows joined, once and when they come, with those of ``table`` under their key then. INNER or LEFT; or asked
+    whether there are any: SEMI, ANTI, MARK.
 
     Before the rule ``join_keys`` has run, the whole condition stands in ``on``, conjunct by conjunct.
 
@@ -484,6 +489,7 @@ class LookupJoin:
     pad: Pad = Pad.NULL
     padding: tuple[tuple[str, Any], ...] = ()
     place: str = ""
+    mark: str = ""
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -496,7 +502,7 @@ class LookupJoin:
 
     @property
     def schema(self) -> pa.Schema:
-        return pa.schema([*self.input.schema, *self.table.schema])
+        return _joined_columns(self.kind, self.input.schema, self.table.schema, self.mark)
 
     @property
     def single(self) -> bool:

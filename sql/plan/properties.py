@@ -120,7 +120,9 @@ def one_row(node: Node) -> bool:
             return node.single and not node.by
         case Join():
             return one_row(node.left) and (one_row(node.right) or node.kind.asks)
-        case Scan() | Static() | Keyed() | Window() | ArrayJoin() | StaticJoin() | LookupJoin() | LookupTable():
+        case Static():
+            return node.single
+        case Scan() | Keyed() | Window() | ArrayJoin() | StaticJoin() | LookupJoin() | LookupTable():
             return False
         case SetOperation():
             return one_row(node.left) or (node.kind.intersects and one_row(node.right))

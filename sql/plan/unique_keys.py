@@ -60,11 +60,11 @@ def unique_keys(node: Node) -> list[Key]:
         case Join():
             left, right = unique_keys(node.left), unique_keys(node.right)
             return node.how.unique_keys(KeyedSides(node.kind, node.pad, node.keys, left, right))
-        case LookupJoin():
-            return _of_lookup(node)
+        case LookupJoin() | LookupTable() | StaticJoin() | Static():
+            return _of_tables(node)
         case Sessions() | Over() | TopN():
             return _of_partitions(node)
-        case UnionAll() | ArrayJoin() | StaticJoin() | Static() | LookupTable():
+        case UnionAll() | ArrayJoin():
             return []
         case _:
             assert_never(node)
@@ -99,16 +99,33 @@ def _is_row_number(call: Expr) -> bool:
     return isinstance(window, exp.Window) and window.this.name.lower() == Rank.ROW_NUMBER
 
 
+def _of_tables(node: LookupJoin | LookupTable | StaticJoin | Static) -> list[Key]:
+    match node:
+        case LookupJoin():
+            return _of_lookup(node)
+        case LookupTable():
+            return _declared_key(node)
+        case StaticJoin():
+            return unique_keys(node.input) if node.kind.asks else []
+        case Static():
+            return []
+        case _:
+            assert_never(node)
+
+
 def _of_lookup(join: LookupJoin) -> list[Key]:
     """Those of the input, where a row meets at most one; else with the primary key of what it meets."""
     left = unique_keys(join.input)
-    if join.single:
+    if join.single or join.kind.asks:
         return left
-    travels = {name: internal for internal, name in join.table.columns}
-    key = join.table.primary_key
-    if not key or not set(key) <= set(travels):
-        return []
-    return [tuple(dict.fromkeys(first + tuple(travels[name] for name in key))) for first in left]
+    return [tuple(dict.fromkeys(first + key)) for first in left for key in _declared_key(join.table)]
+
+
+def _declared_key(table: LookupTable) -> list[Key]:
+    """The primary key of a table, as far as it travels."""
+    travels = {name: internal for internal, name in table.columns}
+    key = table.primary_key
+    return [tuple(travels[name] for name in key)] if key and set(key) <= set(travels) else []
 
 
 def _renamed(node: Map) -> Mapping[str, str]:
@@ -171,7 +188,9 @@ def never_null(node: Node) -> set[str]:
             return set(node.schema.names).intersection(*map(never_null, node.parts))
         case SetOperation():
             return never_null(node.left) | (never_null(node.right) if node.kind.intersects else set())
-        case Static() | LookupTable():
+        case LookupTable():
+            return set().union(*_declared_key(node))
+        case Static():
             return set()
         case _:
             assert_never(node)
@@ -238,7 +257,7 @@ def equals(node: Node) -> dict[str, set[str]]:
 
 def _asked(join: LookupJoin) -> list[Key]:
     """The pairs of its key, by internal names, as far as the right column travels."""
-    travels = {name: internal for internal, name in join.table.columns}
+    travels = {} if join.kind.asks else {name: internal for internal, name in join.table.columns}
     return [(left, travels[right]) for left, right in join.keys if right in travels]
 
 

@@ -137,7 +137,7 @@ def _once(join: StaticJoin | LookupJoin, terms: list[Expr]) -> Node:
     """Below a join whose right side takes no conditions: what is about the left alone."""
     names = set(join.input.schema.names)
     inner = join.kind == JoinKind.INNER
-    below = _over(terms, names) + (_over(join.on, names) if inner else [])
+    below = _over(terms, names) + (_over(join.on, names) if inner or join.kind == JoinKind.SEMI else [])
     rest = [term for term in terms if term not in below]
     on = [term for term in join.on if term not in below]
     if inner:

@@ -52,6 +52,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.properties import walk
 from sql.plan.query_plan import QueryPlan
+from sql.rules.unnest_tables import is_of_table, with_table
 
 _KEEPS_LEFT = (JoinKind.INNER, JoinKind.LEFT, JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK)
 
@@ -70,7 +71,7 @@ def _unnested(node: Node) -> Node:
         return _valued(made)
     found = _Pull.of_apply(made).of(made.right)
     on = [term.substituted(found.computed) for term in made.on] + found.terms
-    return replace(made, how=AsWritten(), right=found.node, on=tuple(on))
+    return with_table(replace(made, how=AsWritten(), right=found.node, on=tuple(on)))
 
 
 def _valued(apply: Join) -> Node:
@@ -85,7 +86,9 @@ def _valued(apply: Join) -> Node:
     groups = pull.grouped(node) if isinstance(node, Aggregate) else None
     if groups is None:
         found = pull.of(apply.right)
-        return _of_row(apply, found) if found.correlated else replace(apply, how=AsWritten(), right=found.node)
+        if not found.correlated:
+            return with_table(replace(apply, how=AsWritten(), right=found.node))
+        return _of_row(apply, found)
     grouped, terms = groups
     named = {one.name: f"{value} {one.name}" for one in grouped.aggregations}
     below = (*((name, column_of(grouped, name)) for name in grouped.by),)
@@ -100,6 +103,8 @@ def _valued(apply: Join) -> Node:
 def _of_row(apply: Join, found: _Pulled) -> Node:
     """Each left row with the value of the one row that its key finds: NULL where there is none."""
     joined = replace(apply, kind=JoinKind.LEFT, how=AsWritten(), right=found.node, on=tuple(found.terms))
+    if is_of_table(found.node):
+        return with_table(joined)
     (value,) = apply.right.schema.names
     computed = found.computed.get(value)
     if computed is None:
@@ -156,8 +161,7 @@ class _Pull:
                 below = self.of(node.input)
                 return replace(below, node=replace(node, input=below.node))
             case StaticJoin() | LookupJoin():
-                below = self.of(node.input)
-                return replace(below, node=replace(node, input=below.node))
+                return self._table_join(node)
             case Aggregate():
                 return self._aggregate(node)
             case Join():
@@ -237,6 +241,15 @@ class _Pull:
         around = [term for term in on if self._reads(term)]
         made = replace(node, left=left.node, right=right.node, on=tuple(term for term in on if term not in around))
         return _Pulled(made, left.terms + right.terms + around, computed)
+
+    def _table_join(self, node: StaticJoin | LookupJoin) -> _Pulled:
+        below = self.of(node.input)
+        on = [term.substituted(below.computed) for term in node.on]
+        around = [term for term in on if self._reads(term)]
+        if around and node.kind is not JoinKind.INNER:
+            raise self.refused("a subquery or outer join within it whose condition reads a column of the query around")
+        made = replace(node, input=below.node, on=tuple(term for term in on if term not in around))
+        return _Pulled(made, below.terms + around, below.computed)
 
     def _set_operation(self, node: UnionAll | SetOperation) -> _Pulled:
         if any(self.of(part).correlated for part in node.inputs):

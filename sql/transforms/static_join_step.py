@@ -12,20 +12,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.errors import InternalError
-from joins.dataflow.ports import Transform
+from joins.dataflow.ports import JoinKind, Transform
 from sql.expressions.evaluate import quoted, run
 from sql.expressions.trailing_columns import with_columns
+from sql.transforms.asked_rows import asked
 
 
 @dataclass(frozen=True)
 class StaticJoinStep:
     """A stream joined with a table that does not change: each row meets the matching rows of ``sql``, read once.
 
-    A row without a match is lost (INNER) or padded at once (LEFT; ``padding`` gives the columns' values). ``delta``
-    carries over: a retraction meets the same static rows as its insertion did, so it needs no state. NULL keys match
-    nothing unless ``null_safe``. No keys: every static row.
+    A row without a match is lost (INNER) or padded at once (LEFT; ``padding`` gives the columns' values). SEMI, ANTI
+    and MARK ask of each row whether there is a match, and add no column but the ``mark``. ``delta`` carries over: a
+    retraction meets the same static rows as its insertion did, so it needs no state. NULL keys match nothing unless
+    ``null_safe``. No keys: every static row.
 
-    sql        the static side, over the tables named by ``relations``; ``schema`` is that of its result
+    sql        the static side, over the tables named by ``relations``
+    schema     of the columns of its result that travel; with none of them it still has its rows
     condition  the residual condition, over the columns of both
     """
 
@@ -35,44 +38,55 @@ class StaticJoinStep:
     left_keys: tuple[str, ...]
     right_keys: tuple[str, ...]
     null_safe: tuple[bool, ...]
-    outer: bool
+    kind: JoinKind
     condition: str | None = None
     defaults: bool = False
+    mark: str = ""
     static: pa.Table | None = None
 
     def bound(self, snapshots: Mapping[str, pa.Table]) -> Transform:
         rows = run(self.sql, {name: snapshots[name] for name in self.relations})
-        arrays = [
-            pc.cast(column, field.type, safe=False) for column, field in zip(rows.columns, self.schema, strict=True)
-        ]
-        static = pa.table(arrays, schema=self.schema).combine_chunks()
-        return replace(self, static=static)
+        for place, field in enumerate(self.schema):
+            rows = rows.set_column(place, field, pc.cast(rows.column(place), field.type, safe=False))
+        return replace(self, static=rows.combine_chunks())
 
     def __call__(self, rows: pa.Table) -> pa.Table:
         if self.static is None:
             raise InternalError(
                 f"the static side of a join ({', '.join(self.relations)}) was not loaded before its first row"
             )
+        if self.kind.asks:
+            return asked(rows, self._matched(rows, self.static), self.kind, self.mark)
         left, right = self._pairs(rows, self.static)
-        if self.outer:
+        if self.kind is JoinKind.LEFT:
             left, right = _with_unmatched(left, right, rows.num_rows)
         return self._joined(rows, self.static, left, right)
+
+    def _matched(self, rows: pa.Table, static: pa.Table) -> npt.NDArray[np.bool_]:
+        """Which rows match something."""
+        left = rows.append_column("left_position", pa.array(np.arange(rows.num_rows)))
+        sql = f"SELECT left_position FROM left_rows SEMI JOIN static_rows ON {self._on}"
+        found = run(sql, {"left_rows": left, "static_rows": static})
+        matched = np.zeros(rows.num_rows, dtype=np.bool_)
+        matched[found.column(0).to_numpy()] = True
+        return matched
 
     def _pairs(self, rows: pa.Table, static: pa.Table) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """The positions of the rows that match, by left row and then by static row."""
         left = rows.append_column("left_position", pa.array(np.arange(rows.num_rows)))
         right = static.append_column("right_position", pa.array(np.arange(static.num_rows)))
-        pairs = run(self._matching(), {"left_rows": left, "static_rows": right})
+        sql = f"SELECT left_position, right_position FROM left_rows JOIN static_rows ON {self._on} ORDER BY 1, 2"
+        pairs = run(sql, {"left_rows": left, "static_rows": right})
         return pairs.column(0).to_numpy(), pairs.column(1).to_numpy()
 
-    def _matching(self) -> str:
+    @property
+    def _on(self) -> str:
         terms = [
             f"{quoted(left)} {'IS NOT DISTINCT FROM' if safe else '='} {quoted(right)}"
             for left, right, safe in zip(self.left_keys, self.right_keys, self.null_safe, strict=True)
         ]
         terms += [f"({self.condition})"] if self.condition is not None else []
-        on = " AND ".join(terms) or "true"
-        return f"SELECT left_position, right_position FROM left_rows JOIN static_rows ON {on} ORDER BY 1, 2"
+        return " AND ".join(terms) or "true"
 
     def _joined(
         self,
@@ -84,8 +98,8 @@ class StaticJoinStep:
         matched = right >= 0
         positions = pa.array(right, mask=~matched)
         columns = []
-        for field, column in zip(static.schema, static.columns, strict=True):
-            values = column.take(positions)
+        for field in self.schema:
+            values = static.column(field.name).take(positions)
             if self.defaults and not matched.all():
                 values = pc.if_else(pa.array(matched), values, default_of(field.type))
             columns.append((field, values))

@@ -88,14 +88,22 @@ def stage(number: int, by: tuple[str, ...], kind: JoinKind, condition: Predicate
             schema=pa.schema(list(zip(names, _TYPES, strict=True))),
             padding=PADDING,
             condition=condition,
+            mark=f"m{number}",
         )
     )
+
+
+def added(join: LookupJoinSpec) -> list[str]:
+    """The columns that a join adds to its left rows."""
+    if not join.kind.asks:
+        return list(join.schema.names)
+    return [join.mark] if join.kind is JoinKind.MARK else []
 
 
 def flow(ingest: Ingest, stages: Sequence[LookupStage], output_format: str = "changelog") -> LookupFlow:
     left = pa.schema([(f"l.{name}", arrow) for name, arrow in zip(COLUMNS, _TYPES, strict=True)])
     renamed = RowMap(tuple((f"l.{name}", f'"{name}"') for name in COLUMNS), left)
-    output = (*left.names, *(name for one in stages for name in one.join.schema.names))
+    output = (*left.names, *(name for one in stages for name in added(one.join)))
     keyed = ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV)
     identity = ("l.k", "l.id") if keyed else () if ingest is Ingest.APPEND else tuple(left.names)
     key = ("l.k", "l.id") if keyed else ()

@@ -113,12 +113,6 @@ def refuse_method(how: AsWritten, kind: JoinKind, place: str) -> None:
             where=place,
             fix=f"{written} with the stream itself, or JOIN table(x) by equalities",
         )
-    if kind in (JoinKind.SEMI, JoinKind.ANTI):
-        raise Unsupported(
-            f"{kind.upper()} JOIN with table(x) is not supported",
-            where=place,
-            fix="LEFT JOIN table(x), with WHERE x.key IS NULL" if kind == JoinKind.ANTI else "JOIN table(x)",
-        )
     if how.lag is not None:
         raise Unsupported(
             f"{LAG_BEHIND} waits for a stream on the right: table(x), and what is looked up, is there",

@@ -52,7 +52,7 @@ def joined(join: exp.Join, left: FromItem, right: FromItem, settings: QuerySetti
     on_place = place_of(on, "JOIN .. ON") if on is not None else place
     terms = tuple(Expr.over(tree, schema, on_place).held_as(pa.bool_()) for tree in trees)
     how = as_written(join, modifiers, left.scope, scope)
-    if kind == JoinKind.ANTI:
+    if kind == JoinKind.ANTI and not isinstance(left.node, Static):
         left = replace(left, node=_with_keys(left.node, right.node, terms))
     node = _node(kind, left.node, right.node, terms, how, settings, place)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
@@ -82,7 +82,7 @@ def _node(
     settings: QuerySettings,
     place: str,
 ) -> Node:
-    pad = Pad.NULL if settings["join_use_nulls"] else Pad.DEFAULT
+    pad = Pad.NULL if settings["join_use_nulls"] or kind.asks else Pad.DEFAULT
     if isinstance(left, Static) and isinstance(right, LookupTable):
         raise Unsupported(
             "table(x) on the left of a lookup would be answered once, at the start",
@@ -112,15 +112,15 @@ def _static_join(kind: JoinKind, left: Node, right: Node, on: tuple[Expr, ...], 
             where=place,
             fix="write the stream first: FROM stream JOIN table(a) JOIN table(b)",
         )
-    if isinstance(left, Static):
+    if isinstance(left, Static) and not kind.asks:
         left, right = right, left
         kind = {JoinKind.LEFT: JoinKind.RIGHT, JoinKind.RIGHT: JoinKind.LEFT}.get(kind, kind)
-    if kind not in (JoinKind.INNER, JoinKind.LEFT) or not isinstance(right, Static):
+    if kind in (JoinKind.RIGHT, JoinKind.FULL) or not isinstance(right, Static):
         raise Unsupported(
             "a stream joined with table(x) keeps the rows of the stream: those of the table without a match never "
             "become known",
             where=place,
-            fix="INNER JOIN or LEFT JOIN with the stream on the left",
+            fix="INNER, LEFT, LEFT SEMI or LEFT ANTI JOIN with the stream on the left",
         )
     return StaticJoin(kind, left, right, on, pad=pad, place=place)
 

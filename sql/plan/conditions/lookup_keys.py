@@ -130,7 +130,7 @@ def _uncovered(join: LookupJoin, equal: Mapping[str, object]) -> Unsupported:
     table = join.table
     by = f"the join asks by {', '.join(equal)}" if equal else "the join has no equality with a column"
     what = f'{by} of "{table.name}", which is looked up by {_ways_of(table)}'
-    return Unsupported(what, where=join.place, fix=", or ".join(_fixes(table, list(equal))))
+    return Unsupported(what, where=join.place, fix=", or ".join(_fixes(join, list(equal))))
 
 
 def _ways_of(table: LookupTable) -> str:
@@ -147,8 +147,16 @@ def _ways_of(table: LookupTable) -> str:
     return " or ".join([*ways, f"an index, from its first column on: {', '.join(indexes) or 'it has none'}"])
 
 
-def _fixes(table: LookupTable, equal: Sequence[str]) -> list[str]:
+def _fixes(join: LookupJoin, equal: Sequence[str]) -> list[str]:
+    table = join.table
     fixes = []
+    if join.kind.asks and table.primary_key and not equal:
+        # Whether a table that is asked by key has any row at all is not known.
+        by = " AND ".join(f"{name} = l.{name}" for name in table.primary_key)
+        return [
+            f"say which row is asked for, EXISTS (SELECT 1 FROM {table.name} WHERE {by} AND ..)",
+            "leave NULL out of what NOT IN looks for: x IS NOT NULL AND x NOT IN (..)",
+        ]
     if equal and table.cover in (Cover.PREFIX, Cover.INDEXED):
         wanted = [name for name in equal if name not in table.primary_key] or list(equal)
         fixes.append(f"CREATE INDEX {table.name}_by_{wanted[0]} ON {table.name} ({', '.join(wanted)})")

@@ -237,6 +237,7 @@ def _joined(node: Join | StaticJoin | LookupJoin) -> Form:
             own = members(
                 node="static_join",
                 null_safe=list(node.null_safe),
+                mark=node.mark,
                 input=canonical(node.input),
                 static=canonical(node.static),
             )
@@ -245,6 +246,7 @@ def _joined(node: Join | StaticJoin | LookupJoin) -> Form:
                 node="lookup_join",
                 index=node.index,
                 padding=[[name, repr(value)] for name, value in node.padding],
+                mark=node.mark,
                 input=canonical(node.input),
                 table=canonical(node.table),
             )

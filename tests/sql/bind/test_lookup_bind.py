@@ -243,7 +243,7 @@ def test_what_a_query_uses(planner: Planner) -> None:
          "WATERMARK FOR _tp_time"),
         ("SELECT 1 FROM orders JOIN goods FOR SYSTEM_TIME AS OF orders._tp_time USING (pid)", "before now", "PROCTIME"),
         ("SELECT 1 FROM orders LATEST JOIN goods USING (pid)", "LATEST", "leave LATEST out"),
-        ("SELECT 1 FROM orders LEFT ANTI JOIN goods USING (pid)", "ANTI", "LEFT JOIN"),
+        ("SELECT 1 FROM orders RIGHT ANTI JOIN goods USING (pid)", "RIGHT", "LEFT JOIN"),
         (f"SELECT 1 FROM products {TEMPORAL}", "right side of a join", "JOIN t FOR SYSTEM_TIME"),
         (f"SELECT 1 FROM orders JOIN table(products) {TEMPORAL} ON oid = id", "right side of a join", "PROCTIME"),
         ("SELECT 1 FROM clicks AS c JOIN products_by_code AS p ON c.code = p.code", "is an index", "PROCTIME"),

@@ -14,6 +14,7 @@ import pytest
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from changelog.schema import ARRIVAL
+from joins.dataflow.ports import ASKING, JoinKind
 from sql.expressions.engine import parsed
 from sql.expressions.evaluate import Condition, RowMap, columns_of, common_type, plain_column
 from sql.expressions.expression import Expr
@@ -75,7 +76,7 @@ def _static(**changes: Any) -> StaticJoinStep:
         left_keys=("t.a",),
         right_keys=("d.a",),
         null_safe=(False,),
-        outer=False,
+        kind=JoinKind.INNER,
     )
     return replace(step, **changes)
 
@@ -94,12 +95,33 @@ def test_static_rows_repeat_the_row_in_order_with_its_delta() -> None:
 
 
 def test_an_outer_static_join_pads_at_once_and_null_matches_only_if_safe() -> None:
-    out = _static(outer=True).bound(SNAPSHOT)(ROWS)
+    out = _static(kind=JoinKind.LEFT).bound(SNAPSHOT)(ROWS)
     assert out["d.v"].to_pylist() == [None, "p", "q", None, "r"]
-    safe = _static(outer=True, null_safe=(True,)).bound(SNAPSHOT)(ROWS)
+    safe = _static(kind=JoinKind.LEFT, null_safe=(True,)).bound(SNAPSHOT)(ROWS)
     assert safe["d.v"].to_pylist() == [None, "p", "q", "n", "r"]
-    defaults = _static(outer=True, defaults=True).bound(SNAPSHOT)(ROWS)
+    defaults = _static(kind=JoinKind.LEFT, defaults=True).bound(SNAPSHOT)(ROWS)
     assert (defaults["d.a"].to_pylist()[0], defaults["d.v"].to_pylist()[0]) == (0, "")
+
+
+def test_a_static_join_that_asks_adds_no_column_but_its_mark() -> None:
+    asked = {kind: _static(kind=kind, mark="m").bound(SNAPSHOT)(ROWS) for kind in ASKING}
+    assert asked[JoinKind.SEMI]["t.a"].to_pylist() == [2, 4]
+    assert asked[JoinKind.ANTI]["t.a"].to_pylist() == [1, None]
+    assert asked[JoinKind.ANTI].column_names == ROWS.column_names
+    assert asked[JoinKind.MARK].column_names == ["t.a", "t.s", "m", ARRIVAL, DELTA]
+    assert asked[JoinKind.MARK]["m"].to_pylist() == [False, True, False, True]
+
+
+def test_a_static_join_that_needs_no_column_of_its_table_still_has_its_rows() -> None:
+    every = {
+        "schema": pa.schema([]),
+        "sql": "SELECT 1 AS one FROM d",
+        "left_keys": (),
+        "right_keys": (),
+        "null_safe": (),
+    }
+    assert _static(**every).bound(SNAPSHOT)(ROWS).num_rows == 16
+    assert _static(**every, kind=JoinKind.ANTI).bound({"d": SNAPSHOT["d"].slice(0, 0)})(ROWS).num_rows == 4
 
 
 def test_a_condition_of_a_static_join_that_fails_for_a_pair_is_null_for_that_pair() -> None:
