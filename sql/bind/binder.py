@@ -49,7 +49,8 @@ from sql.bind.scope import Scope, place_of
 from sql.bind.select_clauses import Bound, SelectClauses
 from sql.bind.set_operations import combined_rows, name_of, parts_of
 from sql.bind.static import is_dictionary, is_static
-from sql.bind.subqueries import Subqueries, SubqueryRows
+from sql.bind.subqueries import Subqueries, SubqueryRows, read_around
+from sql.bind.subqueries_in_on import SubqueriesInOn
 from sql.expressions.evaluate import quoted
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
@@ -331,8 +332,18 @@ class Binder:
         right = self._right(join.this, seeks)
         if isinstance(right.node, LookupTable):
             refuse_lookup(join, place)
-        around = replace(left, scope=replace(left.scope, outer=self.outer))
-        return joined(join, around, right, self.settings)
+        left, right = (replace(side, scope=replace(side.scope, outer=self.outer)) for side in (left, right))
+        sides = SubqueriesInOn(self._subqueries, self._filtered, self._read_around).taken_out(join, left, right)
+        made = joined(sides.join, sides.left, sides.right, self.settings)
+        return self._filtered(made, exp.and_(*sides.above)) if sides.above else made
+
+    def _filtered(self, item: FromItem, condition: exp.Expr) -> FromItem:
+        clauses = SelectClauses(exp.Select(), self._lookups, self._subqueries, self.dialect, ())
+        return clauses.where(item, condition)
+
+    def _read_around(self, query: exp.Query, outer: Scope) -> set[str]:
+        """The columns of ``outer`` that a subquery reads; bound by a binder of its own: the aliases are not taken."""
+        return read_around(replace(self, aliases=set(self.aliases))._asked(query, outer).node)  # noqa: SLF001
 
     def _right(self, table: exp.Expr, seeks: bool) -> FromItem:
         """An item of FROM that is looked up, or emits rows."""

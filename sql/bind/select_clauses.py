@@ -64,7 +64,7 @@ class SelectClauses:
         """The rows and columns of the SELECT, of which ``from_item`` is FROM with its joins."""
         for clause in (self.select.args.get("prewhere"), self.select.args.get("where")):
             if clause is not None:
-                from_item = self._where(from_item, without_aliases(clause.this, self.select, from_item.scope))
+                from_item = self.where(from_item, without_aliases(clause.this, self.select, from_item.scope))
         self._check_order(from_item)
         return self._distinct(self._grouped(from_item) if is_grouped(self.select) else self._selected(from_item))
 
@@ -76,7 +76,7 @@ class SelectClauses:
             if key.find(exp.Query) is None:
                 resolved(key, from_item.scope, "ORDER BY")
 
-    def _where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
+    def where(self, from_item: FromItem, condition: exp.Expr) -> FromItem:
         """Conditions on the rows themselves first, so that fewer are asked for in subqueries."""
         terms = conjuncts(condition)
         asked = [(term, _asked(term)) for term in terms]

@@ -20,7 +20,7 @@ HAVING can leave the row out; or one at most, by a primary key: LEFT. The value 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -162,6 +162,13 @@ def _has_rows_of_its_own(node: exp.Expr) -> bool:
     return isinstance(node, exp.Query | exp.Any | exp.All) or _asks_existence(node)
 
 
+def asking(expression: exp.Expr) -> Iterator[exp.Expr]:
+    """The parts of an expression that subqueries answer: EXISTS, IN, values; not those within them."""
+    for node in expression.walk(prune=_has_rows_of_its_own):
+        if _asks_existence(node) or isinstance(node, exp.Query):
+            yield node
+
+
 def _values(written: exp.Expr) -> tuple[exp.Expr, ...]:
     return tuple(written.expressions) if isinstance(written.unnest(), exp.Tuple) else (written,)
 
@@ -202,7 +209,7 @@ class Subqueries:
         """``expression`` with the subqueries in it as columns, which the new scope has and the rows do not have yet."""
         alone = exp.Paren(this=expression.copy())
         found: list[HiddenColumn] = []
-        for node in list(alone.walk(prune=_has_rows_of_its_own)):
+        for node in list(asking(alone)):
             if _asks_existence(node):
                 from_item, answer, marks = self._marked(from_item, node, clause)
                 found += marks
@@ -212,7 +219,7 @@ class Subqueries:
                 from_item, answer = _with_column(from_item, internal, value.rows.node.schema.field(internal).type)
                 found.append(value)
             else:
-                continue
+                raise InternalError(f"{type(node).__name__} asks no subquery")
             node.replace(answer)
         return from_item, alone.this, found
 
@@ -340,7 +347,7 @@ def _null_is_false(node: exp.Expr, clause: str) -> bool:
         return isinstance(above.parent, exp.Filter)
     if isinstance(above, exp.If):
         return above.this is below and not (isinstance(above.parent, exp.Case) and above.parent.args.get("this"))
-    return above is None and clause in ("WHERE", "HAVING")
+    return above is None and clause in ("WHERE", "HAVING", "JOIN .. ON")
 
 
 def _equal(scope: Scope, existence: Existence, rows: SubqueryRows, clause: str) -> tuple[exp.Expr, ...]:

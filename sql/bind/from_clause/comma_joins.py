@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sql.bind.from_clause.array_join import is_array_join
-from sql.bind.scope import Scope
+from sql.bind.scope import HIDDEN_TABLE, Scope
 from sql.expressions.predicates import conjuncts
 
 
@@ -57,9 +57,11 @@ def in_written_order(scope: Scope, select: exp.Select) -> Scope:
     source = select.args["from_"]
     written = [source.this, *(join.this for join in select.args.get("joins") or ())]
     places = {str(table.alias_or_name).casefold(): place for place, table in reversed(list(enumerate(written)))}
-    if any(column.table.casefold() not in places for column in scope.columns):
+    shown = [column for column in scope.columns if not column.table.startswith(HIDDEN_TABLE)]
+    if any(column.table.casefold() not in places for column in shown):
         return scope
-    return replace(scope, columns=tuple(sorted(scope.columns, key=lambda column: places[column.table.casefold()])))
+    behind = [column for column in scope.columns if column.table.startswith(HIDDEN_TABLE)]
+    return replace(scope, columns=(*sorted(shown, key=lambda column: places[column.table.casefold()]), *behind))
 
 
 def _is_comma(join: exp.Join) -> bool:

@@ -131,3 +131,111 @@ def test_the_order_of_a_set_says_nothing(query: str, order: str) -> None:
 def test_what_an_order_names_is_there(order: str, said: str) -> None:
     with pytest.raises(SqlError, match=said):
         World.of(*TABLES).plan(f"SELECT id, k FROM held ORDER BY {order}")
+
+
+IN_ON = [
+    (
+        "SELECT h.id, s.w FROM held AS h JOIN seen AS s ON h.k = s.k AND EXISTS (SELECT 1 FROM marks AS m "
+        "WHERE m.k = h.k AND m.w < s.w)"
+    ),
+    "SELECT h.id, s.w FROM held AS h JOIN seen AS s ON h.k = s.k AND h.v NOT IN (SELECT w FROM marks)",
+    (
+        "SELECT h.id, s.w FROM held AS h JOIN seen AS s ON h.id = s.id AND (s.w > (SELECT max(w) FROM marks) "
+        "OR h.v > s.w)"
+    ),
+    (
+        "SELECT * FROM seen AS s, held AS h JOIN marks AS m ON m.k = h.k AND h.id IN (SELECT id FROM seen) "
+        "WHERE s.id = h.id"
+    ),
+    (
+        "SELECT h.id FROM held AS h WHERE EXISTS (SELECT 1 FROM seen AS s JOIN marks AS m ON s.k = m.k AND m.w "
+        "IN (SELECT w FROM seen) WHERE s.id = h.id)"
+    ),
+]
+
+
+@pytest.mark.parametrize("query", IN_ON)
+def test_a_subquery_in_on_of_an_inner_join_is_one_of_where(query: str) -> None:
+    assert_adds_up(query, rounds=5)
+
+
+IN_ON_OF_OUTER_JOINS = [
+    (
+        (
+            "SELECT h.id, s.w FROM held AS h LEFT JOIN seen AS s ON h.k = s.k AND EXISTS (SELECT 1 FROM marks "
+            "AS m WHERE m.k = s.id)"
+        ),
+        (
+            "SELECT h.id, s.w FROM held AS h LEFT JOIN (SELECT * FROM seen AS s WHERE EXISTS (SELECT 1 FROM "
+            "marks AS m WHERE m.k = s.id)) AS s ON h.k = s.k"
+        ),
+    ),
+    (
+        "SELECT h.id, s.w FROM held AS h LEFT JOIN seen AS s ON h.k = s.k AND h.v IN (SELECT w FROM marks)",
+        (
+            "SELECT h.id, s.w FROM (SELECT *, v IN (SELECT w FROM marks) AS a FROM held) AS h LEFT JOIN seen "
+            "AS s ON h.k = s.k AND h.a"
+        ),
+    ),
+    (
+        ("SELECT h.id, s.w FROM held AS h LEFT JOIN seen AS s ON h.k = s.k AND h.v NOT IN (SELECT w FROM marks)"),
+        (
+            "SELECT h.id, s.w FROM (SELECT *, v NOT IN (SELECT w FROM marks) AS a FROM held) AS h LEFT JOIN "
+            "seen AS s ON h.k = s.k AND h.a"
+        ),
+    ),
+    (
+        (
+            "SELECT h.id, s.w FROM held AS h LEFT JOIN seen AS s ON h.id = s.id AND h.v > (SELECT max(w) FROM "
+            "marks AS m WHERE m.k = s.k)"
+        ),
+        (
+            "SELECT h.id, s.w FROM held AS h LEFT JOIN (SELECT *, (SELECT max(w) FROM marks AS m WHERE m.k = "
+            "s.k) AS t FROM seen AS s) AS s ON h.id = s.id AND h.v > s.t"
+        ),
+    ),
+    (
+        (
+            "SELECT h.id, s.id AS sid FROM held AS h FULL JOIN seen AS s ON h.id = s.id AND (h.k IN (SELECT k "
+            "FROM marks) OR EXISTS (SELECT 1 FROM marks AS m WHERE m.k = s.k AND m.w = s.w))"
+        ),
+        (
+            "SELECT h.id, s.id AS sid FROM (SELECT *, k IN (SELECT k FROM marks) AS a FROM held) AS h FULL "
+            "JOIN (SELECT *, EXISTS (SELECT 1 FROM marks AS m WHERE m.k = s.k AND m.w = s.w) AS b FROM seen AS "
+            "s) AS s ON h.id = s.id AND (h.a OR s.b)"
+        ),
+    ),
+    (
+        (
+            "SELECT h.id, s.w FROM held AS h LEFT JOIN seen AS s ON h.k = s.k AND EXISTS (SELECT 1 FROM marks "
+            "WHERE w > 1)"
+        ),
+        (
+            "SELECT h.id, s.w FROM held AS h LEFT JOIN (SELECT * FROM seen WHERE EXISTS (SELECT 1 FROM marks "
+            "WHERE w > 1)) AS s ON h.k = s.k"
+        ),
+    ),
+    (
+        ("SELECT h.id, s.w FROM seen AS s RIGHT JOIN held AS h ON h.k = s.k AND s.id IN (SELECT k FROM marks)"),
+        (
+            "SELECT h.id, s.w FROM held AS h LEFT JOIN (SELECT * FROM seen AS s WHERE s.id IN (SELECT k FROM "
+            "marks)) AS s ON h.k = s.k"
+        ),
+    ),
+    (
+        (
+            "SELECT h.id FROM held AS h LEFT ANTI JOIN seen AS s ON h.id = s.id AND (h.k IN (SELECT k FROM "
+            "marks) OR s.w > 1)"
+        ),
+        (
+            "SELECT h.id FROM held AS h WHERE NOT EXISTS (SELECT 1 FROM seen AS s WHERE h.id = s.id AND (h.k "
+            "IN (SELECT k FROM marks) OR s.w > 1))"
+        ),
+    ),
+]
+"""With the same where DuckDB has it: computed on a side before it is joined."""
+
+
+@pytest.mark.parametrize(("query", "batch"), IN_ON_OF_OUTER_JOINS)
+def test_a_subquery_in_on_of_an_outer_join_is_of_one_side(query: str, batch: str) -> None:
+    assert_adds_up(query, batch, rounds=5)
