@@ -29,7 +29,7 @@ from sql.plan.properties import rules_of, walk
 from sql.plan.query_plan import QueryPlan
 from sql.plan.state.unbounded_joins import unbounded_joins
 from sql.query_settings import QuerySettings, Value, checked
-from sql.relations import CalledFunctions, Relations, Stream
+from sql.relations import Consulted, MadeOf, Relations, Stream
 from sql.rules import rewritten
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import too_deep
@@ -53,10 +53,15 @@ class Plan:
     """The relations that it reads."""
     fragments: tuple[Fragment, ...] = ()
     """The parts that engines run, upstream first; none of a bounded query."""
-    functions: tuple[str, ...] = ()
-    """Those that users have made, and that it calls."""
+    made_of: MadeOf = field(default=MadeOf())
+    """What its text names besides."""
     limit: int | None = None
     """Of a streaming SELECT: after how many changes it ends."""
+
+    @property
+    def uses(self) -> tuple[str, ...]:
+        """All without which it cannot be planned, or run."""
+        return (*self.reads, *self.made_of.views, *self.made_of.functions)
 
     @property
     def bounded(self) -> bool:
@@ -143,12 +148,12 @@ def plan_query(
     Raises a SqlError that names the clause and the nearest thing that works.
     """
     merged = checked({**(settings or {}), **statement.settings})
-    catalog = CalledFunctions.of(catalog)
+    catalog = Consulted.of(catalog)
     if is_static(statement.query, {}, catalog):
         query, dialect = reading(statement, catalog)
         snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect, select_list(statement.text))
         reads = tuple(relation for relation in snapshot.relations if not is_of_system(relation))
-        return Plan(name, merged, snapshot=snapshot, reads=reads, functions=tuple(sorted(catalog.called)))
+        return Plan(name, merged, snapshot=snapshot, reads=reads, made_of=catalog.made_of)
     try:
         bound = bound_query(name, statement, catalog, merged)
         made = rewritten(bound)
@@ -159,14 +164,13 @@ def plan_query(
     reads = _reads(fragments, catalog)
     if made.target is not None and made.target.schema.name in reads:
         raise _endless(made.target.schema.name)
-    functions = tuple(sorted(catalog.called))
     return Plan(
         name,
         made.settings,
         fragments[-1].output,
         reads=reads,
         fragments=fragments,
-        functions=functions,
+        made_of=catalog.made_of,
         limit=made.limit,
     )
 

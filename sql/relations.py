@@ -49,17 +49,32 @@ class Relations(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class MadeOf:
+    """What the text of a query names beside the relations that it reads: functions that users have made, and views
+    whose queries are parts of it, those that are not materialized.
+    """
+
+    functions: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+
+
 @dataclass
-class CalledFunctions:
-    """The catalog, with note taken of the functions that are asked for."""
+class Consulted:
+    """The catalog, with note taken of the functions that a query calls, and the views whose queries are parts of it."""
 
     catalog: Relations
     called: set[str] = field(default_factory=set)
+    spelled_out: set[str] = field(default_factory=set)
 
     @staticmethod
-    def of(catalog: Relations) -> CalledFunctions:
+    def of(catalog: Relations) -> Consulted:
         """With no note taken yet: what one query reads may be another query, which calls functions of its own."""
-        return CalledFunctions(catalog.catalog if isinstance(catalog, CalledFunctions) else catalog)
+        return Consulted(catalog.catalog if isinstance(catalog, Consulted) else catalog)
+
+    @property
+    def made_of(self) -> MadeOf:
+        return MadeOf(tuple(sorted(self.called)), tuple(sorted(self.spelled_out)))
 
     def get(self, name: str) -> Named:
         return self.catalog.get(name)

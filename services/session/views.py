@@ -92,7 +92,7 @@ def _other_buckets(statement: CreateView, existing: Relation) -> str:
 def _plain_view(
     context: Context, statement: CreateView, plan: Plan, existing: Relation | None, replaced: Sequence[Query]
 ) -> Done:
-    context.catalog.create(statement, now_ms=context.now_ms, uses=(*plan.reads, *plan.functions))
+    context.catalog.create(statement, now_ms=context.now_ms, uses=plan.uses)
     if existing is None:
         return Done(f"created view {statement.name}")
     await_gone(context, [statement.name])
@@ -187,7 +187,7 @@ def _try(context: Context, statement: CreateView) -> None:
 def _materialized(
     context: Context, statement: CreateView, plan: Plan, existing: Relation | None, replaced: Sequence[Query]
 ) -> Done:
-    uses = (*plan.reads, *plan.functions, *((statement.into,) if statement.into is not None else ()))
+    uses = (*plan.uses, *((statement.into,) if statement.into is not None else ()))
     *upstream, query = (replace(one, desired=Desired.PAUSED) for one in queries_of(plan, statement.text))
     seen = [] if existing is None else [existing]
     mine, _ = context.catalog.create(

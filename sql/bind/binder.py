@@ -44,7 +44,7 @@ from sql.bind.partitions.first_rows import (
     spell_out_windows,
 )
 from sql.bind.partitions.top_one import top_one
-from sql.bind.reading import reading
+from sql.bind.reading import spelled_out
 from sql.bind.scope import Scope, place_of
 from sql.bind.select_clauses import Bound, SelectClauses
 from sql.bind.set_operations import combined_rows, name_of, parts_of
@@ -204,7 +204,7 @@ class Binder:
         definition = self._definition(table, name)
         if not isinstance(definition, CreateView) or definition.materialized:
             return None
-        query, dialect = reading(definition, self.catalog)
+        query, dialect = spelled_out(definition, self.catalog)
         item = replace(self, ctes={}, dialect=dialect).derived(query, self._alias(alias))
         return replace(item, scope=replace(item.scope, dialect=self.dialect))
 

@@ -11,7 +11,7 @@ from sql.bind.named_columns import with_names
 from sql.functions.dialects import DIALECTS
 from sql.functions.own_functions import WithFunctions
 from sql.functions.translate import Dialect
-from sql.relations import Relations
+from sql.relations import Consulted, Relations
 from sql.syntax.calls import function_name
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
@@ -22,6 +22,13 @@ def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Que
     rules = expression_rules(statement, catalog)
     query = statement.query if statement.readings is None else statement.readings.of(rules)
     return with_names(query, statement.columns if isinstance(statement, CreateView) else ()), dialect_of(rules, catalog)
+
+
+def spelled_out(view: CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:
+    """As ``reading``, of a view whose query stands in the place of its name."""
+    if isinstance(catalog, Consulted):
+        catalog.spelled_out.add(view.name)
+    return reading(view, catalog)
 
 
 def dialect_of(rules: Rules, catalog: Relations) -> Dialect:

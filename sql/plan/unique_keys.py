@@ -184,16 +184,21 @@ def never_null(node: Node) -> set[str]:
             return (never_null(node.input) & set(node.by)) | counts
         case Join():
             return (never_null(node.left) | never_null(node.right)) - padded(node)
-        case UnionAll():
-            return set(node.schema.names).intersection(*map(never_null, node.parts))
-        case SetOperation():
-            return never_null(node.left) | (never_null(node.right) if node.kind.intersects else set())
+        case UnionAll() | SetOperation():
+            return _never_null_in_a_part(node)
         case LookupTable():
             return set().union(*_declared_key(node))
         case Static():
             return set()
         case _:
             assert_never(node)
+
+
+def _never_null_in_a_part(node: UnionAll | SetOperation) -> set[str]:
+    """Where the rows of all parts leave, in every one; of an intersection, in either."""
+    if isinstance(node, UnionAll):
+        return set(node.schema.names).intersection(*map(never_null, node.parts))
+    return never_null(node.left) | (never_null(node.right) if node.kind.intersects else set())
 
 
 def _always_there(node: Window | Sessions | Over | TopN) -> set[str]:

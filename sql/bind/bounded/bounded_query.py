@@ -44,7 +44,7 @@ from sql.bind.partitions.first_rows import (
 )
 from sql.bind.partitions.ties import ties_of, told_apart
 from sql.bind.projection import is_delta, selected
-from sql.bind.reading import reading
+from sql.bind.reading import spelled_out
 from sql.bind.resolve import typed
 from sql.bind.scope import Scope, place_of
 from sql.functions.translate import in_order_of
@@ -152,7 +152,7 @@ class BoundedBinder:
         definition = self.catalog.get(name).definition
         if not isinstance(definition, CreateView) or definition.materialized:
             return self.relations.item(table, definition, name, alias, keys)
-        query, dialect = reading(definition, self.catalog)
+        query, dialect = spelled_out(definition, self.catalog)
         inner = query.copy()
         columns = BoundedBinder(self.catalog, self.relations, SnapshotNames(dialect)).query(inner, {})
         columns = named_as(query, columns)

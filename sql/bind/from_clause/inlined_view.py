@@ -8,7 +8,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from changelog.errors import UnknownName
-from sql.bind.reading import reading
+from sql.bind.reading import spelled_out
 from sql.query_settings import Value
 from sql.relations import Relations
 from sql.syntax.calls import WINDOWS, function_name
@@ -30,7 +30,7 @@ def inlined(query: exp.Query, catalog: Relations) -> tuple[exp.Query, dict[str, 
         return query, {}
     if not isinstance(view, CreateView):
         return query, {}
-    inner, settings = inlined(reading(view, catalog)[0], catalog)
+    inner, settings = inlined(spelled_out(view, catalog)[0], catalog)
     of_rows = {name: value for name, value in view.settings.items() if name not in _OF_OUTPUT}
     return query.copy().with_(name, as_=inner.copy()), {**settings, **of_rows}
 
