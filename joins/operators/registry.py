@@ -12,6 +12,7 @@ from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
+from joins.operators.multiway import MultiwaySpec
 from joins.operators.range import RangeSpec
 from joins.operators.set_operation import SetOperationSpec
 from joins.operators.temporal import TemporalSpec
@@ -32,6 +33,7 @@ JOINS: tuple[type[JoinSpec], ...] = (
 OPERATORS: tuple[type[OperatorSpec], ...] = (
     KeyedSpec,
     *JOINS,
+    MultiwaySpec,
     AggregateSpec,
     SessionsSpec,
     UnionAllSpec,

@@ -109,6 +109,11 @@ class Arrangement:
     def empty(self) -> bool:
         return not self._runs
 
+    @property
+    def size(self) -> int:
+        """How many rows its runs hold, with those that cancel out once they are merged."""
+        return sum(map(len, self._runs))
+
     def standing(self) -> Arrangement:
         """What is held now, for reading: what is inserted later is not in it."""
         store = RunStore({self._name: [*self._runs]}, dict(self._store.scalars))

@@ -21,6 +21,7 @@ from joins.inputs.arrival import in_order
 from joins.operators.asof import AsofSpec
 from joins.operators.bidirectional import BidirectionalSpec
 from joins.operators.keyed import KeyedSpec
+from joins.operators.multiway import MultiwaySpec
 from joins.operators.range import Band, RangeSpec
 from joins.reference.rows import Record, Row, difference
 from tests.joins.alone import Alone
@@ -31,6 +32,7 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
     left, right = port(LEFT, ingest), port(RIGHT, ingest)
     found: list[OperatorSpec] = [BidirectionalSpec(kind, left, right) for kind in BidirectionalSpec.kinds]
     found += [BidirectionalSpec(kind, left, right, (), LeftBelowRight()) for kind in BidirectionalSpec.kinds]
+    found += [MultiwaySpec((left, right), optional) for optional in ((), (1,))]
     found += [RangeSpec(kind, left, right, Band("l.v", "r.w", -1, 1)) for kind in RangeSpec.kinds]
     found += [AsofSpec(kind, left, right, "l.v", "r.w", ">=", ("r.id",)) for kind in AsofSpec.kinds]
     found += [AsofSpec(kind, left, right, "l.v", "r.w", ">=") for kind in AsofSpec.kinds]

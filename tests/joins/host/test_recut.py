@@ -30,6 +30,7 @@ from joins.operators.dynamic_filter import DynamicFilterSpec, MovingBound
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
+from joins.operators.multiway import MultiwaySpec
 from joins.operators.one_shot import Alignment
 from joins.operators.range import Band, RangeSpec
 from joins.operators.registry import OPERATORS
@@ -77,6 +78,8 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
         AsofOnceSpec(JoinKind.LEFT, once, watched(right), "l.v", "r.w", ">=", alignment=wait),
         LatestSpec(JoinKind.LEFT, once, watched(right), alignment=wait),
         AggregateSpec(left, FOLDS, insertions=ingest is Ingest.APPEND),
+        MultiwaySpec((left, right)),
+        MultiwaySpec((left, right), (1,), (True,)),
         UnionAllSpec((left, left), LEFT),
         *(SetOperationSpec(kind, whole_rows(left), whole_rows(left)) for kind in SetKind),
         *(TopNSpec(left, (SortKey("l.v", True),), rank, 1, 2, number) for rank in Rank for number in ("", "n")),
