@@ -90,6 +90,13 @@ SETTINGS: tuple[Setting, ...] = (
         ("default", "hash", "parallel_hash", "direct", "auto"),
     ),
     Setting(
+        "multiway_join",
+        bool,
+        "",
+        True,
+        "joins of several streams by one key are one operator that keeps each input once; 0: a chain of joins of two",
+    ),
+    Setting(
         "default_hash_join",
         str,
         "",

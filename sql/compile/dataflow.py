@@ -26,6 +26,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Output,
     Over,
@@ -61,7 +62,7 @@ _INSERTED = Expr.condition(
 class _Stream:
     """Rows on their way: where they come from, and the transforms collected since."""
 
-    source: Scan | Keyed | Join | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN
+    source: Scan | Keyed | Join | MultiwayJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN
     inputs: tuple[int, ...]
     level: int
     schema: pa.Schema
@@ -106,7 +107,9 @@ class _Compiler:
                 return self._stream(node.input).then(array_join_step(node), node.schema)
             case StaticJoin():
                 return self._static(node)
-            case Join() | Aggregate() | Sessions() | UnionAll() | SetOperation() | Over() | TopN():
+            case Join() | MultiwayJoin() | Aggregate() | Sessions() | Over() | TopN():
+                return self._operated(node)
+            case UnionAll() | SetOperation():
                 return self._operated(node)
             case Static() | LookupJoin() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__}")
@@ -117,14 +120,20 @@ class _Compiler:
         self.snapshots += node.static.relations
         return self._stream(node.input).then(static_step(node), node.schema)
 
-    def _operated(self, node: Join | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN) -> _Stream:
+    def _operated(
+        self, node: Join | MultiwayJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN
+    ) -> _Stream:
         match node:
             case Join():
                 return self._join(node)
             case Aggregate() | Sessions() | Over() | TopN():
                 return self._parted(node)
-            case UnionAll() | SetOperation():
-                return self._set_operation(node)
+            case MultiwayJoin():
+                return self._several(node, node.keys)
+            case UnionAll():
+                return self._several(node, tuple(map(found_by, node.parts)))
+            case SetOperation():
+                return self._several(node, (node.by,) * len(node.inputs))
             case _:
                 assert_never(node)
 
@@ -141,11 +150,11 @@ class _Compiler:
         edge = self._emit(rows, node.by, rows.level + 1)
         return _Stream(node, (edge,), rows.level + 1, node.schema)
 
-    def _set_operation(self, node: UnionAll | SetOperation) -> _Stream:
+    def _several(self, node: MultiwayJoin | UnionAll | SetOperation, keys: tuple[tuple[str, ...], ...]) -> _Stream:
+        """An operator of any number of inputs; ``keys`` cut the rows of each into buckets."""
         parts = [self._stream(part) for part in node.inputs]
         level = 1 + max(part.level for part in parts)
-        keys = [node.by if isinstance(node, SetOperation) else found_by(part) for part in node.inputs]
-        edges = tuple(self._emit(rows, key, level) for rows, key in zip(parts, keys, strict=True))
+        edges = tuple(self._emit(rows, cut, level) for rows, cut in zip(parts, keys, strict=True))
         return _Stream(node, edges, level, node.schema)
 
     def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int, broadcast: bool = False) -> int:
@@ -162,7 +171,9 @@ class _Compiler:
         return edge.id
 
 
-def _clock(source: Keyed | Join | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN) -> tuple[int, ...]:
+def _clock(
+    source: Keyed | Join | MultiwayJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN,
+) -> tuple[int, ...]:
     """By input, how much less than its watermark a time may be that leaves; empty where no watermark goes on."""
     if isinstance(source, Join):
         return source.how.clock_shifts(inputs_of(source)) or ()

@@ -33,6 +33,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Output,
     Over,
@@ -107,9 +108,9 @@ class _Compiler:
                 self.input = self.input or node.input
                 self._close()
                 self.stages.append(LookupStage(_join(node)))
-            case Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | SetOperation() | Over() | TopN():
+            case Static() | Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__} in a lookup")
-            case Static() | LookupTable():
+            case UnionAll() | SetOperation() | Over() | TopN():
                 raise InternalError(f"no stage for {type(node).__name__} in a lookup")
             case _:
                 assert_never(node)

@@ -20,6 +20,7 @@ from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
+from joins.operators.multiway import MultiwaySpec, ResidualCondition
 from joins.operators.range import RangeSpec
 from joins.operators.set_operation import SetOperationSpec
 from joins.operators.temporal import TemporalSpec
@@ -27,6 +28,7 @@ from joins.operators.union_all import UnionAllSpec
 from joins.partitions.over import OverSpec
 from joins.partitions.top_n import TopNSpec
 from sql.expressions.evaluate import Condition
+from sql.expressions.expression import Expr
 from sql.expressions.group_calls import GroupCalls
 from sql.expressions.partitions.partition_calls import PartitionCalls, in_partitions
 from sql.plan.explain import line
@@ -50,6 +52,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -74,12 +77,16 @@ _INGEST = {
 }
 
 
-def operator_of(source: Keyed | Join | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN) -> OperatorSpec:
+def operator_of(
+    source: Keyed | Join | MultiwayJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN,
+) -> OperatorSpec:
     match source:
         case Keyed():
             return KeyedSpec(replace(_upserts(source), tie_break_by_arrival=source.by_arrival))
         case Join():
             return _join(source)
+        case MultiwayJoin():
+            return _multiway(source)
         case Aggregate():
             return _aggregate(source)
         case Sessions():
@@ -183,6 +190,23 @@ def _join(join: Join) -> OperatorSpec:
             assert_never(how)
 
 
+def _multiway(node: MultiwayJoin) -> MultiwaySpec:
+    links = node.links
+    return MultiwaySpec(
+        tuple(port_of(below, keys) for below, keys in zip(node.inputs, node.keys, strict=True)),
+        optional=tuple(place for place, link in enumerate(links, start=1) if link.kind is JoinKind.LEFT),
+        null_safe=links[0].null_safe,
+        conditions=tuple(_condition(link, link.residual) for link in links if link.residual is not None),
+        pad=node.chain.pad,
+        max_buffered_bytes=node.chain.max_buffered_bytes,
+    )
+
+
+def _condition(link: Join, residual: Expr) -> ResidualCondition:
+    """One that reads no column is tested beside a key."""
+    return ResidualCondition(residual.columns or (link.keys[0][0],), Condition(residual.text))
+
+
 def _aggregate(node: Aggregate) -> AggregateSpec:
     return AggregateSpec(
         port=port_of(node.input, node.by),
@@ -276,7 +300,7 @@ def _of_arrival(node: Node) -> set[str]:
             return below | {name for name, array in node.arrays if below & set(array.columns)}
         case StaticJoin():
             return _of_arrival(node.input)
-        case Static() | Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
+        case Static() | Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
             return set()
         case SetOperation() | LookupJoin() | LookupTable():
             return set()

@@ -26,6 +26,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -74,7 +75,7 @@ def sessions_of(node: Node) -> Sessions | None:
             return node
         case Map() | ArrayJoin() | StaticJoin():
             return sessions_of(node.input)
-        case Join() | Aggregate() | UnionAll() | SetOperation() | Over() | TopN() | LookupJoin():
+        case Join() | MultiwayJoin() | Aggregate() | UnionAll() | SetOperation() | Over() | TopN() | LookupJoin():
             return None
         case Scan() | Static() | Keyed() | Window() | LookupTable():
             return None
@@ -105,7 +106,7 @@ def _is_end(node: Node, name: str, sessions: Sessions) -> bool:
             return computed is not None and _is_end(node.input, computed, sessions)
         case ArrayJoin() | StaticJoin():
             return name in node.input.schema.names and _is_end(node.input, name, sessions)
-        case Join() | Aggregate() | UnionAll() | SetOperation() | Over() | TopN() | LookupJoin():
+        case Join() | MultiwayJoin() | Aggregate() | UnionAll() | SetOperation() | Over() | TopN() | LookupJoin():
             return False
         case Scan() | Static() | Keyed() | Window() | LookupTable():
             return False

@@ -24,6 +24,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -119,17 +120,22 @@ def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
             below = _followed(node.input, column_of(node.input, name)) if passes else None
         case Aggregate():
             below = _passed(node, name)
-        case Join():
-            stays = name in node.how.passing_times and not changes(node)
-            below = Passage(node, name, Fraction(0)) if stays else None
-        case UnionAll():
-            follows = all(_followed(part, column_of(part, name)) is not None for part in node.parts)
-            below = Passage(node, name, Fraction(0)) if follows and not changes(node) else None
-        case Static() | Keyed() | SetOperation() | Sessions() | Over() | TopN() | LookupJoin() | LookupTable():
+        case Join() | UnionAll():
+            below = Passage(node, name, Fraction(0)) if _passes(node, name) and not changes(node) else None
+        case Static() | Keyed() | MultiwayJoin() | SetOperation() | Sessions() | Over() | TopN():
+            return None
+        case LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)
     return None if below is None else replace(below, shift=below.shift + shift)
+
+
+def _passes(node: Join | UnionAll, name: str) -> bool:
+    """Whether a column of all inputs, or of the join, stays an event time."""
+    if isinstance(node, Join):
+        return name in node.how.passing_times
+    return all(_followed(part, column_of(part, name)) is not None for part in node.parts)
 
 
 def _passed(node: Aggregate, name: str) -> Passage | None:
@@ -207,7 +213,7 @@ def _carried(node: Node, made: Callable[[Node], Node]) -> Node:
             return replace(node, input=_carried(node.input, made))
         case Scan() | Join() | UnionAll():
             return made(node)
-        case Static() | Keyed() | Aggregate() | Sessions() | SetOperation() | Over() | TopN():
+        case Static() | Keyed() | MultiwayJoin() | Aggregate() | Sessions() | SetOperation() | Over() | TopN():
             return node
         case LookupJoin() | LookupTable():
             return node

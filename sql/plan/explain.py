@@ -9,9 +9,10 @@ import pyarrow as pa
 
 from joins.aggregates.aggregation import Fold
 from joins.dataflow.lookup import LookupTarget
-from joins.dataflow.ports import Pad
+from joins.dataflow.ports import JoinKind, Pad
 from joins.partitions.ordering import Rank, SortKey
 from sql.expressions.predicates import conjunction
+from sql.plan.joins.method import current
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
@@ -20,6 +21,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Output,
     Over,
@@ -33,7 +35,7 @@ from sql.plan.nodes import (
     Window,
     declared_type,
 )
-from sql.plan.properties import changes, grows, inputs_of, retracts, watermark_at
+from sql.plan.properties import changes, grows, input_of, inputs_of, retracts, watermark_at
 from sql.plan.state.held_twice import compared, held_again
 from sql.plan.state.unbounded_groups import unbounded, unbounded_partitions, unbounded_set
 from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
@@ -69,8 +71,8 @@ def line(node: Output | Node) -> str:
             return _row_by_row(node)
         case Sessions() | Aggregate():
             return _sessions(node) if isinstance(node, Sessions) else _aggregate(node)
-        case Join():
-            return _join(node)
+        case Join() | MultiwayJoin():
+            return _join(node) if isinstance(node, Join) else _multiway(node)
         case UnionAll() | SetOperation() | Over() | TopN():
             return _of_rows(node)
         case StaticJoin():
@@ -216,6 +218,23 @@ def _equalities(join: Join) -> str:
     return ",".join(
         f"{left}{' is ' if same else '='}{right}" for (left, right), same in zip(join.keys, safe, strict=True)
     )
+
+
+def _multiway(node: MultiwayJoin) -> str:
+    """``Multiway  inner a.k=b.k  left b.k=c.k  state: of each input the current rows``"""
+    parts = ["Multiway"]
+    for link in node.links:
+        parts.append(f"{link.kind.value} {_equalities(link)}")
+        parts += [f"and {link.residual.readable}"] if link.residual is not None else []
+        parts += ["unmatched=default"] if link.kind is JoinKind.LEFT and link.pad is Pad.DEFAULT else []
+    kept = [current(one) for one in map(input_of, node.inputs)]
+    each = f"of each input {kept[0]}"
+    if len(set(kept)) > 1:
+        each = "; ".join(f"input {place} {rows}" for place, rows in enumerate(kept, start=1))
+    parts.append(f"state: {each}")
+    if node.chain.max_buffered_bytes is not None:
+        parts.append(f"max_buffered_bytes={node.chain.max_buffered_bytes}")
+    return "  ".join([*parts, "engine=spark"])
 
 
 def _of_rows(node: UnionAll | SetOperation | Over | TopN) -> str:

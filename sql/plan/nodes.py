@@ -2,7 +2,7 @@
 
     Output
     └─ LookupJoin         each row answered once, from what stands there now
-       ├─ Join            Bidirectional, Range, Enrichment, Asof, ..: ``how`` says which
+       ├─ Join            Bidirectional, Range, Enrichment, Asof, ..: ``how`` says which; of several a MultiwayJoin
        │  ├─ Map          computed columns, a filter
        │  │  └─ Window    TUMBLE or HOP: a row for each window; Sessions: with its own
        │  │     └─ ArrayJoin   a row for each element of its arrays
@@ -276,6 +276,56 @@ def _joined_columns(kind: JoinKind, left: pa.Schema, right: pa.Schema, mark: str
     """Of SEMI and ANTI the left columns alone, of MARK the mark besides."""
     added = right if not kind.asks else [pa.field(mark, pa.bool_())] if kind is JoinKind.MARK else []
     return pa.schema([*left, *added])
+
+
+@dataclass(frozen=True)
+class MultiwayJoin:
+    """The ``joins`` uppermost joins of ``chain`` as one: all of their inputs share a key, and each is kept once.
+
+    Its rows are those of ``chain``, a tree of joins of two, whose left sides are the joins before; so what is true of
+    them is asked of it.
+    """
+
+    chain: Join
+    joins: int
+
+    @property
+    def links(self) -> tuple[Join, ...]:
+        """The joins of two, each over the one before."""
+        found = [self.chain]
+        while len(found) < self.joins:
+            below = found[-1].left
+            if not isinstance(below, Join):
+                raise InternalError(f"a chain of {self.joins} joins ends after {len(found)}")
+            found.append(below)
+        return tuple(reversed(found))
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        first, *others = self.links
+        return (first.left, first.right, *(link.right for link in others))
+
+    def with_inputs(self, first: Node, second: Node, *others: Node) -> Self:
+        lowest, *links = self.links
+        chain = lowest.with_inputs(first, second)
+        for link, right in zip(links, others, strict=True):
+            chain = link.with_inputs(chain, right)
+        return replace(self, chain=chain)
+
+    @property
+    def keys(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each input that are the key, in one order."""
+        place: dict[str, int] = {left: number for number, (left, _) in enumerate(self.links[0].keys)}
+        keys = [tuple(place)]
+        for link in self.links:
+            pairs = sorted(link.keys, key=lambda pair: place[pair[0]])
+            place |= {right: place[left] for left, right in pairs}
+            keys.append(tuple(right for _, right in pairs))
+        return tuple(keys)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.chain.schema
 
 
 @dataclass(frozen=True)
@@ -558,6 +608,7 @@ Node = (
     | Sessions
     | ArrayJoin
     | Join
+    | MultiwayJoin
     | Aggregate
     | UnionAll
     | SetOperation
@@ -567,6 +618,11 @@ Node = (
     | LookupJoin
     | LookupTable
 )
+
+
+def as_join(node: Join | MultiwayJoin) -> Join:
+    """The join of two whose rows they are."""
+    return node.chain if isinstance(node, MultiwayJoin) else node
 
 
 def column_of(node: Node, name: str) -> Expr:

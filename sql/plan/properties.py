@@ -20,6 +20,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Output,
     Over,
@@ -31,6 +32,7 @@ from sql.plan.nodes import (
     TopN,
     UnionAll,
     Window,
+    as_join,
 )
 from sql.syntax.rules import Rules
 
@@ -49,7 +51,7 @@ def source_of(node: Node) -> Scan | None:
             return node
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return source_of(node.input)
-        case Static() | Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
+        case Static() | Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
             return None
         case SetOperation() | LookupJoin() | LookupTable():
             return None
@@ -70,8 +72,9 @@ def changes(node: Node) -> bool:
             return True
         case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return changes(node.input)
-        case Join():
-            return node.how.updates(node.kind, changes(node.left), changes(node.right))
+        case Join() | MultiwayJoin():
+            join = as_join(node)
+            return join.how.updates(join.kind, changes(join.left), changes(join.right))
         case Aggregate() | Sessions():
             return not node.closed
         case UnionAll():
@@ -101,6 +104,8 @@ def retracts(node: Node) -> bool:
             return True
         case Join():
             return node.how.updates(node.kind, retracts(node.left), retracts(node.right))
+        case MultiwayJoin():
+            return retracts(node.chain)
         case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return retracts(node.input)
         case Scan() | Static() | Keyed() | Sessions() | LookupTable():
@@ -120,6 +125,8 @@ def one_row(node: Node) -> bool:
             return node.single and not node.by
         case Join():
             return one_row(node.left) and (one_row(node.right) or node.kind.asks)
+        case MultiwayJoin():
+            return one_row(node.chain)
         case Static():
             return node.single
         case Scan() | Keyed() | Window() | ArrayJoin() | StaticJoin() | LookupJoin() | LookupTable():
@@ -139,20 +146,17 @@ def grows(node: Node) -> bool:
     match node:
         case Scan():
             return node.stream.kind == Kind.APPEND
-        case Map() | Window() | Sessions() | ArrayJoin() | StaticJoin() | LookupJoin():
+        case Map() | Window() | Sessions() | ArrayJoin() | StaticJoin() | LookupJoin() | Over():
             return grows(node.input)
-        case Join():
-            return grows(node.left) or (not node.kind.asks and grows(node.right))
-        case Aggregate():
+        case Join() | MultiwayJoin():
+            join = as_join(node)
+            return grows(join.left) or (not join.kind.asks and grows(join.right))
+        case Aggregate() | TopN():
             return bool(node.by) and grows(node.input)
         case UnionAll():
             return any(map(grows, node.parts))
         case SetOperation():
             return grows(node.left) and (grows(node.right) or not node.kind.intersects)
-        case Over():
-            return grows(node.input)
-        case TopN():
-            return bool(node.by) and grows(node.input)
         case Keyed() | Static() | LookupTable():
             return False
         case _:
@@ -179,8 +183,9 @@ def watermark_at(node: Node) -> Watermark | None:
             return _of_groups(node)
         case Sessions():
             return _of_sessions(node)
-        case Join():
-            return node.how.watermark(inputs_of(node))
+        case Join() | MultiwayJoin():
+            join = as_join(node)
+            return join.how.watermark(inputs_of(join))
         case UnionAll():
             # Its delays are those of the parts, and are subtracted there.
             return Watermark(node.clock, 0, max_future_ms=None, drops_late=False) if node.clock else None
@@ -215,10 +220,11 @@ def _of_sessions(node: Sessions) -> Watermark | None:
 
 def inputs_of(join: Join) -> JoinInputs:
     """What the join's method goes by."""
-    return JoinInputs(_input(join.left), _input(join.right))
+    return JoinInputs(input_of(join.left), input_of(join.right))
 
 
-def _input(node: Node) -> JoinInput:
+def input_of(node: Node) -> JoinInput:
+    """What is known of the rows that leave ``node``, as an input of a join."""
     return JoinInput(node.schema, changes(node), watermark_at(node), grows(node))
 
 
@@ -234,7 +240,9 @@ def runs_on(node: Node) -> Engine | None:
     match node:
         case LookupJoin():
             return Engine.FAUST
-        case Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | SetOperation() | Over() | TopN():
+        case (
+            Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions() | UnionAll() | SetOperation() | Over() | TopN()
+        ):
             return Engine.SPARK
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return runs_on(node.input)

@@ -15,6 +15,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -63,9 +64,9 @@ def _union_below(node: Node) -> UnionAll | None:
             return node
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return _union_below(node.input)
-        case Scan() | Static() | Keyed() | Join() | Aggregate() | Sessions() | SetOperation() | Over() | TopN():
+        case Scan() | Static() | Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions():
             return None
-        case LookupJoin() | LookupTable():
+        case SetOperation() | Over() | TopN() | LookupJoin() | LookupTable():
             return None
         case _:
             assert_never(node)

@@ -24,6 +24,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -34,6 +35,7 @@ from sql.plan.nodes import (
     TopN,
     UnionAll,
     Window,
+    as_join,
     column_of,
 )
 from sql.plan.properties import source_of
@@ -57,9 +59,10 @@ def unique_keys(node: Node) -> list[Key]:
             return [(*key, *windows) for key in unique_keys(node.input)]
         case Aggregate() | SetOperation():
             return [node.by] if isinstance(node, Aggregate) else _of_set_operation(node)
-        case Join():
-            left, right = unique_keys(node.left), unique_keys(node.right)
-            return node.how.unique_keys(KeyedSides(node.kind, node.pad, node.keys, left, right))
+        case Join() | MultiwayJoin():
+            join = as_join(node)
+            left, right = unique_keys(join.left), unique_keys(join.right)
+            return join.how.unique_keys(KeyedSides(join.kind, join.pad, join.keys, left, right))
         case LookupJoin() | LookupTable() | StaticJoin() | Static():
             return _of_tables(node)
         case Sessions() | Over() | TopN():
@@ -150,12 +153,13 @@ def padded(node: Node) -> set[str]:
         case StaticJoin() | LookupJoin():
             table = node.static if isinstance(node, StaticJoin) else node.table
             return padded(node.input) | (set(table.schema.names) if node.kind == JoinKind.LEFT else set())
-        case Join():
-            found = padded(node.left) | padded(node.right)
-            if node.kind in (JoinKind.RIGHT, JoinKind.FULL):
-                found |= set(node.left.schema.names)
-            if node.kind in (JoinKind.LEFT, JoinKind.FULL):
-                found |= set(node.right.schema.names)
+        case Join() | MultiwayJoin():
+            join = as_join(node)
+            found = padded(join.left) | padded(join.right)
+            if join.kind in (JoinKind.RIGHT, JoinKind.FULL):
+                found |= set(join.left.schema.names)
+            if join.kind in (JoinKind.LEFT, JoinKind.FULL):
+                found |= set(join.right.schema.names)
             return found
         case UnionAll():
             return set().union(*map(padded, node.parts))
@@ -182,8 +186,8 @@ def never_null(node: Node) -> set[str]:
         case Aggregate():
             counts = {one.name for one in node.aggregations if one.fold is Fold.COUNT}
             return (never_null(node.input) & set(node.by)) | counts
-        case Join():
-            return (never_null(node.left) | never_null(node.right)) - padded(node)
+        case Join() | MultiwayJoin():
+            return set().union(*map(never_null, node.inputs)) - padded(node)
         case UnionAll() | SetOperation():
             return _never_null_in_a_part(node)
         case LookupTable():
@@ -243,14 +247,8 @@ def equals(node: Node) -> dict[str, set[str]]:
         case Aggregate():
             below = equals(node.input)
             return {name: below[name] & set(node.by) for name in node.by if name in below}
-        case Join():
-            found = {**equals(node.left), **equals(node.right)}
-            for left, right in node.keys:
-                if node.kind in (JoinKind.INNER, JoinKind.LEFT):
-                    found.setdefault(right, set()).add(left)
-                if node.kind in (JoinKind.INNER, JoinKind.RIGHT):
-                    found.setdefault(left, set()).add(right)
-            return found
+        case Join() | MultiwayJoin():
+            return _of_partners(as_join(node))
         case LookupJoin():
             # Not the reverse: the database may hold equal what differs here, in letter case.
             return equals(node.input) | {right: {left} for left, right in _asked(node)}
@@ -258,6 +256,16 @@ def equals(node: Node) -> dict[str, set[str]]:
             return {}
         case _:
             assert_never(node)
+
+
+def _of_partners(join: Join) -> dict[str, set[str]]:
+    found = {**equals(join.left), **equals(join.right)}
+    for left, right in join.keys:
+        if join.kind in (JoinKind.INNER, JoinKind.LEFT):
+            found.setdefault(right, set()).add(left)
+        if join.kind in (JoinKind.INNER, JoinKind.RIGHT):
+            found.setdefault(left, set()).add(right)
+    return found
 
 
 def _asked(join: LookupJoin) -> list[Key]:
@@ -304,10 +312,11 @@ def bucket_key(node: Node) -> Cut | None:
             return bucket_key(node.input)
         case LookupJoin():
             return partition_key(node.input)
-        case Join():
-            if isinstance(node.how, DynamicFilter):
-                return tuple(column_of(node, name) for name in cut_by(node))
-            return tuple(_cut(node, left, right) for left, right in node.keys)
+        case Join() | MultiwayJoin():
+            join = as_join(node)
+            if isinstance(join.how, DynamicFilter):
+                return tuple(column_of(join, name) for name in cut_by(join))
+            return tuple(_cut(join, left, right) for left, right in join.keys)
         case UnionAll():
             return _OTHERWISE
         case Scan() | Static() | LookupTable():
@@ -333,7 +342,9 @@ def partition_key(node: Node) -> Cut | None:
             return tuple(_above(node, expr) for expr in below) if below is not None else None
         case Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
-        case Keyed() | Join() | Aggregate() | Sessions() | UnionAll() | Over() | TopN() | Static() | LookupTable():
+        case Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
+            return bucket_key(node)
+        case Static() | LookupTable():
             return bucket_key(node)
         case SetOperation():
             return bucket_key(node)

@@ -14,6 +14,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -55,6 +56,7 @@ def _fused(node: Node) -> tuple[Mapping[str, str], Scan] | None:
             | Window()
             | ArrayJoin()
             | Join()
+            | MultiwayJoin()
             | Aggregate()
             | Sessions()
             | UnionAll()

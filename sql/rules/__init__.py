@@ -7,6 +7,7 @@ join_keys      equalities of a join condition become its keys, the rest its resi
 bands          inequalities of a time of each side make it a join of rows that are near in time
                groups by a window, or a time, go when the watermark has passed it
 keyed_inputs   an upsert stream whose primary key does not hold the join key gets a level of its own
+multiway       joins in a chain that share a key become one
 window_close   asked for final rows, the uppermost join lets each leave once
 cut_fragments  what Spark runs and what the Faust workers run are cut apart, with a topic between them
 sink           what leaves gets its columns, its key, its topic
@@ -23,6 +24,7 @@ from sql.rules.bands import bands
 from sql.rules.cut_fragments import cut_fragments
 from sql.rules.join_keys import join_keys
 from sql.rules.keyed_inputs import keyed_inputs
+from sql.rules.multiway import multiway
 from sql.rules.periods import periods
 from sql.rules.prune import prune
 from sql.rules.push_down import push_down
@@ -40,6 +42,7 @@ RULES: tuple[Callable[[QueryPlan], QueryPlan], ...] = (
     join_keys,
     bands,
     keyed_inputs,
+    multiway,
     window_close,
     cut_fragments,
     sink,

@@ -46,6 +46,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -102,7 +103,7 @@ class _Rule:
                 return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
             case Map() | Window() | ArrayJoin() | UnionAll() | Over() | TopN() | StaticJoin() | LookupJoin():
                 return rebuilt(node, self.of)
-            case Scan() | Static() | Keyed() | Sessions() | SetOperation() | LookupTable():
+            case Scan() | Static() | Keyed() | MultiwayJoin() | Sessions() | SetOperation() | LookupTable():
                 return rebuilt(node, self.of)
             case _:
                 assert_never(node)

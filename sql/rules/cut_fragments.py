@@ -23,6 +23,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Output,
     Over,
@@ -61,7 +62,7 @@ class _Cutter:
                 return rebuilt(node, self.cut)
             case LookupJoin():
                 return replace(node, input=self._input(node.input, Engine.FAUST))
-            case Aggregate() | Sessions() | Join() | UnionAll() | SetOperation() | Over() | TopN():
+            case Aggregate() | Sessions() | Join() | MultiwayJoin() | UnionAll() | SetOperation() | Over() | TopN():
                 return rebuilt(node, lambda below: self._input(below, Engine.SPARK))
             case _:
                 assert_never(node)

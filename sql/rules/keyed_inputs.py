@@ -17,6 +17,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -43,7 +44,7 @@ def _keyed(node: Node) -> Node:
             return Keyed(node, fused_key(node) or ()) if node.stream.kind in UPSERTS else node
         case Map() | Window() | ArrayJoin() | StaticJoin() | UnionAll() | Static() | LookupTable():
             return rebuilt(node, _keyed)
-        case Keyed():
+        case Keyed() | MultiwayJoin():
             return node
         case Aggregate() | Sessions():
             # Without keys all rows go into one bucket: the changes are made before, in many.
@@ -79,7 +80,9 @@ def _by_arrival(node: Node) -> Node:
             return replace(node, by_arrival=True)
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return replace(node, input=_by_arrival(node.input))
-        case Scan() | Static() | Join() | Aggregate() | Sessions() | UnionAll() | SetOperation() | Over() | TopN():
+        case Scan() | Static() | Join() | MultiwayJoin() | Aggregate() | Sessions():
+            return node
+        case UnionAll() | SetOperation() | Over() | TopN():
             return node
         case LookupJoin() | LookupTable():
             return node

@@ -20,6 +20,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Output,
     Over,
@@ -70,8 +71,8 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return _array_join(node, needed)
         case Aggregate() | Over() | TopN():
             return _parted(node, needed)
-        case Join():
-            return _join(node, needed)
+        case Join() | MultiwayJoin():
+            return _of_streams(node, needed)
         case StaticJoin() | LookupJoin():
             return _table_join(node, needed)
         case UnionAll() | SetOperation():
@@ -200,6 +201,10 @@ def _lookup_join(join: LookupJoin, needed: set[str]) -> LookupJoin:
     table = replace(join.table, columns=tuple(pair for pair in join.table.columns if pair[0] in wanted))
     padding = tuple((name, value) for name, value in join.padding if name in wanted)
     return replace(join, input=_prune(join.input, wanted), table=table, padding=padding)
+
+
+def _of_streams(node: Join | MultiwayJoin, needed: set[str]) -> Node:
+    return _join(node, needed) if isinstance(node, Join) else replace(node, chain=_join(node.chain, needed))
 
 
 def _join(join: Join, needed: set[str]) -> Join:

@@ -31,6 +31,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -72,7 +73,7 @@ def _push(node: Node, terms: list[Expr]) -> Node:
         case UnionAll() | SetOperation():
             # Equal rows pass alike.
             return rebuilt(node, lambda part: _push(part, terms))
-        case Keyed() | Static() | LookupTable():
+        case Keyed() | MultiwayJoin() | Static() | LookupTable():
             return filtered(node, terms)
         case _:
             assert_never(node)

@@ -37,6 +37,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -172,7 +173,7 @@ class _Pull:
                 return _Pulled(node)
             case UnionAll() | SetOperation():
                 return self._set_operation(node)
-            case Scan() | Static() | LookupTable():
+            case Scan() | Static() | MultiwayJoin() | LookupTable():
                 return _Pulled(node)
             case _:
                 assert_never(node)

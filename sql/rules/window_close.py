@@ -23,6 +23,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -68,7 +69,9 @@ def _closed(node: Node) -> Node:
             return node
         case UnionAll():
             return rebuilt(node, _closed)
-        case Scan() | Static() | Keyed() | Window() | SetOperation() | Sessions() | Over() | TopN() | LookupTable():
+        case Scan() | Static() | Keyed() | Window() | MultiwayJoin() | SetOperation() | Sessions() | Over() | TopN():
+            raise _endless()
+        case LookupTable():
             raise _endless()
         case _:
             assert_never(node)

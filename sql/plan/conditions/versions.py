@@ -21,6 +21,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -51,6 +52,7 @@ def versions(right: Node) -> Node:
             Static()
             | Window()
             | Join()
+            | MultiwayJoin()
             | Aggregate()
             | Sessions()
             | UnionAll()

@@ -15,6 +15,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -64,6 +65,8 @@ def window_of(node: Node, name: str) -> Found | None:
             return window_of(node.input, name) if name in node.by else None
         case Join():
             return window_of(node.left if name in node.left.schema.names else node.right, name)
+        case MultiwayJoin():
+            return window_of(node.chain, name)
         case Scan() | Static() | Keyed() | UnionAll() | SetOperation() | Sessions() | Over() | TopN() | LookupTable():
             return None
         case _:

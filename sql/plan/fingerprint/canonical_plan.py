@@ -35,6 +35,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Output,
     Over,
@@ -75,6 +76,8 @@ def canonical(node: Output | Node) -> Form:
             return _row_by_row(node)
         case Join() | StaticJoin() | LookupJoin():
             return _joined(node)
+        case MultiwayJoin():
+            return members(node="multiway_join", joins=node.joins, chain=canonical(node.chain))
         case LookupTable():
             return _lookup_table(node)
         case UnionAll() | SetOperation() | Aggregate() | Sessions() | Over() | TopN():

@@ -16,6 +16,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Output,
     Over,
@@ -57,9 +58,9 @@ def _kept(node: Output | Node, held: bool) -> Iterator[Scan]:
         case Aggregate() | TopN():
             all_rows = isinstance(node, TopN) and retracts(node.input)
             yield from _kept(node.input, held=all_rows or compared(node.input))
-        case UnionAll() | SetOperation():
+        case MultiwayJoin() | UnionAll() | SetOperation():
             for part in node.inputs:
-                yield from _kept(part, held=isinstance(node, SetOperation) or compared(part))
+                yield from _kept(part, held=not isinstance(node, UnionAll) or compared(part))
         case Static() | LookupTable():
             pass
         case _:

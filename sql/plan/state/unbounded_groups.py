@@ -15,6 +15,7 @@ from sql.plan.nodes import (
     LookupJoin,
     LookupTable,
     Map,
+    MultiwayJoin,
     Node,
     Over,
     Scan,
@@ -71,7 +72,7 @@ def _grows(node: Node, column: str) -> bool:
             return any(_grows(node.input, name) for name in read)
         case StaticJoin() | LookupJoin() | TopN():
             return column in node.input.schema.names and _grows(node.input, column)
-        case Join():
+        case Join() | MultiwayJoin():
             # A mark is of neither side: it has two values.
             return any(_grows(side, column) for side in node.inputs if column in side.schema.names)
         case Aggregate() | Over():

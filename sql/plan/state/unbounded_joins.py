@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from changelog.schema import TIME, Kind
 from sql.plan.joins import Asof, Range
-from sql.plan.nodes import Join, Node, Output, Scan
+from sql.plan.nodes import Join, MultiwayJoin, Node, Output, Scan
 from sql.plan.properties import inputs_of, walk
 from sql.syntax.rules import Rules
 
@@ -21,11 +21,19 @@ _ENDS = "join_max_buffered_bytes says at what size of its state the query ends"
 
 def unbounded_joins(plan: Output | Node) -> Iterator[str]:
     """A line for each join of two inputs that grow, of both of which it keeps all rows."""
+    for join in _joins(plan):
+        inputs = inputs_of(join)
+        if inputs.left.grows and inputs.right.grows and join.how.keeps_both(inputs):
+            yield _told(join)
+
+
+def _joins(plan: Output | Node) -> Iterator[Join]:
+    """Those of two inputs, the uppermost first."""
     for node in walk(plan):
         if isinstance(node, Join):
-            inputs = inputs_of(node)
-            if inputs.left.grows and inputs.right.grows and node.how.keeps_both(inputs):
-                yield _told(node)
+            yield node
+        elif isinstance(node, MultiwayJoin):
+            yield from reversed(node.links)
 
 
 def _told(join: Join) -> str:

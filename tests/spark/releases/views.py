@@ -5,10 +5,9 @@ Neither is ever changed: a checkpoint fits only the plan that wrote it. What is 
 
 from __future__ import annotations
 
+from runtime.query_plan import plan_of
+from sql.catalog import Query
 from sql.fragments import Fragment
-from sql.planner import plan_query
-from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateView
 from tests.sql.planner import Planner
 
 DDL = (
@@ -27,6 +26,8 @@ VIEWS = {
     "ON t.symbol = q.symbol AND t.at >= q.at",
     "release_totals": "SELECT symbol, count(*) AS n, sum(price) AS total, max(price) AS highest FROM trades "
     "GROUP BY symbol",
+    "release_wide": "SELECT o.id, c.name, p.item AS first FROM orders AS o JOIN customers AS c ON o.customer = c.id "
+    "JOIN orders AS p ON c.id = p.id",
 }
 Row = dict[str, object]
 KEYS = {"customers": "id", "orders": "id"}
@@ -58,8 +59,8 @@ def topic(table: str) -> str:
     return f"release-{table}"
 
 
-def fragment(view: str) -> Fragment:
-    statement = parse_one(f"CREATE MATERIALIZED VIEW {view} AS {VIEWS[view]}")
-    assert isinstance(statement, CreateView)
-    [only] = plan_query(view, statement, Planner.of(*DDL).catalog).fragments
-    return only
+def fragment(view: str, fingerprint: str = "") -> Fragment:
+    """As the runner has it of a query in the catalog. ``fingerprint``: of the checkpoint that it goes on from."""
+    text = f"CREATE MATERIALIZED VIEW {view} AS {VIEWS[view]}"
+    query = Query(view, text, plan="", fingerprint=fingerprint, topic=view, view=view)
+    return plan_of(query, Planner.of(*DDL).catalog).fragment(view)

@@ -23,6 +23,7 @@ from services.stack.temporary import temporary_stack
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 from spark_jobs.runner.spark_session import start_session
+from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.relocation import move_in
 from tests.paths import ROOT
 from tests.spark.kafka import send, values
@@ -46,7 +47,8 @@ def send_half(brokers: str, half: int) -> None:
 
 def run_to_the_end(session: SparkSession, view: str, brokers: str, folder: Path) -> None:
     """Start the view, or go on from the checkpoint in ``folder/<view>``, and read what the inputs hold now."""
-    made = fragment(view)
+    origin = Checkpoint(LocalFolder(folder / view)).origin()
+    made = fragment(view, "" if origin is None else origin.fingerprint)
     query = RunningQuery.start(
         session,
         made.dataflow,

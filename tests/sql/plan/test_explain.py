@@ -42,6 +42,12 @@ QUERIES = {
     "static": "SELECT t.price, c.name FROM trades AS t LEFT JOIN table(customers) AS c ON t.symbol = c.name",
     "three_way": "SELECT o.id, s.at, p.id AS part FROM orders AS o LEFT JOIN shipments AS s ON o.id = s.order_id "
     "JOIN parts AS p ON p.order_id = o.id",
+    "multiway": "SELECT o.id, name, f.amount FROM orders AS o JOIN customers AS c ON o.id = c.id AND symbol < name "
+    "LEFT JOIN filed AS f ON c.id = f.id SETTINGS join_use_nulls = 0",
+    "multiway_of_appends": "SELECT t.price, q.bid, l.price AS other FROM trades AS t JOIN quotes AS q "
+    "ON t.symbol = q.symbol JOIN trades AS l ON q.symbol = l.symbol",
+    "multiway_off": "SELECT o.id, name, f.amount FROM orders AS o JOIN customers AS c ON o.id = c.id "
+    "LEFT JOIN filed AS f ON c.id = f.id SETTINGS multiway_join = 0",
     "full_using": "SELECT * FROM shipments FULL JOIN (SELECT id AS part, order_id FROM parts) AS p USING (order_id)",
     "subquery": "WITH big AS (SELECT id, amount * 2 AS twice FROM orders WHERE amount > 5) "
     "SELECT b.id, twice FROM big AS b",

@@ -42,6 +42,7 @@ STATEFUL = (
     "window_tumble",
     "static",
     "three_way",
+    "multiway",
     "array_join",
     "grows_window",
     "top_n",

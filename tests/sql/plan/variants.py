@@ -15,7 +15,7 @@ from sqlglot import exp
 from changelog.schema import Column, StreamSchema
 from sql.expressions.expression import Expr
 from sql.plan.joins import Apply, AsWritten
-from sql.plan.nodes import LookupTable, Node, Scan, Static
+from sql.plan.nodes import Join, LookupTable, Node, Scan, Static
 
 
 class Variant(NamedTuple):
@@ -62,7 +62,7 @@ def variants(hint: Any) -> Iterator[Variant]:
     elif hint == Node:
         yield Variant("", sample(Static), sample(Scan))
     elif hint in get_args(Node):
-        yield Variant("", sample(hint), sample(hint, alias="other"))
+        yield Variant("", sample(hint), sample(hint, **{"mark" if hint is Join else "alias": "other"}))
     elif get_origin(hint) in (Union, types.UnionType):
         yield from _of_union([arm for arm in get_args(hint) if arm not in (AsWritten, Apply)])
     elif get_origin(hint) is tuple:
