@@ -19,10 +19,13 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from changelog.errors import Unsupported
 from sql.syntax.dialect import AGGREGATES, as_written
 
+_OWN_AGGREGATES = ("BIT_AND", "BIT_OR", "BIT_XOR", "REGR_SXX", "REGR_SXY", "REGR_INTERCEPT", "REGR_R2")
+"""Those that only templates of the dialects name."""
+
 
 class EngineParser(DuckDBParser):
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = as_written(
-        DuckDBParser.FUNCTIONS, (*AGGREGATES, "BIT_AND", "BIT_OR", "BIT_XOR")
+        DuckDBParser.FUNCTIONS, (*AGGREGATES, *_OWN_AGGREGATES)
     )
 
 

@@ -81,6 +81,14 @@ _TEMPLATES: Mapping[str, str] = {
     "corr": "corr({0}, {1} ORDER BY {0}, {1})",
     "covar_samp": "covar_samp({0}, {1} ORDER BY {0}, {1})",
     "covar_pop": "covar_pop({0}, {1} ORDER BY {0}, {1})",
+    # Of the pairs of which neither is NULL; y comes first.
+    "regr_count": "count({1}) FILTER (WHERE {0} IS NOT NULL)",
+    "regr_avgx": "avg({1}) FILTER (WHERE {0} IS NOT NULL)",
+    "regr_avgy": "avg({0}) FILTER (WHERE {1} IS NOT NULL)",
+    # DuckDB's own slope of equal x is NaN.
+    "regr_slope": "regr_sxy({0}, {1} ORDER BY {0}, {1}) / nullif(regr_sxx({0}, {1} ORDER BY {0}, {1}), 0)",
+    "regr_intercept": "regr_intercept({0}, {1} ORDER BY {0}, {1})",
+    "regr_r2": "regr_r2({0}, {1} ORDER BY {0}, {1})",
     "p90": "quantile_cont({0}, 0.9)",
     "p95": "quantile_cont({0}, 0.95)",
     "p99": "quantile_cont({0}, 0.99)",
@@ -133,6 +141,9 @@ _SPELLED = {
 """sqlglot's names of functions that the dialects spell otherwise."""
 _BITS = frozenset({"bit_and", "bit_or", "bit_xor"})
 """Aggregates of one argument, and functions of two."""
+
+_REGRESSION = "regr_"
+"""What the names of aggregates of pairs begin with of which some have two calls of the engine."""
 
 _EARLIEST = frozenset({"first", "earliest", "first_value"})
 _LATEST = frozenset({"last", "latest", "last_value", "any_last"})
@@ -295,6 +306,7 @@ def _built(
         close = nearest(name, aggregate_names())
         fix = f"did you mean {close}()?" if close else "docs/functions.md lists the aggregates"
         raise UnknownName(f"there is no aggregate {name}()", where=place, fix=fix)
+    _refuse_beside_groups(name, distinct, node, place)
     arguments, size = _size(name, arguments, node)
     wanted = 2 if "{1}" in template else 1
     if name in ("string_agg", "group_concat") and len(arguments) == 1:
@@ -314,6 +326,17 @@ def _built(
     if order:
         _put_first(order, tree, arguments[0] if "DISTINCT" in template else None, place)
     return tree if within_window or name not in _OF_VALUES else _of_values(name, tree, size, place)
+
+
+def _refuse_beside_groups(name: str, distinct: bool, node: exp.Expr, place: str) -> None:
+    """A regression is made of several calls, of the pairs of a group: neither of a set of them nor of a window."""
+    while isinstance(node.parent, exp.Filter):
+        node = node.parent
+    of_window = isinstance(node.parent, exp.Window) and node.arg_key == "this"
+    if name.startswith(_REGRESSION) and (distinct or of_window):
+        raise Unsupported(
+            f"{name} takes neither DISTINCT nor OVER", where=place, fix=f"SELECT k, {name}(y, x) FROM .. GROUP BY k"
+        )
 
 
 def _size(name: str, arguments: list[exp.Expr], node: exp.Expr) -> tuple[list[exp.Expr], exp.Expr | None]:

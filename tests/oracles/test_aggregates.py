@@ -27,6 +27,8 @@ RISINGWAVE = (
     "count(*) | count(i4) | count(DISTINCT i4) | sum(i2) | sum(i4) | sum(i8) | sum(n) | sum(e) | avg(i4) | avg(i8) | avg(n) | avg(m) | avg(e) | min(i4) | max(s) | max(n) | bool_and(b) | bool_or(b)",
     "sum(i4) FILTER (WHERE b) | avg(n) FILTER (WHERE c) | max(s) FILTER (WHERE b) | sum(DISTINCT k4) | avg(DISTINCT k4) | sum(nullif(i4, i4)) | avg(nullif(i4, i4)) | count(nullif(i4, i4)) | count(DISTINCT e * 0)",
     "bit_and(i4) | bit_or(k4) | bit_xor(i8) | bit_or(i4) FILTER (WHERE b) | bit_and(nullif(i4, i4))",
+    "regr_count(k4, e) | regr_avgx(k4, e) | regr_avgy(k4, e) | regr_slope(k4, e) | regr_intercept(k4, e) | regr_r2(k4, e) | regr_slope(e, n) FILTER (WHERE b)",
+    "regr_slope(k4, 1) | regr_intercept(k4, 1) | regr_r2(k4, 1) | regr_r2(1, k4) | regr_slope(1, k4) | regr_count(e, nullif(e, e)) | regr_slope(e, nullif(e, e)) | regr_avgx(e, nullif(e, e))",
     "sum(i4) FILTER (WHERE false) | sum(1.5) | avg(i4 % 3) | sum(n * m)",
 )
 REFUSED = (("sum(big)", None), ("sum(ubig)", None), ("sum(big + 1)", 5000999962), ("count(DISTINCT f * -0.0)", 1))

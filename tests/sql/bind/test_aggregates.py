@@ -30,6 +30,9 @@ OF_ORDERS = {
     "count(*) FILTER (WHERE city IS NULL) AS d FROM orders GROUP BY city",
     "spread": "SELECT city, stddev(n) AS a, var_pop(kg) AS b, corr(n, kg) AS c, covar_samp(n, id) AS d FROM orders "
     "GROUP BY city",
+    "lines through pairs": "SELECT city, regr_count(n, kg) AS a, regr_slope(n, id) AS b, regr_intercept(n, id) AS c, "
+    "regr_r2(kg, n) AS d, regr_avgx(n, kg) AS e, regr_avgy(n, kg) AS f, regr_slope_if(kg, n, id > 1) AS g, "
+    "regr_slope(n, customer) FILTER (WHERE kg > 1) AS h, regr_count_if(n, kg, id > 2) AS i FROM orders GROUP BY city",
     "arrays": "SELECT city, group_array(n) AS a, group_uniq_array(customer) AS b, "
     "array_agg(n ORDER BY kg DESC, id) AS c, array_agg(DISTINCT customer ORDER BY customer DESC) AS d "
     "FROM orders GROUP BY city",
@@ -81,6 +84,12 @@ OF_ORDERS = {
     "both sides": "WITH g AS (SELECT customer, sum(n) AS s FROM orders GROUP BY customer) "
     "SELECT a.customer, a.s, b.customer AS other FROM g AS a JOIN g AS b ON a.s = b.s",
 }
+
+
+@pytest.mark.parametrize("call", ["regr_slope(DISTINCT n, id)", "regr_count(n, id) OVER (PARTITION BY city)"])
+def test_a_line_is_of_the_pairs_of_a_group(call: str) -> None:
+    with pytest.raises(Unsupported, match="takes neither DISTINCT nor OVER"):
+        World.of(*DDL).plan(f"SELECT {call} FROM orders")
 
 
 @pytest.mark.parametrize("name", OF_ORDERS)
