@@ -42,7 +42,7 @@ class Environment:
         return self._of_rows(self._without_aggregates(tree))
 
     def _of_rows(self, tree: exp.Expr) -> pa.DataType:
-        return Expr.over(tree, self.schema, self.place).type
+        return Expr.over(_without_subqueries(tree), self.schema, self.place).type
 
     def _without_aggregates(self, tree: exp.Expr) -> exp.Expr:
         """The tree with a value of the type of each aggregate and subquery in its place: types are asked of rows."""
@@ -62,13 +62,20 @@ class Environment:
 
     def aggregate_type(self, tree: exp.Expr) -> pa.DataType | None:
         """The type of an aggregate of the engine that streams have; None for others."""
-        return result_type(tree, self.schema, self.place, self.rules)
+        return result_type(_without_subqueries(tree), self.schema, self.place, self.rules)
 
     def known(self, tree: exp.Expr, kind: pa.DataType | None = None) -> Typed:
         return Typed(tree, self.ask, kind)
 
     def with_names(self, types: Mapping[str, pa.DataType]) -> Environment:
         return replace(self, types={**self.types, **types})
+
+
+def _without_subqueries(tree: exp.Expr) -> exp.Expr:
+    """The tree with a value of its type in the place of each subquery, whose names are its own."""
+    if tree.find(exp.Query, exp.Exists) is None:
+        return tree
+    return tree.copy().transform(lambda node: node if (kind := node.meta.get(KIND)) is None else _null_of(kind))
 
 
 def _null_of(kind: pa.DataType) -> exp.Expr:

@@ -88,7 +88,7 @@ class BoundedBinder:
         elif limit_by(query):
             number_first_rows(query)
         expressions = SnapshotExpressions(self.names, lambda inner, scope: self.query(inner, ctes, scope), outer)
-        source = SnapshotFrom(query, lambda table: self.item(table, ctes), self.names, expressions)
+        source = SnapshotFrom(query, lambda table: self.item(table, ctes, outer), self.names, expressions)
         return _Select(query, source, self.names, expressions).columns(texts)
 
     def _order_by_names(self, query: exp.Expr) -> None:
@@ -96,27 +96,29 @@ class BoundedBinder:
             if term.find_ancestor(exp.Order) is query.args.get("order"):
                 term.this.set("quoted", True)
 
-    def item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> SnapshotItem:
-        """What stands in FROM, rewritten in place: ``s AS x(p)`` is ``(SELECT x.k AS p FROM s AS x) AS x``."""
+    def item(self, table: exp.Expr, ctes: Mapping[str, Columns], outer: Scope | None = None) -> SnapshotItem:
+        """What stands in FROM, rewritten in place: ``s AS x(p)`` is ``(SELECT x.k AS p FROM s AS x) AS x``. A subquery
+        there sees of the columns around what the query does that it is in.
+        """
         if not columns_of_alias(table):
-            return self._item(table, ctes)
+            return self._item(table, ctes, outer)
         rows = exp.Select().from_(without_columns(table))
         named = exp.Subquery(this=rows)
         table.replace(named)
-        own = self._item(rows.args["from_"].this, ctes)
+        own = self._item(rows.args["from_"].this, ctes, outer)
         item = own.named(table)
         rows.set("expressions", own.under_names_of(item))
         named.set("alias", exp.TableAlias(this=exp.to_identifier(item.alias)))
         return item
 
-    def _item(self, table: exp.Expr, ctes: Mapping[str, Columns]) -> SnapshotItem:
+    def _item(self, table: exp.Expr, ctes: Mapping[str, Columns], outer: Scope | None) -> SnapshotItem:
         """``table``, its columns by their own names."""
         if isinstance(table, exp.Subquery):
             if (inner := join_in_brackets(table)) is not None:
                 table.set("this", every_column(inner))
             alias = table.alias or "subquery"
             table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
-            return SnapshotItem(alias, self.query(table.this, ctes))
+            return SnapshotItem(alias, self.query(table.this, ctes, outer))
         if (values := values_of(table)) is not None:
             return self._values(table, values)
         if not isinstance(table, exp.Table):

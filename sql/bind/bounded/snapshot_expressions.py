@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 from sqlglot import exp
 
+from changelog.errors import Unsupported
 from sql.bind.bounded.clocks import clocks
 from sql.bind.bounded.snapshot_items import Columns
 from sql.bind.bounded.snapshot_names import SnapshotNames
 from sql.bind.from_clause.join_method import terms_of
 from sql.bind.resolve import Within, condition, typed, typed_on
-from sql.bind.scope import Scope
+from sql.bind.scope import Scope, place_of
 from sql.functions.environment import KIND
 from sql.functions.translate import Translator
 from sql.functions.typed import Typed
@@ -61,6 +62,8 @@ class SnapshotExpressions:
         """Takes the subqueries out of an expression, in place; the call that stands for one gives it back."""
         for compared in list(expression.find_all(exp.EQ, exp.NEQ)):
             _as_in(compared)
+        for quantified in expression.find_all(exp.Any, exp.All):
+            _refuse_query(quantified)
         for node in list(expression.walk(prune=lambda node: isinstance(node, exp.Query | exp.Exists))):
             if isinstance(node, exp.In) and node.args.get("query") is not None:
                 self._set_in_apart(node, scope)
@@ -77,7 +80,9 @@ class SnapshotExpressions:
         columns = self.query(query, self._outside(scope))
         stands = exp.Anonymous(this=_QUERY, expressions=[exp.Literal.number(len(self.inner))])
         node.replace(stands)
-        self.inner.append((node, kind or columns[0][1]))
+        # A key of GROUP BY comes without its brackets.
+        bare = isinstance(node, exp.Query) and not isinstance(node, exp.Subquery)
+        self.inner.append((exp.Subquery(this=node) if bare else node, kind or columns[0][1]))
 
     def _set_in_apart(self, node: exp.In, scope: Scope) -> None:
         query = node.args["query"]
@@ -95,12 +100,23 @@ class SnapshotExpressions:
         trees = [translate(value).tree for value in values]
         value = trees[0] if len(trees) == 1 else exp.Tuple(expressions=trees)
         within = query if isinstance(query, exp.Subquery) else exp.Subquery(this=query)
-        return translate.environment.known(exp.In(this=value, query=within), kind)
+        among = exp.In(this=value, query=within)
+        among.meta[KIND] = kind
+        return translate.environment.known(among, kind)
 
     def _given_back(self, ask: Callable[[exp.Expr], pa.DataType], call: exp.Expr) -> Typed:
         node, kind = self.inner[int(str(call.expressions[0].this))]
         node.meta[KIND] = kind
         return Typed(node, ask, kind)
+
+
+def _refuse_query(quantified: exp.Expr) -> None:
+    if isinstance(quantified.this.unnest(), exp.Query):
+        raise Unsupported(
+            "ANY and ALL over a subquery are supported with = ANY and <> ALL",
+            where=place_of(quantified, "a query over table(x)"),
+            fix="compare with one value: x > (SELECT max(n) FROM table(r)); or x IN (SELECT n FROM table(r))",
+        )
 
 
 def _as_in(node: exp.Expr) -> None:
