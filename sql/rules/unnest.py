@@ -9,6 +9,9 @@ A condition that reads columns around moves up through filters, projections, inn
 these do not pad, and groups that it tells apart by an equality. What it reads of the subquery travels with it. An Apply
 whose right side reads nothing around is a join.
 
+What a subquery within a subquery reads of the outermost query passes the query between where that is asked for no more
+than whether it has a row: a SEMI join in it is then an inner join, whose rows may stand there several times.
+
 Source: Galindo-Legaria and Joshi, "Orthogonal Optimization of Subqueries and Aggregation" (SIGMOD 2001).
 """
 
@@ -143,16 +146,17 @@ class _Pulled:
 
 @dataclass(frozen=True)
 class _Pull:
-    """``outer``: the columns around; ``apply``: whose right side it is."""
+    """``outer``: the columns around; ``apply``: whose right side it is; ``once``: it matters how often a row stands."""
 
     outer: frozenset[str]
     apply: Join
+    once: bool
 
     @staticmethod
     def of_apply(apply: Join) -> _Pull:
         """A name that the right side has itself, as ``count(*)``, is none of a column around."""
         own = {name for below in walk(apply.right) for name in below.schema.names}
-        return _Pull(frozenset(apply.left.schema.names) - own, apply)
+        return _Pull(frozenset(apply.left.schema.names) - own, apply, once=not apply.kind.asks)
 
     def of(self, node: Node) -> _Pulled:
         match node:
@@ -186,7 +190,7 @@ class _Pull:
         computed = {name: expr for name, expr in columns if self._reads(expr)}
         kept = [(name, expr) for name, expr in columns if name not in computed]
         names = {name for name, _ in kept}
-        further = [name for name in self._read([*terms, *computed.values()]) if name not in names]
+        further = [name for name in self._read(below.node, [*terms, *computed.values()]) if name not in names]
         made = Map(
             below.node,
             (*kept, *((name, column_of(below.node, name)) for name in further)),
@@ -196,7 +200,7 @@ class _Pull:
 
     def _aggregate(self, node: Aggregate) -> _Pulled:
         """Groups are told apart by the columns that are equal to something around, too."""
-        below = self.of(node.input)
+        below = (replace(self, once=True) if node.aggregations or node.gathered else self).of(node.input)
         if not below.correlated:
             return replace(below, node=replace(node, input=below.node))
         around = self.apply.left.schema
@@ -207,14 +211,14 @@ class _Pull:
                 raise self.refused(f"groups of the rows for which {term.readable}")
         if not node.by or below.computed:
             raise self.refused("an aggregate over rows that the row around tells, which has a value even of none")
-        by = tuple(dict.fromkeys([*node.by, *self._read(below.terms)]))
+        by = tuple(dict.fromkeys([*node.by, *self._read(below.node, below.terms)]))
         return _Pulled(replace(node, input=below.node, by=by), below.terms)
 
     def grouped(self, node: Aggregate) -> tuple[Aggregate, list[Expr]] | None:
         """An aggregate over the rows that the row around tells as one for each group, and what tells the group; None
         where the row around tells nothing.
         """
-        below = self.of(node.input)
+        below = replace(self, once=True).of(node.input)
         if not below.correlated:
             return None
         around = self.apply.left.schema
@@ -224,7 +228,7 @@ class _Pull:
                 raise self.refused(f"a value of the rows for which {term.readable}")
         if below.computed:
             raise self.refused("an aggregate of what reads the row around")
-        by = tuple(self._read(below.terms))
+        by = tuple(self._read(below.node, below.terms))
         return replace(node, input=below.node, by=by), below.terms
 
     def _join(self, node: Join) -> _Pulled:
@@ -233,6 +237,8 @@ class _Pull:
         left_stays = node.kind in _KEEPS_LEFT
         right_stays = every and node.kind in (JoinKind.INNER, JoinKind.RIGHT)
         asked = [term for term in node.on if self._reads(term)]
+        if node.kind is JoinKind.SEMI and (asked or right.correlated) and every and not self.once:
+            return self._join(replace(node, kind=JoinKind.INNER))
         if asked and not (every and node.kind is JoinKind.INNER):
             raise self.refused("a subquery or outer join within it whose condition reads a column of the query around")
         if (left.correlated and not left_stays) or (right.correlated and not right_stays):
@@ -267,10 +273,10 @@ class _Pull:
     def _reads(self, expr: Expr) -> bool:
         return not self.outer.isdisjoint(expr.columns)
 
-    def _read(self, exprs: Iterable[Expr]) -> list[str]:
-        """The columns of the subquery that they read."""
+    def _read(self, node: Node, exprs: Iterable[Expr]) -> list[str]:
+        """The columns of ``node`` that they read."""
         names = dict.fromkeys(name for expr in exprs for name in expr.columns)
-        return [name for name in names if name not in self.outer]
+        return [name for name in names if name in node.schema.names]
 
     def refused(self, what: str) -> Unsupported:
         return Unsupported(

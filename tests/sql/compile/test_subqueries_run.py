@@ -239,3 +239,66 @@ IN_ON_OF_OUTER_JOINS = [
 @pytest.mark.parametrize(("query", "batch"), IN_ON_OF_OUTER_JOINS)
 def test_a_subquery_in_on_of_an_outer_join_is_of_one_side(query: str, batch: str) -> None:
     assert_adds_up(query, batch, rounds=5)
+
+
+FURTHER_OUT = [
+    (
+        "SELECT id FROM held AS h WHERE EXISTS (SELECT 1 FROM seen AS s WHERE s.k = h.k AND EXISTS (SELECT 1 FROM "
+        "marks AS m WHERE m.k = s.id AND m.w = h.v))"
+    ),
+    (
+        "SELECT id FROM held AS h WHERE NOT EXISTS (SELECT 1 FROM seen AS s WHERE s.k = h.k AND EXISTS (SELECT 1 "
+        "FROM marks AS m WHERE m.k = s.k AND m.w < h.v))"
+    ),
+    (
+        "SELECT id FROM held AS h WHERE EXISTS (SELECT 1 FROM seen AS s WHERE s.k = h.k AND s.w IN (SELECT w FROM "
+        "marks AS m WHERE m.k = h.id))"
+    ),
+    (
+        "SELECT id FROM held AS h WHERE k IN (SELECT k FROM seen AS s WHERE EXISTS (SELECT 1 FROM marks AS m "
+        "WHERE m.k = s.k AND m.w + s.w > h.v))"
+    ),
+    (
+        "SELECT id, EXISTS (SELECT 1 FROM seen AS s WHERE s.k = h.k AND EXISTS (SELECT 1 FROM marks AS m WHERE "
+        "m.w = s.w AND m.k <> h.id)) AS e FROM held AS h"
+    ),
+    (
+        "SELECT id FROM held AS h WHERE EXISTS (SELECT DISTINCT s.k FROM seen AS s WHERE s.k = h.k AND EXISTS "
+        "(SELECT 1 FROM marks AS m WHERE m.k = s.k AND m.w = h.v))"
+    ),
+    (
+        "SELECT id FROM held AS h WHERE EXISTS (SELECT 1 FROM seen AS s WHERE EXISTS (SELECT 1 FROM marks AS m "
+        "WHERE m.k = s.k AND EXISTS (SELECT 1 FROM seen AS t WHERE t.w = m.w AND t.id = h.id AND t.k = s.k)))"
+    ),
+]
+
+
+@pytest.mark.parametrize("query", FURTHER_OUT)
+def test_a_subquery_reads_the_query_around_the_one_around_it(query: str) -> None:
+    assert_adds_up(query, rounds=5)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        (
+            "SELECT id FROM held AS h WHERE EXISTS (SELECT s.k FROM seen AS s WHERE s.k = h.k AND EXISTS (SELECT 1 "
+            "FROM marks AS m WHERE m.k = s.k AND m.w = h.v) GROUP BY s.k HAVING count(*) > 1)"
+        ),
+        (
+            "SELECT id, (SELECT count(*) FROM seen AS s WHERE s.k = h.k AND EXISTS (SELECT 1 FROM marks AS m WHERE "
+            "m.k = s.k AND m.w = h.v)) AS c FROM held AS h"
+        ),
+        (
+            "SELECT id FROM held AS h WHERE EXISTS (SELECT 1 FROM seen AS s WHERE s.k = h.k AND NOT EXISTS (SELECT 1 "
+            "FROM marks AS m WHERE m.k = s.id AND m.w = h.v))"
+        ),
+        (
+            "SELECT id FROM held AS h WHERE EXISTS (SELECT 1 FROM seen AS s WHERE s.k = h.k AND (s.w > 1 OR EXISTS "
+            "(SELECT 1 FROM marks AS m WHERE m.k = s.id AND m.w = h.v)))"
+        ),
+    ],
+)
+def test_what_counts_rows_or_asks_for_none_does_not_read_so_far_out(query: str) -> None:
+    with pytest.raises(SqlError, match="the side of a join"):
+        World.of(*TABLES).plan(query)
