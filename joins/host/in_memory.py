@@ -12,8 +12,9 @@ from changelog.changes import DELTA, Changes
 from changelog.event_times import greatest_ms
 from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import transformed
+from joins.host.activity import Activity, NodeWork
 from joins.host.exchange import dealt
-from joins.host.level import HERE, Arrival, Departure, Late, LevelTask
+from joins.host.level import HERE, Arrival, Departure, Late, LevelOutput, LevelTask
 from joins.host.recut import Recut
 from joins.inputs.watermarks import Mark
 from joins.state.durable_copy import DurableCopy
@@ -45,6 +46,7 @@ class LocalQuery:
         ]
         self.counters: dict[str, int] = defaultdict(int)
         self.late: list[Late] = []
+        self.activity = Activity()
 
     def restart(self) -> None:
         """Lose all that is in memory, and go on from the durable copy."""
@@ -73,19 +75,25 @@ class LocalQuery:
         Rows of one key come in the order in which they have to be written: retractions before insertions. ``marks``,
         of the edges of scans, come besides those that the rows make: heartbeats, idle partitions.
         """
-        waiting = self._scanned(decoded)
+        scanned = Activity()
+        waiting = self._scanned(decoded, scanned)
         shown = self._on_every_edge([*self._marks(decoded), *marks])
+        done = [scanned]
         for level in self._levels:
             arrived, waiting = self._split(waiting, level)
             for bucket in range(self._buckets):
-                waiting.extend(self._run(level, bucket, arrived[bucket], shown))
+                output = self._run(level, bucket, arrived[bucket], shown)
+                waiting.extend(output.departures)
+                done.append(output.activity)
+        self.activity.add(Activity.of_batch(done))
         return self._sunk(waiting)
 
-    def _scanned(self, decoded: Mapping[int, pa.Table]) -> list[Departure]:
+    def _scanned(self, decoded: Mapping[int, pa.Table], activity: Activity) -> list[Departure]:
         departures: list[Departure] = []
         for index, rows in decoded.items():
             edge = self._dataflow.edge(self._dataflow.scans[index].edge)
             sent = transformed(rows, self._transforms[index])
+            activity.scans[index] = NodeWork((rows.num_rows,), rows.num_rows, sent.num_rows, 0)
             departures.extend(Departure(edge.id, bucket, part) for bucket, part in dealt(sent, edge, self._buckets))
         return departures
 
@@ -114,7 +122,7 @@ class LocalQuery:
                 passing.append(departure)
         return arrived, passing
 
-    def _run(self, level: int, bucket: int, arrivals: list[Arrival], marks: list[Mark]) -> list[Departure]:
+    def _run(self, level: int, bucket: int, arrivals: list[Arrival], marks: list[Mark]) -> LevelOutput:
         place = (level, bucket)
         levels = {mark.edge: self._dataflow.listening(mark.edge) for mark in marks}
         output = self._tasks[place].on_batch(arrivals, [mark for mark in marks if level in levels[mark.edge]])
@@ -122,7 +130,7 @@ class LocalQuery:
         for name, count in output.counters.items():
             self.counters[name] += count
         self.late.extend(output.late)
-        return output.departures
+        return output
 
     def _sunk(self, waiting: list[Departure]) -> pa.Table | None:
         by_bucket: dict[int, list[pa.Table]] = defaultdict(list)

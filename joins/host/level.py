@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -13,12 +13,16 @@ from changelog.schema import ARRIVAL, WRITTEN
 from joins.dataflow.graph import Dataflow, OperatorNode
 from joins.dataflow.ports import Port, Transform, transformed
 from joins.dataflow.specification import Opening, Running, Timed
+from joins.host.activity import Activity, NodeWork
 from joins.host.exchange import KEYLESS, dealt
 from joins.host.state_limit import check_buffered
 from joins.inputs.arrival import in_order
 from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
+from joins.state.holdings import holdings
 from joins.state.store import RunStore
 
+Clock = Callable[[], int]
+"""Gives nanoseconds since any moment; they never go back."""
 HERE = -1
 """The bucket of a departure that is written where it was made: nobody else has rows of its key."""
 
@@ -53,6 +57,8 @@ class LevelOutput:
     """``late`` rows, of each edge too (``late_of``), and ``unfounded`` retractions: those left out in this batch."""
     watermarks: dict[int, int] = field(default_factory=dict)
     """Where the watermark of each edge stands now; those that stand nowhere yet are not there."""
+    activity: Activity = field(default_factory=Activity)
+    """What each node did in this batch, and holds after it."""
 
 
 def late_of(edge: int) -> str:
@@ -62,8 +68,9 @@ def late_of(edge: int) -> str:
 
 @dataclass(frozen=True)
 class _Running:
-    """A node at work."""
+    """A node at work; ``number`` is its own in the dataflow."""
 
+    number: int
     node: OperatorNode
     operator: Running
     transforms: tuple[Transform, ...]
@@ -74,6 +81,7 @@ class LevelTask:
     """The nodes of ``level`` over the state of ``bucket``.
 
     snapshots   the static tables of the dataflow, by name
+    clock       measures how long each node is at work; left out: it stands still
     """
 
     def __init__(
@@ -84,13 +92,16 @@ class LevelTask:
         buckets: int,
         store: RunStore,
         snapshots: Mapping[str, pa.Table],
+        clock: Clock = lambda: 0,
     ) -> None:
+        self._clock = clock
         self._dataflow = dataflow
         self._bucket = bucket
         self._buckets = buckets
         self._store = store
         self._nodes = [
             _Running(
+                index,
                 node,
                 node.operator.started(store, str(index)),
                 tuple(step.bound(snapshots) for step in node.transforms),
@@ -116,14 +127,7 @@ class LevelTask:
         output = LevelOutput()
         unfounded = -sum(running.operator.unfounded for running in self._nodes)
         for running in self._nodes:
-            opened = self._opened(running)
-            changes = running.operator.on_batch(_on_time(running, received, output.late))
-            if opened is not None:
-                changes = Changes.concat([opened, changes])
-            running.watermarks.advance(marks)
-            changes = _in_time(running, changes)
-            check_buffered(running.node.operator, self._store, self._buckets)
-            self._leave(running.node, changes, running.transforms, output)
+            output.activity.nodes[running.number] = self._work(running, received, marks, output)
         unfounded += sum(running.operator.unfounded for running in self._nodes)
         output.counters = {"late": 0, "unfounded": unfounded}
         for late in output.late:
@@ -135,7 +139,26 @@ class LevelTask:
             for edge, value in zip(running.node.inputs, running.watermarks.values, strict=True)
             if value is not None
         }
+        held = holdings(self._store)
+        output.activity.held = {name: {self._bucket: holding} for name, holding in held.items()}
         return output
+
+    def _work(
+        self, running: _Running, received: Mapping[int, list[pa.Table]], marks: Sequence[Mark], output: LevelOutput
+    ) -> NodeWork:
+        """Let a node have its part of the batch; what it did."""
+        begun_ns = self._clock()
+        opened = self._opened(running)
+        inputs = _on_time(running, received, output.late)
+        changes = running.operator.on_batch(inputs)
+        if opened is not None:
+            changes = Changes.concat([opened, changes])
+        running.watermarks.advance(marks)
+        changes = _in_time(running, changes)
+        check_buffered(running.node.operator, self._store, self._buckets)
+        left = self._leave(running.node, changes, running.transforms, output)
+        rows_in = tuple(0 if rows is None else rows.num_rows for rows in inputs)
+        return NodeWork(rows_in, len(changes), left, self._clock() - begun_ns)
 
     def _opened(self, running: _Running) -> Changes | None:
         """What the node says before its first row. All buckets have the node, the rows without keys go to one."""
@@ -143,22 +166,23 @@ class LevelTask:
             return None
         return running.operator.opened()
 
-    def _leave(
-        self, node: OperatorNode, changes: Changes, transforms: Sequence[Transform], output: LevelOutput
-    ) -> None:
+    def _leave(self, node: OperatorNode, changes: Changes, transforms: Sequence[Transform], output: LevelOutput) -> int:
+        """How many rows left."""
         rows = transformed(changes.table, transforms)
         if not Changes(rows).only_insertions:
             rows = Changes(rows).consolidated().table
-        if rows.num_rows == 0:
-            return
+        count = int(rows.num_rows)
+        if count == 0:
+            return 0
         sink = self._dataflow.sink
         if node.output == sink.edge and not sink.exchanged:
             output.departures.append(Departure(node.output, HERE, rows))
-            return
+            return count
         edge = self._dataflow.edge(node.output)
         output.departures.extend(
             Departure(node.output, bucket, part) for bucket, part in dealt(rows, edge, self._buckets)
         )
+        return count
 
 
 def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: list[Late]) -> list[pa.Table | None]:

@@ -26,7 +26,7 @@ from joins.state.cut_by import CutBy
 from joins.state.order import EARLIEST, LATEST, NEVER, Times, beyond
 from joins.state.run_search import HIGH, LOW, Probes, Spans, sums, taken
 from joins.state.runs import Runs
-from joins.state.store import SORT, Run, RunStore
+from joins.state.store import SORT, KeyLayout, Run, RunStore
 from joins.state.time_search import Approach, bisected, by_word_and_time, covered, located
 
 TimeWindow = tuple[Times, Times]
@@ -103,6 +103,7 @@ class Arrangement:
         self.order = order
         self._counted = counted
         store.cut_by[name] = cut_by or CutBy(self.keys)
+        store.layouts[name] = KeyLayout(self.keys, tuple(self.strict()), order)
         self._runs = Runs(store, name, self.keys, order, self._worded, counted)
 
     @property

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from changelog.changes import DELTA, Changes, Deltas
 from changelog.rows import Mask, Positions, equal_rows, numpy_column, where
+from joins.state.key_weights import weighed
 from joins.state.order import EARLIEST, Times, times_of
 from joins.state.run_search import HIGH
 from joins.state.store import ENTRY_ROWS, SORT, Run, RunStore
@@ -115,7 +116,8 @@ class Runs:
         table = table.combine_chunks()
         unit = bool((table.column(DELTA).to_numpy() == 1).all())
         since = int(self.times(table).min()) if self._order and table.num_rows else EARLIEST
-        return Run(self._store.new_id(), table, unit, self._is_clean(table), entries, durable_rows, since)
+        weights = weighed(numpy_column(table, SORT) & HIGH)
+        return Run(self._store.new_id(), table, unit, self._is_clean(table), entries, durable_rows, since, weights)
 
     def _is_clean(self, table: pa.Table) -> bool:
         words = table.column(SORT).to_numpy() & HIGH

@@ -19,6 +19,7 @@ import pyarrow as pa
 from changelog.changes import DELTA, Deltas
 from changelog.rows import numpy_column
 from joins.state.cut_by import CutBy
+from joins.state.key_weights import KeyWeights
 
 SORT = "__sort"
 ENTRY_ROWS = 65_536
@@ -33,6 +34,7 @@ class Run:
     unit    every delta is 1
     clean   no two join keys of the run share the upper bits of ``__sort``
     since   where rows are ordered by time: those before it have expired, and are there no more
+    weights how its rows are spread over their join keys
     """
 
     uid: int
@@ -42,6 +44,7 @@ class Run:
     entries: tuple[int, ...]
     durable_rows: int
     since: int
+    weights: KeyWeights
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
@@ -53,6 +56,25 @@ class Run:
     @property
     def deltas(self) -> Deltas:
         return numpy_column(self.table, DELTA)
+
+    @property
+    def bytes(self) -> int:
+        """The Arrow size of its rows, ``__sort`` left out."""
+        return int(self.table.nbytes) - 8 * len(self)
+
+
+@dataclass(frozen=True)
+class KeyLayout:
+    """Of an arrangement.
+
+    keys    the columns of its join key
+    strict  those of them in which NULL equals nothing
+    order   the column by which the rows of a key are ordered, if any
+    """
+
+    keys: tuple[str, ...]
+    strict: tuple[str, ...]
+    order: str
 
 
 @dataclass(frozen=True)
@@ -83,6 +105,8 @@ class RunStore:
     next_id: int = 0
     cut_by: dict[str, CutBy] = field(default_factory=dict)
     """By arrangement, how its rows came into this bucket; those that were opened say so."""
+    layouts: dict[str, KeyLayout] = field(default_factory=dict)
+    """By arrangement, of those that were opened."""
     _written: dict[int, RunEntry] = field(default_factory=dict)
     _dropped: set[int] = field(default_factory=set)
 
@@ -141,5 +165,5 @@ class RunStore:
 
     @property
     def buffered_bytes(self) -> int:
-        """The Arrow size of the rows held, ``__sort`` left out."""
-        return sum(run.table.nbytes - 8 * len(run) for _, run in self.all_runs())
+        """The Arrow size of the rows held."""
+        return sum(run.bytes for _, run in self.all_runs())

@@ -50,6 +50,8 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   REPLAY v.dead_letter [LIKE '..'] [DRY RUN]          put them back to where they came from, each once
   DROP STREAM s [CASCADE] [WITH DATA]                 without WITH DATA the records stay in their topic
   EXPLAIN SELECT .. | EXPLAIN v                       the plan, nothing is run
+  EXPLAIN ANALYZE v [FORMAT json | mermaid]           the plan of a running view: rows, state, time of each node
+  SHOW STATE OF v                                     what it holds: rows, bytes, keys, and those of most rows
   PAUSE v | RESUME v | TERMINATE v
   BACKUP VIEW v TO 'folder' | RESTORE VIEW v FROM 'folder'
   \\d lists what there is, \\d s describes it, \\df functions, \\dt topics; \\q or Ctrl-D leaves"""

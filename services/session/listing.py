@@ -15,6 +15,7 @@ from services.liveness import standings
 from services.session.context import Context
 from services.session.letters.letter_topic import expect_letters
 from services.session.letters.listing import show_dead_letters
+from services.session.live.show_state import show_state
 from services.session.result import Rows, Text
 from sql.catalog import Query, Relation, What
 from sql.functions.own_functions import usage_of
@@ -54,6 +55,8 @@ def show(context: Context, statement: Show) -> Rows:
             return show_dead_letters(context, statement)
         case "topics":
             return _topics(context, statement.like)
+        case "state":
+            return show_state(context, statement)
         case "indexes":
             return _named(context, What.INDEX, statement.like)
         case "functions":

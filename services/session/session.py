@@ -13,6 +13,7 @@ from services.session.context import Confirm, Context, RunnerFault, Say, no_faul
 from services.session.dictionaries import dictionary_statements as dictionaries
 from services.session.drop import drop, terminate
 from services.session.functions import create_function
+from services.session.live.analyze import explain_analyze
 from services.session.replay.replay import replay
 from services.session.result import Done, Result
 from services.session.select import select
@@ -38,6 +39,7 @@ from sql.syntax.statements import (
     Describe,
     Drop,
     Explain,
+    ExplainAnalyze,
     ExplainView,
     Insert,
     Pause,
@@ -145,6 +147,12 @@ class Session:
                 return create_function(context, statement)
             case Drop():
                 return drop(context, statement)
+            case _:
+                return self._look(statement)
+
+    def _look(self, statement: Statement) -> Result:
+        context = self.context
+        match statement:
             case Show():
                 return listing.show(context, statement)
             case Describe():
@@ -157,6 +165,8 @@ class Session:
                 return queries.explain_view(context, statement)
             case Print():
                 return print_topic(context, statement)
+            case ExplainAnalyze():
+                return explain_analyze(context, statement)
             case _:
                 return self._order(statement)
 

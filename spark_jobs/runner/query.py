@@ -29,9 +29,10 @@ from broker.transactional_writer import WriteTarget, behind_its_output, fence, r
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
+from joins.host.activity import Activity
 from runtime.logs.query_logs import BatchTotals, QueryLog
 from runtime.storage.storage import Storage
-from spark_jobs.exchange import counts, parcel
+from spark_jobs.exchange import counts, notes, parcel
 from spark_jobs.runner.complaints import Complaints
 from spark_jobs.runner.failure import typed
 from spark_jobs.runner.job_settings import JobSettings
@@ -72,6 +73,7 @@ class Progress:
     late      those of late rows, by the name of their input
     state     rows and bytes by level and bucket, of those that batches since this start have touched
     watermarks  by the name of an input whose event time is a time
+    activity    of the nodes, over the batches since this start
     """
 
     offsets: Offsets = field(default_factory=dict)
@@ -81,6 +83,7 @@ class Progress:
     late: Counter[str] = field(default_factory=Counter)
     state: dict[str, tuple[int, int]] = field(default_factory=dict)
     watermarks: dict[str, int] = field(default_factory=dict)
+    activity: Activity = field(default_factory=Activity)
 
 
 class RunningQuery:
@@ -240,6 +243,7 @@ class RunningQuery:
         observed = progress.observedMetrics.get(counts.OBSERVATION)
         reported = observed.asDict() if observed is not None else {}
         self._read(counts.readings(reported.pop(counts.READINGS, ())))
+        self._progress.activity.add(notes.activity_of(reported.pop(notes.NOTES, ())))
         counted = Counter(reported)
         self._progress.counts.update({name: counted[name] for name in counts.NAMES})
         late_rows: Counter[str] = Counter()
@@ -387,4 +391,4 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
         )
     if not job.fused_sink:
         rows = rows.repartition(job.buckets, "bucket").mapInArrow(SinkStage(shipped), counts.SPARK_SCHEMA)
-    return rows.observe(counts.OBSERVATION, *counts.observed(late.counters(job.dataflow)))
+    return rows.observe(counts.OBSERVATION, *counts.observed(late.counters(job.dataflow)), notes.observed_notes())

@@ -26,6 +26,7 @@ from pyspark.sql import SparkSession
 from broker.presence import BrokerWatch, await_broker
 from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, StorageRefused
 from joins.dataflow.graph import Dataflow
+from joins.host.activity import Activity
 from runtime.clock import now_ms
 from runtime.health_server import HealthServer, Said, listening
 from runtime.leases import Leases
@@ -78,6 +79,15 @@ class NotRescaled:
     why: str
 
 
+@dataclass(frozen=True)
+class ToldActivity:
+    """What the nodes of a query had done until a batch."""
+
+    by: RunningQuery
+    batch: int
+    document: Mapping[str, Any]
+
+
 class Runner:
     """The queries of one catalog in one session: a ``QueryDriver``."""
 
@@ -87,6 +97,7 @@ class Runner:
         self._catalog = catalog
         self._running: dict[int, RunningQuery] = {}
         self._reported: dict[int, Mapping[str, Any]] = {}
+        self._told: dict[int, ToldActivity] = {}
         self._counted_before: dict[int, Progress] = {}
         self._texts: dict[int, str] = {}
         """Of the queries that run, as the catalog had them at their start."""
@@ -291,6 +302,7 @@ class Runner:
             before, after, f"{made.rows:,}", megabytes(made.bytes), time.monotonic() - begun_s,
         )  # fmt: skip
         self._counted_before[query.id].state.clear()
+        self._counted_before[query.id].activity.held.clear()
         retire_leftovers(made.checkpoint, self._settings.brokers, settings.local_copy_dir)
         return made.checkpoint
 
@@ -364,6 +376,7 @@ class Runner:
             "batch_ms": now.batch_ms,
             "state": {**before.state, **now.state},
             "watermarks": {**before.watermarks, **now.watermarks},
+            "activity": self._activity(query, running),
             "buckets": running.buckets,
         }
         if (failed := self._not_rescaled.get(query.id)) is not None:
@@ -372,7 +385,19 @@ class Runner:
             self._catalog.report(query.id, now_ms=now_ms(), progress=progress)
             self._reported[query.id] = progress
 
+    def _activity(self, query: Query, running: RunningQuery) -> Mapping[str, Any]:
+        """The document of what its nodes have done in all its lives; made once for each batch."""
+        now = running.progress()
+        told = self._told.get(query.id)
+        if told is None or told.by is not running or told.batch != now.batch:
+            whole = Activity()
+            for part in (self._counted_before[query.id].activity, now.activity):
+                whole.add(part)
+            told = self._told[query.id] = ToldActivity(running, now.batch, whole.document())
+        return told.document
+
     def end(self, query: Query) -> bool:
+        self._told.pop(query.id, None)
         self._reported.pop(query.id, None)
         running = self._running.pop(query.id, None)
         if running is not None:
@@ -426,6 +451,7 @@ def counted(progress: Mapping[str, Any]) -> Progress:
         late=Counter(progress.get("late", {})),
         state={place: (rows, size) for place, (rows, size) in progress.get("state", {}).items()},
         watermarks=dict(progress.get("watermarks", {})),
+        activity=Activity.read(progress.get("activity", {})),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,9 +21,11 @@ from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
 from joins.dataflow import failed_calls
 from joins.dataflow.graph import Dataflow, TopicScan
 from joins.dataflow.ports import Transform, transformed
+from joins.host.activity import Activity, NodeWork
 from joins.host.exchange import KEYLESS, dealt
 from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import pack
+from spark_jobs.exchange.notes import noted
 from spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, to_batch
 from spark_jobs.exchange.tally import Sender
 from spark_jobs.stages.job import QUERIES_KEPT, Job, opened, snapshots
@@ -69,6 +72,8 @@ def parcels_of(
             reading.read(topic, partition, records, outbox)
         if outbox.rows >= _ROWS_PER_PARCEL:
             yield to_batch(sender.numbered(outbox.parcels()), job.bucket_keys)
+    if outbox.activity.scans:
+        outbox.counts.update(noted(name, outbox.activity))
     closing = outbox.closing_parcels(to_every_bucket=to_every_bucket)
     last = [*sender.numbered(outbox.parcels()), *sender.numbered(closing)]
     yield to_batch([*last, *sender.tallies()], job.bucket_keys)
@@ -82,6 +87,7 @@ class Outbox:
         self._tables: dict[tuple[int, int, int], list[pa.Table]] = defaultdict(list)
         self._marks: dict[tuple[int, int], int | None] = {}
         self.counts: Counter[str] = Counter()
+        self.activity = Activity()
         self.origin = 0
         self.rows = 0
 
@@ -96,6 +102,10 @@ class Outbox:
 
     def reject(self, records: pa.Table) -> None:
         self._tables[self._home, REJECTED, self.origin].append(records)
+
+    def note(self, scan: int, work: NodeWork) -> None:
+        """What a scan, by its number, did of a piece."""
+        self.activity = Activity.of_batch([self.activity, Activity(scans={scan: work})])
 
     def mark(self, scan: TopicScan, partition: int, event_ms: int | None) -> None:
         """``event_ms``: the greatest event time of some rows; None: the partition is idle."""
@@ -147,8 +157,9 @@ class Outbox:
 
 @dataclass(frozen=True)
 class ScanReading:
-    """One scan of a topic: what becomes of its decoded rows."""
+    """One scan of a topic: what becomes of its decoded rows. ``number`` is its own in the dataflow."""
 
+    number: int
     scan: TopicScan
     transforms: tuple[Transform, ...]
     first_offsets: dict[int, int]
@@ -156,12 +167,15 @@ class ScanReading:
 
     def send(self, decoded: pa.Table, records: pa.RecordBatch, partition: int, outbox: Outbox) -> pa.Table:
         """Put the rows; REJECTED: the records of those whose event time cannot be used."""
+        begun_ns = time.perf_counter_ns()
         rows = decoded.select([*self.scan.columns, ARRIVAL, DELTA])
         start = self.first_offsets.get(partition, 0)
         if start:
             offsets = np.bitwise_and(rows.column(ARRIVAL).to_numpy(), (1 << OFFSET_BITS) - 1)
             rows = rows.filter(pa.array(offsets >= start))
+        came = rows.num_rows
         rows, rejected = self._timed(rows, records)
+        usable = rows.num_rows
         self._mark(rows, partition, outbox)
         rows = transformed(rows, self.transforms)
         if self.ordered:
@@ -169,6 +183,7 @@ class ScanReading:
         elif ARRIVAL in rows.column_names:
             rows = rows.drop_columns([ARRIVAL])
         outbox.put(self.scan.edge, rows)
+        outbox.note(self.number, NodeWork((came,), usable, rows.num_rows, time.perf_counter_ns() - begun_ns))
         return rejected
 
     def _timed(self, rows: pa.Table, records: pa.RecordBatch) -> tuple[pa.Table, pa.Table]:
@@ -251,6 +266,7 @@ def _reading(job: Job, indexes: list[int]) -> Reading:
         Decoder(scans[0].stream, columns),
         tuple(
             ScanReading(
+                index,
                 scan,
                 tuple(step.bound(tables) for step in scan.transforms),
                 dict(job.scan_starts[index]),

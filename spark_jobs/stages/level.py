@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from joins.inputs.watermarks import Mark
 from joins.state.store import RunStore
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.exchange.blob import pack, unpack
+from spark_jobs.exchange.notes import noted
 from spark_jobs.exchange.parcel import COUNTS, LATE, MARKS, Parcel
 from spark_jobs.exchange.tally import Sender, complete
 from spark_jobs.stages.job import Job, opened, own_folder, snapshots
@@ -86,13 +88,24 @@ class BucketOfLevel:
         output = self._on_batch(parcel.in_order(parcels), store)
         state.commit(store, copy)
         output.counters[counts.FAILED_CALLS] = failed_calls.taken()
-        output.counters |= counts.state_readings(self.level, self.bucket, store.rows, store.buffered_bytes)
+        held = [holding for buckets in output.activity.held.values() for holding in buckets.values()]
+        rows, size = sum(one.rows for one in held), sum(one.bytes for one in held)
+        output.counters |= counts.state_readings(self.level, self.bucket, rows, size)
+        output.counters |= noted(f"{self.level}.{self.bucket}", output.activity)
         if self.bucket == KEYLESS:
             output.counters |= counts.watermark_readings(output.watermarks)
         return output
 
     def _on_batch(self, mine: list[Parcel], store: RunStore) -> LevelOutput:
-        task = LevelTask(self.job.dataflow, self.level, self.bucket, self.job.buckets, store, snapshots(self.job))
+        task = LevelTask(
+            self.job.dataflow,
+            self.level,
+            self.bucket,
+            self.job.buckets,
+            store,
+            snapshots(self.job),
+            time.perf_counter_ns,
+        )
         arrivals = [Arrival(row.edge, unpack(row.rows)) for row in mine if row.edge != MARKS]
         marks = [Mark(**mark) for row in mine if row.edge == MARKS for mark in unpack(row.rows).to_pylist()]
         return task.on_batch(arrivals, marks)

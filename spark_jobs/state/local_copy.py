@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from broker.query_origin import FORMAT
+from joins.state.key_weights import KeyWeights
 from joins.state.store import Run, RunStore
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -99,6 +100,7 @@ class LocalCopy:
             entries=tuple(described["entries"]),
             durable_rows=described["durable_rows"],
             since=described["since"],
+            weights=KeyWeights(described["keys"], tuple(described["heaviest"])),
         )
 
     # -- writing
@@ -131,6 +133,8 @@ class LocalCopy:
             "entries": run.entries,
             "durable_rows": run.durable_rows,
             "since": run.since,
+            "keys": run.weights.keys,
+            "heaviest": run.weights.heaviest,
         }
 
     def _keep_only(self, manifests: Iterable[Path]) -> None:

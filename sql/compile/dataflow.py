@@ -53,6 +53,21 @@ def dataflow(plan: Output) -> Dataflow:
     return _Compiler().output(plan)
 
 
+@dataclass(frozen=True)
+class Stages:
+    """The nodes of a plan that are stages of its dataflow, in the order in which that has them."""
+
+    scans: tuple[Scan, ...]
+    operators: tuple[Node, ...]
+
+
+def stages(plan: Output) -> Stages:
+    """Of ``dataflow(plan)``."""
+    compiler = _Compiler()
+    compiler.output(plan)
+    return Stages(tuple(compiler.scanned), tuple(compiler.operated))
+
+
 _INSERTED = Expr.condition(
     exp.GT(this=exp.column(exp.to_identifier(DELTA, quoted=True)), expression=exp.Literal.number(0))
 )
@@ -78,6 +93,8 @@ class _Compiler:
     stages: list[OperatorNode] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     snapshots: list[str] = field(default_factory=list)
+    scanned: list[Scan] = field(default_factory=list)
+    operated: list[Node] = field(default_factory=list)
 
     def output(self, plan: Output) -> Dataflow:
         rows = self._stream(plan.input)
@@ -164,10 +181,12 @@ class _Compiler:
         source = stream.source
         if isinstance(source, Scan):
             self.scans.append(scan_stage(source, stream.transforms, edge.id))
+            self.scanned.append(source)
         else:
             operator = operator_of(source)
             made = OperatorNode(stream.level, operator, stream.inputs, stream.transforms, edge.id, _clock(source))
             self.stages.append(made)
+            self.operated.append(source)
         return edge.id
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 import pyarrow as pa
@@ -49,10 +49,15 @@ def explain(plan: Output | Node) -> str:
 def _lines(node: Output | Node, again: Mapping[str, tuple[str, ...]]) -> list[str]:
     """``again``: under which other aliases the rows of a scan are kept."""
     held = again.get(node.alias, ()) if isinstance(node, Scan) else ()
-    lines = ["  ".join([line(node), *([f"kept twice: also as {', '.join(held)}"] if held else [])])]
-    for position, below in enumerate(node.inputs, start=1):
-        last = position == len(node.inputs)
-        head, *rest = _lines(below, again)
+    text = "  ".join([line(node), *([f"kept twice: also as {', '.join(held)}"] if held else [])])
+    return [text, *branches([_lines(below, again) for below in node.inputs])]
+
+
+def branches(inputs: Sequence[list[str]]) -> list[str]:
+    """The lines of the inputs of a node, as they are drawn below its own."""
+    lines = []
+    for position, (head, *rest) in enumerate(inputs, start=1):
+        last = position == len(inputs)
         lines.append(("└─ " if last else "├─ ") + head)
         lines += [("   " if last else "│  ") + text for text in rest]
     return lines

@@ -22,7 +22,7 @@ from sql.syntax.grammar.alter import alter
 from sql.syntax.grammar.create import create
 from sql.syntax.grammar.queries import select
 from sql.syntax.rules import Rules
-from sql.syntax.statements import CreateView, Explain, ExplainView, Select, Statement
+from sql.syntax.statements import CreateView, Explain, ExplainAnalyze, ExplainView, Select, Statement
 
 
 def parse(text: str, rules: Rules = Rules.TIMEPLUS) -> list[Statement]:
@@ -114,9 +114,11 @@ def _read(cursor: Cursor) -> Statement:
     return reader(cursor)
 
 
-def _explain(cursor: Cursor) -> Explain | ExplainView:
+def _explain(cursor: Cursor) -> Explain | ExplainAnalyze | ExplainView:
     cursor.clause = "EXPLAIN"
     cursor.expect("EXPLAIN")
+    if cursor.at("ANALYZE"):
+        return commands.explain_analyze(cursor)
     if len(cursor.tokens) > cursor.index and cursor.word() not in _READERS:
         if len(cursor.tokens) > cursor.index + 1:
             cursor.accept("MATERIALIZED VIEW", "VIEW")

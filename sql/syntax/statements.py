@@ -314,7 +314,9 @@ class Select:
 
 @dataclass(frozen=True)
 class Show:
-    """SHOW streams | views | dictionaries | indexes | functions | queries | settings | dead letters [FROM f] [LIKE]"""
+    """SHOW streams | views | dictionaries | indexes | functions | queries | settings | dead letters [FROM f] [LIKE],
+    SHOW STATE OF v. ``of`` is what follows FROM, or OF.
+    """
 
     what: str
     like: str | None = None
@@ -372,6 +374,18 @@ class Print:
     name: str
     from_beginning: bool = False
     limit: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class ExplainAnalyze:
+    """EXPLAIN ANALYZE view [FORMAT form]: the plan of a running query, and what each node has done.
+
+    form   'text', 'json' or 'mermaid'
+    """
+
+    name: str
+    form: str = "text"
     text: str = ""
 
 
@@ -457,6 +471,7 @@ Statement = (
     | ShowCreate
     | Drop
     | Explain
+    | ExplainAnalyze
     | ExplainView
     | Print
     | Pause

@@ -9,6 +9,7 @@ from sql.syntax.statements import (
     BackupView,
     Describe,
     Drop,
+    ExplainAnalyze,
     Pause,
     Print,
     Replay,
@@ -34,6 +35,7 @@ LISTINGS = {
     "DEAD LETTERS": "dead letters",
     "JOBS": "queries",
     "SETTINGS": "settings",
+    "STATE OF": "state",
 }
 KINDS = {
     "MUTABLE STREAM": "stream",
@@ -48,6 +50,7 @@ KINDS = {
     "INDEX": "index",
     "FUNCTION": "function",
 }
+_FORMS = ("TEXT", "JSON", "MERMAID")
 _DROPPED = {**KINDS, "TOPIC": "topic"}
 WITH_DATA = "WITH DATA"
 """At the end of DROP and CREATE: the records of the topic go, which stay otherwise."""
@@ -61,6 +64,8 @@ def show(cursor: Cursor) -> Show | ShowCreate | Describe:
     if cursor.accept("COLUMNS FROM", "COLUMNS IN"):
         return Describe(cursor.path())
     what = LISTINGS[cursor.expect(*LISTINGS)]
+    if what == "state":
+        return Show(what, of=cursor.path("the name of a view"))
     of = cursor.dotted("a view, or a topic of dead letters") if what == "dead letters" and cursor.accept("FROM") else ""
     return Show(what, cursor.string("a pattern") if cursor.accept("LIKE") else None, of)
 
@@ -169,6 +174,19 @@ def replay(cursor: Cursor) -> Replay:
         cursor.expect("DRY RUN", *(() if reasons else ("LIKE",)))
         return Replay(topic, reasons, dry_run=True)
     return Replay(topic, reasons)
+
+
+def explain_analyze(cursor: Cursor) -> ExplainAnalyze:
+    """``EXPLAIN ANALYZE v [FORMAT json | mermaid | text]``, from ANALYZE on."""
+    cursor.expect("ANALYZE")
+    if cursor.at("SELECT") or cursor.at("WITH") or cursor.at("CREATE"):
+        cursor.fail(
+            "EXPLAIN ANALYZE tells what a running view has done",
+            fix="create the view and name it: EXPLAIN ANALYZE v; EXPLAIN without ANALYZE shows the plan of any query",
+        )
+    name = _query_name(cursor)
+    form = cursor.expect(*_FORMS) if cursor.accept("FORMAT") else "TEXT"
+    return ExplainAnalyze(name, form.lower())
 
 
 def system(cursor: Cursor) -> System | Pause | Resume:

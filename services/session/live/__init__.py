@@ -1,0 +1,1 @@
+"""A running view seen from within: what each node of its plan has done, and what it holds."""

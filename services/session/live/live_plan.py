@@ -1,0 +1,111 @@
+"""The plan of a query with what its nodes have done, as its runner has last reported it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from joins.host.activity import Activity, NodeWork
+from joins.state.holdings import Holding
+from runtime.query_plan import plan_of
+from services.session.context import Context
+from sql.catalog import Query
+from sql.compile.dataflow import Stages, stages
+from sql.fragments import Engine, Fragment
+from sql.plan.explain import line
+from sql.plan.nodes import Node, Output, Scan
+
+
+@dataclass(frozen=True)
+class LiveNode:
+    """A node of the plan.
+
+    text      its line in EXPLAIN
+    work      of a node that is a stage of its own; None: of any other, or nothing was told of it yet
+    rows_out  rows that left it; None: they are not counted between this step and the next one of the same stage
+    held      by part of its state; a join has ``left`` and ``right``
+    """
+
+    text: str
+    work: NodeWork | None
+    rows_out: int | None
+    held: Mapping[str, Holding] = field(default_factory=dict)
+    inputs: tuple[LiveNode, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The beginning of its line: what it does, and by which columns."""
+        return "  ".join(self.text.split("  ")[:2])
+
+
+def live_plans(context: Context, view: str) -> list[tuple[Query, LiveNode]]:
+    """Of the queries that a view is cut into, upstream first. Raises UnknownName where there is none."""
+    queries = context.catalog.fragments(view)
+    plan = plan_of(queries[-1], context.catalog)
+    return [(query, _live(query, plan.fragment(query.name))) for query in queries]
+
+
+def _live(query: Query, fragment: Fragment) -> LiveNode:
+    activity = Activity.read(query.progress.get("activity", {}))
+    if fragment.engine is Engine.FAUST:
+        return _Lookups(query.progress.get("counts", {}), activity).output(fragment.output)
+    written = query.progress.get("counts", {}).get("rows_out")
+    return _Staged(stages(fragment.output), activity).output(fragment.output, written)
+
+
+@dataclass(frozen=True)
+class _Staged:
+    """Of a fragment of Spark. Steps that keep nothing belong to the stage below them: what leaves the uppermost of them
+    is what leaves the stage.
+    """
+
+    stages: Stages
+    activity: Activity
+
+    def output(self, node: Output, written: int | None) -> LiveNode:
+        return LiveNode(line(node), None, written, inputs=(self._node(node.input, beneath_step=False),))
+
+    def _node(self, node: Node, *, beneath_step: bool) -> LiveNode:
+        """``beneath_step``: what leaves the node is not what leaves its stage."""
+        work, held = self._of(node)
+        below = tuple(self._node(one, beneath_step=not self._is_stage(node)) for one in node.inputs)
+        if work is None:
+            return LiveNode(line(node), None, None if beneath_step else self._leaving(node), held, below)
+        return LiveNode(line(node), work, None if beneath_step else work.rows_out, held, below)
+
+    def _is_stage(self, node: Node) -> bool:
+        return any(one is node for one in (*self.stages.scans, *self.stages.operators))
+
+    def _of(self, node: Node) -> tuple[NodeWork | None, Mapping[str, Holding]]:
+        """What a stage has done, and holds."""
+        for number, scan in enumerate(self.stages.scans):
+            if scan is node:
+                return self.activity.scans.get(number), {}
+        for number, operator in enumerate(self.stages.operators):
+            if operator is node:
+                return self.activity.nodes.get(number), self.activity.parts_of(number)
+        return None, {}
+
+    def _leaving(self, step: Node) -> int | None:
+        """The rows that have left the stage that a step belongs to."""
+        while not self._is_stage(step) and step.inputs:
+            step = step.inputs[0]
+        work, _ = self._of(step)
+        return None if work is None else work.rows_out
+
+
+@dataclass(frozen=True)
+class _Lookups:
+    """Of a fragment of the lookup workers, which count what comes in and what leaves."""
+
+    counts: Mapping[str, int]
+    activity: Activity
+
+    def output(self, node: Output) -> LiveNode:
+        return LiveNode(line(node), None, self.counts.get("rows_out"), inputs=(self._node(node.input),))
+
+    def _node(self, node: Node) -> LiveNode:
+        below = tuple(self._node(one) for one in node.inputs)
+        if isinstance(node, Scan):
+            return LiveNode(line(node), None, self.counts.get("rows_in"))
+        return LiveNode(line(node), None, None, inputs=below)

@@ -1,0 +1,62 @@
+"""SHOW STATE OF: what a view holds, by node of its plan and part of the node's state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from joins.state.holdings import Holding
+from services.session.context import Context
+from services.session.live.live_plan import LiveNode, live_plans
+from services.session.result import Rows
+from sql.syntax.statements import Show
+
+STATE = pa.schema(
+    [
+        ("query", pa.string()),
+        ("node", pa.string()),
+        ("part", pa.string()),
+        ("rows", pa.int64()),
+        ("bytes", pa.int64()),
+        ("keys", pa.string()),
+        ("rows of a key", pa.int64()),
+        ("heaviest keys", pa.string()),
+    ]
+)
+
+
+def show_state(context: Context, statement: Show) -> Rows:
+    """A row for each part, in the order of the plan."""
+    lines = [
+        _line(query.name, node, part, holding)
+        for query, plan in live_plans(context, statement.of)
+        for node in _from_the_top(plan)
+        for part, holding in sorted(node.held.items())
+    ]
+    return Rows(pa.Table.from_pylist(lines, schema=STATE))
+
+
+def _from_the_top(node: LiveNode) -> Iterator[LiveNode]:
+    yield node
+    for below in node.inputs:
+        yield from _from_the_top(below)
+
+
+def _line(query: str, node: LiveNode, part: str, held: Holding) -> dict[str, object]:
+    return {
+        "query": query,
+        "node": node.name,
+        "part": part,
+        "rows": held.rows,
+        "bytes": held.bytes,
+        "keys": keys_text(held),
+        "rows of a key": held.fan_out,
+        "heaviest keys": ", ".join(f"{key.key}: {key.rows:,}" for key in held.top),
+    }
+
+
+def keys_text(held: Holding) -> str:
+    """``120``, or ``120 to 135`` where it is not known better."""
+    least, most = held.keys
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"

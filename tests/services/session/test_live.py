@@ -1,0 +1,199 @@
+"""SHOW STATE OF and EXPLAIN ANALYZE, from what a runner has reported: here the host in memory, whose clock stands."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from broker.address import BrokerAddress
+from changelog.errors import UnknownName
+from joins.host.in_memory import LocalQuery
+from services.session import Rows, Session
+from services.session.live.analyze import size_text, time_text
+from services.session.result import Text
+from services.stack.temporary import temporary_settings
+from sql.catalog.entries import queries_of
+from sql.planner import plan_query
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateView
+from tests.sql.world import World
+
+STREAMS = ("CREATE STREAM orders (id int, item string)", "CREATE STREAM prices (item string, price int)")
+PRICED = (
+    "CREATE MATERIALIZED VIEW priced AS SELECT o.id AS id, p.price AS price FROM orders AS o JOIN prices AS p "
+    "ON o.item = p.item WHERE o.id + p.price > 10"
+)
+
+
+@dataclass
+class Watched:
+    """A world of views in memory, and a session that reads what is reported of them."""
+
+    folder: Path
+    world: World = field(default_factory=lambda: World.of(*STREAMS))
+
+    def __post_init__(self) -> None:
+        catalog = self.world.engine.catalog
+        self.session = Session(temporary_settings(self.folder), catalog, BrokerAddress("nowhere"))
+
+    def view(self, text: str) -> None:
+        """Create it, as statements do: with a query in the catalog for each fragment."""
+        self.world.engine.create(text)
+        view = parse_one(text)
+        assert isinstance(view, CreateView)
+        *upstream, last = queries_of(plan_query(view.name, view, self.world.engine.catalog), text)
+        self.world.engine.catalog.add_query(last, now_ms=0, upstream=upstream)
+
+    def report(self) -> None:
+        """Let all queries read their inputs, and say what they have done."""
+        self.world.engine.host.settle()
+        for query in self.world.engine.catalog.queries():
+            running = self.world.engine.host.running[query.name].query  # type: ignore[attr-defined]
+            assert isinstance(running, LocalQuery)
+            written = len(self.world.engine.host.records(query.topic))
+            progress = {"counts": {"rows_out": written}, "activity": running.activity.document()}
+            self.world.engine.catalog.report(query.id, now_ms=0, progress=progress)
+
+    def told(self, statement: str) -> str:
+        [result] = self.session.run(statement)
+        assert isinstance(result, Text)
+        return result.text
+
+    def state(self, view: str) -> list[tuple[object, ...]]:
+        [result] = self.session.run(f"SHOW STATE OF {view}")
+        assert isinstance(result, Rows)
+        return [tuple(row.values()) for row in result.table.drop_columns(["bytes"]).to_pylist()]
+
+
+@pytest.fixture
+def watched(tmp_path: Path) -> Watched:
+    return Watched(tmp_path)
+
+
+def fill(watched: Watched) -> None:
+    orders: list[dict[str, object]] = [{"id": number, "item": "pen" if number < 7 else "ink"} for number in range(10)]
+    watched.world.insert("orders", *orders)
+    watched.world.insert(
+        "prices", {"item": "pen", "price": 5}, {"item": "ink", "price": 3}, {"item": "cap", "price": 1}
+    )
+
+
+def test_the_state_of_a_join_by_side(watched: Watched) -> None:
+    watched.view(PRICED)
+    fill(watched)
+    watched.report()
+
+    assert watched.state("priced") == [
+        ("priced", "Bidirectional inner  on=o.item=p.item", "left", 10, "2", 7, "pen: 7, ink: 3"),
+        ("priced", "Bidirectional inner  on=o.item=p.item", "right", 3, "3", 1, ""),
+    ]
+
+
+def test_the_live_plan_as_text(watched: Watched) -> None:
+    watched.view(PRICED)
+    fill(watched)
+    watched.report()
+
+    lines = watched.told("EXPLAIN ANALYZE priced").splitlines()
+
+    plan = watched.world.plan(PRICED.partition(" AS ")[2]).explain().splitlines()
+    assert len(lines) == 2 * len(plan)
+    figures = [line.lstrip("│ └─├") for line in lines[1::2]]
+    assert figures[0] == "out 3"
+    assert figures[1].startswith("in 10 + 3  out 3  fan-out 0.23  state 13 rows, ")
+    assert figures[1].endswith(" (left 10, right 3)  time 0.0 ms  batches 2")
+    assert figures[2:] == ["in 10  out 10  time 0.0 ms  batches 1", "in 3  out 3  time 0.0 ms  batches 1"]
+
+
+def test_the_live_plan_as_json(watched: Watched) -> None:
+    watched.view(PRICED)
+    fill(watched)
+    watched.report()
+
+    [priced] = json.loads(watched.told("EXPLAIN ANALYZE priced FORMAT json")).values()
+    [join] = priced["inputs"]
+
+    assert priced["rows_out"] == 3
+    assert (join["rows_in"], join["changes"], join["batches"], join["busy_ms"]) == ([10, 3], 3, 2, 0.0)
+    assert join["state"]["left"]["rows"] == 10
+    assert join["state"]["left"]["heaviest_keys"] == [{"key": "pen", "rows": 7}, {"key": "ink", "rows": 3}]
+    assert [scan["rows_out"] for scan in join["inputs"]] == [10, 3]
+
+
+def test_the_live_plan_as_a_picture(watched: Watched) -> None:
+    watched.view(PRICED)
+    fill(watched)
+    watched.report()
+
+    first, *lines = watched.told("EXPLAIN ANALYZE priced FORMAT mermaid").splitlines()
+
+    assert first == "flowchart BT"
+    assert [line.strip() for line in lines if "-->" in line] == [
+        "n1 -->|3| n0",
+        "n2 -->|10| n1",
+        "n3 -->|3| n1",
+    ]
+    assert sum('["' in line for line in lines) == 4
+
+
+def test_rows_are_counted_behind_the_steps_of_a_stage(watched: Watched) -> None:
+    """What leaves a filter above a join is what leaves the stage; the join below it says what it made."""
+    watched.view(
+        "CREATE MATERIALIZED VIEW rising AS SELECT j.id AS id FROM (SELECT o.id AS id, p.price * 2 AS twice "
+        "FROM orders AS o LEFT JOIN prices AS p ON o.item = p.item) AS j WHERE j.twice IS NULL"
+    )
+    fill(watched)
+    watched.world.insert("orders", {"id": 100, "item": "map"})
+    watched.report()
+
+    output = json.loads(watched.told("EXPLAIN ANALYZE rising FORMAT json"))["rising"]
+    steps = [output]
+    while not steps[-1]["node"].startswith("Bidirectional"):
+        [below] = steps[-1]["inputs"]
+        steps.append(below)
+    written, filtered, *within, join = steps
+
+    assert [step["node"].split()[0] for step in (filtered, *within)] == ["Map", "Map"]
+    assert (written["rows_out"], filtered["rows_out"], [step["rows_out"] for step in within]) == (1, 1, [None])
+    assert (join["rows_in"], join["changes"], join["rows_out"]) == ([11, 3], 31, None)
+    assert "in 11 + 3  made 31  fan-out 2.21  state 14 rows" in watched.told("EXPLAIN ANALYZE rising")
+    assert "rows_in" not in filtered
+
+
+def test_groups_above_a_join_have_lines_of_their_own(watched: Watched) -> None:
+    watched.view(
+        "CREATE MATERIALIZED VIEW sold AS SELECT o.item AS item, count(*) AS n FROM orders AS o "
+        "JOIN prices AS p ON o.item = p.item GROUP BY o.item"
+    )
+    fill(watched)
+    watched.report()
+
+    found = {(str(node).split()[0], part): (rows, keys) for _, node, part, rows, keys, *_ in watched.state("sold")}
+
+    assert found[("Bidirectional", "left")] == (10, "2")
+    assert found[("Aggregate", "groups")] == (2, "2")
+
+
+def test_a_view_that_has_not_run_yet_has_a_plan_without_figures(watched: Watched) -> None:
+    watched.view(PRICED)
+
+    plan = watched.world.plan(PRICED.partition(" AS ")[2]).explain()
+    told = watched.told("EXPLAIN ANALYZE priced")
+    assert watched.state("priced") == []
+    assert told.count("\n") == plan.count("\n")
+
+
+@pytest.mark.parametrize("statement", ["SHOW STATE OF nothing", "EXPLAIN ANALYZE nothing"])
+def test_what_is_no_query_is_refused(watched: Watched, statement: str) -> None:
+    with pytest.raises(UnknownName, match='there is no query "nothing"'):
+        watched.session.run(statement)
+
+
+def test_sizes_and_times_are_told_in_their_units() -> None:
+    assert [size_text(size) for size in (0, 999, 1_200, 3_400_000, 5e9, 2e12)] == [
+        "0 B", "999 B", "1.2 kB", "3.4 MB", "5.0 GB", "2.0 TB",
+    ]  # fmt: skip
+    assert [time_text(ns) for ns in (0, 400_000, 12_000_000, 34_000_000_000)] == ["0.0 ms", "0.4 ms", "12 ms", "34.0 s"]
