@@ -186,9 +186,11 @@ class UnmatchedInTime:
         window, keys = self._own.window(own), self._own.rows.keys
         if self._holds is None:
             return self._other.rows.counts_between(own.table, *window, keys) > 0
-        found = self._other.rows.between(own.table, *window, keys)
-        counted = np.where(self._holds(own.take(found.probe).table, found.rows), found.deltas, 0)
-        return np.bincount(found.probe, counted, minlength=len(own)) > 0
+        matches = np.zeros(len(own))
+        for found in self._other.rows.found_in_blocks(own.table, *window, keys):
+            counted = np.where(self._holds(own.take(found.probe).table, found.rows), found.deltas, 0)
+            matches += np.bincount(found.probe, counted, minlength=len(own))
+        return matches > 0
 
     def settle(self, gone: Changes) -> None:
         """Other rows have gone with the watermark: what matches them has had its match."""

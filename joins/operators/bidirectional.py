@@ -8,7 +8,8 @@ makes, batch by batch.
 
 **Method.** The pairs are bilinear: ``d(L x R) = L x dR + dL x R'`` with R' the right side after the batch. Padded rows
 follow the number of matches per key (0 to n and n to 0) where there is no residual condition; with one, the padding of
-the rows that may change is derived before and after, and the difference emitted.
+the rows that may change is derived before and after, and the difference emitted. Pairs are made, and tested, in blocks
+of a bounded number, so a key of many rows costs no more memory at once than what of it leaves.
 
 Source: McSherry et al., "Differential dataflow" (CIDR 2013); Gupta and Mumick, "Maintenance of Materialized Views"
 (IEEE Data Engineering Bulletin, 1995).
@@ -78,9 +79,11 @@ class BidirectionalOperator:
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         left, right = (intake.taken_in(rows) for intake, rows in zip((self._left, self._right), inputs, strict=True))
         self._watch(left, right)
-        parts = [self._pairing.of_right(right, self._left.arrangement.probe(right.table, self._right.port.keys))]
+        found = self._left.arrangement.probed(right.table, self._right.port.keys)
+        parts = [self._pairing.of_right(right, block) for block in found]
         self._right.remember(right)
-        parts.append(self._pairing.of_left(left, self._right.arrangement.probe(left.table, self._left.port.keys)))
+        found = self._right.arrangement.probed(left.table, self._left.port.keys)
+        parts += [self._pairing.of_left(left, block) for block in found]
         self._left.remember(left)
         parts.extend(self._padded())
         return Changes.concat(parts)

@@ -84,5 +84,8 @@ class EnrichmentOperator(OneShotOperator):
         return ~self._found(left).unmatched(len(left))
 
     def _found(self, left: Changes) -> Matches:
-        found = self._right.arrangement.probe(left.table, self._left.keys).summed()
-        return found.where(self._pairing.matching(left.take(found.probe).table, found.rows))
+        return Matches.together(
+            found.where(self._pairing.matching(left.take(found.probe).table, found.rows))
+            for block in self._right.arrangement.probed_whole(left.table, self._left.keys)
+            for found in [block.summed()]
+        )

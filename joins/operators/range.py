@@ -177,15 +177,17 @@ class RangeOperator:
         if self._spec.kind in _LEFT_ONLY:
             none = np.zeros(len(changes), dtype=np.bool_)
             return Changes.empty(self._schema), none if own.unmatched is None else own.unmatched.matched(changes)
-        found = other.side.rows.between(changes.table, *own.side.window(changes), own.side.rows.keys)
-        joined, probe, counts = own.joined(changes, found), found.probe, found.deltas
-        if self._spec.condition is not None and len(joined):
-            holds = self._spec.condition(joined.rows)
-            joined, probe, counts = joined.where(holds), probe[holds], counts[holds]
-        matched = np.zeros(0, dtype=np.bool_)
-        if own.unmatched is not None:
-            matched = np.bincount(probe, counts, minlength=len(changes)) > 0
-        return self._leave(joined, lambda: self._later(joined)), matched
+        parts, matches = [], np.zeros(len(changes))
+        for found in other.side.rows.found_in_blocks(changes.table, *own.side.window(changes), own.side.rows.keys):
+            pairs, probe, counts = own.joined(changes, found), found.probe, found.deltas
+            if self._spec.condition is not None and len(pairs):
+                holds = self._spec.condition(pairs.rows)
+                pairs, probe, counts = pairs.where(holds), probe[holds], counts[holds]
+            parts.append(pairs)
+            if own.unmatched is not None:
+                matches += np.bincount(probe, counts, minlength=len(changes))
+        joined = Changes.concat(parts)
+        return self._leave(joined, lambda: self._later(joined)), matches > 0
 
     def _left_alone(self, own: _Half, changes: Changes, unmatched: UnmatchedInTime, matched: Mask) -> Changes:
         """What own ``changes`` change in the rows without a match; what can match nothing is one as it comes."""

@@ -12,7 +12,7 @@ bits are 0 then): rows near in time are found by a second binary search within t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +22,7 @@ import pyarrow as pa
 from changelog.changes import DELTA, Changes, Deltas
 from changelog.hashing import Hashes, row_hashes
 from changelog.rows import Mask, Positions, any_null, equal_rows, expand, numpy_column, where
+from joins.state.blocks import RunSpans, blocks, blocks_of_probes
 from joins.state.cut_by import CutBy
 from joins.state.order import EARLIEST, LATEST, NEVER, Times, beyond
 from joins.state.run_search import HIGH, LOW, Probes, Spans, sums, taken
@@ -40,6 +41,13 @@ class Matches:
     probe: Positions
     rows: pa.Table
     """The stored rows, ``delta`` last."""
+
+    @staticmethod
+    def together(parts: Iterable[Matches]) -> Matches:
+        """One after the other; there is one at least."""
+        found = list(parts)
+        rows = pa.concat_tables([one.rows for one in found]).combine_chunks()
+        return Matches(np.concatenate([one.probe for one in found]), rows)
 
     @property
     def changes(self) -> Changes:
@@ -171,12 +179,32 @@ class Arrangement:
 
     def probe(self, rows: pa.Table, keys: Sequence[str] | None = None) -> Matches:
         """Every stored row under the join key of each of ``rows``; its key columns are ``keys`` (ours if left out)."""
+        return self._under(rows, keys, self._candidates(rows, keys))
+
+    def probed(self, rows: pa.Table, keys: Sequence[str] | None = None) -> Iterator[Matches]:
+        """As ``probe``, in blocks of a bounded number of pairs. What a row finds may lie in several of them, a
+        retraction in another than its row.
+        """
+        return (self._under(rows, keys, block) for block in blocks(self._candidates(rows, keys)))
+
+    def probed_whole(self, rows: pa.Table, keys: Sequence[str] | None = None) -> Iterator[Matches]:
+        """As ``probed``, with all that a row finds in one block."""
+        found = self._candidates(rows, keys)
+        return (self._under(rows, keys, block) for block in blocks_of_probes(found, rows.num_rows))
+
+    def _candidates(self, rows: pa.Table, keys: Sequence[str] | None) -> list[RunSpans]:
+        """By run, the live rows that have the hash of a probe's join key."""
+        probes = Probes(row_hashes(rows, self.keys if keys is None else tuple(keys)) & HIGH)
+        numbers = np.arange(rows.num_rows)
+        return [RunSpans(run, Spans(numbers, *self._live_spans(run, probes))) for run in self._runs]
+
+    def _under(self, rows: pa.Table, keys: Sequence[str] | None, found: Sequence[RunSpans]) -> Matches:
+        """Those of the candidates ``found`` that have the key of their probe."""
         names = self.keys if keys is None else tuple(keys)
-        probes = Probes(row_hashes(rows, names) & HIGH)
         owners, parts = [], []
-        for run in self._runs:
-            probe, positions = expand(*self._live_spans(run, probes))
-            candidates = taken(run, positions)
+        for one in found:
+            span, positions = expand(one.spans.low, one.spans.high)
+            probe, candidates = one.spans.probe[span], taken(one.run, positions)
             agree = self._agree(rows, probe, candidates, names)
             owners.append(probe if agree.all() else probe[agree])
             parts.append(where(candidates, agree))
@@ -214,11 +242,23 @@ class Arrangement:
 
         As ``probe``: a retraction that lies in a run of its own is found beside its row.
         """
+        return self._within(self._spans_between(rows, low, high, keys))
+
+    def found_in_blocks(
+        self, rows: pa.Table, low: Times, high: Times, keys: Sequence[str] | None = None
+    ) -> Iterator[Matches]:
+        """As ``between``, in blocks, as those of ``probed``."""
+        return map(self._within, blocks(self._spans_between(rows, low, high, keys)))
+
+    def _spans_between(self, rows: pa.Table, low: Times, high: Times, keys: Sequence[str] | None) -> list[RunSpans]:
+        return [RunSpans(run, spans) for run, spans in self._agreeing(rows, keys, (low, high))]
+
+    def _within(self, found: Sequence[RunSpans]) -> Matches:
         owners, parts = [], []
-        for run, spans in self._agreeing(rows, keys, (low, high)):
-            span, positions = expand(spans.low, spans.high)
-            owners.append(spans.probe[span])
-            parts.append(taken(run, positions))
+        for one in found:
+            span, positions = expand(one.spans.low, one.spans.high)
+            owners.append(one.spans.probe[span])
+            parts.append(taken(one.run, positions))
         return self._matches(owners, parts)
 
     def counts_between(
@@ -241,10 +281,7 @@ class Arrangement:
         """
         parts = [Changes.empty(self.schema)]
         for run, spans in self._agreeing(rows, keys, (low, high)):
-            positions = covered(spans.low, spans.high)
-            if holds is not None:
-                span, positions = expand(spans.low, spans.high)
-                positions = np.unique(positions[holds(spans.probe[span], taken(run, positions))])
+            positions = covered(spans.low, spans.high) if holds is None else _that_hold(run, spans, holds)
             parts.append(Changes(taken(run, positions)))
         found = Changes.concat(parts)
         return found if found.only_insertions else found.consolidated()
@@ -417,6 +454,16 @@ class Arrangement:
         subkeys = run.table.select(self.subkeys).take(pa.array(positions))
         probe, place = located(finer, row_hashes(subkeys, self.subkeys))
         return probe, positions[place]
+
+
+def _that_hold(run: Run, found: Spans, holds: Callable[[Positions, pa.Table], Mask]) -> Positions:
+    """The rows of ``run`` that one of the probes finds for which they hold."""
+    parts = [np.zeros(0, dtype=np.int64)]
+    for block in blocks([RunSpans(run, found)]):
+        for one in block:
+            span, positions = expand(one.spans.low, one.spans.high)
+            parts.append(np.unique(positions[holds(one.spans.probe[span], taken(run, positions))]))
+    return np.unique(np.concatenate(parts))
 
 
 def _alike(keys: pa.Table, words: Hashes, edges: Positions) -> tuple[Positions, Positions]:
