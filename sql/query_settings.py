@@ -33,6 +33,7 @@ class Setting:
 MOST_BUCKETS = 1024
 """Each is a task of every batch, a transactional producer and a partition of the marks."""
 
+MOST_FAN_OUT = 2**62
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "output",
@@ -106,6 +107,14 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting("default_hash_table", str, "", "memory", "as default_hash_join, for aggregates", ("memory", "hybrid")),
     Setting("max_hot_keys", int, "keys", None, "taken as a hint; the page cache decides what is in memory"),
+    Setting(
+        "max_fan_out",
+        int,
+        "rows",
+        None,
+        "a key of more rows than this on one side of a join is warned of in the log of the query; left out: none is",
+        bounds=(1, MOST_FAN_OUT),
+    ),
     Setting("keep_versions", int, "rows", 3, "versions kept per join key of an ASOF join"),
     Setting(
         "watermark_delay",

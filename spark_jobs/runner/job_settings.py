@@ -19,6 +19,7 @@ class JobSettings:
     local_copy_max_bytes      per bucket; above it no copy is kept, and each batch reads its state back
     local_copies_max_bytes    of all queries on one machine; above it the copies go that were not touched for longest
     late_topic                where late rows are written; empty: they are counted
+    max_fan_out               a key of more rows on one side of a join is warned of; None: none is
     settles                   begins no batch: those that have begun come to their end
     """
 
@@ -31,4 +32,5 @@ class JobSettings:
     local_copy_max_bytes: int = 64 << 30
     local_copies_max_bytes: int = 64 << 30
     late_topic: str = ""
+    max_fan_out: int | None = None
     settles: bool = False

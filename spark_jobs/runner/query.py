@@ -36,6 +36,7 @@ from spark_jobs.exchange import counts, notes, parcel
 from spark_jobs.runner.complaints import Complaints
 from spark_jobs.runner.failure import typed
 from spark_jobs.runner.job_settings import JobSettings
+from spark_jobs.runner.skew import SkewWatch
 from spark_jobs.runner.spark_session import bucket_keys, runs_elsewhere, writes_through
 from spark_jobs.runner.timed_inputs import timed_inputs
 from spark_jobs.source import kafka_source as source
@@ -98,6 +99,7 @@ class RunningQuery:
         log = QueryLog(_LOG, job.name, lambda: self._progress.batch)
         self._complaints = Complaints(log)
         self._batch_totals = BatchTotals(log)
+        self._skew = SkewWatch(job.dataflow, settings.max_fan_out, log)
         self._late_counters = late.counters(job.dataflow)
         self._timed_inputs = timed_inputs(job.dataflow)
         self._noted_in_silence: int | None = None
@@ -243,7 +245,9 @@ class RunningQuery:
         observed = progress.observedMetrics.get(counts.OBSERVATION)
         reported = observed.asDict() if observed is not None else {}
         self._read(counts.readings(reported.pop(counts.READINGS, ())))
-        self._progress.activity.add(notes.activity_of(reported.pop(notes.NOTES, ())))
+        activity = notes.activity_of(reported.pop(notes.NOTES, ()))
+        self._progress.activity.add(activity)
+        self._skew.note(activity)
         counted = Counter(reported)
         self._progress.counts.update({name: counted[name] for name in counts.NAMES})
         late_rows: Counter[str] = Counter()

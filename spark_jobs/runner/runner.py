@@ -317,7 +317,11 @@ class Runner:
 
     def _job_settings(self, plan: Plan) -> JobSettings:
         """The runner's settings, with what the query sets for itself."""
-        job = replace(self._settings.job, late_topic=plan.settings.text("late_topic"))
+        job = replace(
+            self._settings.job,
+            late_topic=plan.settings.text("late_topic"),
+            max_fan_out=plan.settings.number("max_fan_out"),
+        )
         buckets = plan.settings.number("buckets")
         return replace(job, buckets=buckets) if buckets else job
 

@@ -62,6 +62,15 @@ def test_the_page_shows_what_a_stack_shows(session: Session, statement: str) -> 
 
 
 @pytest.mark.services
+def test_the_log_has_the_warning_of_the_page(session: Session) -> None:
+    lines = (session.context.settings.query_logs / "priced.log").read_text().splitlines()
+    [warning] = [line for line in lines if "skewed key" in line]
+    [told] = [code for code in PAGE.code if code.startswith("skewed key")]
+
+    assert f"{told}, and each row of the other side" in warning
+
+
+@pytest.mark.services
 def test_every_node_was_at_work_for_some_time(session: Session) -> None:
     [priced] = json.loads(shown(session, "EXPLAIN ANALYZE priced FORMAT json")).values()
     [join] = priced["inputs"]
