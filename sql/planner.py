@@ -30,7 +30,7 @@ from sql.plan.query_plan import QueryPlan
 from sql.plan.state.unbounded_joins import unbounded_joins
 from sql.query_settings import QuerySettings, Value, checked
 from sql.relations import Consulted, MadeOf, Relations, Stream
-from sql.rules import rewritten
+from sql.rules import meeting, rewritten
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import too_deep
 from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Emit, Select
@@ -197,6 +197,13 @@ def bound_query(name: str, statement: Select | CreateView, catalog: Relations, s
         limit=limit,
         target=None if into is None else _target(into, catalog),
     )
+
+
+def meeting_plan(name: str, statement: Select | CreateView, catalog: Relations) -> tuple[QueryPlan, Dialect]:
+    """Which rows of its inputs meet in a streaming query, as one tree; and the dialect of its expressions."""
+    merged = checked(statement.settings)
+    _, dialect, _ = _read(statement, catalog, merged)
+    return meeting(bound_query(name, statement, catalog, merged)), dialect
 
 
 def _read(

@@ -145,6 +145,21 @@ def verify(
     session_commands.verify(view, output)
 
 
+@app.command(
+    epilog='Examples: `dovetail why orders_priced "order_id = 5"`, `dovetail why --not orders_priced "id = 7"`'
+)
+def why(
+    view: Annotated[str, typer.Argument(help="A materialized view.")],
+    where: Annotated[str, typer.Argument(help="A condition on its columns, as in WHERE.")],
+    absent: Annotated[bool, typer.Option("--not", help="Why there is no such row.")] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Show the records behind some rows of a view; or, where there are none, what became of those about them."""
+    from services.cli import session_commands
+
+    session_commands.why(view, where, absent=absent, output=output)
+
+
 @app.command(epilog="Example: `dovetail demo`")
 def demo(
     events: Annotated[int, typer.Option(min=1, help="Events of the click-through pipeline.")] = EVENTS,

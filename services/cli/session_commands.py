@@ -1,4 +1,4 @@
-"""The commands on what is in Kafka: sql, run, tail, replay, verify."""
+"""The commands on what is in Kafka: sql, run, tail, replay, verify, why."""
 
 from __future__ import annotations
 
@@ -66,6 +66,13 @@ def replay(topic: str, *, reasons: Sequence[str], dry_run: bool, output: Format)
     screen = Screen(output)
     with opened(screen) as session:
         show_result(screen, session.execute(Replay(topic, tuple(reasons), dry_run)))
+
+
+def why(view: str, where: str, *, absent: bool, output: Format) -> None:
+    screen = Screen(output)
+    with opened(screen) as session:
+        name = '"' + view.replace('"', '""') + '"'
+        run_script(session, screen, f"WHY {'NOT ' if absent else ''}{name} WHERE {where}", until_idle=False, echo=False)
 
 
 def verify(view: str, output: Format) -> None:

@@ -21,6 +21,7 @@ from services.session.streams import alter_stream, create_index, create_stream
 from services.session.tail.print_topic import print_topic
 from services.session.verification.verify import Verification, verify
 from services.session.views import create_view
+from services.session.why.why import why
 from services.stack import Stack
 from services.stack.state import Phase
 from sql.catalog import Catalog
@@ -54,6 +55,7 @@ from sql.syntax.statements import (
     System,
     Terminate,
     Update,
+    Why,
 )
 
 
@@ -187,6 +189,8 @@ class Session:
                 return backup_view(context, statement)
             case RestoreView():
                 return restore_view(context, statement)
+            case Why():
+                return why(context, statement)
         return Done("")
 
 

@@ -34,12 +34,12 @@ from sql.rules.top_n import top_n
 from sql.rules.unnest import unnest
 from sql.rules.window_close import window_close
 
-RULES: tuple[Callable[[QueryPlan], QueryPlan], ...] = (
-    unnest,
-    strategy,
-    push_down,
-    top_n,
-    join_keys,
+Rule = Callable[[QueryPlan], QueryPlan]
+
+MEETING: tuple[Rule, ...] = (unnest, strategy, push_down, top_n, join_keys)
+"""After these the plan says which rows meet; the rest is about how they are kept, run and written."""
+RULES: tuple[Rule, ...] = (
+    *MEETING,
     bands,
     keyed_inputs,
     multiway,
@@ -49,6 +49,13 @@ RULES: tuple[Callable[[QueryPlan], QueryPlan], ...] = (
     periods,
     prune,
 )
+
+
+def meeting(plan: QueryPlan) -> QueryPlan:
+    """``plan`` as one tree that says which rows meet, and by which conditions."""
+    for rule in MEETING:
+        plan = rule(plan)
+    return plan
 
 
 def rewritten(plan: QueryPlan) -> QueryPlan:

@@ -159,6 +159,7 @@ _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
     "BACKUP": commands.backup,
     "RESTORE": commands.restore,
     "SYSTEM": commands.system,
+    "WHY": commands.why,
 }
 STATEMENTS = tuple(word for word in _READERS if word.isalpha())
 """The words that a statement can begin with."""

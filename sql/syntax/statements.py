@@ -454,6 +454,16 @@ class System:
     text: str = ""
 
 
+@dataclass(frozen=True)
+class Why:
+    """WHY [NOT] view WHERE condition: the records behind some rows of a view, or why there are no such rows."""
+
+    view: str
+    where: exp.Expr
+    absent: bool = False
+    text: str = ""
+
+
 Statement = (
     CreateStream
     | AlterStream
@@ -481,4 +491,5 @@ Statement = (
     | BackupView
     | RestoreView
     | System
+    | Why
 )

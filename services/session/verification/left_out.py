@@ -49,7 +49,7 @@ class LeftOut:
 
 def left_out(context: Context, plan: Plan, query: Query) -> LeftOut:
     """Of the life of the query that goes on: letters that were written before it are of another one."""
-    letters = _since(query, QUERY, _records(context, topic_of(query.name)))
+    letters = letters_of(context, query)
     rows = as_rows(letters)
     sourced = pc.is_valid(rows.column("source_offset"))
     made = letters.filter(pc.invert(sourced))
@@ -61,7 +61,13 @@ def left_out(context: Context, plan: Plan, query: Query) -> LeftOut:
     missing = int(query.progress.get("counts", {}).get("rejected", 0)) - letters.num_rows
     if missing > 0:
         found = found.doubted(f"{missing:,} dead letters are not in {topic_of(query.name)} any more")
-    return _with_late(context, plan, query, found)
+    late, doubts = late_of(context, plan.settings.text("late_topic"), plan.dataflow.scans, query)
+    return replace(found, late=late).doubted(*doubts)
+
+
+def letters_of(context: Context, query: Query) -> pa.Table:
+    """HEADED: the dead letters of the life of the query that goes on."""
+    return _since(query, QUERY, _records(context, topic_of(query.name)))
 
 
 def _places(letters: pa.Table) -> dict[str, dict[int, np.ndarray]]:
@@ -73,37 +79,38 @@ def _places(letters: pa.Table) -> dict[str, dict[int, np.ndarray]]:
     return places
 
 
-def _with_late(context: Context, plan: Plan, query: Query, found: LeftOut) -> LeftOut:
+def late_of(
+    context: Context, topic: str, scans: Sequence[TopicScan], query: Query
+) -> tuple[dict[str, pa.Table], list[str]]:
     """The late rows of each input that are known one by one, and a doubt for each of which they are not."""
     counted = {name: int(count) for name, count in query.progress.get("late", {}).items() if count}
-    topic = plan.settings.text("late_topic")
     if not counted:
-        return found
+        return {}, []
     if not topic:
         told = "which ones, only SETTINGS late_topic would tell"
-        return found.doubted(*(_late_doubt(name, count, told) for name, count in counted.items()))
+        return {}, [_late_doubt(name, count, told) for name, count in counted.items()]
     records = _since(query, QUERY, _records(context, topic))
     late, doubts = {}, []
     for name, count in counted.items():
         of_input = records.filter(pc.equal(header(records, INPUT), name.encode()))
-        rows = _late_rows(_scans(plan, name), of_input) if of_input.num_rows == count else None
+        rows = _late_rows(_scans(scans, name), of_input) if of_input.num_rows == count else None
         if rows is None:
             doubts.append(_late_doubt(name, count, f"{topic} does not tell which of its records they are"))
         else:
             late[name] = rows
-    return replace(found, late=late).doubted(*doubts)
+    return late, doubts
 
 
 def _late_doubt(name: str, count: int, why: str) -> str:
     return f"{_rows(count)} of {name} {'was' if count == 1 else 'were'} late: {why}"
 
 
-def _scans(plan: Plan, name: str) -> list[TopicScan]:
+def _scans(scans: Sequence[TopicScan], name: str) -> list[TopicScan]:
     """The readings of the stream that the query calls so: where it has two, one may have counted what is late in the
     other.
     """
-    called = {scan.stream.name for scan in plan.dataflow.scans if scan.name == name}
-    return [scan for scan in plan.dataflow.scans if scan.stream.name in called]
+    called = {scan.stream.name for scan in scans if scan.name == name}
+    return [scan for scan in scans if scan.stream.name in called]
 
 
 def _late_rows(scans: Sequence[TopicScan], records: pa.Table) -> pa.Table | None:

@@ -1,10 +1,11 @@
-"""SHOW, DESCRIBE, PRINT, DROP, EXPLAIN, PAUSE, RESUME, TERMINATE, BACKUP, RESTORE, REPLAY, SYSTEM."""
+"""SHOW, DESCRIBE, PRINT, DROP, EXPLAIN, PAUSE, RESUME, TERMINATE, BACKUP, RESTORE, REPLAY, SYSTEM, WHY."""
 
 from __future__ import annotations
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.functions import function_arguments
+from sql.syntax.grammar.rows import where_clause
 from sql.syntax.statements import (
     BackupView,
     Describe,
@@ -19,6 +20,7 @@ from sql.syntax.statements import (
     ShowCreate,
     System,
     Terminate,
+    Why,
 )
 
 LISTINGS = {
@@ -200,3 +202,15 @@ def system(cursor: Cursor) -> System | Pause | Resume:
     if cursor.expect("RELOAD DICTIONARIES", "RELOAD DICTIONARY", "PAUSE", "RESUME") == "RELOAD DICTIONARIES":
         return System("reload dictionaries")
     return System("reload dictionary", cursor.path("the name of a dictionary"))
+
+
+def why(cursor: Cursor) -> Why:
+    """``WHY v WHERE k = 5``, ``WHY NOT v WHERE k = 5``."""
+    cursor.clause = "WHY"
+    cursor.expect("WHY")
+    absent = len(cursor.tokens) > cursor.index + 1 and bool(cursor.accept("NOT"))
+    view = cursor.path("the name of a view")
+    where = where_clause(cursor)
+    if where is None:
+        cursor.fail("WHY is about rows that a condition names", fix=f"WHY {view} WHERE key = value")
+    return Why(view, where, absent)

@@ -106,7 +106,7 @@ def update(cursor: Cursor) -> Update:
     stream = cursor.path("the name of a stream")
     cursor.expect("SET")
     assignments = cursor.listed(lambda: _assignment(cursor))
-    return Update(stream, assignments, _where(cursor))
+    return Update(stream, assignments, where_clause(cursor))
 
 
 def _assignment(cursor: Cursor) -> tuple[str, exp.Expr]:
@@ -119,10 +119,11 @@ def delete(cursor: Cursor) -> Delete:
     """``DELETE FROM s [WHERE ..]``."""
     cursor.clause = "DELETE"
     cursor.expect("DELETE FROM")
-    return Delete(cursor.path("the name of a stream"), _where(cursor))
+    return Delete(cursor.path("the name of a stream"), where_clause(cursor))
 
 
-def _where(cursor: Cursor) -> exp.Expr | None:
+def where_clause(cursor: Cursor) -> exp.Expr | None:
+    """What is left: a condition, or nothing."""
     if cursor.done:
         return None
     cursor.expect("WHERE")

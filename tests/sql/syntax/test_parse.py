@@ -36,6 +36,7 @@ from sql.syntax.statements import (
     System,
     Terminate,
     Update,
+    Why,
 )
 from sql.syntax.types import INSTANT, LOCAL
 from tests.paths import CASES
@@ -288,6 +289,19 @@ class TestRows:
         assert isinstance(delete, Delete)
         assert delete.where is not None
         assert parse_one("DELETE FROM s") == Delete("s", None, "DELETE FROM s")
+
+
+class TestWhy:
+    @pytest.mark.parametrize(("text", "absent"), [("WHY v WHERE k = 5", False), ("why not v where k = 5", True)])
+    def test_its_condition(self, text: str, absent: bool) -> None:
+        found = parse_one(text)
+        assert isinstance(found, Why)
+        assert (found.view, found.absent, found.where.sql()) == ("v", absent, "k = 5")
+
+    def test_it_is_about_rows(self) -> None:
+        with pytest.raises(SqlError, match="WHY is about rows that a condition names") as refused:
+            parse("WHY v")
+        assert refused.value.fix == "WHY v WHERE key = value"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""WHY and WHY NOT over the topics of a view."""

@@ -1,0 +1,84 @@
+"""The inputs of a view as a trace reads them: topics from their first record to their end, and what is looked up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from broker.reader import TopicReader
+from broker.topics import PartitionOffsets
+from changelog.decode import Decoder
+from dictionaries.open import open_source
+from enrichment.dictionary_definitions import definition_of
+from services.session.contents import relation_rows
+from services.session.context import Context
+from services.session.dictionaries.sources import resources
+from services.session.why.uncounted import Uncounted
+from sql.plan.nodes import LookupTable, Scan
+from sql.planner import stream_of
+from sql.relations import Stream
+from sql.syntax.statements import CreateDictionary
+from sql.trace.demand import Values
+from sql.trace.inputs import Batch
+
+_SAY_EVERY_S = 5.0
+
+
+@dataclass
+class TopicInputs:
+    """``columns``: topic → the columns that the view reads; of other topics, those looked up in, all are read.
+
+    Every topic is read up to where it ended when it was first asked for.
+    """
+
+    context: Context
+    columns: Mapping[str, tuple[str, ...]]
+    uncounted: Uncounted
+    _ends: dict[str, PartitionOffsets] = field(default_factory=dict)
+
+    def batches(self, scan: Scan) -> Iterator[Batch]:
+        topic, schema = scan.topic, scan.records or scan.stream
+        own = tuple(name for _, name in scan.columns)
+        decoder = Decoder(schema, tuple(dict.fromkeys((*self.columns.get(topic, own), *_needed(scan)))))
+        ends = self._ends.setdefault(topic, self.context.topics.ends(topic))
+        total, count, said = sum(ends.values()), 0, time.monotonic()
+
+        def unused(partitions: np.ndarray, offsets: np.ndarray) -> pa.Array:
+            return self.uncounted.reasons(topic, partitions, offsets)
+
+        for records in TopicReader(self.context.brokers, topic).until(ends):
+            yield Batch.of(decoder, records, unused)
+            count += records.num_rows
+            if time.monotonic() - said > _SAY_EVERY_S:
+                said = time.monotonic()
+                self.context.say(f"{topic}: {count:,} of at most {total:,} records read")
+
+    def late(self, scan: Scan) -> pa.Table | None:
+        return self.uncounted.late.get(scan.stream.name)
+
+    def relation(self, name: str) -> pa.Table:
+        return relation_rows(self.context, name)
+
+    def stream(self, name: str) -> Stream:
+        return stream_of(self.context.catalog, name)
+
+    def looked_up(self, table: LookupTable, by: Sequence[str], keys: Sequence[Values]) -> pa.Table:
+        definition = self.context.catalog.get(table.name).definition
+        assert isinstance(definition, CreateDictionary)
+        wanted = [key[0] if len(by) == 1 else key for key in keys]
+        with closing(open_source(definition_of(definition), resources(self.context))) as source:
+            found = source.fetch(by, wanted) if wanted else {}
+        rows = [row for rows in found.values() for row in rows]
+        columns = list(zip(*rows, strict=True)) or [()] * len(table.declared)
+        arrays = [pa.array(values, column.type) for values, column in zip(columns, table.declared, strict=True)]
+        return pa.table(arrays, names=[column.name for column in table.declared])
+
+
+def _needed(scan: Scan) -> tuple[str, ...]:
+    """What tells which records stand, beside the columns that are read."""
+    return tuple(name for name in (*scan.stream.primary_key, scan.stream.version) if name)

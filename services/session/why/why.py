@@ -1,0 +1,114 @@
+"""WHY v WHERE ..: the records behind rows of a view; WHY NOT: what became of those that are about them.
+
+Everything is computed from the topics as they are now: nothing is kept for it, and nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from changelog.errors import SqlError
+from changelog.schema import SEQUENCE
+from joins.dataflow.graph import TopicScan
+from services.session.context import Context
+from services.session.result import Rows
+from services.session.why.topic_inputs import TopicInputs
+from services.session.why.uncounted import Uncounted
+from sql.expressions.expression import Expr
+from sql.fragments import Engine, Fragment
+from sql.plan.nodes import Scan
+from sql.planner import Plan, meeting_plan, plan_query
+from sql.syntax.parse import parse_one
+from sql.syntax.rules import Rules
+from sql.syntax.statements import CreateView, Why
+from sql.trace.answer import Traced, asked_terms, traced
+from sql.trace.demand import Demand
+from sql.trace.history import History
+from sql.trace.ledger import Ledger
+
+_WIDE = ("values",)
+
+
+def why(context: Context, statement: Why) -> Rows:
+    """LINES: of WHY without ``reason``. Raises SqlError for what is no view, Unsupported for what is not traced."""
+    definition = _view(context, statement.view)
+    plan = plan_query(statement.view, definition, context.catalog)
+    meeting, dialect = meeting_plan(statement.view, definition, context.catalog)
+    terms = asked_terms(_in_rules(statement, dialect.rules).where, meeting, dialect)
+    uncounted = Uncounted.of(context, plan)
+    inputs = TopicInputs(context, _columns_read(plan), uncounted)
+    found = traced(meeting, terms, inputs)
+    written = _written(plan, terms, inputs)
+    for note in (*found.notes, *uncounted.doubts):
+        context.say(note)
+    if written != found.rows.num_rows:
+        context.say(_differing(plan, found.rows.num_rows, written))
+    return _answer(statement, found)
+
+
+def _view(context: Context, name: str) -> CreateView:
+    definition = context.catalog.get(name).materialized_view
+    if definition is None:
+        raise SqlError(
+            f'"{name}" is not a materialized view', where="WHY", fix="SHOW VIEWS lists them; FROM table(x) shows rows"
+        )
+    return definition
+
+
+def _in_rules(statement: Why, rules: Rules) -> Why:
+    """The statement with its condition as the dialect of the view reads it."""
+    if not statement.text or rules is Rules.TIMEPLUS:
+        return statement
+    again = parse_one(statement.text, rules)
+    assert isinstance(again, Why)
+    return again
+
+
+def _columns_read(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Topic → the columns that the view reads: in a record it looks at no other."""
+    read: dict[str, dict[str, None]] = {}
+    for fragment in plan.fragments:
+        for scan in _scans(fragment):
+            names = (*scan.columns, *scan.stream.primary_key, scan.stream.version)
+            read.setdefault(scan.topic, {}).update(dict.fromkeys(name for name in names if name and name != SEQUENCE))
+    return {topic: tuple(names) for topic, names in read.items()}
+
+
+def _scans(fragment: Fragment) -> Sequence[TopicScan]:
+    return fragment.dataflow.scans if fragment.engine is Engine.SPARK else (fragment.lookup_flow.scan,)
+
+
+def _written(plan: Plan, terms: Sequence[Expr], inputs: TopicInputs) -> int:
+    """How many such rows the topic of the view holds."""
+    stream = plan.stream()
+    names = tuple((column.name, column.name) for column in stream.schema.columns)
+    scan = Scan(plan.name, stream.schema, stream.topic, stream.rules, names)
+    return int(History(inputs, Ledger()).rows(scan, Demand(tuple(terms)), None).num_rows)
+
+
+def _differing(plan: Plan, made: int, written: int) -> str:
+    return (
+        f"{plan.stream().topic} holds {_rows(written)} of these, and the records of now make {made:,}: the view is "
+        "about to write, or has answered when others were there"
+    )
+
+
+def _answer(statement: Why, found: Traced) -> Rows:
+    count = found.rows.num_rows
+    if count:
+        rows = f"of {_rows(count)} of {statement.view}"
+        note = (
+            f"the records {rows}; why not: there {'is one' if count == 1 else 'are some'}" if statement.absent else rows
+        )
+        return Rows(_shown(found.behind, "reason"), note, _WIDE)
+    return Rows(_shown(found.lost), f"{statement.view} has no such row", _WIDE)
+
+
+def _shown(lines: pa.Table, *without: str) -> pa.Table:
+    return lines.drop_columns(list(without))
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'' if count == 1 else 's'}"

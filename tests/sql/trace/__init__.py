@@ -1,0 +1,1 @@
+"""Where rows come from, over records in memory."""
