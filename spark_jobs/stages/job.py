@@ -69,8 +69,8 @@ class Job:
 
     @property
     def fused_sink(self) -> bool:
-        """Whether the last level writes what it makes, without a further exchange."""
-        return self.dataflow.levels > 0 and not self.dataflow.sink.exchanged
+        """Whether the last level writes what it makes, without a further exchange: in one bucket all rows meet."""
+        return self.dataflow.levels > 0 and (self.buckets == 1 or not self.dataflow.sink.exchanged)
 
     def ship(self) -> bytes:
         return pickle.dumps(self)

@@ -17,3 +17,13 @@ def test_queries_that_take_turns_stay_open() -> None:
     first_turn = [opened(each) for each in shipped]
     assert [job.name for job in first_turn] == [f"q{number}" for number in range(MANY)]
     assert all(opened(each) is before for each, before in zip(shipped, first_turn, strict=True))
+
+
+def test_one_bucket_needs_no_exchange_before_its_sink() -> None:
+    """Rows of one output key meet there without one."""
+    flow = orders_clicks("l", "r")
+    exchanged = replace(flow, sink=replace(flow.sink, exchanged=True))
+    assert job_of(flow).fused_sink
+    assert not job_of(exchanged).fused_sink
+    assert job_of(exchanged, bucket_keys=(40,)).fused_sink
+    assert not job_of(replace(exchanged, nodes=()), bucket_keys=(40,)).fused_sink
