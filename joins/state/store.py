@@ -9,7 +9,7 @@ and the durable copy below twice the live rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,7 @@ from changelog.changes import DELTA, Deltas
 from changelog.rows import numpy_column
 from joins.state.cut_by import CutBy
 from joins.state.key_weights import KeyWeights
+from joins.state.part_of_names import PartOfNames
 
 SORT = "__sort"
 ENTRY_ROWS = 65_536
@@ -98,14 +99,14 @@ class Journal:
 class RunStore:
     """The state of one bucket: runs by arrangement, oldest first, and a few numbers (``scalars``)."""
 
-    runs: dict[str, list[Run]] = field(default_factory=dict)
-    scalars: dict[str, int] = field(default_factory=dict)
-    unsorted: dict[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
+    runs: MutableMapping[str, list[Run]] = field(default_factory=dict)
+    scalars: MutableMapping[str, int] = field(default_factory=dict)
+    unsorted: MutableMapping[str, list[tuple[int, pa.Table]]] = field(default_factory=dict)
     """Entries read back, by arrangement; the arrangement sorts them into one run when it is opened."""
     next_id: int = 0
-    cut_by: dict[str, CutBy] = field(default_factory=dict)
+    cut_by: MutableMapping[str, CutBy] = field(default_factory=dict)
     """By arrangement, how its rows came into this bucket; those that were opened say so."""
-    layouts: dict[str, KeyLayout] = field(default_factory=dict)
+    layouts: MutableMapping[str, KeyLayout] = field(default_factory=dict)
     """By arrangement, of those that were opened."""
     _written: dict[int, RunEntry] = field(default_factory=dict)
     _dropped: set[int] = field(default_factory=set)
@@ -130,6 +131,20 @@ class RunStore:
             ids = store.write(arrangement, pa.concat_tables(tables).combine_chunks())
             store.unsorted[arrangement] = [(entry_id, store._written[entry_id].table) for entry_id in ids]
         return store
+
+    def part(self, prefix: str) -> RunStore:
+        """What of it has names that begin with ``prefix``, as a store in which they stand without it."""
+        return _Part(self, prefix)
+
+    def drop(self, prefix: str) -> None:
+        """Remove what has names that begin with ``prefix``."""
+        part = self.part(prefix)
+        for _, run in part.all_runs():
+            self.discard(run.entries)
+        for entries in part.unsorted.values():
+            self.discard(entry_id for entry_id, _ in entries)
+        for names in (part.runs, part.unsorted, part.scalars, part.cut_by):
+            names.clear()
 
     def new_id(self) -> int:
         self.next_id += 1
@@ -167,3 +182,26 @@ class RunStore:
     def buffered_bytes(self) -> int:
         """The Arrow size of the rows held."""
         return sum(run.bytes for _, run in self.all_runs())
+
+
+class _Part(RunStore):
+    """Its entries are numbered, noted and made durable with those of the whole."""
+
+    def __init__(self, whole: RunStore, prefix: str) -> None:
+        super().__init__(
+            runs=PartOfNames(whole.runs, prefix),
+            scalars=PartOfNames(whole.scalars, prefix),
+            unsorted=PartOfNames(whole.unsorted, prefix),
+            cut_by=PartOfNames(whole.cut_by, prefix),
+            layouts=PartOfNames(whole.layouts, prefix),
+        )
+        self._whole, self._prefix = whole, prefix
+
+    def new_id(self) -> int:
+        return self._whole.new_id()
+
+    def write(self, arrangement: str, table: pa.Table) -> tuple[int, ...]:
+        return self._whole.write(f"{self._prefix}{arrangement}", table)
+
+    def discard(self, entries: Iterable[int]) -> None:
+        self._whole.discard(entries)

@@ -1,0 +1,74 @@
+"""All levels of a dataflow in one bucket: every row is where it is wanted, so none has to travel.
+
+exchange ─▶ level 1 ─▶ exchange ─▶ level 2 ─▶ exchange ─▶ sink          many buckets: a stage each
+exchange ─▶ level 1 ─▶ level 2 ─▶ sink                                  one bucket: one stage, over one store
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from joins.dataflow.graph import Dataflow
+from joins.host.exchange import KEYLESS
+from joins.host.level import Arrival, LevelOutput, LevelTask
+from joins.inputs.watermarks import Mark
+from joins.state.store import RunStore
+
+
+@dataclass(frozen=True)
+class LevelInput:
+    """What reaches a level from the scans."""
+
+    arrivals: Sequence[Arrival] = ()
+    marks: Sequence[Mark] = ()
+
+
+@dataclass
+class OneBucketOutput:
+    """changes   what reaches the sink
+    levels    what each level that was asked said besides
+    """
+
+    changes: list[pa.Table] = field(default_factory=list)
+    levels: dict[int, LevelOutput] = field(default_factory=dict)
+
+
+def part_of_level(level: int) -> str:
+    """The prefix of what a level keeps in the store of all."""
+    return f"{level}."
+
+
+class OneBucket:
+    """``dataflow`` over ``store``, of which each level has a part."""
+
+    def __init__(self, dataflow: Dataflow, store: RunStore, snapshots: Mapping[str, pa.Table]) -> None:
+        self._dataflow = dataflow
+        self.stores = {level: store.part(part_of_level(level)) for level in range(1, dataflow.levels + 1)}
+        self._tasks = {
+            level: LevelTask(dataflow, level, KEYLESS, 1, own, snapshots) for level, own in self.stores.items()
+        }
+
+    def on_batch(self, inputs: Mapping[int, LevelInput]) -> OneBucketOutput:
+        """``inputs``: by level. A level to which nothing comes is not asked, as in the other hosts."""
+        output = OneBucketOutput()
+        waiting: dict[int, list[Arrival]] = defaultdict(list)
+        for level, task in self._tasks.items():
+            came = inputs.get(level)
+            if came is None and not waiting[level]:
+                continue
+            came = came or LevelInput()
+            said = task.on_batch([*came.arrivals, *waiting[level]], came.marks)
+            output.levels[level] = said
+            self._deal(said, waiting, output.changes)
+        return output
+
+    def _deal(self, said: LevelOutput, waiting: Mapping[int, list[Arrival]], changes: list[pa.Table]) -> None:
+        for departure in said.departures:
+            if departure.edge == self._dataflow.sink.edge:
+                changes.append(departure.rows)
+            else:
+                waiting[self._dataflow.edge(departure.edge).level].append(Arrival(departure.edge, departure.rows))
