@@ -11,12 +11,14 @@ from dataclasses import asdict, dataclass, field
 from broker.topics import Offsets, PartitionOffsets
 from changelog.errors import CheckpointMismatch, RecordsGone
 
-FORMAT = 2
+FORMAT = 3
 """Of the text of an origin and of all state beside it: the arrangements by name, the columns of their rows, the numbers
 beside them, the variables in Spark's store, the snapshots. It rises with whatever a former release could not read, or
 would read wrongly; ``tests/data/checkpoints`` has those of releases."""
 _NEVER_RESCALED = 1
 """The format of before there was ``resumed_at``: what has none is written in it yet, so former releases read it."""
+_ALONE = 2
+"""The format of before there were packs: what is in none is written in it."""
 ORIGIN_FILE = "query.json"
 """What the text is called in a folder of a checkpoint."""
 _FORMAT = "format"
@@ -38,6 +40,7 @@ class QueryOrigin:
     history        topic → partition → where it ended then; empty where no rows are answered once
     resumed_at     of a checkpoint that was made of another one: the offsets up to which that had read, as Spark logs
                    them, from which this one goes on; '': from ``first_offsets``
+    packed_levels  of a member of a pack: how many levels its part of the pack's state has; None: it is in no pack
     """
 
     identity: str
@@ -49,6 +52,7 @@ class QueryOrigin:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     history: Offsets = field(default_factory=dict)
     resumed_at: str = ""
+    packed_levels: int | None = None
 
     @staticmethod
     def new_identity(query: str) -> str:
@@ -76,11 +80,20 @@ class QueryOrigin:
 
     @property
     def text(self) -> str:
-        members = {_FORMAT: FORMAT if self.resumed_at else _NEVER_RESCALED, **asdict(self)}
+        members = {_FORMAT: self._format, **asdict(self)}
         if not self.resumed_at:
             del members["resumed_at"]
+        if self.packed_levels is None:
+            del members["packed_levels"]
         members[_STARTS] = members.pop("first_offsets")
         return json.dumps(members)
+
+    @property
+    def _format(self) -> int:
+        """The least that can say it: a former release that would read it wrongly is to refuse it."""
+        if self.packed_levels is not None:
+            return FORMAT
+        return _ALONE if self.resumed_at else _NEVER_RESCALED
 
     @staticmethod
     def read(text: str, *, where: str) -> QueryOrigin:
@@ -97,6 +110,7 @@ class QueryOrigin:
             members["topic_ids"],
             {topic: _numbered(ends) for topic, ends in members["history"].items()},
             members.get("resumed_at", ""),
+            members.get("packed_levels"),
         )
 
     @staticmethod
@@ -106,7 +120,7 @@ class QueryOrigin:
 
 
 def _expect_format(written: object, where: str) -> None:
-    if written in (_NEVER_RESCALED, FORMAT):
+    if written in (_NEVER_RESCALED, _ALONE, FORMAT):
         return
     newer = isinstance(written, int) and written > FORMAT
     raise CheckpointMismatch(

@@ -114,6 +114,11 @@ class Reconciler:
         return queries
 
     @property
+    def busy(self) -> frozenset[int]:
+        """The queries that a task is seeing to."""
+        return frozenset(query_id for query_id, task in self._under_way.items() if not task.done())
+
+    @property
     def calm(self) -> bool:
         """Whether no query has come, gone or changed its state in the last seconds: the next look may wait a little."""
         return self._clock() - self._changed_s > _LIVELY_S

@@ -104,6 +104,11 @@ class Settings(KafkaSecurity, BaseSettings):
         le=1024,
         description="key buckets of a query at its first start; ALTER VIEW changes them",
     )
+    pack_after_s: Annotated[float, Field(ge=0)] = Field(
+        default=0, description="how long small views are quiet before they share a streaming query; 0: they never do"
+    )
+    pack_state_bytes: int = Field(default=64 << 20, ge=0, description="largest state of a view that shares one")
+    pack_rows_per_s: Seconds = Field(default=1_000, description="most rows a second that a view reads that shares one")
     max_offsets_per_trigger: int = Field(default=400_000, ge=1, description="most records that one micro-batch reads")
     output_partitions: int = Field(default=1, ge=1, description="partitions of an output topic created for a query")
     broker_wait_s: Seconds = Field(

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from joins.dataflow.graph import Dataflow
 from joins.host.exchange import KEYLESS
-from joins.host.level import Arrival, LevelOutput, LevelTask
+from joins.host.level import Arrival, Clock, LevelOutput, LevelTask
 from joins.inputs.watermarks import Mark
 from joins.state.store import RunStore
 
@@ -43,13 +43,18 @@ def part_of_level(level: int) -> str:
 
 
 class OneBucket:
-    """``dataflow`` over ``store``, of which each level has a part."""
+    """``dataflow`` over ``store``, of which each level has a part.
 
-    def __init__(self, dataflow: Dataflow, store: RunStore, snapshots: Mapping[str, pa.Table]) -> None:
+    clock   as that of ``LevelTask``
+    """
+
+    def __init__(
+        self, dataflow: Dataflow, store: RunStore, snapshots: Mapping[str, pa.Table], clock: Clock = lambda: 0
+    ) -> None:
         self._dataflow = dataflow
         self.stores = {level: store.part(part_of_level(level)) for level in range(1, dataflow.levels + 1)}
         self._tasks = {
-            level: LevelTask(dataflow, level, KEYLESS, 1, own, snapshots) for level, own in self.stores.items()
+            level: LevelTask(dataflow, level, KEYLESS, 1, own, snapshots, clock) for level, own in self.stores.items()
         }
 
     def on_batch(self, inputs: Mapping[int, LevelInput]) -> OneBucketOutput:

@@ -46,23 +46,6 @@ def beside(storage: Storage, location: str) -> Storage | None:
     return _object_store(location, cast("ObjectStore", storage).access)
 
 
-def neighbour(storage: Storage, name: str) -> Storage:
-    """The place called ``name`` in the folder, or under the prefix, that ``storage`` is in."""
-    found = beside(storage, f"{_parent(storage)}/{name}")
-    assert found is not None
-    return found
-
-
-def neighbours(storage: Storage) -> list[str]:
-    """The names of all places there."""
-    parent = beside(storage, _parent(storage))
-    return [] if parent is None else parent.names()
-
-
-def _parent(storage: Storage) -> str:
-    return storage.location.rpartition("/")[0]
-
-
 def expect_usable(storage: Storage) -> None:
     """Raises StorageRefused, ServiceUnavailable where an object store cannot be used; of folders nothing is asked."""
     if storage.folder is None:

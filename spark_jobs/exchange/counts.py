@@ -73,6 +73,26 @@ def watermark_readings(watermarks: Mapping[int, int]) -> Counter[str]:
     return Counter({f"{_READING}{WATERMARK}.{edge}": value for edge, value in watermarks.items()})
 
 
+def of_member(key: str, counts: Mapping[str, int]) -> Counter[str]:
+    """Of a member of a pack: counts are readings there, too, since the one task of a pack is their only author."""
+    return Counter({f"{_READING}{key}:{name}": count for name, count in counts.items()})
+
+
+def by_member(listed: Iterable[Mapping[str, Any]]) -> dict[str, Counter[str]]:
+    """READINGS of a pack as Spark reports them: what ``of_member`` was given, by key."""
+    found: dict[str, Counter[str]] = {}
+    for reading in listed:
+        key, _, name = reading["name"].removeprefix(_READING).partition(":")
+        found.setdefault(key, Counter())[name] = reading["count"]
+    return found
+
+
+def parted(counted: Mapping[str, int]) -> tuple[Counter[str], dict[str, dict[str, int]]]:
+    """Counts, and readings (as ``readings`` gives them)."""
+    listed = [{"name": name, "count": count} for name, count in counted.items() if name.startswith(_READING)]
+    return Counter({name: count for name, count in counted.items() if not name.startswith(_READING)}), readings(listed)
+
+
 def readings(listed: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
     """READINGS as Spark reports them: STATE_ROWS, STATE_BYTES or WATERMARK → place → value."""
     found: dict[str, dict[str, int]] = {STATE_ROWS: {}, STATE_BYTES: {}, WATERMARK: {}}

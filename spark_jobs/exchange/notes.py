@@ -25,6 +25,11 @@ def noted(author: str, activity: Activity) -> Counter[str]:
     return Counter({f"{_NOTE}{author} {json.dumps(activity.document(), separators=(',', ':'))}": 1})
 
 
+def among(counts: Iterable[str]) -> list[str]:
+    """The notes among names of counts."""
+    return [name for name in counts if name.startswith(_NOTE)]
+
+
 def observed_notes() -> Column:
     """NOTES: what Spark is to report of the rows of the last stage."""
     return sf.collect_list(sf.when(sf.col("name").startswith(_NOTE), sf.col("name"))).alias(NOTES)

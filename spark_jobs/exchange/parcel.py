@@ -8,6 +8,10 @@ levels, so that what they carry reaches the task that needs it in the same batch
     MARKS     event times seen per input partition, to every bucket of the level of their edge
     COUNTS    what was counted on the way, to the last stage, which reports it
     TALLY     how many parcels a sender has for a bucket, to whoever opens them (``spark_jobs.exchange.tally``)
+
+And one is that of a pack, whose only stage opens it:
+
+    MEMBER    the parcels of a member, whose number is the origin
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ MARKS = -2
 COUNTS = -3
 LATE = -4
 TALLY = -5
+MEMBER = -6
 TOPIC = "topic"
 """On REJECTED: the column that names the topic of the record, beside those of ``changelog.decode.REJECTED``."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +17,7 @@ from runtime.storage.storage import Storage
 from spark_jobs.exchange.blob import unpack
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.durable_state import ENTRIES, VERSION
+from spark_jobs.state.relocation import move_in
 from spark_jobs.state.seed import Seed, SeedWriter
 
 _SETTINGS = {
@@ -26,22 +27,42 @@ _SETTINGS = {
 
 
 @dataclass(frozen=True)
+class Shelf:
+    """Where a checkpoint has the state of a level: in which of its ``stages``, and how its names begin there, '' where
+    the stage has nothing else.
+    """
+
+    stage: int
+    stages: int
+    prefix: str = ""
+
+    @property
+    def operator(self) -> int:
+        """Spark numbers the operators of a query from its end."""
+        return self.stages - self.stage
+
+
+@dataclass(frozen=True)
 class LevelRecut:
     """For ``mapInArrow``: the entries of a former bucket, in order, into the seed of ``target``; the rows there are.
 
+    dataflow      None: nothing is cut, the one bucket stays as it is
     bucket_keys   value by number of the former buckets, by which the state store knows them
     buckets       how many there are to be
+    taken, put_in where the former checkpoint has the level, and where the new one
     """
 
-    dataflow: Dataflow
+    dataflow: Dataflow | None
     level: int
     bucket_keys: tuple[int, ...]
     buckets: int
     target: Storage
+    taken: Shelf
+    put_in: Shelf
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = 0
-        with SeedWriter(Seed(self.target), self.level) as writer:
+        with SeedWriter(Seed(self.target), self.put_in.stage) as writer:
             for batch in batches:
                 keys, arrangements, blobs = (batch.column(name) for name in ("bucket", "arrangement", "rows"))
                 for key, arrangement, blob in zip(keys, arrangements, blobs, strict=True):
@@ -51,44 +72,73 @@ class LevelRecut:
 
     def put(self, writer: SeedWriter, former: int, entry: RunEntry) -> int:
         rows = 0
-        for bucket, piece in self.recut.parts(former, entry):
-            writer.write(former, bucket, piece)
+        own = RunEntry(entry.arrangement.removeprefix(self.taken.prefix), entry.table)
+        for bucket, piece in [(former, own)] if self._recut is None else self._recut.parts(former, own):
+            writer.write(former, bucket, RunEntry(f"{self.put_in.prefix}{piece.arrangement}", piece.table))
             rows += piece.table.num_rows
         return rows
 
+    def scalars(self, of_buckets: Iterable[Mapping[str, int]]) -> dict[str, int]:
+        """The numbers of each new bucket, under the names that they have there."""
+        prefix = self.taken.prefix
+        own = [
+            {name.removeprefix(prefix): value for name, value in numbers.items() if name.startswith(prefix)}
+            for numbers in of_buckets
+        ]
+        found = self._recut.scalars(own) if self._recut is not None else dict(*own)
+        return {f"{self.put_in.prefix}{name}": value for name, value in found.items()}
+
     @cached_property
-    def recut(self) -> Recut:
+    def _recut(self) -> Recut | None:
+        if self.dataflow is None:
+            return None
         return Recut(self.dataflow, self.level, len(self.bucket_keys), self.buckets)
 
 
-def recut_of_store(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut) -> int:
-    """Cut what batches have left of a level in the state store of Spark; the rows."""
+@dataclass(frozen=True)
+class Cut:
+    """What was written of a level: so many rows, and the numbers that are yet to be written."""
+
+    rows: int
+    scalars: Mapping[str, int]
+
+
+def recut_level(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut) -> Cut:
+    """Cut what ``checkpoint`` has of a level: what its batches have left, or what it begins with."""
+    seed = Seed(checkpoint.storage)
+    if checkpoint.committed() is not None:
+        move_in(checkpoint.spark)
+        return _recut_of_store(session, checkpoint, level)
+    return _recut_of_seed(seed, level) if seed.there else Cut(0, {})
+
+
+def _recut_of_store(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut) -> Cut:
+    """What batches have left of a level in the state store of Spark."""
     session = session.newSession()
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
     numbers = _variable(session, checkpoint, level, VERSION).select("value.scalars").collect()
-    Seed(level.target).put_scalars(level.level, level.recut.scalars(json.loads(row.scalars) for row in numbers))
+    scalars = level.scalars(json.loads(row.scalars) for row in numbers)
     # A partition has one bucket. Of equal rows that which was held longest is taken back first, so in their order.
     entries = _variable(session, checkpoint, level, ENTRIES).selectExpr(
         "key.bucket AS bucket", "user_map_key.id AS id", "user_map_value.arrangement", "user_map_value.rows"
     )
-    counted = entries.sortWithinPartitions("id").mapInArrow(level, "rows long").collect()
-    return sum(row.rows for row in counted)
+    own = entries.where(entries.arrangement.startswith(level.taken.prefix))
+    counted = own.sortWithinPartitions("id").mapInArrow(level, "rows long").collect()
+    return Cut(sum(row.rows for row in counted), scalars)
 
 
 def _variable(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut, name: str) -> DataFrame:
-    # Spark numbers the operators of a query from its end.
-    operator = level.dataflow.levels - level.level
-    reader = session.read.format("statestore").option("operatorId", operator).option("stateVarName", name)
-    return reader.load(checkpoint.spark.location)
+    reader = session.read.format("statestore").option("stateVarName", name)
+    return reader.option("operatorId", level.taken.operator).load(checkpoint.spark.location)
 
 
-def recut_of_seed(seed: Seed, level: LevelRecut) -> int:
-    """Cut what a checkpoint began with, of which no batch is committed; the rows."""
-    Seed(level.target).put_scalars(level.level, level.recut.scalars([seed.scalars(level.level)]))
+def _recut_of_seed(seed: Seed, level: LevelRecut) -> Cut:
+    """What a checkpoint began with, of which no batch is committed."""
     rows = 0
-    with SeedWriter(Seed(level.target), level.level) as writer:
+    with SeedWriter(Seed(level.target), level.put_in.stage) as writer:
         for former in range(len(level.bucket_keys)):
-            for entry in seed.entries(level.level, former):
-                rows += level.put(writer, former, entry)
-    return rows
+            for entry in seed.entries(level.taken.stage, former):
+                if entry.arrangement.startswith(level.taken.prefix):
+                    rows += level.put(writer, former, entry)
+    return Cut(rows, level.scalars([seed.scalars(level.taken.stage)]))

@@ -25,10 +25,9 @@ from changelog.errors import EnvironmentFault, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from joins.host.state_limit import check_buffered
 from runtime.storage.storage import Storage, copy_file
-from spark_jobs.rescaling.former_state import LevelRecut, recut_of_seed, recut_of_store
+from spark_jobs.rescaling.former_state import LevelRecut, Shelf, recut_level
 from spark_jobs.rescaling.generations import leftovers, next_of
 from spark_jobs.state.checkpoint import Checkpoint
-from spark_jobs.state.relocation import move_in
 from spark_jobs.state.removal import discard
 from spark_jobs.state.seed import Seed, sync
 
@@ -67,15 +66,10 @@ def rescale(
     try:
         for table in checkpoint.snapshots.files():
             copy_file(checkpoint.snapshots, table, Checkpoint(made).snapshots)
-        with _telling(Seed(made), told):
+        with telling(Seed(made), told):
             rows = _recut(session, dataflow, checkpoint, bucket_keys, buckets, made)
-        if (there := Seed(made).rows) != rows:
-            raise EnvironmentFault(
-                f"{rows} rows of the state were written anew, and {there} are there",
-                where=f"{made.location}, on {socket.gethostname()}",
-                fix="have DOVETAIL_CHECKPOINT_DIR on storage that every machine mounts under this path",
-            )
-        _expect_within_limits(dataflow, Seed(made), buckets)
+        expect_rows(Seed(made), rows)
+        expect_within_limits(dataflow, Seed(made), buckets)
         again = replace(
             origin,
             identity=QueryOrigin.new_identity(name),
@@ -106,18 +100,27 @@ def _recut(
     buckets: int,
     place: Storage,
 ) -> int:
-    seed, rows = Seed(checkpoint.storage), 0
+    rows = 0
     for number in range(1, dataflow.levels + 1):
-        level = LevelRecut(dataflow, number, bucket_keys, buckets, place)
-        if checkpoint.committed() is not None:
-            move_in(checkpoint.spark)
-            rows += recut_of_store(session, checkpoint, level)
-        elif seed.there:
-            rows += recut_of_seed(seed, level)
+        shelf = Shelf(number, dataflow.levels)
+        level = LevelRecut(dataflow, number, bucket_keys, buckets, place, taken=shelf, put_in=shelf)
+        cut = recut_level(session, checkpoint, level)
+        Seed(place).put_scalars(number, cut.scalars)
+        rows += cut.rows
     return rows
 
 
-def _expect_within_limits(dataflow: Dataflow, seed: Seed, buckets: int) -> None:
+def expect_rows(seed: Seed, rows: int) -> None:
+    """Raises EnvironmentFault where tasks have written elsewhere."""
+    if (there := seed.rows) != rows:
+        raise EnvironmentFault(
+            f"{rows} rows of the state were written anew, and {there} are there",
+            where=f"{seed.storage.location}, on {socket.gethostname()}",
+            fix="have DOVETAIL_CHECKPOINT_DIR on storage that every machine mounts under this path",
+        )
+
+
+def expect_within_limits(dataflow: Dataflow, seed: Seed, buckets: int) -> None:
     """Raises StateLimitExceeded where a bucket would hold more than its share, and the first batch fail."""
     limited = [node for node in dataflow.nodes if node.operator.max_buffered_bytes is not None]
     for node, bucket in itertools.product(limited, range(buckets)):
@@ -129,7 +132,7 @@ def _expect_within_limits(dataflow: Dataflow, seed: Seed, buckets: int) -> None:
 
 
 @contextmanager
-def _telling(seed: Seed, told: Callable[[int], None]) -> Iterator[None]:
+def telling(seed: Seed, told: Callable[[int], None]) -> Iterator[None]:
     """Tell, in a thread of its own, how large the seed has become."""
     over = threading.Event()
 
@@ -139,10 +142,10 @@ def _telling(seed: Seed, told: Callable[[int], None]) -> Iterator[None]:
             with suppress(OSError, ServiceUnavailable):
                 told(seed.bytes)
 
-    telling = threading.Thread(target=tell, name="rescaling", daemon=True)
-    telling.start()
+    thread = threading.Thread(target=tell, name="rescaling", daemon=True)
+    thread.start()
     try:
         yield
     finally:
         over.set()
-        telling.join()
+        thread.join()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import takewhile
 
 import pyarrow as pa
@@ -29,16 +28,14 @@ from broker.transactional_writer import WriteTarget, behind_its_output, fence, r
 from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
-from joins.host.activity import Activity
-from runtime.logs.query_logs import BatchTotals, QueryLog
 from runtime.storage.storage import Storage
 from spark_jobs.exchange import counts, notes, parcel
-from spark_jobs.runner.complaints import Complaints
+from spark_jobs.packing.composition import reached, read_together
+from spark_jobs.packing.stage import PackProcessor
 from spark_jobs.runner.failure import typed
 from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.skew import SkewWatch
+from spark_jobs.runner.progress import Account, Batch, Progress
 from spark_jobs.runner.spark_session import bucket_keys, runs_elsewhere, writes_through
-from spark_jobs.runner.timed_inputs import timed_inputs
 from spark_jobs.source import kafka_source as source
 from spark_jobs.source.batch_log import batches_after, ensure_log, place
 from spark_jobs.source.ends_watch import ends_watch
@@ -52,7 +49,6 @@ from spark_jobs.state.relocation import move_in
 from spark_jobs.state.seed import Seed
 from spark_jobs.state.uncommitted import forget_uncommitted
 
-_LOG = logging.getLogger("dovetail.runner")
 MARKS_PARTITIONS = 64
 """At the first start of all; a query of more buckets widens it."""
 _LOOK_S = 0.05
@@ -65,28 +61,6 @@ start.
 """
 
 
-@dataclass
-class Progress:
-    """offsets   topic → partition → end of what committed batches have read
-    batch     number of the last committed batch, -1 before the first
-    batch_ms  how long it took
-    counts    sums over the batches since this start (``counts.NAMES``)
-    late      those of late rows, by the name of their input
-    state     rows and bytes by level and bucket, of those that batches since this start have touched
-    watermarks  by the name of an input whose event time is a time
-    activity    of the nodes, over the batches since this start
-    """
-
-    offsets: Offsets = field(default_factory=dict)
-    batch: int = -1
-    batch_ms: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    late: Counter[str] = field(default_factory=Counter)
-    state: dict[str, tuple[int, int]] = field(default_factory=dict)
-    watermarks: dict[str, int] = field(default_factory=dict)
-    activity: Activity = field(default_factory=Activity)
-
-
 class RunningQuery:
     """One dataflow, running. Made by ``start``."""
 
@@ -95,20 +69,20 @@ class RunningQuery:
         self._job = job
         self._checkpoint = checkpoint
         self._settings = settings
-        self._progress = Progress()
-        log = QueryLog(_LOG, job.name, lambda: self._progress.batch)
-        self._complaints = Complaints(log)
-        self._batch_totals = BatchTotals(log)
-        self._skew = SkewWatch(job.dataflow, settings.max_fan_out, log)
-        self._late_counters = late.counters(job.dataflow)
-        self._timed_inputs = timed_inputs(job.dataflow)
+        self._jobs = job.members or (job,)
+        self._accounts = [Account(one) for one in self._jobs]
+        self._batch = -1
+        self._noting = threading.Lock()
+        """The members of a pack are looked at by several threads."""
         self._noted_in_silence: int | None = None
         self._seed = Seed(checkpoint.storage)
-        committed = checkpoint.committed()
-        if committed is not None:
-            self._progress.batch, self._progress.offsets = committed
-        elif job.resumed_at:
-            self._progress.offsets = parsed_offsets(job.resumed_at)
+        end = parsed_offsets(job.resumed_at) if job.resumed_at else None
+        if (committed := checkpoint.committed()) is not None:
+            self._batch, end = committed
+        for one, account in zip(self._jobs, self._accounts, strict=True):
+            account.progress.batch = self._batch
+            if end is not None:
+                account.progress.offsets = self._read_by(one, end)
         self._query = self._launch()
 
     @staticmethod
@@ -139,57 +113,33 @@ class RunningQuery:
             settings.buckets,
             lambda: _beginning(client, dataflow),
             snapshots,
-            _topic_ids(client, dataflow, resumed=resumed),
+            topic_ids_now(client, dataflow, resumed=resumed),
         )
-        topics.ensure(
-            client,
-            {
-                output_topic: settings.output_partitions,
-                topic_of(name): 1,
-                MARKS_TOPIC: MARKS_PARTITIONS,
-                **({settings.late_topic: 1} if settings.late_topic else {}),
-            },
+        job = job_of(session, dataflow, name, output_topic, brokers, storage, origin, settings)
+        return RunningQuery(session, _taken_over(job, origin) if resumed else job, checkpoint, settings)
+
+    @staticmethod
+    def start_pack(
+        session: SparkSession,
+        name: str,
+        brokers: BrokerAddress,
+        storage: Storage,
+        members: Sequence[Job],
+        settings: JobSettings,
+    ) -> RunningQuery:
+        """Start the pack that ``storage`` holds, or resume it. Raises as ``start``."""
+        checkpoint = Checkpoint(storage)
+        origin = checkpoint.expect_origin()
+        dataflow = read_together([member.dataflow for member in members])
+        job = job_of(session, dataflow, name, "", brokers, storage, origin, settings)
+        target = replace(
+            job.target,
+            message_bytes=max(member.target.message_bytes for member in members),
+            letter_bytes=max(member.target.letter_bytes for member in members),
         )
-        topics.widen(client, MARKS_TOPIC, origin.buckets)
-        target = WriteTarget(
-            brokers,
-            origin.identity,
-            MARKS_TOPIC,
-            settings.transaction_timeout_s,
-            settings.broker_wait_s,
-            topics.message_bytes(client, output_topic),
-            topics.message_bytes(client, topic_of(name)),
-            life=_new_life(),
-        )
-        ensure_log(brokers)
-        replays: list[tuple[JsonOffsets, JsonOffsets]] = []
-        if resumed:
-            mark = fence(target, origin.buckets)
-            refuse_dropped(target, mark)
-            if mark > checkpoint.last_planned:
-                replays = _written_since(checkpoint, origin, dataflow, target, mark)
-                target = replace(target, replayed_until=checkpoint.last_planned + len(replays))
-        job = Job(
-            name=name,
-            dataflow=dataflow,
-            output_topic=output_topic,
-            dead_letter_topic=topic_of(name),
-            target=target,
-            bucket_keys=bucket_keys(session, origin.buckets),
-            scan_starts=origin.first_offsets,
-            checkpoint=storage,
-            local_copy=settings.local_copy_dir and settings.local_copy_dir.absolute(),
-            local_copy_max_bytes=settings.local_copy_max_bytes,
-            local_copies_max_bytes=settings.local_copies_max_bytes,
-            elsewhere=runs_elsewhere(session),
-            late_topic=settings.late_topic,
-            topic_ids=origin.topic_ids,
-            history=origin.history,
-            replays={place(start): end for start, end in replays},
-            resumed_at=origin.resumed_at,
-            settles=settings.settles,
-        )
-        return RunningQuery(session, job, checkpoint, settings)
+        starts = tuple(start for member in members for start in member.scan_starts)
+        job = replace(job, members=tuple(members), target=target, scan_starts=starts)
+        return RunningQuery(session, _taken_over(job, origin), checkpoint, settings)
 
     # -- running
 
@@ -216,77 +166,77 @@ class RunningQuery:
 
     def _advance(self) -> None:
         """Take note of what Spark has finished. To ask it costs processor time, so of a silent query once."""
-        silence = self._silence()
-        if silence is None or silence != self._noted_in_silence:
-            for progress in self._news():
-                self._note(progress)
-        self._noted_in_silence = silence
+        with self._noting:
+            silence = self._silence()
+            if silence is None or silence != self._noted_in_silence:
+                for progress in self._news():
+                    self._note(progress)
+            self._noted_in_silence = silence
 
     def _news(self) -> list[StreamingQueryProgress]:
         """What Spark tells of its batches since the last one that is noted."""
         # Nothing public says the number of the last batch without the rest, which takes far longer to tell.
         last = self._query._jsq.lastProgress()  # noqa: SLF001
-        behind = 0 if last is None else last.batchId() - self._progress.batch
+        behind = 0 if last is None else last.batchId() - self._batch
         if behind < 1:
             return []
         if behind == 1 and (progress := self._query.lastProgress) is not None and _read_something(progress):
             return [progress]
         recent = self._query._jsq.recentProgress()  # noqa: SLF001
-        untold = list(takewhile(lambda told: told.batchId() > self._progress.batch, reversed(recent)))
+        untold = list(takewhile(lambda told: told.batchId() > self._batch, reversed(recent)))
         return [StreamingQueryProgress.fromJson(json.loads(told.json())) for told in reversed(untold)]
 
     def _note(self, progress: StreamingQueryProgress) -> None:
-        if progress.batchId <= self._progress.batch or not _read_something(progress):
+        if progress.batchId <= self._batch or not _read_something(progress):
             return
-        self._progress.batch = progress.batchId
-        self._progress.batch_ms = progress.batchDuration
-        self._progress.offsets = parsed_offsets(progress.sources[0].endOffset)
+        self._batch = progress.batchId
         self._seed.drop_once_committed()
         observed = progress.observedMetrics.get(counts.OBSERVATION)
         reported = observed.asDict() if observed is not None else {}
-        self._read(counts.readings(reported.pop(counts.READINGS, ())))
-        activity = notes.activity_of(reported.pop(notes.NOTES, ()))
-        self._progress.activity.add(activity)
-        self._skew.note(activity)
-        counted = Counter(reported)
-        self._progress.counts.update({name: counted[name] for name in counts.NAMES})
-        late_rows: Counter[str] = Counter()
-        for counter, name in self._late_counters.items():
-            late_rows[name] += counted[counter]
-        self._progress.late.update(late_rows)
-        untold = {} if self._job.late_topic else late_rows
-        now_s = time.monotonic()
-        self._complaints.note(counted[counts.UNFOUNDED], untold, now_s)
-        self._batch_totals.note(counted[counts.ROWS_IN], counted[counts.ROWS_OUT], progress.batchDuration, now_s)
+        read, now_s = reported.pop(counts.READINGS, ()), time.monotonic()
+        noted = reported.pop(notes.NOTES, ())
+        of_members = counts.by_member(read) if self._job.members else {}
+        for job, account in zip(self._jobs, self._accounts, strict=True):
+            counted, readings = (
+                counts.parted(of_members.get(job.key, {}))
+                if self._job.members
+                else (Counter(reported), counts.readings(read))
+            )
+            offsets = self._read_by(job, parsed_offsets(progress.sources[0].endOffset))
+            activity = notes.activity_of(notes.among(of_members.get(job.key, {})) if self._job.members else noted)
+            account.note(Batch(progress.batchId, progress.batchDuration, offsets, counted, readings, activity), now_s)
 
-    def _read(self, readings: Mapping[str, Mapping[str, int]]) -> None:
-        """Take note of how much state there is, and how far time has come."""
-        sizes = readings[counts.STATE_BYTES]
-        self._progress.state |= {place: (rows, sizes[place]) for place, rows in readings[counts.STATE_ROWS].items()}
-        reached: dict[str, int] = {}
-        for edge, watermark in readings[counts.WATERMARK].items():
-            if name := self._timed_inputs.get(int(edge)):
-                reached[name] = min(watermark, reached.get(name, watermark))
-        self._progress.watermarks |= reached
+    def _read_by(self, job: Job, end: Offsets) -> Offsets:
+        """What a job has read, of all that has been read up to ``end``."""
+        return reached(job.resumed_at, end, job.dataflow.topics) if self._job.members else end
 
     # -- asked from outside
 
     @property
     def first_offsets(self) -> Offsets:
         """Topic → partition → offset of the first record read."""
-        return least_offsets(self._job.dataflow.scans, self._job.scan_starts)
+        return self.first_offsets_of(0)
 
-    def progress(self) -> Progress:
+    def first_offsets_of(self, member: int) -> Offsets:
+        job = self._jobs[member]
+        return least_offsets(job.dataflow.scans, job.scan_starts)
+
+    def progress(self, member: int = 0) -> Progress:
+        """Its own; of a pack, that of a member, by its number."""
         self._advance()
-        return self._progress
+        return self._accounts[member].progress
 
     def has_read(self, ends: Offsets) -> bool:
-        """Whether committed batches have read every input up to ``ends``."""
-        reached, first_offsets = self.progress().offsets, self.first_offsets
+        """Whether committed batches have read every input up to ``ends``; of a pack, for each member that wants it."""
+        self._advance()
+        return all(self._has_read(member, ends) for member in range(len(self._jobs)))
+
+    def _has_read(self, member: int, ends: Offsets) -> bool:
+        reached, first_offsets = self._accounts[member].progress.offsets, self.first_offsets_of(member)
         return all(
             reached.get(topic, first_offsets[topic]).get(partition, 0) >= end
-            for topic, wanted in ends.items()
-            for partition, end in wanted.items()
+            for topic in self._jobs[member].dataflow.topics
+            for partition, end in ends.get(topic, {}).items()
         )
 
     def await_read(self, ends: Offsets, timeout_s: float) -> None:
@@ -298,7 +248,7 @@ class RunningQuery:
             if time.monotonic() > deadline:
                 raise ServiceUnavailable(
                     f'query "{self._job.name}" did not read its inputs to their end within {timeout_s:g} s',
-                    where=f"it has read {self._progress.offsets} of {ends}",
+                    where=f"it has read {self.progress().offsets} of {ends}",
                 )
             time.sleep(_LOOK_S)
 
@@ -353,6 +303,19 @@ class RunningQuery:
             fence(replace(self._job.target, life=_new_life(), broker_wait_s=_LAST_CALL_S), self._job.buckets)
 
 
+def fenced(brokers: BrokerAddress, origin: QueryOrigin, settings: JobSettings) -> int:
+    """Bar every life of a query that has stopped from writing on; the number of the last batch that is written."""
+    target = WriteTarget(
+        brokers,
+        origin.identity,
+        MARKS_TOPIC,
+        settings.transaction_timeout_s,
+        settings.broker_wait_s,
+        life=_new_life(),
+    )
+    return fence(target, origin.buckets)
+
+
 def _new_life() -> str:
     return uuid.uuid4().hex[:12]
 
@@ -368,17 +331,85 @@ def _beginning(client: AdminClient, dataflow: Dataflow) -> Beginning:
     return Beginning(resolved_first_offsets(client, dataflow.scans), history)
 
 
-def _topic_ids(client: AdminClient, dataflow: Dataflow, *, resumed: bool) -> Mapping[str, str]:
+def topic_ids_now(client: AdminClient, dataflow: Dataflow, *, resumed: bool) -> Mapping[str, str]:
     names = [scan.topic for scan in dataflow.scans]
     return topics.ids_again(client, names) if resumed else topics.ids(client, names)
 
 
-def _written_since(
-    checkpoint: Checkpoint, origin: QueryOrigin, dataflow: Dataflow, target: WriteTarget, mark: int
-) -> list[tuple[JsonOffsets, JsonOffsets]]:
+def job_of(
+    session: SparkSession,
+    dataflow: Dataflow,
+    name: str,
+    output_topic: str,
+    brokers: BrokerAddress,
+    storage: Storage,
+    origin: QueryOrigin,
+    settings: JobSettings,
+) -> Job:
+    """What the workers of a query get, in another life of it. What it writes to is made where it is not there; a pack
+    writes to the topics of its members (``output_topic`` '').
+    """
+    client = clients.admin(brokers)
+    letters = topic_of(name)
+    of_query = {output_topic: settings.output_partitions, letters: 1} if output_topic else {}
+    late_topic = {settings.late_topic: 1} if settings.late_topic else {}
+    topics.ensure(client, {**of_query, MARKS_TOPIC: MARKS_PARTITIONS, **late_topic})
+    topics.widen(client, MARKS_TOPIC, origin.buckets)
+    target = WriteTarget(
+        brokers,
+        origin.identity,
+        MARKS_TOPIC,
+        settings.transaction_timeout_s,
+        settings.broker_wait_s,
+        life=_new_life(),
+    )
+    if output_topic:
+        target = replace(
+            target,
+            message_bytes=topics.message_bytes(client, output_topic),
+            letter_bytes=topics.message_bytes(client, letters),
+        )
+    ensure_log(brokers)
+    return Job(
+        name=name,
+        dataflow=dataflow,
+        output_topic=output_topic,
+        dead_letter_topic=letters,
+        target=target,
+        bucket_keys=bucket_keys(session, origin.buckets),
+        scan_starts=origin.first_offsets,
+        checkpoint=storage,
+        local_copy=settings.local_copy_dir and settings.local_copy_dir.absolute(),
+        local_copy_max_bytes=settings.local_copy_max_bytes,
+        local_copies_max_bytes=settings.local_copies_max_bytes,
+        elsewhere=runs_elsewhere(session),
+        late_topic=settings.late_topic,
+        max_fan_out=settings.max_fan_out,
+        topic_ids=origin.topic_ids,
+        history=origin.history,
+        resumed_at=origin.resumed_at,
+        settles=settings.settles,
+    )
+
+
+def _taken_over(job: Job, origin: QueryOrigin) -> Job:
+    """The job of a query that has run before: nobody of an earlier life writes any more; and what was written since its
+    checkpoint, where that is from a backup, is read again.
+    """
+    mark = fence(job.target, origin.buckets)
+    refuse_dropped(job.target, mark)
+    checkpoint = Checkpoint(job.checkpoint)
+    if mark <= checkpoint.last_planned:
+        return job
+    replays = _written_since(checkpoint, job, mark)
+    target = replace(job.target, replayed_until=checkpoint.last_planned + len(replays))
+    return replace(job, target=target, replays={place(start): end for start, end in replays})
+
+
+def _written_since(checkpoint: Checkpoint, job: Job, mark: int) -> list[tuple[JsonOffsets, JsonOffsets]]:
     """The batches that a checkpoint from a backup has not seen. Raises CheckpointMismatch if they are not all known."""
-    end = checkpoint.planned_end
-    start = json.loads(end) if end else source.begins_at(dataflow, origin.first_offsets, origin.resumed_at)
+    target, end = job.target, checkpoint.planned_end
+    start = json.loads(end) if end else source.begins_at(job.dataflow, job.scan_starts, job.resumed_at)
     found = batches_after(target.brokers, target.identity, start)
     if checkpoint.last_planned + len(found) < mark:
         raise behind_its_output(target, checkpoint.last_planned, mark)
@@ -388,6 +419,11 @@ def _written_since(
 def stages(rows: DataFrame, job: Job) -> DataFrame:
     """Decoded rows → level 1 → ... → level n, which writes; or one exchange more, after which the sink writes."""
     shipped = job.ship()
+    if job.members:
+        rows = rows.groupBy("bucket").transformWithStateInPandas(
+            PackProcessor(shipped), counts.SPARK_SCHEMA, "Append", "None"
+        )
+        return rows.observe(counts.OBSERVATION, *counts.observed())
     for level in range(1, job.dataflow.levels + 1):
         writes = job.fused_sink and level == job.dataflow.levels
         rows = rows.groupBy("bucket").transformWithStateInPandas(

@@ -12,13 +12,12 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -31,11 +30,10 @@ from runtime.clock import now_ms
 from runtime.health_server import HealthServer, Said, listening
 from runtime.leases import Leases
 from runtime.logs.query_logs import QueryLog
-from runtime.query_plan import plan_of
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
 from runtime.storage.claim import claim
-from runtime.storage.places import expect_usable, storage_at
+from runtime.storage.places import expect_usable
 from runtime.storage.storage import Storage
 from runtime.storage.watch import StorageWatch
 from runtime.troubles import Patience, Setback
@@ -45,7 +43,10 @@ from spark_jobs.runner.failure import of_driver, of_session
 from spark_jobs.runner.figures import QueriesFigures
 from spark_jobs.runner.java_heap import give_memory_back
 from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.query import Progress, RunningQuery
+from spark_jobs.runner.launch import Launcher, megabytes, stopping
+from spark_jobs.runner.packs import PackedQuery, Packs
+from spark_jobs.runner.progress import Progress
+from spark_jobs.runner.query import RunningQuery
 from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import (
     bucket_keys,
@@ -53,13 +54,12 @@ from spark_jobs.runner.spark_session import (
     start_session,
     warm_up,
 )
-from spark_jobs.runner.static_tables import table_of
 from spark_jobs.source.ends_watch import ends_watch
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.removal import discard
 from sql.catalog import Actual, Catalog, Desired, Query
 from sql.fragments import Engine
-from sql.planner import Plan, stream_of
+from sql.planner import Plan
 from sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.runner")
@@ -83,7 +83,7 @@ class NotRescaled:
 class ToldActivity:
     """What the nodes of a query had done until a batch."""
 
-    by: RunningQuery
+    by: RunningQuery | PackedQuery
     batch: int
     document: Mapping[str, Any]
 
@@ -95,7 +95,8 @@ class Runner:
         self._settings = settings
         self._session = session
         self._catalog = catalog
-        self._running: dict[int, RunningQuery] = {}
+        self._launcher = Launcher(settings, session, catalog)
+        self._running: dict[int, RunningQuery | PackedQuery] = {}
         self._reported: dict[int, Mapping[str, Any]] = {}
         self._told: dict[int, ToldActivity] = {}
         self._counted_before: dict[int, Progress] = {}
@@ -111,6 +112,10 @@ class Runner:
         self._storage.start()
         self.looked_s = time.monotonic()
         self._tasks = ThreadPoolExecutor(_TASKS, thread_name_prefix="query")
+        self._packs = Packs(
+            self._launcher, self._running, self._tasks, noted=self._report_progress, trouble=lambda: self.trouble
+        )
+        self._packs.tidy()
         self._reconciler = Reconciler(
             catalog,
             Engine.SPARK,
@@ -123,6 +128,8 @@ class Runner:
 
     def look(self) -> None:
         """One look at the catalog: bring every query nearer to what is wanted of it."""
+        if self._packs.wanted:
+            self._packs.look(self._catalog.queries(), self._reconciler.busy)
         self._reconciler.look()
         self.looked_s = time.monotonic()
 
@@ -135,10 +142,11 @@ class Runner:
         """End all queries; they go on from their checkpoints at the next start."""
         self._tasks.shutdown(cancel_futures=True)
         self._end_watches()
-        for query in self._catalog.queries():
-            if query.id in self._running:
-                self.end(query)
-                self._report(query, Actual.STOPPED)
+        ran = [query for query in self._catalog.queries() if query.id in self._running]
+        self._packs.stop_all()
+        for query in ran:
+            self._stop(query)
+            self._report(query, Actual.STOPPED)
 
     def abandon(self, why: DovetailError) -> None:
         """Say of all queries that they are not running: this process cannot go on, and its successor will."""
@@ -193,7 +201,7 @@ class Runner:
     # -- one query
 
     def holds(self, query: Query) -> bool:
-        return query.id in self._running
+        return query.id in self._running or self._packs.moves(query)
 
     def start(self, query: Query) -> Setback | None:
         self._texts[query.id] = query.sql
@@ -201,28 +209,33 @@ class Runner:
         if self.executors is not None and (trouble := self.executors.trouble):
             return Setback(trouble)
         try:
-            self._running[query.id] = self._started(query)
+            started = self._started(query)
         except Exception as failure:  # noqa: BLE001 - whatever is wrong with one query, the others go on
             error = self._error(failure, query)
             # Of a query that never ran nobody expects that it goes on by itself: whoever creates it is told.
             final = isinstance(error, StorageRefused) and not query.progress
             return replace(Setback.of(error), final=final or not error.retry)
+        if started is None:
+            return None
+        self._running[query.id] = started
         # Now, and not at the next look: who has begun, and lost its checkpoint, must not begin afresh.
         with suppress(ServiceUnavailable, Py4JError, OSError):
-            self._report_progress(query, self._running[query.id])
+            self._report_progress(query, started)
         return None
 
-    def _as_it_is(self, query: Query) -> Query:
-        """As the catalog has it now: since the look that found ``query`` a task may have given it another checkpoint,
-        which would be taken for a leftover.
-        """
-        return next((one for one in self._catalog.queries(dropped=True) if one.id == query.id), query)
-
-    def _started(self, query: Query) -> RunningQuery:
-        query = self._as_it_is(query)
-        plan = plan_of(query, self._catalog)
+    def _started(self, query: Query) -> RunningQuery | PackedQuery | None:
+        """None where it is to be looked at again."""
+        query = self._launcher.as_it_is(query)
+        self._counted_before[query.id] = counted(query.progress)
+        if self._packs.pack_of(query) is not None:
+            packed = self._packs.started(query)
+            query = self._launcher.as_it_is(query)
+            if packed is not None or self._packs.pack_of(query) is not None:
+                return packed
+        self._counted_before[query.id] = counted(query.progress)
+        plan = self._launcher.plan(query)
         fragment = plan.fragment(query.name)
-        checkpoint = self._checkpoint(query)
+        checkpoint = self._launcher.checkpoint(query)
         if not query.checkpoint:
             self._catalog.set_checkpoint(query.id, checkpoint.location)
         elif query.progress and Checkpoint(checkpoint).origin() is None:
@@ -233,32 +246,18 @@ class Runner:
                 fix="mount its volume or restore it from a backup: the query goes on by itself then; or drop the query"
                 " and create it again",
             )
-        settings = self._job_settings(plan)
-
-        def started(checkpoint: Storage, settings: JobSettings) -> RunningQuery:
-            return RunningQuery.start(
-                self._session,
-                fragment.dataflow,
-                query.name,
-                output_topic=query.topic,
-                brokers=self._settings.brokers,
-                storage=checkpoint,
-                fingerprint=fragment.fingerprint,
-                plan=fragment.explain(),
-                snapshots=lambda: self._static_tables(fragment.dataflow),
-                settings=settings,
-            )
-
+        settings = self._launcher.job_settings(plan)
         retire_leftovers(checkpoint, self._settings.brokers, settings.local_copy_dir)
         origin = Checkpoint(checkpoint).origin()
         if origin is not None and self._is_to_be_rescaled(query, plan, origin.buckets):
-            with stopping(started(checkpoint, replace(settings, settles=True))) as settling:
+            settles = replace(settings, settles=True)
+            with stopping(self._launcher.started(query, fragment, checkpoint, settles)) as settling:
                 self._report_rescaling(query, origin.buckets, settings.buckets)
                 settling.await_settled()
                 self._report_progress(query, settling)
             self._counted_before[query.id] = counted(self._catalog.query(query.name).progress)
             checkpoint = self._rescaled(query, fragment.dataflow, checkpoint, origin.buckets, settings)
-        return started(checkpoint, settings)
+        return self._launcher.started(query, fragment, checkpoint, settings)
 
     def _is_to_be_rescaled(self, query: Query, plan: Plan, buckets: int) -> bool:
         """Whether its text names another number of buckets, to which it has not failed to be cut already."""
@@ -310,32 +309,22 @@ class Runner:
         said = f"from {before} to {after} buckets, {megabytes(size)} written"
         self._report(query, Actual.RESCALING, said)
 
-    def _checkpoint(self, query: Query) -> Storage:
-        if query.checkpoint:
-            return storage_at(query.checkpoint, self._settings.spark_conf)
-        return self._settings.checkpoints.inside(f"{query.id}-{query.name}")
-
-    def _job_settings(self, plan: Plan) -> JobSettings:
-        """The runner's settings, with what the query sets for itself."""
-        job = replace(
-            self._settings.job,
-            late_topic=plan.settings.text("late_topic"),
-            max_fan_out=plan.settings.number("max_fan_out"),
-        )
-        buckets = plan.settings.number("buckets")
-        return replace(job, buckets=buckets) if buckets else job
-
-    def _static_tables(self, dataflow: Dataflow) -> dict[str, pa.Table]:
-        return {name: table_of(stream_of(self._catalog, name), self._settings.brokers) for name in dataflow.snapshots}
-
     def watch(self, query: Query) -> Watched:
         """Report how far it is, and what ended it."""
-        running = self._running[query.id]
+        running = self._running.get(query.id)
+        if running is None or self._packs.moves(query):
+            return Watched()
+        if isinstance(running, PackedQuery) and self._packs.has_stopped(running):
+            # For another member, before this one was noted here.
+            self._running.pop(query.id, None)
+            return Watched()
         if self._texts[query.id] != query.sql:
             self._texts[query.id] = query.sql
-            if self._is_to_be_rescaled(query, plan_of(query, self._catalog), running.buckets):
+            if self._is_to_be_rescaled(query, self._launcher.plan(query), running.buckets):
+                if isinstance(running, PackedQuery):
+                    self._packs.put_out(query, "it is to have other buckets")
                 self._report(query, Actual.RESCALING, "")
-                self.end(query)
+                self._stop(query)
                 return Watched()
         try:
             error = running.error()
@@ -345,11 +334,21 @@ class Runner:
             raise  # the catalog is away, and the query may be well
         except Exception as failure:  # noqa: BLE001 - the JVM may be gone
             error, well = self._error(failure, query), False
-        if error is None:
-            trouble = self.trouble
-            return Watched(well and not trouble, trouble)
-        self.end(query)
-        return Watched(setback=Setback.of(self._unless_the_session_has_gone(error, query, None)))
+        if error is not None:
+            return Watched(setback=self._ended(query, running, error))
+        trouble = self.trouble
+        well = well and not trouble
+        if well and isinstance(running, PackedQuery):
+            self._packs.well(running)
+        return Watched(well, trouble)
+
+    def _ended(self, query: Query, running: RunningQuery | PackedQuery, error: DovetailError) -> Setback:
+        """A member of a pack has not failed yet: whether it does is seen when it runs alone."""
+        if isinstance(running, PackedQuery):
+            self._packs.failed(query, running, error)
+            return Setback(f"its pack has ended: {redacted(str(error))}")
+        self._stop(query)
+        return Setback.of(self._unless_the_session_has_gone(error, query, None))
 
     def _error(self, failure: Exception, query: Query) -> DovetailError:
         error = of_driver(failure, query.name)
@@ -369,7 +368,7 @@ class Runner:
             QueryLog(_LOG, query.name).error("a defect of Dovetail", exc_info=failure)
         return error
 
-    def _report_progress(self, query: Query, running: RunningQuery) -> None:
+    def _report_progress(self, query: Query, running: RunningQuery | PackedQuery) -> None:
         now, before = running.progress(), self._counted_before[query.id]
         progress = {
             "starts": running.first_offsets,
@@ -383,13 +382,15 @@ class Runner:
             "activity": self._activity(query, running),
             "buckets": running.buckets,
         }
+        if isinstance(running, PackedQuery):
+            progress["packed_with"] = list(running.beside)
         if (failed := self._not_rescaled.get(query.id)) is not None:
             progress["not_rescaled"] = {"buckets": failed.buckets, "why": failed.why}
         if self._reported.get(query.id) != progress:
             self._catalog.report(query.id, now_ms=now_ms(), progress=progress)
             self._reported[query.id] = progress
 
-    def _activity(self, query: Query, running: RunningQuery) -> Mapping[str, Any]:
+    def _activity(self, query: Query, running: RunningQuery | PackedQuery) -> Mapping[str, Any]:
         """The document of what its nodes have done in all its lives; made once for each batch."""
         now = running.progress()
         told = self._told.get(query.id)
@@ -401,22 +402,33 @@ class Runner:
         return told.document
 
     def end(self, query: Query) -> bool:
+        if self._packs.moves(query):
+            return False
+        if self._packs.pack_of(query) is not None:
+            self._packs.put_out(query, "it is not to run")
+        self._stop(query)
+        return True
+
+    def _stop(self, query: Query) -> None:
+        """Of one that runs alone; a pack stops as a whole."""
         self._told.pop(query.id, None)
         self._reported.pop(query.id, None)
         running = self._running.pop(query.id, None)
-        if running is not None:
+        if isinstance(running, RunningQuery):
             try:
                 running.stop()
             except (Py4JError, OSError) as failure:
                 QueryLog(_LOG, query.name).warning("it ended with the JVM: %s", failure)
             else:
                 QueryLog(_LOG, query.name).info("stopped")
-        return True
 
     def discard(self, query: Query) -> bool:
-        query = self._as_it_is(query)
+        query = self._launcher.as_it_is(query)
+        if self._packs.pack_of(query) is not None:
+            self._packs.put_out(query, "it is dropped")
+            query = self._launcher.as_it_is(query)
         if query.checkpoint:
-            checkpoint, copies = self._checkpoint(query), self._settings.job.local_copy_dir
+            checkpoint, copies = self._launcher.checkpoint(query), self._settings.job.local_copy_dir
             retire_leftovers(checkpoint, self._settings.brokers, copies)
             discard(
                 checkpoint,
@@ -434,18 +446,6 @@ class Runner:
 
     def _report(self, query: Query, actual: Actual, error: str | None = None) -> None:
         self._catalog.report(query.id, now_ms=now_ms(), actual=actual, error=error)
-
-
-@contextmanager
-def stopping(query: RunningQuery) -> Iterator[RunningQuery]:
-    try:
-        yield query
-    finally:
-        query.stop()
-
-
-def megabytes(size: int) -> str:
-    return f"{size / (1 << 20):,.1f} MB"
 
 
 def counted(progress: Mapping[str, Any]) -> Progress:

@@ -13,6 +13,7 @@ from runtime.settings import Settings
 from runtime.storage.places import hadoop_conf, storage_at
 from runtime.storage.spark_conf import read_conf
 from runtime.storage.storage import Storage
+from spark_jobs.packing.choice import PackLimits
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.spark_session import is_local
 
@@ -29,6 +30,7 @@ class RunnerSettings:
     spark_conf             settings of Spark, handed through
     broker_timeout_s       longest wait for Kafka at the start
     bind, port             where health and metrics are asked for
+    packs                  which views share a streaming query
     """
 
     brokers: BrokerAddress
@@ -44,6 +46,7 @@ class RunnerSettings:
     bind: str
     port: int
     job: JobSettings
+    packs: PackLimits = field(default_factory=PackLimits)
     python_functions: bool = True
 
     @staticmethod
@@ -68,6 +71,7 @@ class RunnerSettings:
             bind=settings.runner_bind,
             port=settings.runner_port,
             python_functions=settings.runs_python_functions,
+            packs=PackLimits(settings.pack_after_s, settings.pack_state_bytes, settings.pack_rows_per_s),
             job=JobSettings(
                 buckets=settings.buckets,
                 max_offsets_per_trigger=settings.max_offsets_per_trigger,

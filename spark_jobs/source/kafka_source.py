@@ -30,6 +30,7 @@ from broker.topics import PartitionOffsets
 from changelog.errors import RecordsGone
 from joins.dataflow.graph import Dataflow
 from spark_jobs.exchange.parcel import SPARK_SCHEMA
+from spark_jobs.packing.decode import parcels_of_pack
 from spark_jobs.source.batch_log import note_batch, place
 from spark_jobs.source.ends_watch import EndsAnswer, WatchedEnds, ends_watch
 from spark_jobs.source.history import HistoryPhase, next_end, phases
@@ -229,7 +230,8 @@ class KafkaReader(DataSourceStreamReader):
         assert isinstance(partition, Share)
         records = read(self._job.target.brokers, partition.ranges) if partition.ranges else ()
         name = f"share {partition.number}"
-        return parcels_of(self._shipped, records, partition.silences, name, to_every_bucket=partition.to_every_bucket)
+        decoded = parcels_of_pack if self._job.members else parcels_of
+        return decoded(self._shipped, records, partition.silences, name, to_every_bucket=partition.to_every_bucket)
 
 
 def parcels(session: SparkSession, job: Job, limit: int | None) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,7 +30,7 @@ from spark_jobs.exchange.parcel import COUNTS, MARKS, REJECTED, TOPIC, Parcel, t
 from spark_jobs.exchange.tally import Sender
 from spark_jobs.stages.job import QUERIES_KEPT, Job, opened, snapshots
 
-_ROWS_PER_PARCEL = 500_000
+ROWS_PER_PARCEL = 500_000
 MARK_SCHEMA = pa.schema([("edge", pa.int32()), ("partition", pa.int32()), ("event_ms", pa.int64())])
 
 
@@ -57,26 +57,46 @@ def parcels_of(
     those of the batch; ``to_every_bucket``: it sends something to each bucket of each level, so that all take part.
     """
     failed_calls.taken()  # those of an attempt that did not come to its end
-    job = opened(shipped)
-    outbox, sender = Outbox(job), Sender(name)
-    readings = _readings(shipped)
+    job, sender = opened(shipped), Sender(name)
+    decoding = Decoding(job, readings_of(shipped))
     for silence in silences:
-        for reading in readings.get(silence.topic, ()):
-            reading.fall_silent(silence, outbox)
+        decoding.fall_silent(silence)
     for topic, partition, piece in pieces:
-        outbox.origin = partition
-        records, heartbeats = parted(piece)
-        outbox.counts[counts.ROWS_IN] += records.num_rows
-        for reading in readings.get(topic, ()):
-            reading.hear(partition, heartbeats, outbox)
-            reading.read(topic, partition, records, outbox)
-        if outbox.rows >= _ROWS_PER_PARCEL:
-            yield to_batch(sender.numbered(outbox.parcels()), job.bucket_keys)
-    if outbox.activity.scans:
-        outbox.counts.update(noted(name, outbox.activity))
-    closing = outbox.closing_parcels(to_every_bucket=to_every_bucket)
-    last = [*sender.numbered(outbox.parcels()), *sender.numbered(closing)]
+        decoding.read(topic, partition, piece)
+        if decoding.outbox.rows >= ROWS_PER_PARCEL:
+            yield to_batch(sender.numbered(decoding.outbox.parcels()), job.bucket_keys)
+    closing = decoding.closing_parcels(name, to_every_bucket=to_every_bucket)
+    last = [*sender.numbered(decoding.outbox.parcels()), *sender.numbered(closing)]
     yield to_batch([*last, *sender.tallies()], job.bucket_keys)
+
+
+class Decoding:
+    """The part of a task in one job: records in, parcels in the outbox.
+
+    readings   of the job, by topic
+    """
+
+    def __init__(self, job: Job, readings: Mapping[str, Sequence[Reading]]) -> None:
+        self.outbox = Outbox(job)
+        self._readings = readings
+
+    def fall_silent(self, silence: Silence) -> None:
+        for reading in self._readings.get(silence.topic, ()):
+            reading.fall_silent(silence, self.outbox)
+
+    def read(self, topic: str, partition: int, piece: pa.Table) -> None:
+        self.outbox.origin = partition
+        records, heartbeats = parted(piece)
+        self.outbox.counts[counts.ROWS_IN] += records.num_rows
+        for reading in self._readings.get(topic, ()):
+            reading.hear(partition, heartbeats, self.outbox)
+            reading.read(topic, partition, records, self.outbox)
+
+    def closing_parcels(self, author: str, *, to_every_bucket: bool) -> Iterator[Parcel]:
+        """What is known only at the end of the task, which is called ``author``."""
+        if self.outbox.activity.scans:
+            self.outbox.counts.update(noted(author, self.outbox.activity))
+        return self.outbox.closing_parcels(to_every_bucket=to_every_bucket)
 
 
 class Outbox:
@@ -247,9 +267,9 @@ def _once(rejected: pa.Table) -> pa.Table:
 
 
 @lru_cache(maxsize=QUERIES_KEPT)
-def _readings(shipped: bytes) -> dict[str, tuple[Reading, ...]]:
-    """By topic. Scans that see a topic as the same stream share its decoding."""
-    job = opened(shipped)
+def readings_of(shipped: bytes, member: int | None = None) -> Mapping[str, tuple[Reading, ...]]:
+    """Of a job, or of a member of it, by topic. Scans that see a topic as the same stream share its decoding."""
+    job = opened(shipped) if member is None else opened(shipped).members[member]
     shared: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, scan in enumerate(job.dataflow.scans):
         shared[scan.topic][repr(scan.stream)].append(index)

@@ -28,10 +28,13 @@ class Job:
     local_copy_max_bytes, local_copies_max_bytes   of a bucket, and of all queries on one machine
     elsewhere     whether tasks run on other machines than the driver
     late_topic    where late rows go; empty: nowhere
+    max_fan_out   a key of more rows on one side of a join is warned of; None: none is
     topic_ids     of the inputs, as they were at the query's first start
     history       topic → partition → where it ended then; empty where no rows are answered once
     resumed_at    where the first batch begins, as Spark logs it; '': at ``scan_starts``
     settles       plans no batch of its own: those that have begun come to their end
+    members       of a pack: the jobs that are run together, each in one bucket. ``dataflow`` has all that they read
+    key           of a member: what its part of the pack's state is called. It reads from its own ``resumed_at`` on
     replays       of batches whose output is written already: start, as ``batch_log.place`` gives it → end
     """
 
@@ -48,11 +51,14 @@ class Job:
     local_copies_max_bytes: int
     elsewhere: bool = False
     late_topic: str = ""
+    max_fan_out: int | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     history: Offsets = field(default_factory=dict)
     replays: Mapping[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     resumed_at: str = ""
     settles: bool = False
+    members: tuple[Job, ...] = ()
+    key: str = ""
 
     @property
     def buckets(self) -> int:

@@ -50,7 +50,7 @@ class LevelProcessor(StatefulProcessor):
     ) -> Iterator[pd.DataFrame]:
         refuse_second_attempt()
         job = opened(self._shipped)
-        parcels = [row for frame in rows for row in parcel.from_batch(_record_batch(frame, key[0]), job.bucket_keys)]
+        parcels = [row for frame in rows for row in parcel.from_batch(record_batch(frame, key[0]), job.bucket_keys)]
         host = BucketOfLevel(job, self._level, job.bucket_keys.index(key[0]))
         mine = complete(row for row in parcels if row.level == self._level)
         passing = [row for row in parcels if row.level != self._level]
@@ -134,7 +134,8 @@ class BucketOfLevel:
         return [late_rows(self.job.dataflow, late) for late in output.late] if self.job.late_topic else []
 
 
-def _record_batch(frame: pd.DataFrame, key: int) -> pa.RecordBatch:
+def record_batch(frame: pd.DataFrame, key: int) -> pa.RecordBatch:
+    """Rows of parcels as Spark hands them over by ``key``, with their bucket again."""
     columns = {
         "bucket": [key] * len(frame),
         **{name: frame[name].tolist() for name in frame.columns if name != "bucket"},

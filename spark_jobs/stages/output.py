@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.producer_queue import Outgoing, OutgoingMessage
-from broker.transactional_writer import write_once
+from broker.transactional_writer import WriteTarget, write_once
 from changelog.changes import Changes
 from changelog.dead_letter import dead_letters, row_too_large
 from changelog.encode import encode, message_size
@@ -62,27 +62,41 @@ class SinkStage:
 
 def write_batch(job: Job, partition: int, batch_id: int, output: SinkBatch) -> Counter[str]:
     """Write what ``output`` holds, unless an earlier attempt did; the counts of this partition."""
-    written: Counter[str] = Counter()
+    [written] = write_together(job.target, partition, batch_id, [(job, output)])
+    return written
+
+
+def write_together(
+    target: WriteTarget, partition: int, batch_id: int, outputs: Sequence[tuple[Job, SinkBatch]]
+) -> list[Counter[str]]:
+    """Write what several jobs have to write in one transaction, that of ``target``; the counts of each."""
+    written = [Counter[str]() for _ in outputs]
 
     def outgoing() -> Iterator[Outgoing]:
-        written.clear()
-        for messages in output_messages(job.dataflow.sink, output.changes):
-            fitting, letters = within(messages, job)
-            written[counts.ROWS_OUT] += len(fitting)
-            written[counts.REJECTED_RECORDS] += len(letters)
-            yield Outgoing(job.output_topic, fitting)
-            if letters:
-                yield Outgoing(job.dead_letter_topic, letters, with_headers=True)
-        for rows in output.rejected:
-            yield Outgoing(job.dead_letter_topic, list(letter_messages(job, rows)), with_headers=True)
-        for rows in output.late:
-            yield Outgoing(job.late_topic, list(late_messages(job, rows)), with_headers=True)
+        for (job, output), counted in zip(outputs, written, strict=True):
+            counted.clear()
+            yield from _outgoing(job, output, counted)
 
-    if output.changes or output.rejected or output.late:
-        write_once(job.target, partition, batch_id, outgoing)
-    # Not with +, which leaves out what is 0 or below it: a state of no rows is told too.
-    written.update(output.counted)
+    if any(output.changes or output.rejected or output.late for _, output in outputs):
+        write_once(target, partition, batch_id, outgoing)
+    for (_, output), counted in zip(outputs, written, strict=True):
+        # Not with +, which leaves out what is 0 or below it: a state of no rows is told too.
+        counted.update(output.counted)
     return written
+
+
+def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Outgoing]:
+    for messages in output_messages(job.dataflow.sink, output.changes):
+        fitting, letters = within(messages, job)
+        written[counts.ROWS_OUT] += len(fitting)
+        written[counts.REJECTED_RECORDS] += len(letters)
+        yield Outgoing(job.output_topic, fitting)
+        if letters:
+            yield Outgoing(job.dead_letter_topic, letters, with_headers=True)
+    for rows in output.rejected:
+        yield Outgoing(job.dead_letter_topic, list(letter_messages(job, rows)), with_headers=True)
+    for rows in output.late:
+        yield Outgoing(job.late_topic, list(late_messages(job, rows)), with_headers=True)
 
 
 def within(messages: list[OutgoingMessage], job: Job) -> tuple[list[OutgoingMessage], list[OutgoingMessage]]:

@@ -82,6 +82,12 @@ class Checkpoint:
         except (ValueError, KeyError, TypeError, AttributeError) as fault:
             raise self._damaged(f"cannot be read ({type(fault).__name__}: {fault})") from fault
 
+    def expect_origin(self) -> QueryOrigin:
+        """Raises CheckpointMismatch where there is none."""
+        if (origin := self.origin()) is None:
+            raise self._damaged("is gone")
+        return origin
+
     def _damaged(self, how: str) -> CheckpointMismatch:
         return CheckpointMismatch(
             f"the checkpoint is damaged: {ORIGIN_FILE} {how}",

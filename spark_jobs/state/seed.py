@@ -106,8 +106,10 @@ class SeedWriter:
 
 
 def sync(place: Storage) -> None:
-    """Have all of ``place`` on the disk, where it is a folder: an object store has what it has taken."""
-    if place.folder is None:
+    """Have all of ``place`` on the disk, where it is a folder: an object store has what it has taken. A place that has
+    nothing yet is none.
+    """
+    if place.folder is None or not place.folder.exists():
         return
     for path in [*place.folder.rglob("*"), place.folder, place.folder.parent]:
         opened = os.open(path, os.O_RDONLY)

@@ -276,6 +276,17 @@ class Catalog:
         with self._write() as connection:
             return stored_queries.switch(connection, query_id, before, after)
 
+    def switch_checkpoints(self, switches: Iterable[tuple[int, str, str]]) -> bool:
+        """As ``switch_checkpoint``, for several queries: of all (query, before, after), or of none."""
+        try:
+            with self._write() as connection:
+                for query_id, before, after in switches:
+                    if not stored_queries.switch(connection, query_id, before, after):
+                        raise _NotTheOne
+        except _NotTheOne:
+            return False
+        return True
+
     def claim_checkpoint(self, query_id: int, checkpoint: str) -> str:
         """Set the checkpoint unless there is one already; the one that stands. Several may try at once."""
         with self._write() as connection:
@@ -335,6 +346,10 @@ class Catalog:
     def _write(self) -> Iterator[Connection]:
         with _answering(self._engine), self._writing.begin() as connection:
             yield connection
+
+
+class _NotTheOne(Exception):
+    """A query has another checkpoint than was thought: the transaction is taken back."""
 
 
 @contextmanager

@@ -82,6 +82,7 @@ class Actual(StrEnum):
 
     RECOVERING  ended by its environment, and started again until that is well; ``Query.error`` has the reason
     RESCALING   its state is cut into another number of buckets; ``Query.error`` has how far that is
+    PACKING     it joins a pack of views, or leaves one; ``Query.error`` has which
     FAILED      ended by its data, its plan or a defect: it waits for a RESUME
     """
 
@@ -89,6 +90,7 @@ class Actual(StrEnum):
     RUNNING = "running"
     RECOVERING = "recovering"
     RESCALING = "rescaling"
+    PACKING = "packing"
     PAUSED = "paused"
     FAILED = "failed"
     STOPPED = "stopped"

@@ -15,15 +15,16 @@ LOOKUP = QueryOrigin("dovetail.view.2", "f", "Lookup", ({0: 5},), snapshots={"ra
 
 
 RESCALED = replace(STATEFUL, resumed_at='{"orders": {"0": 9}}')
+PACKED = replace(RESCALED, packed_levels=0)
 
 
-@pytest.mark.parametrize("origin", [STATEFUL, LOOKUP, RESCALED])
+@pytest.mark.parametrize("origin", [STATEFUL, LOOKUP, RESCALED, PACKED])
 def test_it_is_read_as_it_was_written(origin: QueryOrigin) -> None:
     assert QueryOrigin.read(origin.text, where="here") == origin
 
 
-def test_only_one_that_was_rescaled_has_the_format_that_former_releases_refuse() -> None:
-    assert [json.loads(origin.text)["format"] for origin in (STATEFUL, LOOKUP, RESCALED)] == [1, 1, 2]
+def test_only_what_former_releases_would_read_wrongly_has_a_format_that_they_refuse() -> None:
+    assert [json.loads(one.text)["format"] for one in (STATEFUL, LOOKUP, RESCALED, PACKED)] == [1, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from broker.query_origin import ORIGIN_FILE
 from changelog.errors import StackError, Unsupported
+from runtime.storage.backup_note import note_backup
 from runtime.storage.storage import Storage
 from services.session.backup.backup_folder import Backup, SavedQuery, SavedRelation, write_backup
 from services.session.backup.broker_position import committed_now, committed_places, origin_of
@@ -31,6 +32,8 @@ def backup_view(context: Context, statement: BackupView) -> Done:
         checkpoints = {
             query.name: _checkpoint_of(context, query) for query in fragments if query.engine != Engine.FAUST
         }
+        for checkpoint in checkpoints.values():
+            note_backup(checkpoint, context.now_ms)
         write_backup(place, _backup(context, view, fragments), checkpoints)
     finally:
         if runs:

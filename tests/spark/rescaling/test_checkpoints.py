@@ -15,7 +15,7 @@ from changelog.errors import CheckpointMismatch, EnvironmentFault
 from changelog.row_reader import WIRE_DELTA
 from joins.dataflow.graph import Dataflow
 from runtime.storage.local_folder import LocalFolder
-from spark_jobs.rescaling.generations import leftovers, next_of
+from spark_jobs.rescaling.generations import leftovers, next_in, next_of, pack_of
 from spark_jobs.rescaling.rescale import rescale
 from spark_jobs.runner.failure import of_driver
 from spark_jobs.runner.spark_session import bucket_keys
@@ -225,3 +225,14 @@ def test_generations(folder: Path) -> None:
     assert leftovers(place.inside("7-v.1")) == [place.inside("7-v"), place.inside("7-v.2")]
     assert leftovers(place.inside("restored-v-0a1b")) == []
     assert leftovers(place.inside("none/7-v")) == []
+
+
+def test_generations_in_a_pack(folder: Path) -> None:
+    place = LocalFolder(folder)
+    pack = place.inside("pack-0a-1b")
+    member = next_in(pack, place.inside("7-v.2"))
+    assert member == pack.inside("members/7-v.3")
+    assert pack_of(member) == pack
+    assert pack_of(place.inside("7-v")) is None
+    assert next_of(member) == place.inside("7-v.4")
+    assert leftovers(member) == [place.inside("7-v"), place.inside("7-v.1"), place.inside("7-v.2")]

@@ -296,6 +296,16 @@ def test_a_checkpoint_is_switched_once(catalog: Catalog) -> None:
     assert catalog.query("v").checkpoint == "/c/1.1"
 
 
+def test_the_checkpoints_of_several_queries_are_switched_together_or_not_at_all(catalog: Catalog) -> None:
+    begun = [catalog.add_query(query(name), now_ms=0) for name in ("v", "w")]
+    for one in begun:
+        catalog.set_checkpoint(one.id, f"/c/{one.name}")
+    assert not catalog.switch_checkpoints([(begun[0].id, "/c/v", "/p/v"), (begun[1].id, "/c/other", "/p/w")])
+    assert [catalog.query(name).checkpoint for name in ("v", "w")] == ["/c/v", "/c/w"]
+    assert catalog.switch_checkpoints([(one.id, f"/c/{one.name}", f"/p/{one.name}") for one in begun])
+    assert [catalog.query(name).checkpoint for name in ("v", "w")] == ["/p/v", "/p/w"]
+
+
 # -- leases
 
 

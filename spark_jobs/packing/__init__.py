@@ -1,0 +1,1 @@
+"""Many small views share one streaming query: a pack."""

@@ -1,0 +1,87 @@
+"""The first stage of a pack: records read once, decoded for each member that wants them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker.topics import Offsets
+from joins.dataflow import failed_calls
+from spark_jobs.exchange import counts
+from spark_jobs.exchange.blob import pack
+from spark_jobs.exchange.parcel import MEMBER, Parcel, to_batch
+from spark_jobs.exchange.tally import Sender
+from spark_jobs.stages.decode import ROWS_PER_PARCEL, Decoding, Silence, readings_of
+from spark_jobs.stages.job import QUERIES_KEPT, Job, opened
+from spark_jobs.state.checkpoint import parsed_offsets
+
+STAGE = 1
+"""Of a pack, which has one."""
+
+
+def parcels_of_pack(
+    shipped: bytes,
+    pieces: Iterable[tuple[str, int, pa.Table]],
+    silences: Iterable[Silence] = (),
+    name: str = "share 0",
+    *,
+    to_every_bucket: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """As ``stages.decode.parcels_of``; a parcel holds those of a member. ``to_every_bucket``: of every member."""
+    failed_calls.taken()  # those of an attempt that did not come to its end
+    job, sender = opened(shipped), Sender(name)
+    members = _members(shipped)
+    decodings = [Decoding(member.job, readings_of(shipped, number)) for number, member in enumerate(members)]
+    for silence, decoding in itertools.product(silences, decodings):
+        decoding.fall_silent(silence)
+    for topic, partition, piece in pieces:
+        for member, decoding in zip(members, decodings, strict=True):
+            wanted = member.wanted(topic, partition, piece)
+            if wanted.num_rows:
+                decoding.read(topic, partition, wanted)
+                decoding.outbox.counts[counts.FAILED_CALLS] += failed_calls.taken()
+        if sum(decoding.outbox.rows for decoding in decodings) >= ROWS_PER_PARCEL:
+            gathered = (decoding.outbox.parcels() for decoding in decodings)
+            yield to_batch(sender.numbered(_of_members(members, gathered)), job.bucket_keys)
+    last = (
+        itertools.chain(one.outbox.parcels(), one.closing_parcels(name, to_every_bucket=to_every_bucket))
+        for one in decodings
+    )
+    yield to_batch([*sender.numbered(_of_members(members, last)), *sender.tallies()], job.bucket_keys)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """starts   what it had read when it joined; other members may have been behind, and the pack begins there"""
+
+    job: Job
+    topics: frozenset[str]
+    starts: Offsets
+
+    def wanted(self, topic: str, partition: int, piece: pa.Table) -> pa.Table:
+        """The records that it has not read yet."""
+        if topic not in self.topics:
+            return piece.slice(0, 0)
+        start = self.starts.get(topic, {}).get(partition, 0)
+        if not start or not piece.num_rows or piece.column("offset")[0].as_py() >= start:
+            return piece
+        return piece.filter(pc.field("offset") >= start)
+
+
+@lru_cache(maxsize=QUERIES_KEPT)
+def _members(shipped: bytes) -> tuple[_Member, ...]:
+    return tuple(
+        _Member(job, frozenset(job.dataflow.topics), parsed_offsets(job.resumed_at)) for job in opened(shipped).members
+    )
+
+
+def _of_members(members: Iterable[_Member], gathered: Iterable[Iterable[Parcel]]) -> Iterator[Parcel]:
+    for number, (member, parcels) in enumerate(zip(members, gathered, strict=True)):
+        batch = to_batch(parcels, member.job.bucket_keys)
+        if batch.num_rows:
+            yield Parcel(0, STAGE, MEMBER, number, pack(pa.Table.from_batches([batch])))

@@ -1,0 +1,137 @@
+"""The stage of a pack: its members one after the other over one store, then one transaction for all of them."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+
+from joins.dataflow import failed_calls
+from joins.host.level import Arrival
+from joins.host.one_bucket import LevelInput, OneBucket
+from joins.inputs.watermarks import Mark
+from joins.state.store import RunStore
+from spark_jobs.exchange import counts, parcel
+from spark_jobs.exchange.blob import unpack
+from spark_jobs.exchange.notes import noted
+from spark_jobs.exchange.parcel import MARKS, Parcel
+from spark_jobs.exchange.tally import complete
+from spark_jobs.packing.decode import STAGE
+from spark_jobs.stages.job import Job, opened, own_folder, snapshots
+from spark_jobs.stages.late import late_rows
+from spark_jobs.stages.level import record_batch
+from spark_jobs.stages.output import SinkBatch, write_together
+from spark_jobs.stages.task import batch_id, partition, refuse_second_attempt
+from spark_jobs.state.durable_state import DurableState
+from spark_jobs.state.local_copy import LocalCopy
+from spark_jobs.state.seed import Seed
+
+BUCKET = 0
+"""Of a pack, which has one."""
+
+
+def part_of_member(key: str) -> str:
+    """The prefix of what a member keeps in the store of all."""
+    return f"{key}."
+
+
+class PackProcessor(StatefulProcessor):
+    """Runs a batch of a pack."""
+
+    def __init__(self, shipped: bytes) -> None:
+        self._shipped = shipped
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        # Runs on the driver too, to learn the schema of the state: nothing else may happen here.
+        self._state = DurableState(handle)
+
+    def handleInputRows(  # noqa: N802
+        self,
+        key: Any,
+        rows: Iterator[pd.DataFrame],
+        timerValues: TimerValues,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        refuse_second_attempt()
+        job = opened(self._shipped)
+        parcels = complete(
+            row for frame in rows for row in parcel.from_batch(record_batch(frame, key[0]), job.bucket_keys)
+        )
+        copy = LocalCopy(own_folder(job) / f"{STAGE}-{BUCKET}", job.local_copy_max_bytes)
+        store = self._state.attach(copy, lambda: Seed(job.checkpoint).store(STAGE, BUCKET))
+        forget_others(store, job.members)
+        outputs = on_batch(job.members, store, parcels, cold=bool(store.unsorted))
+        self._state.commit(store, copy)
+        written = write_together(
+            job.target, partition(), batch_id(), [(job.members[number], output) for number, output in outputs.items()]
+        )
+        told = Counter[str]()
+        for number, counted in zip(outputs, written, strict=True):
+            told.update(counts.of_member(job.members[number].key, counted))
+        yield counts.to_batch(told).to_pandas()
+
+    def close(self) -> None:
+        """Nothing is held between batches."""
+
+
+def forget_others(store: RunStore, members: Sequence[Job]) -> None:
+    """Drop the parts of those that have left."""
+    kept = {part_of_member(member.key) for member in members}
+    names = [*store.runs, *store.unsorted, *store.scalars]
+    for part in {f"{name.partition('.')[0]}." for name in names} - kept:
+        store.drop(part)
+
+
+def on_batch(
+    members: Sequence[Job], store: RunStore, parcels: Iterable[Parcel], *, cold: bool = False
+) -> dict[int, SinkBatch]:
+    """What the members have to write, by number: of those that get something.
+
+    parcels   each has those of a member
+    cold      the store was read back: each member opens its part, since only a store that is open all over is copied
+    """
+    came: dict[int, list[Parcel]] = defaultdict(list)
+    for row in parcel.in_order(parcels):
+        batch = unpack(row.rows).combine_chunks().to_batches()
+        came[row.origin] += [one for part in batch for one in parcel.from_batch(part, members[row.origin].bucket_keys)]
+    outputs = {}
+    for number, member in enumerate(members):
+        if number not in came and not cold:
+            continue
+        bucket = OneBucket(
+            member.dataflow, store.part(part_of_member(member.key)), snapshots(member), time.perf_counter_ns
+        )
+        if number in came:
+            outputs[number] = _run(member, bucket, came[number])
+    return outputs
+
+
+def _run(member: Job, bucket: OneBucket, parcels: list[Parcel]) -> SinkBatch:
+    failed_calls.taken()  # those of an attempt that did not come to its end
+    arrivals: dict[int, list[Arrival]] = defaultdict(list)
+    marks: dict[int, list[Mark]] = defaultdict(list)
+    passing = []
+    for row in parcel.in_order(parcels):
+        if row.edge == MARKS:
+            marks[row.level] += [Mark(**mark) for mark in unpack(row.rows).to_pylist()]
+        elif row.level < member.sink_level:
+            arrivals[row.level].append(Arrival(row.edge, unpack(row.rows)))
+        else:
+            passing.append(row)
+    inputs = {level: LevelInput(arrivals[level], marks[level]) for level in {*arrivals, *marks}}
+    output = bucket.on_batch(inputs)
+    written = SinkBatch(output.changes)
+    for level, said in output.levels.items():
+        own = bucket.stores[level]
+        written.counted.update(said.counters)
+        written.counted.update(counts.state_readings(level, BUCKET, own.rows, own.buffered_bytes))
+        written.counted.update(counts.watermark_readings(said.watermarks))
+        written.counted.update(noted(f"{level}.{BUCKET}", said.activity))
+        if member.late_topic:
+            written.late += [late_rows(member.dataflow, late) for late in said.late]
+    written.counted[counts.FAILED_CALLS] += failed_calls.taken()
+    written.take(passing)
+    return written

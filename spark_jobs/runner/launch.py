@@ -1,0 +1,130 @@
+"""From what the catalog says of a query to the query at work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from broker import clients, topics
+from broker.address import BrokerAddress
+from broker.query_origin import refuse_other_topics
+from broker.reader import read_topic
+from changelog.errors import CheckpointMismatch
+from runtime.query_plan import plan_of
+from runtime.storage.places import storage_at
+from runtime.storage.storage import Storage
+from spark_jobs.runner.job_settings import JobSettings
+from spark_jobs.runner.query import RunningQuery, job_of, topic_ids_now
+from spark_jobs.runner.runner_settings import RunnerSettings
+from spark_jobs.stages.job import Job
+from spark_jobs.state.checkpoint import Checkpoint
+from sql.catalog import Catalog, Query
+from sql.fragments import Fragment
+from sql.planner import Plan, stream_of
+from sql.relations import Stream
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """Starts queries, alone or in packs, in one session."""
+
+    settings: RunnerSettings
+    session: SparkSession
+    catalog: Catalog
+
+    @property
+    def brokers(self) -> BrokerAddress:
+        return self.settings.brokers
+
+    def as_it_is(self, query: Query) -> Query:
+        """As the catalog has it now: since the look that found ``query`` a task may have given it another checkpoint,
+        which would be taken for a leftover.
+        """
+        return next((one for one in self.catalog.queries(dropped=True) if one.id == query.id), query)
+
+    def plan(self, query: Query) -> Plan:
+        return plan_of(query, self.catalog)
+
+    def checkpoint(self, query: Query) -> Storage:
+        if query.checkpoint:
+            return storage_at(query.checkpoint, self.settings.spark_conf)
+        return self.settings.checkpoints.inside(f"{query.id}-{query.name}")
+
+    def job_settings(self, plan: Plan) -> JobSettings:
+        """The runner's settings, with what the query sets for itself."""
+        job = replace(
+            self.settings.job,
+            late_topic=plan.settings.text("late_topic"),
+            max_fan_out=plan.settings.number("max_fan_out"),
+        )
+        buckets = plan.settings.number("buckets")
+        return replace(job, buckets=buckets) if buckets else job
+
+    def started(self, query: Query, fragment: Fragment, checkpoint: Storage, settings: JobSettings) -> RunningQuery:
+        """Alone."""
+        return RunningQuery.start(
+            self.session,
+            fragment.dataflow,
+            query.name,
+            output_topic=query.topic,
+            brokers=self.brokers,
+            storage=checkpoint,
+            fingerprint=fragment.fingerprint,
+            plan=fragment.explain(),
+            snapshots=lambda: self._static_tables(fragment),
+            settings=settings,
+        )
+
+    def started_pack(self, pack: Storage, members: Mapping[str, Query], settings: JobSettings) -> RunningQuery:
+        """``members``: by the key of their state."""
+        jobs = [self._member(key, query) for key, query in members.items()]
+        name = pack.location.rpartition("/")[2]
+        return RunningQuery.start_pack(self.session, name, self.brokers, pack, jobs, settings)
+
+    def _member(self, key: str, query: Query) -> Job:
+        """Raises CheckpointMismatch, RecordsGone where it is another view, or reads another topic, than it was."""
+        plan, place = self.plan(query), self.checkpoint(query)
+        fragment, origin = plan.fragment(query.name), Checkpoint(place).expect_origin()
+        if origin.packed_levels is None:
+            raise CheckpointMismatch("it is the checkpoint of no member of a pack", where=place.location)
+        origin.expect_plan(query.name, fragment.fingerprint, fragment.explain(), where=place.location)
+        there = topic_ids_now(clients.admin(self.brokers), fragment.dataflow, resumed=True)
+        refuse_other_topics(origin.topic_ids, there, query.name)
+        settings = self.job_settings(plan)
+        job = job_of(
+            self.session,
+            fragment.dataflow,
+            query.name,
+            query.topic,
+            self.brokers,
+            place,
+            replace(origin, buckets=1),
+            settings,
+        )
+        return replace(job, key=key)
+
+    def _static_tables(self, fragment: Fragment) -> dict[str, pa.Table]:
+        names = fragment.dataflow.snapshots
+        return {name: table_of(stream_of(self.catalog, name), self.brokers) for name in names}
+
+
+def table_of(stream: Stream, brokers: BrokerAddress) -> pa.Table:
+    """The content of ``stream`` now: its declared columns and ``_tp_time``."""
+    ends = topics.end_offsets(clients.admin(brokers), [stream.topic])[stream.topic]
+    return read_topic(brokers, stream.schema, stream.topic, ends).rows
+
+
+@contextmanager
+def stopping(query: RunningQuery) -> Iterator[RunningQuery]:
+    try:
+        yield query
+    finally:
+        query.stop()
+
+
+def megabytes(size: int) -> str:
+    return f"{size / (1 << 20):,.1f} MB"

@@ -1,0 +1,116 @@
+"""What a query has come to: of a pack, each member has an account of its own."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from broker.topics import Offsets
+from joins.dataflow.graph import Dataflow
+from joins.dataflow.ports import Port
+from joins.host.activity import Activity
+from runtime.logs.query_logs import BatchTotals, QueryLog
+from spark_jobs.exchange import counts
+from spark_jobs.runner.complaints import Complaints
+from spark_jobs.runner.skew import SkewWatch
+from spark_jobs.stages import late
+from spark_jobs.stages.job import Job
+
+_LOG = logging.getLogger("dovetail.runner")
+
+
+@dataclass
+class Progress:
+    """offsets   topic → partition → end of what committed batches have read
+    batch     number of the last committed batch, -1 before the first
+    batch_ms  how long it took
+    counts    sums over the batches since this start (``counts.NAMES``)
+    late      those of late rows, by the name of their input
+    state     rows and bytes by level and bucket, of those that batches since this start have touched
+    watermarks  by the name of an input whose event time is a time
+    activity    of the nodes, over the batches since this start
+    """
+
+    offsets: Offsets = field(default_factory=dict)
+    batch: int = -1
+    batch_ms: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    late: Counter[str] = field(default_factory=Counter)
+    state: dict[str, tuple[int, int]] = field(default_factory=dict)
+    watermarks: dict[str, int] = field(default_factory=dict)
+    activity: Activity = field(default_factory=Activity)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A committed batch, as Spark tells of it; ``counted``, ``readings`` and ``activity`` are those of one job."""
+
+    number: int
+    took_ms: int
+    offsets: Offsets
+    counted: Counter[str]
+    readings: Mapping[str, Mapping[str, int]]
+    activity: Activity
+
+
+class Account:
+    """Of one job."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self.progress = Progress()
+        log = QueryLog(_LOG, job.name, lambda: self.progress.batch)
+        self._complaints = Complaints(log)
+        self._batch_totals = BatchTotals(log)
+        self._skew = SkewWatch(job.dataflow, job.max_fan_out, log)
+        self._late_counters = late.counters(job.dataflow)
+        self._timed_inputs = timed_inputs(job.dataflow)
+
+    def note(self, batch: Batch, now_s: float) -> None:
+        self.progress.batch = batch.number
+        self.progress.batch_ms = batch.took_ms
+        self.progress.offsets = batch.offsets
+        self._read(batch.readings)
+        self.progress.activity.add(batch.activity)
+        self._skew.note(batch.activity)
+        self.progress.counts.update({name: batch.counted[name] for name in counts.NAMES})
+        late_rows: Counter[str] = Counter()
+        for counter, name in self._late_counters.items():
+            late_rows[name] += batch.counted[counter]
+        self.progress.late.update(late_rows)
+        untold = {} if self._job.late_topic else late_rows
+        self._complaints.note(batch.counted[counts.UNFOUNDED], untold, now_s)
+        self._batch_totals.note(batch.counted[counts.ROWS_IN], batch.counted[counts.ROWS_OUT], batch.took_ms, now_s)
+
+    def _read(self, readings: Mapping[str, Mapping[str, int]]) -> None:
+        """Take note of how much state there is, and how far time has come."""
+        sizes = readings[counts.STATE_BYTES]
+        self.progress.state |= {place: (rows, sizes[place]) for place, rows in readings[counts.STATE_ROWS].items()}
+        reached: dict[str, int] = {}
+        for edge, watermark in readings[counts.WATERMARK].items():
+            if name := self._timed_inputs.get(int(edge)):
+                reached[name] = min(watermark, reached.get(name, watermark))
+        self.progress.watermarks |= reached
+
+
+def timed_inputs(dataflow: Dataflow) -> dict[int, str]:
+    """What the query calls the input behind each edge that has a watermark which is a time of day: those that a lag can
+    be told of.
+
+    An edge behind a join is left out: it has its time from the join's inputs. So is one that counts in whole numbers.
+    """
+    ports = dataflow.ports
+    return {
+        edge: scan.name
+        for scan in dataflow.scans
+        for edge in dataflow.beyond(scan.edge)
+        if edge in ports and _tells_time(ports[edge])
+    }
+
+
+def _tells_time(port: Port) -> bool:
+    return port.watermark is not None and not pa.types.is_integer(port.schema.field(port.watermark.column).type)

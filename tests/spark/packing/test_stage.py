@@ -1,0 +1,138 @@
+"""A batch of a pack, from records to what is written, without Spark: each member has its own."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+import orjson
+import pyarrow as pa
+
+from changelog.changes import DELTA
+from joins.dataflow.graph import Dataflow
+from joins.state.durable_copy import DurableCopy
+from joins.state.store import RunStore
+from spark_jobs.exchange import counts, parcel
+from spark_jobs.exchange.tally import complete
+from spark_jobs.packing.composition import read_together
+from spark_jobs.packing.decode import parcels_of_pack
+from spark_jobs.packing.stage import forget_others, on_batch
+from spark_jobs.stages.job import Job
+from spark_jobs.stages.output import SinkBatch
+from tests.spark.flows import orders_clicks, orders_users
+from tests.spark.jobs import job_of
+
+KEYS = (40,)
+RECORDS = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("timestamp", pa.timestamp("ms", "UTC")),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+    ]
+)
+
+
+def member(key: str, flow: Dataflow, resumed_at: str = "{}") -> Job:
+    return job_of(flow, name=f"v{key}", key=key, bucket_keys=KEYS, resumed_at=resumed_at)
+
+
+def packed(*members: Job) -> Job:
+    flow = read_together([one.dataflow for one in members])
+    starts = tuple(start for one in members for start in one.scan_starts)
+    return job_of(flow, bucket_keys=KEYS, members=members, scan_starts=starts)
+
+
+def records(values: Iterable[dict[str, object] | bytes], first: int = 0, keys: Iterable[object] = ()) -> pa.Table:
+    written = [value if isinstance(value, bytes) else orjson.dumps(value) for value in values]
+    named: list[bytes | None] = [orjson.dumps(key) for key in keys]
+    named += [None] * (len(written) - len(named))
+    count = len(written)
+    columns = {
+        "key": named,
+        "value": written,
+        "timestamp": [0] * count,
+        "partition": [0] * count,
+        "offset": list(range(first, first + count)),
+    }
+    return pa.table([pa.array(columns[field.name]).cast(field.type) for field in RECORDS], schema=RECORDS)
+
+
+def run(pack: Job, store: RunStore, pieces: list[tuple[str, int, pa.Table]], **how: bool) -> dict[int, SinkBatch]:
+    batches = parcels_of_pack(pack.ship(), pieces, to_every_bucket=how.get("to_every_bucket", False))
+    sent = [one for batch in batches for one in parcel.from_batch(batch, KEYS)]
+    return on_batch(pack.members, store, complete(sent), cold=how.get("cold", False))
+
+
+def net(output: SinkBatch) -> Counter[tuple[object, ...]]:
+    found: Counter[tuple[object, ...]] = Counter()
+    for rows in output.changes:
+        for row in rows.to_pylist():
+            delta = row.pop(DELTA)
+            found[tuple(row.values())] += delta
+    return +found
+
+
+ORDERS = [{"k": n % 3, "a": f"order {n}"} for n in range(6)]
+CLICKS = [{"k": n, "b": f"click {n}"} for n in range(3)]
+USERS = [{"id": n, "k": n, "name": f"user {n}"} for n in range(3)]
+
+
+def test_each_member_gets_what_it_wants_and_counts_for_itself() -> None:
+    pack = packed(member("7", orders_clicks("orders", "clicks")), member("9", orders_users("orders", "users")))
+    pieces = [
+        ("orders", 0, records([*ORDERS, b"no json"])),
+        ("clicks", 0, records(CLICKS)),
+        ("users", 0, records(USERS, keys=[{"id": n} for n in range(3)])),
+    ]
+    store, kept = RunStore(), DurableCopy()
+    outputs = run(pack, store, pieces)
+    kept.save(store)
+    assert {row[1:] for row in net(outputs[0])} == {(f"order {n}", n % 3, f"click {n % 3}") for n in range(6)}
+    assert net(outputs[1]).total() == 6
+    assert [output.counted[counts.ROWS_IN] for output in outputs.values()] == [10, 10]
+    assert [output.counted[counts.REJECTED_RECORDS] for output in outputs.values()] == [1, 1]
+    assert [sum(rows.num_rows for rows in output.rejected) for output in outputs.values()] == [1, 1]
+
+    later = run(pack, kept.restored(), [("clicks", 0, records([{"k": 1, "b": "late"}], first=3))], cold=True)
+    assert list(later) == [0]
+    assert net(later[0]).total() == 2
+
+
+def test_a_member_that_had_read_further_passes_over_what_it_knows() -> None:
+    ahead = member("9", orders_clicks("orders", "clicks"), '{"orders": {"0": 4}, "clicks": {"0": 7}}')
+    pack = packed(member("7", orders_clicks("orders", "clicks")), ahead)
+    outputs = run(pack, RunStore(), [("orders", 0, records([*ORDERS, b"x"])), ("clicks", 0, records([b"x", *CLICKS]))])
+    assert [output.counted[counts.ROWS_IN] for output in outputs.values()] == [11, 3]
+    assert [output.counted[counts.REJECTED_RECORDS] for output in outputs.values()] == [2, 1]
+
+
+def test_a_first_batch_asks_all_members_records_or_not() -> None:
+    pack = packed(member("7", orders_clicks("orders", "clicks")), member("9", orders_users("orders", "users")))
+    assert run(pack, RunStore(), []) == {}
+    outputs = run(pack, RunStore(), [], to_every_bucket=True)
+    told = {number: counts.parted(output.counted)[1][counts.STATE_ROWS] for number, output in outputs.items()}
+    assert told == {0: {"1.0": 0}, 1: {"1.0": 0, "2.0": 0}}
+
+
+def test_the_state_of_a_member_goes_with_it() -> None:
+    flow = orders_clicks("orders", "clicks")
+    pack = packed(member("7", flow), member("77", flow))
+    store = RunStore()
+    run(pack, store, [("orders", 0, records(ORDERS))])
+    forget_others(store, pack.members)
+    assert {name.partition(".")[0] for name in store.runs} == {"7", "77"}
+    forget_others(store, replace(pack, members=pack.members[1:]).members)
+    assert {name.partition(".")[0] for name in store.runs} == {"77"}
+
+
+def test_counts_of_members_come_back_by_their_keys() -> None:
+    told = counts.of_member("7", Counter({"rows_in": 3, "=state_rows.1.0": 0})) + counts.of_member("9", {"late.2": 1})
+    told["=7:=state_rows.1.0"] = 0
+    listed = [{"name": name, "count": count} for name, count in told.items()]
+    found = counts.by_member(listed)
+    assert found == {"7": Counter({"rows_in": 3, "=state_rows.1.0": 0}), "9": Counter({"late.2": 1})}
+    counted, readings = counts.parted(found["7"])
+    assert (counted, readings[counts.STATE_ROWS]) == (Counter({"rows_in": 3}), {"1.0": 0})
