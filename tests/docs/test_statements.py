@@ -19,5 +19,5 @@ def test_every_statement_is_on_the_page() -> None:
 
 
 def test_every_listing_is_on_the_page() -> None:
-    named = set(re.findall(r"`(?:SHOW )?([A-Z ]+?)(?: \[.*?)?`", PAGE))
+    named = set(re.findall(r"`(?:SHOW )?([A-Z ]+?)(?: \[.*?| [a-z])?`", PAGE))
     assert set(LISTINGS) - _SAME <= named
