@@ -12,13 +12,15 @@ import pyarrow as pa
 from changelog.errors import SqlError
 from changelog.schema import SEQUENCE
 from joins.dataflow.graph import TopicScan
+from joins.dataflow.lookup import LookupTarget
 from services.session.context import Context
 from services.session.result import Rows
 from services.session.why.topic_inputs import TopicInputs
 from services.session.why.uncounted import Uncounted
 from sql.expressions.expression import Expr
 from sql.fragments import Engine, Fragment
-from sql.plan.nodes import Scan
+from sql.plan.nodes import LookupTable, Scan
+from sql.plan.properties import walk
 from sql.planner import Plan, meeting_plan, plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.rules import Rules
@@ -89,9 +91,12 @@ def _written(plan: Plan, terms: Sequence[Expr], inputs: TopicInputs) -> int:
 
 
 def _differing(plan: Plan, made: int, written: int) -> str:
+    tables = [node for one in plan.fragments for node in walk(one.output) if isinstance(node, LookupTable)]
+    cached = dict.fromkeys(node.name for node in tables if node.target is LookupTarget.DICTIONARY)
+    refresh = "".join(f"; a worker may go by what it has cached: dovetail dictionary refresh {name}" for name in cached)
     return (
         f"{plan.stream().topic} holds {_rows(written)} of these, and the records of now make {made:,}: the view is "
-        "about to write, or has answered when others were there"
+        f"about to write, or has answered when others were there{refresh}"
     )
 
 

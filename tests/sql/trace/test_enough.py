@@ -93,7 +93,7 @@ class Case:
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(written=records, asked=small)
 def test_the_named_records_are_enough(name: str, written: list[tuple[str, Row]], asked: int) -> None:
     case = Case.of(name)
