@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from changelog.dead_letter import is_letters
 from changelog.errors import UnknownName, Unsupported
+from joins.dataflow.ports import JoinKind
 from sql.bind.bounded.snapshot import snapshot_of
 from sql.bind.clauses import (
     event_time,
@@ -30,6 +31,7 @@ from sql.bind.from_clause.comma_joins import in_written_order, linked
 from sql.bind.from_clause.from_item import FromItem
 from sql.bind.from_clause.joined import joined
 from sql.bind.from_clause.keyed_changelog import keyed, keyed_rows
+from sql.bind.from_clause.laterals import applied, is_lateral, lateral_kind
 from sql.bind.from_clause.scans import filters_time, scanned
 from sql.bind.from_clause.sessions import SessionCall, in_sessions
 from sql.bind.from_clause.windows import WindowCall, windowed
@@ -327,6 +329,8 @@ class Binder:
     def _join(self, left: FromItem, join: exp.Join, seeks: bool) -> FromItem:
         if is_array_join(join):
             return array_joined(join, left, self._alias(PREFIX))
+        if is_lateral(join):
+            return self._lateral(left, join)
         place = place_of(join, "JOIN")
         refuse_join_method(join, place)
         right = self._right(join.this, seeks)
@@ -336,6 +340,20 @@ class Binder:
         sides = SubqueriesInOn(self._subqueries, self._filtered, self._read_around).taken_out(join, left, right)
         made = joined(sides.join, sides.left, sides.right, self.settings)
         return self._filtered(made, exp.and_(*sides.above)) if sides.above else made
+
+    def _lateral(self, left: FromItem, join: exp.Join) -> FromItem:
+        kind, item, query = lateral_kind(join), join.this, join.this.this.this
+        if is_over_table(query, self.ctes, self.catalog):
+            raise Unsupported(
+                "LATERAL over table(x), or over what is looked up, is not supported",
+                where=place_of(query, "LATERAL"),
+                fix="join it by an equality: JOIN table(r) AS r ON l.k = r.k",
+            )
+        around = replace(left, scope=replace(left.scope, outer=self.outer))
+        right = self.derived(query, self._alias(item.alias or "lateral"), around.scope).named(item)
+        made = applied(kind, join, around, right)
+        on = join.args.get("on")
+        return made if on is None or kind is JoinKind.LEFT else self._filtered(made, on)
 
     def _filtered(self, item: FromItem, condition: exp.Expr) -> FromItem:
         clauses = SelectClauses(exp.Select(), self._lookups, self._subqueries, self.dialect, ())

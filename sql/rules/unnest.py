@@ -73,6 +73,8 @@ def _unnested(node: Node) -> Node:
         return made
     if made.how.single:
         return _valued(made)
+    if not made.kind.asks:
+        return _lateral(made)
     found = _Pull.of_apply(made).of(made.right)
     on = [term.substituted(found.computed) for term in made.on] + found.terms
     return with_table(replace(made, how=AsWritten(), right=found.node, on=tuple(on)))
@@ -93,15 +95,62 @@ def _valued(apply: Join) -> Node:
         if not found.correlated:
             return with_table(replace(apply, how=AsWritten(), right=found.node))
         return _of_row(apply, found)
-    grouped, terms = groups
-    named = {one.name: f"{value} {one.name}" for one in grouped.aggregations}
-    below = (*((name, column_of(grouped, name)) for name in grouped.by),)
-    renamed = Map(grouped, (*below, *((new, column_of(grouped, old)) for old, new in named.items())))
-    joined = replace(apply, kind=JoinKind.LEFT, how=AsWritten(), right=renamed, on=tuple(terms))
-    counts = {one.name for one in grouped.aggregations if one.fold is Fold.COUNT}
-    held = {old: _of_none(column_of(renamed, new), old in counts) for old, new in named.items()}
+    joined, held = _beside_groups(apply, *groups)
     given = computed.substituted(held).held_as(computed.type)
     return Map(joined, (*identity(apply.left), (value, given)))
+
+
+def _beside_groups(apply: Join, grouped: Aggregate, terms: list[Expr]) -> tuple[Join, dict[str, Expr]]:
+    """Each left row beside the group that the row tells, and the columns of the aggregate, also of one that has no
+    rows.
+    """
+    within = apply.right.schema.names[0]
+    named = {name: f"{within} {name}" for name in grouped.schema.names if name not in grouped.by}
+    below = (*((name, column_of(grouped, name)) for name in grouped.by),)
+    renamed = Map(grouped, (*below, *((new, column_of(grouped, old)) for old, new in named.items())))
+    counts = {one.name for one in grouped.aggregations if one.fold is Fold.COUNT}
+    held = {old: _of_none(column_of(renamed, new), old in counts) for old, new in named.items()}
+    return replace(apply, kind=JoinKind.LEFT, how=AsWritten(), right=renamed, on=tuple(terms)), held
+
+
+def _lateral(apply: Join) -> Node:
+    """Each left row with the rows of a subquery in FROM that the row tells: LEFT pads it where there are none."""
+    pull = _Pull.of_apply(apply)
+    columns, where = dict(identity(apply.right)), list[Expr]()
+    node: Node = apply.right
+    while isinstance(node, Map):
+        below = dict(node.columns)
+        columns = {name: expr.substituted(below) for name, expr in columns.items()}
+        where = [term.substituted(below) for term in where] + split(node.where)
+        node = node.input
+    groups = pull.grouped(node) if isinstance(node, Aggregate) and not node.by else None
+    if groups is not None:
+        joined, held = _beside_groups(apply, *groups)
+        given = {name: expr.substituted(held).held_as(expr.type) for name, expr in columns.items()}
+        having = conjunction(term.substituted(held) for term in where)
+        if having is not None and apply.kind is JoinKind.LEFT:
+            given, having = {name: _where(having, expr) for name, expr in given.items()}, None
+        return Map(joined, (*identity(apply.left), *given.items()), having)
+    found = pull.of(apply.right)
+    beside = replace(apply, how=AsWritten(), right=found.node, on=tuple(found.terms))
+    computed = {name: found.computed.get(name) or column_of(found.node, name) for name in apply.right.schema.names}
+    if apply.kind is JoinKind.LEFT and found.computed:
+        there = _there(apply, found)
+        computed = {name: expr if expr.plain else _where(there, expr) for name, expr in computed.items()}
+    return Map(beside, (*identity(apply.left), *computed.items()))
+
+
+def _where(condition: Expr, value: Expr) -> Expr:
+    return Expr(exp.Case().when(condition.tree.copy(), value.tree.copy()), value.type)
+
+
+def _there(apply: Join, found: _Pulled) -> Expr:
+    """Whether a left row has a row of the subquery beside it, told by an equality between them."""
+    pairs = [comparison(term, apply.left.schema, found.node.schema) for term in found.terms]
+    key = next((pair.right for pair in pairs if pair is not None and pair.operator == "="), None)
+    if key is None:
+        raise _Pull.of_apply(apply).refused("rows that no equality with the row around tells")
+    return Expr.condition(exp.Not(this=exp.Is(this=key.tree.copy(), expression=exp.null())))
 
 
 def _of_row(apply: Join, found: _Pulled) -> Node:
@@ -113,11 +162,7 @@ def _of_row(apply: Join, found: _Pulled) -> Node:
     computed = found.computed.get(value)
     if computed is None:
         return joined
-    pairs = [comparison(term, apply.left.schema, found.node.schema) for term in found.terms]
-    key = next(pair.right for pair in pairs if pair is not None and pair.operator == "=")
-    there = exp.Not(this=exp.Is(this=key.tree.copy(), expression=exp.null()))
-    given = Expr(exp.Case().when(there, computed.tree.copy()), computed.type)
-    return Map(joined, (*identity(apply.left), (value, given)))
+    return Map(joined, (*identity(apply.left), (value, _where(_there(apply, found), computed))))
 
 
 def _of_none(column: Expr, counts: bool) -> Expr:
@@ -203,11 +248,8 @@ class _Pull:
         below = (replace(self, once=True) if node.aggregations or node.gathered else self).of(node.input)
         if not below.correlated:
             return replace(below, node=replace(node, input=below.node))
-        around = self.apply.left.schema
         for term in below.terms:
-            found = comparison(term, around, below.node.schema)
-            told_apart = found is not None and found.operator == "=" and found.right.plain is not None
-            if node.aggregations and not told_apart:
+            if node.aggregations and not self._tells_apart(term, below.node):
                 raise self.refused(f"groups of the rows for which {term.readable}")
         if not node.by or below.computed:
             raise self.refused("an aggregate over rows that the row around tells, which has a value even of none")
@@ -221,10 +263,8 @@ class _Pull:
         below = replace(self, once=True).of(node.input)
         if not below.correlated:
             return None
-        around = self.apply.left.schema
         for term in below.terms:
-            found = comparison(term, around, below.node.schema)
-            if found is None or found.operator != "=" or found.right.plain is None:
+            if not self._tells_apart(term, below.node):
                 raise self.refused(f"a value of the rows for which {term.readable}")
         if below.computed:
             raise self.refused("an aggregate of what reads the row around")
@@ -265,10 +305,21 @@ class _Pull:
         return _Pulled(node)
 
     def _partitions(self, node: Over | TopN) -> _Pulled:
-        """Rows have other ranks among those that the row around tells."""
-        if self.of(node.input).correlated:
-            raise self.refused("the first rows, or a window function, of rows that the row around tells")
-        return _Pulled(node)
+        """The rows that the row around tells by equalities are a partition; among any others they have other ranks."""
+        below = replace(self, once=True).of(node.input)
+        if not below.correlated:
+            return replace(below, node=replace(node, input=below.node))
+        calls = [call for _, call in node.calls] if isinstance(node, Over) else []
+        told = all(self._tells_apart(term, below.node) for term in below.terms)
+        if below.computed or not told or any(map(self._reads, calls)):
+            raise self.refused("the first rows, or a window function, of rows that the row around tells by no equality")
+        by = tuple(dict.fromkeys([*node.by, *self._read(below.node, below.terms)]))
+        return _Pulled(replace(node, input=below.node, by=by), below.terms)
+
+    def _tells_apart(self, term: Expr, node: Node) -> bool:
+        """Whether it says what a column of ``node`` is."""
+        found = comparison(term, self.apply.left.schema, node.schema)
+        return found is not None and found.operator == "=" and found.right.plain is not None
 
     def _reads(self, expr: Expr) -> bool:
         return not self.outer.isdisjoint(expr.columns)

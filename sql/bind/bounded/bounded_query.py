@@ -88,7 +88,13 @@ class BoundedBinder:
         elif limit_by(query):
             number_first_rows(query)
         expressions = SnapshotExpressions(self.names, lambda inner, scope: self.query(inner, ctes, scope), outer)
-        source = SnapshotFrom(query, lambda table: self.item(table, ctes, outer), self.names, expressions)
+        source = SnapshotFrom(
+            query,
+            lambda table: self.item(table, ctes, outer),
+            lambda table, left: self._lateral(table, ctes, left),
+            self.names,
+            expressions,
+        )
         return _Select(query, source, self.names, expressions).columns(texts)
 
     def _order_by_names(self, query: exp.Expr) -> None:
@@ -110,6 +116,14 @@ class BoundedBinder:
         rows.set("expressions", own.under_names_of(item))
         named.set("alias", exp.TableAlias(this=exp.to_identifier(item.alias)))
         return item
+
+    def _lateral(self, table: exp.Lateral, ctes: Mapping[str, Columns], left: Scope) -> SnapshotItem:
+        """``LATERAL (q) AS x``, in place."""
+        alias = table.alias or "lateral"
+        columns = under_alias(table, self.query(table.this, ctes, left))
+        names = [exp.to_identifier(name, quoted=True) for name, _ in columns]
+        table.set("alias", exp.TableAlias(this=exp.to_identifier(alias), columns=names))
+        return SnapshotItem(alias, columns)
 
     def _item(self, table: exp.Expr, ctes: Mapping[str, Columns], outer: Scope | None) -> SnapshotItem:
         """``table``, its columns by their own names."""

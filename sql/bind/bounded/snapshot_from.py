@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -15,15 +15,17 @@ from sql.bind.bounded.snapshot_names import SnapshotNames
 from sql.bind.from_clause.array_join import CLAUSE, PREFIX, is_array_join, joined_arrays, with_elements
 from sql.bind.from_clause.brackets import join_in_brackets
 from sql.bind.from_clause.join_method import using_names
+from sql.bind.from_clause.laterals import is_lateral
 from sql.bind.scope import Scope, place_of
 
 
 @dataclass(frozen=True)
 class SnapshotFrom:
-    """``item`` rewrites one item, in place."""
+    """``item`` rewrites one item, in place, ``lateral`` one that sees the columns of those before it."""
 
     select: exp.Select
     item: Callable[[exp.Expr], SnapshotItem]
+    lateral: Callable[[exp.Lateral, Scope], SnapshotItem]
     names: SnapshotNames
     expressions: SnapshotExpressions
 
@@ -58,11 +60,15 @@ class SnapshotFrom:
                 scope = self._array_joined(join, scope, items)
                 continue
             refuse_join(join)
-            right, beside = self._source(join.this)
+            right, beside = self._lateral(join.this, scope) if is_lateral(join) else self._source(join.this)
             scope.refuse_aliases_of(right, place_of(join, "JOIN"))
             scope = self._join(join, scope, right, items, beside)
             items += beside
         return scope
+
+    def _lateral(self, table: exp.Lateral, scope: Scope) -> tuple[Scope, list[SnapshotItem]]:
+        item = self.lateral(table, replace(scope, outer=self.expressions.outer))
+        return self.names.scope(item), [item]
 
     def _array_joined(self, join: exp.Join, scope: Scope, items: list[SnapshotItem]) -> Scope:
         """As ``sql.transforms.array_join_step`` has it. What stands before it is one item from here on."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sql.bind.from_clause.array_join import is_array_join
+from sql.bind.from_clause.laterals import is_lateral
 from sql.bind.scope import HIDDEN_TABLE, Scope
 from sql.expressions.predicates import conjuncts
 
@@ -37,8 +38,9 @@ def linked(select: exp.Select, bound: Bound) -> exp.Select:
     """The query with its FROM items in an order in which each has an equality with those before, where there is one."""
     joins: list[exp.Join] = list(select.args.get("joins") or ())
     where = select.args.get("where")
-    # An ARRAY JOIN reads the items before it: they stay there.
-    if where is None or sum(map(_is_comma, joins)) == 0 or any(map(is_array_join, joins)):
+    # An ARRAY JOIN, and a LATERAL subquery, read the items before them: they stay there.
+    reads_left = any(is_array_join(join) or is_lateral(join) for join in joins)
+    if where is None or sum(map(_is_comma, joins)) == 0 or reads_left:
         return select
     units = _units(select, joins, bound)
     order = _ordered(units, [_read(term, units) for term in _equalities(where.this)])

@@ -55,6 +55,10 @@ def check_parts(cursor: Cursor, parsed: exp.Query, start: int) -> None:
                 cursor.fail(f'"{part.alias}" in WITH is no query', fix=fix, offset=start)
             case exp.Join() if part.kind == ARRAY:
                 pass
+            case exp.Join(this=exp.Lateral(this=exp.Subquery())):
+                if part.this.args.get("cross_apply") is not None:
+                    fix = "CROSS JOIN LATERAL (..) AS x, or LEFT JOIN LATERAL (..) AS x ON true"
+                    cursor.fail("APPLY is not supported", fix=fix, offset=start)
             case exp.From() | exp.Join() if not isinstance(
                 part.this, exp.Table | exp.Subquery | exp.Values | exp.Final
             ):

@@ -20,6 +20,11 @@ ROWS: dict[str, list[tuple[object, ...]]] = {
 COLUMNS = {"held": ("id", "k", "v"), "seen": ("id", "k", "w"), "marks": ("k", "w")}
 KINDS = {"id": "int", "k": "int", "v": "double", "w": "double"}
 QUERIES = [
+    ("SELECT h.id, x.m FROM table(held) AS h, LATERAL (SELECT max(w) AS m FROM table(seen) AS s WHERE s.k = h.k) AS x"),
+    (
+        "SELECT h.id, x.w FROM table(held) AS h LEFT JOIN LATERAL (SELECT w FROM table(seen) AS s WHERE s.k = h.k "
+        "ORDER BY w DESC NULLS LAST LIMIT 1) AS x ON true"
+    ),
     (
         "SELECT h.id, s.w FROM table(held) AS h LEFT JOIN table(seen) AS s ON h.k = s.k AND h.v IN (SELECT w FROM "
         "table(marks))"
