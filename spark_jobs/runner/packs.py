@@ -25,13 +25,13 @@ from joins.dataflow.graph import Dataflow
 from runtime.clock import now_ms
 from runtime.storage.backup_note import has_backup
 from runtime.storage.storage import Storage
+from spark_jobs.account.progress import Progress
 from spark_jobs.packing.checkpoints import Alone, PackMember, pack_up, taken_out
 from spark_jobs.packing.choice import Candidate, PackLimits, Quiet, packs
 from spark_jobs.rescaling.generations import PACK, pack_of
 from spark_jobs.rescaling.rescale import retire_leftovers
 from spark_jobs.runner.failure import of_driver
 from spark_jobs.runner.launch import Launcher, megabytes, stopping
-from spark_jobs.runner.progress import Progress
 from spark_jobs.runner.query import RunningQuery, fenced
 from spark_jobs.runner.spark_session import bucket_keys
 from spark_jobs.state.checkpoint import Checkpoint

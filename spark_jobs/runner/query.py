@@ -29,12 +29,12 @@ from changelog.dead_letter import topic_of
 from changelog.errors import DovetailError, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from runtime.storage.storage import Storage
+from spark_jobs.account.progress import Account, CommittedBatch, Progress
 from spark_jobs.exchange import counts, notes, parcel
 from spark_jobs.packing.composition import reached, read_together
 from spark_jobs.packing.stage import PackProcessor
 from spark_jobs.runner.failure import typed
 from spark_jobs.runner.job_settings import JobSettings
-from spark_jobs.runner.progress import Account, Batch, Progress
 from spark_jobs.runner.spark_session import bucket_keys, runs_elsewhere, writes_through
 from spark_jobs.source import kafka_source as source
 from spark_jobs.source.batch_log import batches_after, ensure_log, place
@@ -204,7 +204,9 @@ class RunningQuery:
             )
             offsets = self._read_by(job, parsed_offsets(progress.sources[0].endOffset))
             activity = notes.activity_of(notes.among(of_members.get(job.key, {})) if self._job.members else noted)
-            account.note(Batch(progress.batchId, progress.batchDuration, offsets, counted, readings, activity), now_s)
+            account.note(
+                CommittedBatch(progress.batchId, progress.batchDuration, offsets, counted, readings, activity), now_s
+            )
 
     def _read_by(self, job: Job, end: Offsets) -> Offsets:
         """What a job has read, of all that has been read up to ``end``."""

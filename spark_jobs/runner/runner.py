@@ -37,6 +37,7 @@ from runtime.storage.places import expect_usable
 from runtime.storage.storage import Storage
 from runtime.storage.watch import StorageWatch
 from runtime.troubles import Patience, Setback
+from spark_jobs.account.progress import Progress
 from spark_jobs.rescaling.rescale import rescale, retire_leftovers
 from spark_jobs.runner.executor_watch import ExecutorWatch, master_answers, master_away
 from spark_jobs.runner.failure import of_driver, of_session
@@ -45,7 +46,6 @@ from spark_jobs.runner.java_heap import give_memory_back
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.launch import Launcher, megabytes, stopping
 from spark_jobs.runner.packs import PackedQuery, Packs
-from spark_jobs.runner.progress import Progress
 from spark_jobs.runner.query import RunningQuery
 from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import (

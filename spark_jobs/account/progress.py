@@ -14,9 +14,9 @@ from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import Port
 from joins.host.activity import Activity
 from runtime.logs.query_logs import BatchTotals, QueryLog
+from spark_jobs.account.complaints import Complaints
+from spark_jobs.account.skew import SkewWatch
 from spark_jobs.exchange import counts
-from spark_jobs.runner.complaints import Complaints
-from spark_jobs.runner.skew import SkewWatch
 from spark_jobs.stages import late
 from spark_jobs.stages.job import Job
 
@@ -46,7 +46,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Batch:
+class CommittedBatch:
     """A committed batch, as Spark tells of it; ``counted``, ``readings`` and ``activity`` are those of one job."""
 
     number: int
@@ -70,7 +70,7 @@ class Account:
         self._late_counters = late.counters(job.dataflow)
         self._timed_inputs = timed_inputs(job.dataflow)
 
-    def note(self, batch: Batch, now_s: float) -> None:
+    def note(self, batch: CommittedBatch, now_s: float) -> None:
         self.progress.batch = batch.number
         self.progress.batch_ms = batch.took_ms
         self.progress.offsets = batch.offsets

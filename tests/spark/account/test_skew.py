@@ -12,7 +12,7 @@ from joins.operators.bidirectional import BidirectionalSpec
 from joins.operators.keyed import KeyedSpec
 from joins.reference.rows import Record
 from runtime.logs.query_logs import QueryLog
-from spark_jobs.runner.skew import SkewWatch
+from spark_jobs.account.skew import SkewWatch
 from sql.query_settings import checked
 from tests.joins.harness import LEFT, RIGHT, port
 from tests.joins.hosted import Hosted, dataflow_of
