@@ -16,6 +16,8 @@ from sqlglot import exp
 from changelog.dead_letter import is_letters
 from changelog.errors import UnknownName, Unsupported
 from joins.dataflow.ports import JoinKind
+from sql.bind.asked.subqueries import Subqueries, SubqueryRows, read_around
+from sql.bind.asked.subqueries_in_on import SubqueriesInOn
 from sql.bind.bounded.snapshot import snapshot_of
 from sql.bind.clauses import (
     event_time,
@@ -51,8 +53,6 @@ from sql.bind.scope import Scope, place_of
 from sql.bind.select_clauses import Bound, SelectClauses
 from sql.bind.set_operations import combined_rows, name_of, parts_of
 from sql.bind.static import is_dictionary, is_static
-from sql.bind.subqueries import Subqueries, SubqueryRows, read_around
-from sql.bind.subqueries_in_on import SubqueriesInOn
 from sql.expressions.evaluate import quoted
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect

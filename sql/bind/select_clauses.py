@@ -19,6 +19,7 @@ from sql.bind.aggregates import (
     selected_item,
     without_aliases,
 )
+from sql.bind.asked.subqueries import Existence, HiddenColumn, Subqueries, joined_with, read_around
 from sql.bind.from_clause.from_item import FromItem
 from sql.bind.groups.session_keys import refuse_ungrouped, with_keys
 from sql.bind.lookup.lookups import Lookups
@@ -27,7 +28,6 @@ from sql.bind.partitions.window_functions import WindowFunctions
 from sql.bind.projection import is_delta, selected
 from sql.bind.resolve import resolved, resolved_condition
 from sql.bind.scope import Scope, place_of
-from sql.bind.subqueries import Existence, HiddenColumn, Subqueries, joined_with, read_around
 from sql.expressions.expression import Expr, Structure, structure
 from sql.expressions.predicates import conjunction, conjuncts
 from sql.functions.aggregate_calls import aggregates_in

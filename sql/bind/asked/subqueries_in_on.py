@@ -17,11 +17,11 @@ from sqlglot import exp
 
 from changelog.errors import Unsupported
 from joins.dataflow.ports import JoinKind
+from sql.bind.asked.subqueries import Subqueries, asking, joined_with
 from sql.bind.clauses import event_time
 from sql.bind.from_clause.from_item import FromItem
 from sql.bind.from_clause.join_method import kind_of
 from sql.bind.scope import Scope, place_of
-from sql.bind.subqueries import Subqueries, asking, joined_with
 from sql.expressions.predicates import conjuncts
 from sql.plan.nodes import LookupTable, Static
 

@@ -1,0 +1,1 @@
+"""Subqueries: what a condition or a value asks of other rows."""
