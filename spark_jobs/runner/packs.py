@@ -45,8 +45,50 @@ _ATTEMPTS = 3
 """Of a pack whose environment ends it again and again: one of its views may be what does."""
 _AFTER_TROUBLE_S = 3600.0
 _ASK_AGAIN_S = 60.0
+_LOOK_S = 0.15
+"""For so long what Spark has said of a pack is good for the other members."""
 _AWAITED_TIMES = 10
 """For so many times the time that it takes to be packed, views wait for others that are not quiet for so long yet."""
+
+
+class PackAtWork:
+    """A pack in Spark, which is asked once for all members that are looked at together: each answer costs processor
+    time.
+    """
+
+    def __init__(self, running: RunningQuery) -> None:
+        self._running = running
+        self._asking = threading.Lock()
+        self._asked_s = -_LOOK_S
+        self._error: DovetailError | None = None
+        self._at_work = False
+
+    def error(self) -> DovetailError | None:
+        self._look()
+        return self._error
+
+    @property
+    def at_work(self) -> bool:
+        self._look()
+        return self._at_work
+
+    def progress(self, member: int) -> Progress:
+        self._look()
+        return self._running.noted(member)
+
+    def first_offsets(self, member: int) -> Offsets:
+        return self._running.first_offsets_of(member)
+
+    def stop(self) -> None:
+        self._running.stop()
+        self._running.progress()
+
+    def _look(self) -> None:
+        with self._asking:
+            if time.monotonic() - self._asked_s >= _LOOK_S:
+                self._error = self._running.error()
+                self._at_work = self._error is None and self._running.at_work
+                self._asked_s = time.monotonic()
 
 
 @dataclass(frozen=True)
@@ -57,7 +99,7 @@ class PackedQuery:
     buckets  that it has when it is alone
     """
 
-    running: RunningQuery
+    running: PackAtWork
     number: int
     pack: Storage
     beside: tuple[str, ...]
@@ -65,7 +107,7 @@ class PackedQuery:
 
     @property
     def first_offsets(self) -> Offsets:
-        return self.running.first_offsets_of(self.number)
+        return self.running.first_offsets(self.number)
 
     def progress(self) -> Progress:
         return self.running.progress(self.number)
@@ -82,7 +124,7 @@ class PackedQuery:
 class _Pack:
     """One at work; ``members`` by id."""
 
-    running: RunningQuery
+    running: PackAtWork
     members: dict[int, PackedQuery]
 
 
@@ -366,7 +408,7 @@ class Packs:
         places = {query.id: self._launcher.checkpoint(query) for query in members}
         for place in places.values():
             retire_leftovers(place, self._launcher.brokers, self._launcher.settings.job.local_copy_dir)
-        running = self._launch(pack, members)
+        running = PackAtWork(self._launch(pack, members))
         self._at_work[pack.location] = _Pack(
             running,
             {

@@ -223,9 +223,12 @@ class RunningQuery:
         job = self._jobs[member]
         return least_offsets(job.dataflow.scans, job.scan_starts)
 
-    def progress(self, member: int = 0) -> Progress:
-        """Its own; of a pack, that of a member, by its number."""
+    def progress(self) -> Progress:
         self._advance()
+        return self.noted(0)
+
+    def noted(self, member: int) -> Progress:
+        """Of a pack, that of a member, as it was when somebody asked for last."""
         return self._accounts[member].progress
 
     def has_read(self, ends: Offsets) -> bool:
