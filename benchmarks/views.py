@@ -8,8 +8,9 @@ views has a stack of its own.
 start    CREATE of all views, one after the other, until each is running
 idle     processor time without a row to read, as a share of one core; memory
 busy     ``rate`` rows a second read by all views together, each its share of them; latency from produce to a
-         read_committed reader of the view's topic, in ms; batches of all views; processor time, also for each batch;
-         memory
+         read_committed reader of the view's topic, in ms; batches of all views, one that views share for each of them;
+         processor time, also for each batch; memory
+packed   with DOVETAIL_PACK_AFTER_S, how long it takes until views share queries; before what comes next
 dropped  memory 45 s after all views are gone, and 45 s later
 
 Memory is PSS: what processes share is counted once. The broker is told apart from the processes of
@@ -38,6 +39,8 @@ from services.stack import temporary_stack
 from services.stack.files import StackFiles
 from services.stack.processes import marked_processes
 from services.stack.state import read_state
+from spark_jobs.packing.choice import FEWEST
+from sql.catalog import Actual
 
 STREAMS = ("asked", "answered")
 SETTLE_S = 10
@@ -117,6 +120,8 @@ def measure(session: Session, run_id: str, views: list[str], options: argparse.N
     for view in views:
         session.run(create(view, options.buckets))
     print(f"start    {time.monotonic() - began_s:.1f} s for {len(views)} views", flush=True)
+    if session.context.settings.pack_after_s:
+        await_packed(session, views)
     time.sleep(SETTLE_S)
     spent("idle", run_id, lambda: time.sleep(options.seconds))
 
@@ -129,6 +134,20 @@ def measure(session: Session, run_id: str, views: list[str], options: argparse.N
     for _ in range(2):
         time.sleep(DROPPED_S)
         tell("dropped", Usage.of(run_id))
+
+
+def await_packed(session: Session, views: list[str]) -> None:
+    """Those that are too few for a pack of their own stay alone."""
+    began_s = time.monotonic()
+    while len(views) - sum(is_packed(session, view) for view in views) >= FEWEST:
+        time.sleep(1)
+    alone = [view for view in views if not is_packed(session, view)]
+    print(f"packed   {time.monotonic() - began_s:.1f} s, {len(alone)} views alone", flush=True)
+
+
+def is_packed(session: Session, view: str) -> bool:
+    query = session.context.catalog.query(view)
+    return query.actual is Actual.RUNNING and bool(query.progress.get("packed_with"))
 
 
 def create(view: str, buckets: int) -> str:
