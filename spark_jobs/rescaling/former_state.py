@@ -114,6 +114,8 @@ def recut_level(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut
 
 def _recut_of_store(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut) -> Cut:
     """What batches have left of a level in the state store of Spark."""
+    # Whoever opens a state store asks a coordinator, which is there once the session has been asked for its streams.
+    _ = session.streams
     session = session.newSession()
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sql.catalog import Actual, Query, What
+from sql.catalog import Actual, Desired, Query, What
 from sql.syntax.statements import Drop
 from tests.spark.kafka import send, values
 from tests.spark.rescaling.test_rescale import Load, Row, kill, standing
@@ -46,13 +46,13 @@ def has_read(topics: Mapping[str, int]) -> Callable[[Query], bool]:
 
 
 @pytest.fixture
-def runners(tmp_path: Path, broker: str) -> Iterator[Callable[[], Running]]:
+def runners(tmp_path: Path, broker: str) -> Iterator[Callable[..., Running]]:
     """Starts a runner over one catalog, as often as it is asked to."""
     started: list[Running] = []
 
-    def start() -> Running:
+    def start(after_s: int = 6) -> Running:
         log = f"runner-{len(started)}.log"
-        started.append(Running(tmp_path, broker, log=log, BUCKETS=2, PACK_AFTER_S=6, PACK_ROWS_PER_S=100_000))
+        started.append(Running(tmp_path, broker, log=log, BUCKETS=2, PACK_AFTER_S=after_s, PACK_ROWS_PER_S=100_000))
         return started[-1]
 
     yield start
@@ -63,7 +63,7 @@ def runners(tmp_path: Path, broker: str) -> Iterator[Callable[[], Running]]:
 
 
 def test_six_views_share_a_query_until_one_fails(
-    runners: Callable[[], Running], broker: str, topics: Callable[..., str], tmp_path: Path
+    runners: Callable[..., Running], broker: str, topics: Callable[..., str], tmp_path: Path
 ) -> None:
     users, orders = topics("users", partitions=2), topics("orders", partitions=2)
     left, right = topics("left"), topics("right")
@@ -128,6 +128,43 @@ def test_six_views_share_a_query_until_one_fails(
         {(order, names[user]): 1 for order, user in bought.items() if user in names}
     )
     assert multiset(broker, "pack_bounded", "k", "t", "v") == Counter({(n % 20, "x", n): 1 for n in range(40)})
+
+
+def test_one_that_is_paused_leaves_and_all_do_where_no_packs_are_wanted(
+    runners: Callable[..., Running], broker: str, topics: Callable[..., str], tmp_path: Path
+) -> None:
+    numbers = topics("numbers", partitions=2)
+    names = [f"pack_highest_{number}" for number in range(4)]
+    runner = runners()
+    runner.create(f"CREATE TABLE numbers (k BIGINT, v BIGINT) APPEND ONLY WITH (topic = '{numbers}')")
+    for name in names:
+        runner.create(f"CREATE MATERIALIZED VIEW {name} AS SELECT k, max(v) AS s FROM numbers GROUP BY k")
+    send(broker, numbers, [{"k": n % 7, "v": n} for n in range(100)])
+    for name in names:
+        runner.wait(name, packed_with(3), WITHIN_S)
+
+    paused, *others = names
+    runner.catalog.want(paused, Desired.PAUSED, now_ms=1)
+    left = runner.wait(paused, lambda query: query.actual is Actual.PAUSED, WITHIN_S)
+    assert Path(left.checkpoint).parent == tmp_path / "checkpoints"
+    for name in others:
+        runner.wait(name, packed_with(2), WITHIN_S)
+    send(broker, numbers, [{"k": n % 7, "v": n} for n in range(100, 200)])
+    for name in others:
+        runner.wait(name, has_read({numbers: 200}), WITHIN_S)
+    assert runner.stop() == 0
+
+    again = runners(after_s=0)
+    for name in others:
+        again.wait(name, alone, WITHIN_S)
+    again.catalog.want(paused, Desired.RUNNING, now_ms=2)
+    send(broker, numbers, [{"k": n % 7, "v": n} for n in range(200, 300)])
+    for name in names:
+        again.wait(name, has_read({numbers: 300}), WITHIN_S)
+    assert again.stop() == 0
+    assert not list((tmp_path / "checkpoints").glob("pack-*"))
+    highest = Counter({(k, max(range(k, 300, 7))): 1 for k in range(7)})
+    assert [standing(broker, name, ("k", "s")) for name in names] == [highest] * len(names)
 
 
 def multiset(broker: str, topic: str, *columns: str) -> Counter[Row]:
