@@ -15,12 +15,13 @@ from sqlglot import exp
 
 from changelog.dead_letter import is_letters
 from changelog.errors import UnknownName, Unsupported
+from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import JoinKind
 from sql.bind.asked.subqueries import Subqueries, SubqueryRows, read_around
-from sql.bind.asked.subqueries_in_on import SubqueriesInOn
+from sql.bind.asked.subqueries_in_on import Sides, SubqueriesInOn
 from sql.bind.bounded.snapshot import snapshot_of
 from sql.bind.clauses import (
-    event_time,
+    is_process_time,
     out_of_brackets,
     refuse_clauses,
     refuse_join_method,
@@ -31,7 +32,7 @@ from sql.bind.from_clause.array_join import PREFIX, array_joined, is_array_join
 from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from sql.bind.from_clause.comma_joins import in_written_order, linked
 from sql.bind.from_clause.from_item import FromItem
-from sql.bind.from_clause.joined import joined
+from sql.bind.from_clause.joined import has_equality, joined
 from sql.bind.from_clause.keyed_changelog import keyed, keyed_rows
 from sql.bind.from_clause.laterals import applied, is_lateral, lateral_kind
 from sql.bind.from_clause.scans import filters_time, scanned
@@ -338,6 +339,9 @@ class Binder:
             refuse_lookup(join, place)
         left, right = (replace(side, scope=replace(side.scope, outer=self.outer)) for side in (left, right))
         sides = SubqueriesInOn(self._subqueries, self._filtered, self._read_around).taken_out(join, left, right)
+        if (small := _small_table(sides)) is not None:
+            self.aliases.discard(small.alias)
+            sides = replace(sides, right=self._from(_bare(join.this), seeks))
         made = joined(sides.join, sides.left, sides.right, self.settings)
         return self._filtered(made, exp.and_(*sides.above)) if sides.above else made
 
@@ -367,7 +371,8 @@ class Binder:
         """An item of FROM that is looked up, or emits rows."""
         looked_up = self._lookups.table(table, self.ctes)
         if looked_up is None:
-            return self._from(_without_time(table), seeks)
+            # A time of the left row says how it is joined.
+            return self._from(table if is_process_time(table) else _bare(table), seeks)
         return FromItem.of_table(looked_up, self.dialect).named(table)
 
 
@@ -399,9 +404,18 @@ def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:
     return result
 
 
-def _without_time(table: exp.Expr) -> exp.Expr:
-    """The FROM item without FOR SYSTEM_TIME AS OF a time of the left row, which says how it is joined."""
-    if event_time(table) is None:
+def _small_table(sides: Sides) -> LookupTable | None:
+    """The right side, rows of a topic as of PROCTIME(), if it is to be held whole: nothing finds one of them."""
+    table = sides.right.node
+    if not isinstance(table, LookupTable) or table.target is not LookupTarget.STREAM:
+        return None
+    asked = is_process_time(sides.join.this) and not has_equality(sides.join, sides.left, sides.right)
+    return table if asked else None
+
+
+def _bare(table: exp.Expr) -> exp.Expr:
+    """The FROM item without FOR SYSTEM_TIME AS OF."""
+    if not table.args.get("version"):
         return table
     bare = table.copy()
     bare.set("version", None)

@@ -17,7 +17,6 @@ from sql.compile.operators import operator_of
 from sql.expressions.evaluate import RowMap, quoted
 from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjunction
-from sql.plan.joins import DynamicFilter
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
@@ -158,8 +157,7 @@ class _Compiler:
         left, right = self._stream(join.left), self._stream(join.right)
         level = 1 + max(left.level, right.level)
         right_keys = tuple(right for _, right in join.keys)
-        everywhere = isinstance(join.how, DynamicFilter)
-        edges = (self._emit(left, cut_by(join), level), self._emit(right, right_keys, level, everywhere))
+        edges = (self._emit(left, cut_by(join), level), self._emit(right, right_keys, level, join.how.everywhere))
         return _Stream(join, edges, level, join.schema)
 
     def _parted(self, node: Aggregate | Sessions | Over | TopN) -> _Stream:

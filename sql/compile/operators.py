@@ -124,7 +124,9 @@ class _Shared(TypedDict):
 
 def _join(join: Join) -> OperatorSpec:
     """A kind of join is missing here as soon as it is one: mypy says so."""
-    left = port_of(join.left, cut_by(join))
+    # A dynamic filter has no key: what cuts its left rows finds them again.
+    held_by = cut_by(join) if isinstance(join.how, DynamicFilter) else tuple(left for left, _ in join.keys)
+    left = port_of(join.left, held_by)
     right = port_of(join.right, tuple(right for _, right in join.keys))
     residual = Condition(join.residual.text) if join.residual is not None else None
     shared: _Shared = {

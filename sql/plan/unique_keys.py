@@ -13,7 +13,6 @@ from joins.dataflow.ports import JoinKind
 from joins.partitions.ordering import Rank
 from sql.expressions.expression import Expr, coalesce
 from sql.expressions.predicates import split
-from sql.plan.joins import DynamicFilter
 from sql.plan.joins.method import Key, KeyedSides
 from sql.plan.nodes import (
     HIDDEN,
@@ -278,7 +277,8 @@ def cut_by(join: Join) -> tuple[str, ...]:
     """The columns of the left side by which its rows are cut into buckets: the keys of the join. Without an equality
     those that find a row again.
     """
-    return found_by(join.left) if isinstance(join.how, DynamicFilter) else tuple(left for left, _ in join.keys)
+    keys = tuple(left for left, _ in join.keys)
+    return tuple(name for name in found_by(join.left) if name not in keys) if join.how.everywhere else keys
 
 
 def found_by(node: Node) -> tuple[str, ...]:
@@ -314,7 +314,7 @@ def bucket_key(node: Node) -> Cut | None:
             return partition_key(node.input)
         case Join() | MultiwayJoin():
             join = as_join(node)
-            if isinstance(join.how, DynamicFilter):
+            if join.how.everywhere:
                 return tuple(column_of(join, name) for name in cut_by(join))
             return tuple(_cut(join, left, right) for left, right in join.keys)
         case UnionAll():

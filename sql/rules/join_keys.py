@@ -98,6 +98,8 @@ def _of_join(join: Join, numbers: Iterator[int]) -> Join:
         raise _not_covered(join, missing)
     if not keys and join.kind.asks:
         keys, rest = [_existing(join, left, right, rest, numbers)], []
+    if not keys and isinstance(join.how, Enrichment) and join.how.everywhere:
+        return _once(join, left, right, rest, numbers)
     if not keys and join.kind in _WITH_ONE_ROW and (one_row(join.left) or one_row(join.right)):
         return _with_one_row(join, left, right, rest, numbers)
     if not keys:
@@ -132,9 +134,7 @@ _WITH_ONE_ROW = (JoinKind.INNER, JoinKind.LEFT)
 def _with_one_row(join: Join, left: JoinSide, right: JoinSide, terms: list[Expr], numbers: Iterator[int]) -> Join:
     """Each row with the one row of the other side, which goes to every bucket."""
     if isinstance(join.how, Enrichment):
-        key = left.column(_ONE, _ONE.type, numbers), right.column(_ONE, _ONE.type, numbers)
-        residual = conjunction(terms)
-        return replace(join, on=(), keys=(key,), residual=residual, left=left.with_hidden(), right=right.with_hidden())
+        return _once(join, left, right, terms, numbers)
     if not isinstance(join.how, Bidirectional):
         raise _no_equality(join)
     if not one_row(join.right):
@@ -144,6 +144,13 @@ def _with_one_row(join: Join, left: JoinSide, right: JoinSide, terms: list[Expr]
     bound = _moving_bound(left, right, terms, numbers, join.place)
     made = replace(join, left=left.with_hidden(), right=right.with_hidden(), on=(), how=DynamicFilter(bound))
     return replace(made, residual=conjunction(terms), max_buffered_bytes=None)
+
+
+def _once(join: Join, left: JoinSide, right: JoinSide, terms: list[Expr], numbers: Iterator[int]) -> Join:
+    """Each left row, when it comes, with all right rows for which ``terms`` hold: one key for all of them."""
+    key = left.column(_ONE, _ONE.type, numbers), right.column(_ONE, _ONE.type, numbers)
+    residual = conjunction(terms)
+    return replace(join, on=(), keys=(key,), residual=residual, left=left.with_hidden(), right=right.with_hidden())
 
 
 def _moving_bound(

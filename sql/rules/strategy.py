@@ -97,6 +97,8 @@ def _chosen(join: Join, written: AsWritten, settings: QuerySettings) -> Join:
             made = _latest(limited)
         case Choice.TEMPORAL:
             made = _temporal(limited, written.as_of)
+        case Choice.PROCESS_TIME:
+            made = _with_small_table(limited)
         case _:
             assert_never(written.choice)
     return made if written.lag is None else _aligned(made, written.lag, settings)
@@ -232,6 +234,20 @@ def _temporal(join: Join, as_of: Expr | None) -> Join:
         raise InternalError("FOR SYSTEM_TIME AS OF has a time")
     sides = temporal_sides(join.left, join.right, as_of, join.place)
     return replace(join, left=sides.left, right=sides.right, how=sides.how)
+
+
+def _with_small_table(join: Join) -> Join:
+    """A join as of PROCTIME() that nothing could be looked up by."""
+    if join.kind not in (JoinKind.INNER, JoinKind.LEFT) or changes(join.left):
+        side = "a left side that is updated" if changes(join.left) else f"a {join.kind.value.upper()} JOIN"
+        raise Unsupported(
+            f"{side} with FOR SYSTEM_TIME AS OF PROCTIME() and no equality is not supported: each left row is answered "
+            "once, with the rows that are there when it comes",
+            where=join.place,
+            fix="JOIN or LEFT JOIN with an append stream on the left; or an equality with the primary key: "
+            "ON l.key = r.key",
+        )
+    return replace(join, how=Enrichment(everywhere=True))
 
 
 def _aligned(join: Join, lag: Lag, settings: QuerySettings) -> Join:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from changelog.errors import Unsupported
 from joins.dataflow.ports import JoinKind, Pad
+from sql.bind.clauses import is_process_time
 from sql.bind.from_clause.from_item import FromItem
 from sql.bind.from_clause.join_method import (
     as_written,
@@ -25,6 +26,7 @@ from sql.expressions.comparison import comparison
 from sql.expressions.expression import Expr, coalesce, equality
 from sql.expressions.predicates import conjuncts
 from sql.plan.joins import AsWritten
+from sql.plan.joins.as_written import Choice
 from sql.plan.maps import filtered, identity
 from sql.plan.nodes import Join, LookupJoin, LookupTable, Map, Node, Static, StaticJoin, column_of
 from sql.plan.properties import rules_of
@@ -52,12 +54,37 @@ def joined(join: exp.Join, left: FromItem, right: FromItem, settings: QuerySetti
     on_place = place_of(on, "JOIN .. ON") if on is not None else place
     terms = tuple(Expr.over(tree, schema, on_place).held_as(pa.bool_()) for tree in trees)
     how = as_written(join, modifiers, left.scope, scope)
+    if is_process_time(join.this) and not isinstance(right.node, LookupTable):
+        how = replace(how, choice=Choice.PROCESS_TIME)
     if kind == JoinKind.ANTI and not isinstance(left.node, Static):
         left = replace(left, node=_with_keys(left.node, right.node, terms))
     node = _node(kind, left.node, right.node, terms, how, settings, place)
     if kind in (JoinKind.SEMI, JoinKind.ANTI):
         scope = left.scope + right.scope.spent(f"{join.side or 'LEFT'} {kind} JOIN".upper())
     return _merged(FromItem(node, scope), left, right, using, kind)
+
+
+def has_equality(join: exp.Join, left: FromItem, right: FromItem) -> bool:
+    """Whether the join equates something of the right side, by which it could be looked up."""
+    on = join.args.get("on")
+    if using_names(join, left.scope, right.scope):
+        return True
+    if on is None:
+        return False
+    scope = left.scope + right.scope
+    schema = scope.seen_with(pa.schema([*left.node.schema, *right.node.schema]))
+    conditions, _ = terms_of(on)
+    trees = [tree for term in conditions for tree in conjuncts(resolved_on(term, scope, left.scope, right.scope))]
+    own = set(right.node.schema.names)
+    return any(_tells(tree, schema, own) for tree in trees)
+
+
+def _tells(tree: exp.Expr, schema: pa.Schema, own: set[str]) -> bool:
+    """Whether a condition equates something of ``own`` columns with something of none."""
+    if not isinstance(tree, exp.EQ | exp.NullSafeEQ):
+        return False
+    read = [set(Expr.over(side, schema).columns) for side in (tree.this, tree.expression)]
+    return any(one and one <= own and other.isdisjoint(own) for one, other in (read, reversed(read)))
 
 
 def _with_keys(left: Node, right: Node, terms: Sequence[Expr]) -> Node:

@@ -32,7 +32,8 @@ def canonical_method(how: JoinMethod) -> Form:
         case Range():
             return members(kind="range", band=_band(how.band), append=how.append, closed=how.closed, clock=how.clock)
         case Enrichment():
-            return members(kind="enrichment", alignment=_alignment(how.alignment))
+            small = {"everywhere": True} if how.everywhere else {}
+            return members(kind="enrichment", alignment=_alignment(how.alignment), **small)
         case Latest():
             return members(kind="latest", alignment=_alignment(how.alignment))
         case Asof() | AsofOnce():

@@ -21,6 +21,7 @@ class Choice(StrEnum):
     ASOF = "ASOF"
     LATEST = "LATEST"
     TEMPORAL = "FOR SYSTEM_TIME AS OF"
+    PROCESS_TIME = "FOR SYSTEM_TIME AS OF PROCTIME()"
 
 
 @dataclass(frozen=True)

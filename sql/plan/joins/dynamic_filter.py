@@ -26,6 +26,10 @@ class DynamicFilter(BaseJoinMethod):
     operator: ClassVar[str] = "DynamicFilter"
 
     @property
+    def everywhere(self) -> bool:
+        return True
+
+    @property
     def columns_read(self) -> frozenset[str]:
         return frozenset() if self.bound is None else frozenset({self.bound.left, self.bound.right})
 

@@ -68,6 +68,13 @@ class BaseJoinMethod:
     goes_by_arrival: ClassVar[bool] = False
 
     @property
+    def everywhere(self) -> bool:
+        """Whether the rows of the right side, which are few, are in every bucket: then no equality is needed, and the
+        left rows are cut by what finds them again.
+        """
+        return False
+
+    @property
     def columns_read(self) -> frozenset[str]:
         """The columns of both sides that it reads beside its keys and its residual condition."""
         return frozenset()
