@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,7 +15,8 @@ from services.stack.redis_server import RedisServer
 from services.stack.temporary import temporary_settings
 from tests.servers.process import Server, ServerFailed
 
-_MEET_S = 20.0
+_MEET_S = 60.0
+_BUS = 10_000
 
 
 @contextmanager
@@ -51,8 +53,7 @@ def redis_cluster(folder: Path) -> Iterator[tuple[Server, Server]]:
 def _node(folder: Path) -> Iterator[Server]:
     folder.mkdir(parents=True)
     launch = RedisServer().prepare(temporary_settings(folder))
-    # The nodes talk on a port that is 10,000 higher.
-    port = next(port for port in choose_ports(*[0] * 100) if port < 50_000)
+    port = _with_bus()
     argv = [part if part != launch.endpoint.rsplit(":", 1)[1].split("/")[0] else str(port) for part in launch.argv]
     server = Server("redis", [*argv, "--cluster-enabled", "yes"], folder, port, "", answers=_answers, ask=_ask)
     try:
@@ -60,6 +61,16 @@ def _node(folder: Path) -> Iterator[Server]:
         yield server
     finally:
         server.kill()
+
+
+def _with_bus() -> int:
+    """A free port of which that of the bus, by which nodes talk, is free as well: 10,000 higher, and below those that
+    the kernel gives to connections.
+    """
+    for port in random.sample(range(20_000, 22_700), 200):
+        if choose_ports(port, port + _BUS) == (port, port + _BUS):
+            return port
+    raise ServerFailed("no port of the first 200 is free, with its bus")
 
 
 def _is_ready(node: Server) -> bool:
