@@ -22,6 +22,7 @@ from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
+from joins.operators.multiway import MultiwaySpec
 from joins.operators.range import Band, RangeSpec
 from joins.operators.registry import OPERATORS
 from joins.operators.set_operation import SetOperationSpec
@@ -51,6 +52,7 @@ def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
         found.append(KeyedSpec(lefts))
     found += [BidirectionalSpec(kind, lefts, rights) for kind in BidirectionalSpec.kinds]
     found += [BidirectionalSpec(kind, lefts, rights, (), LeftBelowRight()) for kind in BidirectionalSpec.kinds]
+    found += [MultiwaySpec((lefts, rights), optional) for optional in ((), (1,))]
     found.append(UnionAllSpec((lefts, watched(port(LEFT, right))), LEFT))
     found += [SetOperationSpec(kind, *map(whole_rows, (left, right))) for kind in SetKind]
     found += [TopNSpec(lefts, (SortKey("l.v"),), rank, 1, 2, "rank") for rank in Rank]
