@@ -59,7 +59,7 @@ def test_a_view_that_reads_a_column_keeps_it(session: Session) -> None:
     session.run("CREATE VIEW other AS SELECT c, b FROM s JOIN t ON s.k = t.k")
     error = refused(session, "ALTER TABLE s DROP COLUMN a")
     assert isinstance(error, Unsupported)
-    assert error.what.startswith("named, above would read")
+    assert error.what.startswith("above, named would read")
     session.run("ALTER TABLE s ADD COLUMN d int; ALTER TABLE s DROP COLUMN d")
     # Both would have a column of this name, so that it would not be told which is meant.
     assert refused(session, "ALTER TABLE s ADD COLUMN c int").what.startswith("other would read")

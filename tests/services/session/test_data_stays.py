@@ -156,7 +156,7 @@ def test_cascade_names_what_goes_and_asks(session: Session) -> None:
     session.run("CREATE STREAM s (id int64); CREATE VIEW v AS SELECT id FROM s; CREATE VIEW w AS SELECT id FROM v")
     error = refused(session, "DROP STREAM s CASCADE")
     assert isinstance(error, Unsupported)
-    assert error.what == "DROP STREAM s CASCADE also drops view v, view w"
+    assert error.what == "DROP STREAM s CASCADE also drops view w, view v"
     assert "--yes" in error.fix
     assert "confirm=agreed" in error.fix
     asked: list[str] = []
@@ -166,10 +166,10 @@ def test_cascade_names_what_goes_and_asks(session: Session) -> None:
         return False
 
     assert told(cascading(session, no), "DROP STREAM s CASCADE WITH DATA") == "nothing was dropped"
-    assert asked == ["DROP STREAM s CASCADE WITH DATA also drops view v, view w, and the records of their topics"]
+    assert asked == ["DROP STREAM s CASCADE WITH DATA also drops view w, view v, and the records of their topics"]
     assert [relation.name for relation in session.context.catalog.relations()] == ["s", "v", "w"]
     text = told(cascading(session, agreed), "DROP STREAM s CASCADE")
-    assert text.startswith("dropped view v, view w, stream s; the records stay in the topic s")
+    assert text.startswith("dropped view w, view v, stream s; the records stay in the topic s")
 
 
 def test_cascade_with_nothing_else_asks_nothing(session: Session) -> None:
