@@ -114,12 +114,20 @@ def _read(cursor: Cursor) -> Statement:
     return reader(cursor)
 
 
+def _is_named(cursor: Cursor) -> bool:
+    """Whether a view is named here, and nothing else stands: more words are a statement, or meant to be one."""
+    if cursor.done or cursor.word() in _READERS:
+        return False
+    alone = len(cursor.tokens) == cursor.index + 1
+    return alone or cursor.word(1) == "." or bool(cursor.at("MATERIALIZED VIEW", "VIEW"))
+
+
 def _explain(cursor: Cursor) -> Explain | ExplainAnalyze | ExplainView:
     cursor.clause = "EXPLAIN"
     cursor.expect("EXPLAIN")
     if cursor.at("ANALYZE"):
         return commands.explain_analyze(cursor)
-    if len(cursor.tokens) > cursor.index and cursor.word() not in _READERS:
+    if _is_named(cursor):
         if len(cursor.tokens) > cursor.index + 1:
             cursor.accept("MATERIALIZED VIEW", "VIEW")
         return ExplainView(cursor.path("SELECT, CREATE or the name of a view"))
