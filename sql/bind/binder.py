@@ -339,7 +339,7 @@ class Binder:
             refuse_lookup(join, place)
         left, right = (replace(side, scope=replace(side.scope, outer=self.outer)) for side in (left, right))
         sides = SubqueriesInOn(self._subqueries, self._filtered, self._read_around).taken_out(join, left, right)
-        if (small := _small_table(sides)) is not None:
+        if (small := _small_table(join, sides)) is not None:
             self.aliases.discard(small.alias)
             sides = replace(sides, right=self._from(_bare(join.this), seeks))
         made = joined(sides.join, sides.left, sides.right, self.settings)
@@ -404,10 +404,15 @@ def _with_ctes(query: exp.Query, ctes: Mapping[str, exp.Query]) -> exp.Query:
     return result
 
 
-def _small_table(sides: Sides) -> LookupTable | None:
-    """The right side, rows of a topic as of PROCTIME(), if it is to be held whole: nothing finds one of them."""
-    table = sides.right.node
-    if not isinstance(table, LookupTable) or table.target is not LookupTarget.STREAM:
+def _small_table(written: exp.Join, sides: Sides) -> LookupTable | None:
+    """The right side, rows of a topic as of PROCTIME(), if it is to be held whole: nothing finds one of them, neither
+    in ON nor in WHERE, whose equalities may move there.
+    """
+    table, select = sides.right.node, written.parent_select
+    if not isinstance(table, LookupTable) or table.target is not LookupTarget.STREAM or table.index:
+        return None
+    where = None if select is None else select.args.get("where")
+    if select is None or (where is not None and where.find(exp.EQ, exp.NullSafeEQ) is not None):
         return None
     asked = is_process_time(sides.join.this) and not has_equality(sides.join, sides.left, sides.right)
     return table if asked else None

@@ -52,6 +52,15 @@ def test_the_table_is_in_every_bucket_and_the_calls_are_not_in_one() -> None:
     assert set(left.keys) == {"c.id", "c.seconds"}
 
 
+@pytest.mark.parametrize(
+    "join", ["LEFT JOIN {} ON c.id = t.least AND c.seconds > 1", "JOIN {} USING (least)", ", {} WHERE c.id = t.least"]
+)
+def test_with_an_equality_it_is_a_lookup(join: str) -> None:
+    world = World.of(*DDL, "CREATE TABLE coming (id int, least int, seconds int) APPEND ONLY")
+    table = "tariffs FOR SYSTEM_TIME AS OF PROCTIME() AS t"
+    assert "engine=faust" in world.explain(f"SELECT c.id, t.name FROM coming AS c {join.format(table)}")
+
+
 def test_explain_says_that_the_table_is_in_every_bucket() -> None:
     assert "state: right the current rows, in every bucket" in World.of(*DDL).explain(LEFT)
 
