@@ -48,8 +48,7 @@ def joined(join: exp.Join, left: FromItem, right: FromItem, settings: QuerySetti
         for first, second in left.scope.halves(right.scope, using)
     ]
     conditions, modifiers = terms_of(on) if (on := join.args.get("on")) is not None else ([], [])
-    for term in conditions:
-        trees += conjuncts(resolved_on(term, scope, left.scope, right.scope))
+    trees += _resolved(conditions, left, right)
     schema = scope.seen_with(pa.schema([*left.node.schema, *right.node.schema]))
     on_place = place_of(on, "JOIN .. ON") if on is not None else place
     terms = tuple(Expr.over(tree, schema, on_place).held_as(pa.bool_()) for tree in trees)
@@ -74,9 +73,14 @@ def has_equality(join: exp.Join, left: FromItem, right: FromItem) -> bool:
     scope = left.scope + right.scope
     schema = scope.seen_with(pa.schema([*left.node.schema, *right.node.schema]))
     conditions, _ = terms_of(on)
-    trees = [tree for term in conditions for tree in conjuncts(resolved_on(term, scope, left.scope, right.scope))]
     own = set(right.node.schema.names)
-    return any(_tells(tree, schema, own) for tree in trees)
+    return any(_tells(tree, schema, own) for tree in _resolved(conditions, left, right))
+
+
+def _resolved(conditions: Sequence[exp.Expr], left: FromItem, right: FromItem) -> list[exp.Expr]:
+    """Conditions of ON over the columns of both sides, each by itself."""
+    both = left.scope + right.scope
+    return [tree for term in conditions for tree in conjuncts(resolved_on(term, both, left.scope, right.scope))]
 
 
 def _tells(tree: exp.Expr, schema: pa.Schema, own: set[str]) -> bool:
