@@ -22,7 +22,7 @@ from broker.topics import Offsets
 from changelog.errors import StateLimitExceeded
 from joins.dataflow.graph import Dataflow
 from joins.host.one_bucket import part_of_level
-from runtime.storage.storage import Storage, copy_file
+from runtime.storage.storage import Storage
 from spark_jobs.packing.composition import as_logged, earliest, reached
 from spark_jobs.packing.decode import STAGE
 from spark_jobs.packing.stage import part_of_member
@@ -30,7 +30,8 @@ from spark_jobs.rescaling.former_state import LevelRecut, Shelf, recut_level
 from spark_jobs.rescaling.generations import next_in, next_of, pack_of
 from spark_jobs.rescaling.rescale import expect_rows, expect_within_limits, telling
 from spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
-from spark_jobs.state.seed import Seed, sync
+from spark_jobs.state.making import complete, copy_snapshots, making
+from spark_jobs.state.seed import Seed
 
 Keys = Callable[[int], tuple[int, ...]]
 """The values of so many buckets, by which Spark knows them."""
@@ -62,8 +63,7 @@ def pack_up(
     session: SparkSession, queries: Sequence[Alone], pack: Storage, keys: Keys, told: Callable[[int], None]
 ) -> Packed:
     """Make a pack of ``queries``. Raises OSError, and what Spark says of its tasks; nothing is left of it then."""
-    pack.clear()
-    try:
+    with making(pack):
         with telling(Seed(pack), told):
             cuts = [_taken_in(session, query, pack, keys) for query in queries]
         rows = sum(rows for rows, _ in cuts)
@@ -80,12 +80,7 @@ def pack_up(
             topic_ids={topic: known for origin in origins for topic, known in origin.topic_ids.items()},
             resumed_at=earliest([origin.resumed_at for origin in origins]),
         )
-        sync(pack)
-        pack.put(ORIGIN_FILE, of_pack.text.encode())
-        sync(pack)
-    except BaseException:
-        pack.clear()
-        raise
+        complete(pack, of_pack)
     return Packed(places, rows, Seed(pack).bytes)
 
 
@@ -109,7 +104,7 @@ def _in_pack(key: str, level: int) -> Shelf:
 def _made_member(query: Alone, pack: Storage) -> Storage:
     checkpoint, place = Checkpoint(query.checkpoint), next_in(pack, query.checkpoint)
     origin = checkpoint.expect_origin()
-    _copy_snapshots(checkpoint, place)
+    copy_snapshots(checkpoint, place)
     member = replace(
         origin,
         identity=QueryOrigin.new_identity(query.name),
@@ -160,9 +155,8 @@ def _taken_out(session: SparkSession, member: PackMember, buckets: int, keys: Ke
     assert pack is not None
     made, origin = next_of(member.checkpoint), Checkpoint(member.checkpoint).expect_origin()
     assert origin.packed_levels is not None
-    made.clear()
-    try:
-        _copy_snapshots(Checkpoint(member.checkpoint), made)
+    with making(made):
+        copy_snapshots(Checkpoint(member.checkpoint), made)
         rows = 0
         for level in range(1, origin.packed_levels + 1):
             put_in = Shelf(level, origin.packed_levels)
@@ -182,18 +176,8 @@ def _taken_out(session: SparkSession, member: PackMember, buckets: int, keys: Ke
             resumed_at=as_logged(read),
             packed_levels=None,
         )
-        sync(made)
-        made.put(ORIGIN_FILE, again.text.encode())
-        sync(made)
-    except BaseException:
-        made.clear()
-        raise
+        complete(made, again)
     return made
-
-
-def _copy_snapshots(checkpoint: Checkpoint, target: Storage) -> None:
-    for table in checkpoint.snapshots.files():
-        copy_file(checkpoint.snapshots, table, Checkpoint(target).snapshots)
 
 
 def _name(place: Storage) -> str:

@@ -20,16 +20,17 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from broker.address import BrokerAddress
-from broker.query_origin import ORIGIN_FILE, QueryOrigin
+from broker.query_origin import QueryOrigin
 from changelog.errors import EnvironmentFault, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from joins.host.state_limit import check_buffered
-from runtime.storage.storage import Storage, copy_file
+from runtime.storage.storage import Storage
 from spark_jobs.rescaling.former_state import LevelRecut, Shelf, recut_level
 from spark_jobs.rescaling.generations import leftovers, next_of
 from spark_jobs.state.checkpoint import Checkpoint
+from spark_jobs.state.making import complete, copy_snapshots, making
 from spark_jobs.state.removal import discard
-from spark_jobs.state.seed import Seed, sync
+from spark_jobs.state.seed import Seed
 
 _TOLD_EVERY_S = 1.0
 
@@ -62,10 +63,8 @@ def rescale(
     checkpoint, made = Checkpoint(former), next_of(former)
     origin = checkpoint.origin()
     assert origin is not None
-    made.clear()
-    try:
-        for table in checkpoint.snapshots.files():
-            copy_file(checkpoint.snapshots, table, Checkpoint(made).snapshots)
+    with making(made):
+        copy_snapshots(checkpoint, made)
         with telling(Seed(made), told):
             rows = _recut(session, dataflow, checkpoint, bucket_keys, buckets, made)
         expect_rows(Seed(made), rows)
@@ -76,13 +75,7 @@ def rescale(
             buckets=buckets,
             resumed_at=checkpoint.planned_end or origin.resumed_at,
         )
-        # Only what has an origin is a checkpoint: all else of it is on the disk by then.
-        sync(made)
-        made.put(ORIGIN_FILE, again.text.encode())
-        sync(made)
-    except BaseException:
-        made.clear()
-        raise
+        complete(made, again)
     return Rescaled(made, rows, Seed(made).bytes)
 
 

@@ -310,7 +310,12 @@ class RunningQuery:
 
 def fenced(brokers: BrokerAddress, origin: QueryOrigin, settings: JobSettings) -> int:
     """Bar every life of a query that has stopped from writing on; the number of the last batch that is written."""
-    target = WriteTarget(
+    return fence(_target(brokers, origin, settings), origin.buckets)
+
+
+def _target(brokers: BrokerAddress, origin: QueryOrigin, settings: JobSettings) -> WriteTarget:
+    """Of a new life of a query."""
+    return WriteTarget(
         brokers,
         origin.identity,
         MARKS_TOPIC,
@@ -318,7 +323,6 @@ def fenced(brokers: BrokerAddress, origin: QueryOrigin, settings: JobSettings) -
         settings.broker_wait_s,
         life=_new_life(),
     )
-    return fence(target, origin.buckets)
 
 
 def _new_life() -> str:
@@ -360,14 +364,7 @@ def job_of(
     late_topic = {settings.late_topic: 1} if settings.late_topic else {}
     topics.ensure(client, {**of_query, MARKS_TOPIC: MARKS_PARTITIONS, **late_topic})
     topics.widen(client, MARKS_TOPIC, origin.buckets)
-    target = WriteTarget(
-        brokers,
-        origin.identity,
-        MARKS_TOPIC,
-        settings.transaction_timeout_s,
-        settings.broker_wait_s,
-        life=_new_life(),
-    )
+    target = _target(brokers, origin, settings)
     if output_topic:
         target = replace(
             target,

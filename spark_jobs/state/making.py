@@ -1,0 +1,34 @@
+"""A checkpoint in the making: whole at the end, or not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from broker.query_origin import ORIGIN_FILE, QueryOrigin
+from runtime.storage.storage import Storage, copy_file
+from spark_jobs.state.checkpoint import Checkpoint
+from spark_jobs.state.seed import sync
+
+
+@contextmanager
+def making(place: Storage) -> Iterator[None]:
+    """What lies in ``place`` goes at the beginning, and again where what makes the checkpoint fails."""
+    place.clear()
+    try:
+        yield
+    except BaseException:
+        place.clear()
+        raise
+
+
+def complete(place: Storage, origin: QueryOrigin) -> None:
+    """Only what has an origin is a checkpoint: all else of it is on the disk by then."""
+    sync(place)
+    place.put(ORIGIN_FILE, origin.text.encode())
+    sync(place)
+
+
+def copy_snapshots(checkpoint: Checkpoint, place: Storage) -> None:
+    for table in checkpoint.snapshots.files():
+        copy_file(checkpoint.snapshots, table, Checkpoint(place).snapshots)
