@@ -155,6 +155,8 @@ class Port:
     """Of records of one version the first counts."""
     tie_break_by_arrival: bool = False
     """The operator orders equal rows by arrival."""
+    everywhere: bool = False
+    """All rows come to each bucket: the edge is broadcast."""
 
     @property
     def ordered(self) -> bool:

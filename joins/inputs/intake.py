@@ -57,6 +57,8 @@ class Intake:
             subkeys = port.identity or tuple(schema.names)
         if port.tie_break_by_arrival:
             schema = schema.append(pa.field(ARRIVAL, pa.int64()))
+        if port.everywhere:
+            cut_by = CutBy((), everywhere=True)
         held = Arrangement(store, name, schema, port.keys, subkeys, null_safe, order, cut_by, counted)
         return Intake(port, held)
 

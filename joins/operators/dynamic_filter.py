@@ -85,7 +85,7 @@ class DynamicFilterOperator:
         order = self._bound.left if self._bound is not None else ""
         cut_by = CutBy(spec.left.keys)
         self._left = Arrangement(store, f"{name}.left", spec.left.schema, (), order=order, cut_by=cut_by)
-        self._right = Intake.of(spec.right, store, f"{name}.right", cut_by=CutBy((), everywhere=True))
+        self._right = Intake.of(spec.right, store, f"{name}.right")
         left = [field.with_nullable(True) for field in spec.left.schema]
         self._output = pa.schema(left) if spec.kind is JoinKind.SEMI else self._pairing.schema
 

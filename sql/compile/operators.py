@@ -128,6 +128,7 @@ def _join(join: Join) -> OperatorSpec:
     held_by = cut_by(join) if isinstance(join.how, DynamicFilter) else tuple(left for left, _ in join.keys)
     left = port_of(join.left, held_by)
     right = port_of(join.right, tuple(right for _, right in join.keys))
+    right = replace(right, everywhere=join.how.everywhere)
     residual = Condition(join.residual.text) if join.residual is not None else None
     shared: _Shared = {
         "kind": join.kind,

@@ -24,12 +24,10 @@ class Hosted:
     """``spec`` at work on the records of LEFT and RIGHT; arrivals are counted over all batches."""
 
     spec: OperatorSpec
-    broadcast: tuple[int, ...] = ()
-    """The ports whose rows go to every bucket."""
     arrived: int = 0
 
     def __post_init__(self) -> None:
-        self.query = LocalQuery(dataflow_of(self.spec, self.broadcast), _BUCKETS)
+        self.query = LocalQuery(dataflow_of(self.spec), _BUCKETS)
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         return net(self.rows(left, right))
@@ -48,7 +46,7 @@ class Hosted:
         self.query.rescale(buckets)
 
 
-def dataflow_of(operator: OperatorSpec, broadcast: tuple[int, ...] = ()) -> Dataflow:
+def dataflow_of(operator: OperatorSpec) -> Dataflow:
     """A scan into each port of ``operator``, its output to a sink that is not exchanged."""
     scans = tuple(
         TopicScan(StreamSchema(name, ()), name, (), (), edge, port.watermark)
@@ -58,6 +56,9 @@ def dataflow_of(operator: OperatorSpec, broadcast: tuple[int, ...] = ()) -> Data
     return Dataflow(
         scans=scans,
         nodes=(OperatorNode(1, operator, inputs, (), 2),),
-        edges=(*(Edge(edge, 1, operator.ports[edge].keys, edge in broadcast) for edge in inputs), Edge(2, 2, ())),
+        edges=(
+            *(Edge(edge, 1, operator.ports[edge].keys, operator.ports[edge].everywhere) for edge in inputs),
+            Edge(2, 2, ()),
+        ),
         sink=Sink(2, (*LEFT.names, *RIGHT.names), (), (), True, False),
     )

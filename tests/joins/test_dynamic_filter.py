@@ -122,8 +122,8 @@ def test_only_rows_between_the_bounds_are_looked_at() -> None:
 
 
 def test_the_row_reaches_every_bucket() -> None:
-    right = Port(pa.schema([("r.b", pa.int64())]), (), Ingest.CHANGES)
-    hosted = Hosted(DynamicFilterSpec(JoinKind.SEMI, port(LEFT, Ingest.APPEND), right, Compared(">"), None), (1,))
+    right = Port(pa.schema([("r.b", pa.int64())]), (), Ingest.CHANGES, everywhere=True)
+    hosted = Hosted(DynamicFilterSpec(JoinKind.SEMI, port(LEFT, Ingest.APPEND), right, Compared(">"), None))
     rows: list[Row] = [(n, "a", n) for n in range(20)]
     assert len(hosted.on_batch([(row, 1) for row in rows], [((4,), 1)])) == 15
     hosted.restart()

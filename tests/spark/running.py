@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -76,4 +76,15 @@ class Running:
 
 
 def read_in(rows: int) -> Callable[[Query], bool]:
+    """Counted in batches that Spark has told of: one that ended with its runner may be missing."""
     return lambda query: query.progress.get("counts", {}).get("rows_in", 0) >= rows
+
+
+def read_to(ends: Mapping[str, int]) -> Callable[[Query], bool]:
+    """Topic → the sum of its partitions' ends."""
+
+    def reached(query: Query) -> bool:
+        offsets = query.progress.get("offsets", {})
+        return all(sum(offsets.get(topic, {}).values()) >= end for topic, end in ends.items())
+
+    return reached

@@ -71,6 +71,7 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
         *(AsofSpec(kind, left, right, "l.v", "r.w", ">=") for kind in AsofSpec.kinds),
         *(TemporalSpec(kind, watched(left), watched(right), "l.v", "r.w") for kind in TemporalSpec.kinds),
         *(EnrichmentSpec(kind, once, right) for kind in EnrichmentSpec.kinds),
+        *(EnrichmentSpec(kind, once, replace(right, everywhere=True)) for kind in EnrichmentSpec.kinds),
         *(AsofOnceSpec(kind, once, right, "l.v", "r.w", ">=") for kind in AsofOnceSpec.kinds),
         *(LatestSpec(kind, once, right) for kind in (JoinKind.INNER, JoinKind.LEFT)),
         LatestSpec(JoinKind.FULL, port(LEFT, ingest), right),
@@ -157,7 +158,7 @@ def test_what_comes_after_is_what_would_have_come_without(ingest: Ingest, data: 
         whole.restart()
 
 
-BOUND = Port(pa.schema([("r.b", pa.int64())]), (), Ingest.CHANGES)
+BOUND = Port(pa.schema([("r.b", pa.int64())]), (), Ingest.CHANGES, everywhere=True)
 
 
 @pytest.mark.parametrize("keys", [("l.k",), ()], ids=["keyed", "keyless"])
@@ -171,7 +172,7 @@ def test_a_row_that_all_buckets_hold_comes_into_all_of_them(keys: tuple[str, ...
         bound=data.draw(st.none() | st.just(MovingBound("l.v", ">", "r.b"))),
         condition=AboveBound(),
     )
-    whole, rescaled, held = Hosted(spec, (1,)), Hosted(spec, (1,)), None
+    whole, rescaled, held = Hosted(spec), Hosted(spec), None
     rows = st.lists(st.tuples(st.integers(0, 5), st.just("a"), st.none() | st.integers(0, 3)), max_size=8)
     for left, bound, buckets in data.draw(
         st.lists(st.tuples(rows, st.none() | st.integers(0, 3), st.sampled_from([1, 2, 3, 5])), min_size=2, max_size=5)

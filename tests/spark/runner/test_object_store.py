@@ -13,7 +13,7 @@ from sql.catalog import Actual
 from tests.servers.object_store import BUCKET, object_store, place, spark_conf
 from tests.servers.proxy import Proxy
 from tests.spark.changelog import summed, write
-from tests.spark.running import Running, read_in
+from tests.spark.running import Running, read_in, read_to
 
 pytestmark = pytest.mark.services
 
@@ -80,7 +80,7 @@ def test_a_join_is_exact_though_its_runner_is_killed_and_its_store_is_lost(
     lost = again.wait("stored_pairs", lambda query: query.actual is Actual.RECOVERING and "object store" in query.error)
     assert "does not answer" in lost.error or "was lost" in lost.error
     store.open()
-    again.wait("stored_pairs", read_in(RECORDS), WITHIN_S)
+    again.wait("stored_pairs", read_to({left: each, right: each}), WITHIN_S)
     again.wait("stored_pairs", lambda query: query.actual is Actual.RUNNING, WITHIN_S)
 
     rows = pa.Table.join(orders, clicks, "k", join_type="left outer").select(["k", "a", "b"]).to_pylist()
