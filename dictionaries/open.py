@@ -1,4 +1,10 @@
-"""Opens what a definition names: its source, and the layout that keeps its rows."""
+"""Opens what a definition names: its source, and the layout that keeps its rows.
+
+The driver of a database is imported when the first of its dictionaries is opened: one takes as long as a whole command
+that has no use for it.
+"""
+
+# ruff: noqa: PLC0415 - see above
 
 from __future__ import annotations
 
@@ -14,20 +20,24 @@ from dictionaries.check import check_source
 from dictionaries.contracts import Layout, Source
 from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
 from dictionaries.definition.kinds import LOADED_LAYOUTS
-from dictionaries.layouts.cache import Cache
 from dictionaries.layouts.direct import Direct
-from dictionaries.layouts.hybrid import Hybrid
 from dictionaries.layouts.loaded import Loaded
-from dictionaries.layouts.mutable_cache import MutableCache
 from dictionaries.resources import Resources
-from dictionaries.sources.clickhouse import ClickHouseSource
 from dictionaries.sources.file import FileSource
-from dictionaries.sources.http import HttpSource
-from dictionaries.sources.mysql import MySqlSource
 from dictionaries.sources.one_row_per_key import OneRowPerKey
-from dictionaries.sources.postgresql import PostgreSqlSource
-from dictionaries.sources.sqlite import SqliteSource
 from dictionaries.sources.stream import StreamSource
+
+ON_DEMAND = (
+    "dictionaries.layouts.cache",
+    "dictionaries.layouts.hybrid",
+    "dictionaries.layouts.mutable_cache",
+    "dictionaries.sources.clickhouse",
+    "dictionaries.sources.http",
+    "dictionaries.sources.mysql",
+    "dictionaries.sources.postgresql",
+    "dictionaries.sources.sqlite",
+)
+"""What is imported when it is opened. A process that others are forked from imports it at its start."""
 
 
 class Checkable(Source, Protocol):
@@ -42,33 +52,76 @@ class Checkable(Source, Protocol):
         ...
 
 
-class _Described(Protocol):
+class DescribedSource(Checkable, Protocol):
+    """A source that knows the columns of what it reads."""
+
     def columns(self) -> list[Column]: ...
 
     def close(self) -> None: ...
 
 
+def _mysql(definition: Definition, _: Path) -> DescribedSource:
+    from dictionaries.sources.mysql import MySqlSource
+
+    return MySqlSource(definition)
+
+
+def _postgresql(definition: Definition, _: Path) -> DescribedSource:
+    from dictionaries.sources.postgresql import PostgreSqlSource
+
+    return PostgreSqlSource(definition)
+
+
+def _clickhouse(definition: Definition, _: Path) -> DescribedSource:
+    from dictionaries.sources.clickhouse import ClickHouseSource
+
+    return ClickHouseSource(definition)
+
+
+def _sqlite(definition: Definition, data_dir: Path) -> DescribedSource:
+    from dictionaries.sources.sqlite import SqliteSource
+
+    return SqliteSource(definition, data_dir)
+
+
+def _http(definition: Definition, _: Resources) -> Checkable:
+    from dictionaries.sources.http import HttpSource
+
+    return HttpSource(definition)
+
+
+_DESCRIBED: Mapping[str, Callable[[Definition, Path], DescribedSource]] = {
+    "mysql": _mysql,
+    "postgresql": _postgresql,
+    "clickhouse": _clickhouse,
+    "sqlite": _sqlite,
+}
 _SOURCES: Mapping[str, Callable[[Definition, Resources], Checkable]] = {
-    "mysql": lambda definition, _: MySqlSource(definition),
-    "postgresql": lambda definition, _: PostgreSqlSource(definition),
-    "clickhouse": lambda definition, _: ClickHouseSource(definition),
-    "sqlite": lambda definition, resources: SqliteSource(definition, resources.data_dir),
     "timeplus": StreamSource,
     "table": StreamSource,
     "file": lambda definition, resources: FileSource(definition, resources.data_dir),
-    "http": lambda definition, _: HttpSource(definition),
-}
-_DESCRIBED: Mapping[str, Callable[[Definition, Path], _Described]] = {
-    "mysql": lambda definition, _: MySqlSource(definition),
-    "postgresql": lambda definition, _: PostgreSqlSource(definition),
-    "clickhouse": lambda definition, _: ClickHouseSource(definition),
-    "sqlite": SqliteSource,
+    "http": _http,
 }
 
 
 def open_source(definition: Definition, resources: Resources) -> Checkable:
     """The source of a checked definition. Nothing is connected to before it is first asked."""
-    return _SOURCES[definition.source.kind](definition, resources)
+    kind = definition.source.kind
+    if kind in _DESCRIBED:
+        return _DESCRIBED[kind](definition, resources.data_dir)
+    return _SOURCES[kind](definition, resources)
+
+
+def open_described(definition: Definition, resources: Resources) -> DescribedSource:
+    """As ``open_source``. Raises Unsupported for a source that does not know its columns."""
+    kind = definition.source.kind
+    if kind not in _DESCRIBED:
+        raise Unsupported(
+            f"the columns of {kind.upper()} are not known by themselves",
+            where=f'"{definition.name}"',
+            fix="name the columns",
+        )
+    return _DESCRIBED[kind](definition, resources.data_dir)
 
 
 def reflect(source: SourceSpec, data_dir: Path | None = None) -> list[Column]:
@@ -100,10 +153,16 @@ def open_layout(definition: Definition, resources: Resources) -> Layout:
     if kind in LOADED_LAYOUTS:
         return Loaded(definition, source)
     if kind == "cache":
+        from dictionaries.layouts.cache import Cache
+
         return Cache(definition, source, resources.redis_url)
     if kind == "hybrid_hash_cache":
+        from dictionaries.layouts.hybrid import Hybrid
+
         return Hybrid(definition, source, resources.redis_url, local_dir=resources.local_dir)
     if kind == "mutable_cache" and resources.writable is not None:
+        from dictionaries.layouts.mutable_cache import MutableCache
+
         stream = str(definition.layout.parameters["stream"])
         return MutableCache(definition, source, resources.writable(stream))
     raise InternalError(f"the layout {kind} cannot be opened", where=f'dictionary "{definition.name}"')

@@ -7,6 +7,7 @@ What a command needs is imported when it is run: ``--help``, completion and a ty
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,8 @@ from services.cli import dictionary
 from services.cli.demo import EVENTS
 from services.cli.row_format import Format
 
+gc.set_threshold(100_000)
+"""A fourth of the time of a short command would go into looking through its imports for garbage."""
 app = typer.Typer(
     name="dovetail",
     help="Joins of Kafka streams in SQL; every result is a changelog in Kafka.",

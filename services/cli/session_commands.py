@@ -10,7 +10,6 @@ from pathlib import Path
 import typer
 
 from runtime.settings import read_settings
-from services.cli.console import Console
 from services.cli.failures import FAILED, UNDECIDED, told
 from services.cli.row_format import Format
 from services.cli.run import run_script, show_result
@@ -45,6 +44,8 @@ def sql(command: str | None, *, until_idle: bool, yes: bool, output: Format) -> 
         if command is not None:
             run_script(session, screen, command, until_idle=until_idle, echo=False)
         elif sys.stdin.isatty():
+            from services.cli.console import Console  # noqa: PLC0415 - what it needs is for terminals
+
             Console(session, screen).run()
         else:
             run_script(session, screen, sys.stdin.read(), until_idle=until_idle, echo=True)

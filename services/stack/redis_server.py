@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-import redis
 from pydantic import SecretStr
 
 from changelog.errors import StackError
@@ -40,6 +39,8 @@ class RedisServer:
         return Launch((str(_redis_server()), *arguments), endpoint=f"redis://{LOOPBACK}:{port}/0")
 
     def answers(self, settings: Settings, endpoint: str, pid: int) -> bool:
+        import redis  # noqa: PLC0415 - its client takes as long to import as a short command to run
+
         with redis.Redis.from_url(endpoint, socket_timeout=_ANSWER_TIMEOUT_S) as client:
             try:
                 return bool(client.ping())

@@ -1,4 +1,9 @@
-"""The sources of dictionaries, asked by the session itself: do they answer, what do they hold."""
+"""The sources of dictionaries, asked by the session itself: do they answer, what do they hold.
+
+Clients are imported when they are needed: most statements have no use for one.
+"""
+
+# ruff: noqa: PLC0415 - see above
 
 from __future__ import annotations
 
@@ -10,15 +15,11 @@ from functools import cached_property
 import pyarrow as pa
 
 from broker.reader import read_topic
-from changelog.errors import Unsupported
 from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
-from dictionaries.cache.cold.redis_client import check_redis, check_url
 from dictionaries.definition.definition import Definition
-from dictionaries.open import open_source
+from dictionaries.open import open_described, open_source
 from dictionaries.resources import Resources
-from dictionaries.sources.clickhouse import ClickHouseSource
-from dictionaries.sources.sql_database import SqlSource
 from enrichment.dictionary_definitions import definition_of
 from services.session.context import Context
 from sql.planner import stream_of
@@ -36,10 +37,16 @@ def resources(context: Context) -> Resources:
     """What this process has for dictionaries."""
     url = context.settings.redis_url
     return Resources(
-        check_url(url.get_secret_value()) if url is not None else None,
+        _checked(url.get_secret_value()) if url is not None else None,
         context.settings.data_dir,
         lambda name: StreamContent(context, name),
     )
+
+
+def _checked(redis_url: str) -> str:
+    from dictionaries.cache.cold.redis_client import check_url
+
+    return check_url(redis_url)
 
 
 def used_streams(definition: Definition) -> list[str]:
@@ -94,18 +101,14 @@ def check_source(context: Context, definition: Definition) -> None:
     with closing(open_source(definition, shared)) as source:
         source.check()
     if definition.layout.kind in SHARED_LAYOUTS and shared.redis_url is not None:
+        from dictionaries.cache.cold.redis_client import check_redis
+
         check_redis(shared.redis_url, f'dictionary "{definition.name}", cold tier', _REDIS_ANSWER_MS)
 
 
 def columns_of(context: Context, definition: Definition) -> list[Column]:
     """The columns of the table itself. Raises Unsupported for a source that does not know them."""
-    with closing(open_source(definition, resources(context))) as source:
-        if not isinstance(source, SqlSource | ClickHouseSource):
-            raise Unsupported(
-                f"the columns of {definition.source.kind.upper()} are not known by themselves",
-                where=f'"{definition.name}"',
-                fix="name the columns",
-            )
+    with closing(open_described(definition, resources(context))) as source:
         return source.columns()
 
 

@@ -17,6 +17,7 @@ from typing import TextIO
 import httpx
 
 from changelog.errors import EnvironmentFault
+from dictionaries.open import ON_DEMAND
 from runtime.forked import Forked, ForkServer, Request
 from runtime.logs.process_log import Unfailing
 from runtime.packages import PACKAGE_ROOT
@@ -24,7 +25,7 @@ from services.commands.command_codec import Command, Outcome, command_bytes, out
 from services.worker.query.pulse import PulseListener
 
 MODULE = "services.worker.query.child"
-PRELOADED = (MODULE,)
+PRELOADED = (MODULE, *ON_DEMAND)
 _LISTENER = 100
 """The number of the listening socket in the child, out of the way of those that the child opens."""
 _PULSE = 101
