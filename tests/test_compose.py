@@ -53,7 +53,9 @@ def test_the_schema_refuses_what_breaks_a_rule(path: tuple[str, ...], value: obj
 
 
 def test_it_holds_the_servers_of_the_stack() -> None:
-    assert set(SERVICES) == {"kafka", "redis", "mysql", "clickhouse", "spark", "worker"}
+    monitoring = {name for name in SERVICES if SERVICES[name].get("profiles") == ["monitoring"]}
+    assert monitoring == {"prometheus", "grafana"}
+    assert set(SERVICES) - monitoring == {"kafka", "redis", "mysql", "clickhouse", "spark", "worker"}
 
 
 @pytest.mark.parametrize("name", [name for name in SERVICES if "build" in SERVICES[name]])
@@ -67,7 +69,7 @@ def test_what_a_container_of_dovetail_runs_exists(name: str) -> None:
 def test_every_image_has_a_full_fixed_tag(name: str) -> None:
     tag = SERVICES[name]["image"].rsplit(":", 1)[1]
     assert tag not in MOVING_TAGS
-    assert re.match(r"\d+\.\d+\.\d+", tag)
+    assert re.match(r"v?\d+\.\d+\.\d+", tag)
 
 
 def test_kafka_is_the_version_of_the_local_stack() -> None:
@@ -83,9 +85,10 @@ def test_dependencies_are_waited_for_until_they_are_healthy(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_volumes_are_named_and_declared(name: str) -> None:
+def test_volumes_are_declared_and_files_are_there(name: str) -> None:
     for volume in SERVICES[name].get("volumes", []):
-        assert volume.split(":")[0] in COMPOSE["volumes"]
+        source = volume.split(":")[0]
+        assert (ROOT / source).exists() if source.startswith("./") else source in COMPOSE["volumes"]
 
 
 def test_no_password_stands_in_the_file() -> None:

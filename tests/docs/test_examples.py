@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -23,7 +24,10 @@ from sql.planner import plan_query
 from sql.syntax.parse import parse
 from sql.syntax.statements import CreateDictionary, CreateStream, CreateView, Select
 from tests.docs.pages import Page, code_of
+from tests.monitoring.dashboards import alert_expressions, expressions, metrics_of
 from tests.paths import ROOT
+from tests.servers.process import Server
+from tests.servers.prometheus import asked, prometheus
 from tests.services.conftest import leave_nothing
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.sql"))
@@ -110,6 +114,59 @@ def test_the_page_has_all_metrics_and_no_other(whole_stack: Stack) -> None:
     told = {name for row in rows for name in full_names(code_of(row[0])) if "<" not in name}
     drop_all(whole_stack)
     assert given == told
+
+
+WATCHED = f"""
+CREATE STREAM orders (id string, at datetime64(3), product string, WATERMARK FOR at AS at - INTERVAL '1' SECOND);
+CREATE MATERIALIZED VIEW by_minute AS
+    SELECT window_start, count() AS n FROM tumble(orders, at, 1m) GROUP BY window_start EMIT AFTER WATERMARK
+    SETTINGS seek_to = 'earliest';
+CREATE DICTIONARY products (id string, name string) PRIMARY KEY id SOURCE(SQLITE(PATH '{SHOP}' TABLE 'products'))
+    LAYOUT(HYBRID_HASH_CACHE(TTL 3600 PATH 'watched' MAX_HOT_KEY_COUNT 1000));
+CREATE MATERIALIZED VIEW named AS
+    SELECT orders.id AS id, name FROM orders LEFT JOIN products ON orders.product = products.id
+    SETTINGS join_algorithm = 'direct', seek_to = 'earliest';
+INSERT INTO orders VALUES ('o1', '2026-01-01 00:02:30', 'p1');
+"""
+LATE = "INSERT INTO orders VALUES ('o2', '2026-01-01 00:00:10', 'p2')"
+
+
+@pytest.mark.services
+def test_what_dashboards_and_alerts_ask_is_given(whole_stack: Stack, tmp_path: Path) -> None:
+    """Of a Prometheus that watches a view with a late row and a lookup; where all metrics that an expression reads have
+    samples, it has an answer.
+    """
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database:
+        database.executescript("CREATE TABLE products (id text, name text); INSERT INTO products VALUES ('p1', 'pen')")
+    pages = [f"{whole_stack.endpoint(component)}/metrics" for component in ("spark", "worker")]
+    hosts = [page.split("/")[2] for page in pages]
+    with (
+        Session.open(whole_stack.connected_settings()) as session,
+        prometheus(
+            tmp_path / "prometheus", dict(zip(("dovetail-runner", "dovetail-worker"), hosts, strict=True))
+        ) as server,
+    ):
+        session.run(WATCHED.replace(SHOP, str(tmp_path / "shop.db")))
+        await_samples(server, 'dovetail_query_watermark_timestamp_seconds{query="by_minute"}')
+        session.run(LATE)
+        await_samples(server, 'dovetail_query_late_total{query="by_minute"} > 0')
+        await_samples(server, 'dovetail_worker_rows_in_total{query="named"} > 1')
+        await_samples(server, "count_over_time(dovetail_query_late_total[1m]) > 1")
+        text = "".join(httpx.get(page).text for page in pages)
+        named, with_samples = metric_names(text), set(re.findall(r"^(\w+)[{ ]", text, re.MULTILINE))
+        for expression in (*(asks for _, asks in expressions()), *alert_expressions()):
+            read = metrics_of(expression)
+            assert read <= named, expression
+            found = asked(server, expression)
+            assert found or not read <= with_samples or expression in set(alert_expressions()), expression
+    drop_all(whole_stack)
+
+
+def await_samples(server: Server, expression: str) -> None:
+    deadline = time.monotonic() + 120
+    while not asked(server, expression):
+        assert time.monotonic() < deadline, expression
+        time.sleep(0.2)
 
 
 def metric_names(metrics: str) -> set[str]:
