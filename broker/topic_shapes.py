@@ -46,11 +46,6 @@ def config_for(kind: Kind, by_version: bool = False) -> dict[str, str]:
     return {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
-_LEADER_UNKNOWN = frozenset(
-    {KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE, KafkaError.UNKNOWN_TOPIC_OR_PART}
-)
-
-
 class TopicAdmin:
     """The topics of one broker. Every call answers within ``timeout_s`` or raises ServiceUnavailable."""
 
@@ -147,8 +142,8 @@ class TopicAdmin:
                     if time.monotonic() > end:
                         raise
                 except KafkaException as failure:
-                    # Of a topic that was made a moment ago, not every broker knows who leads it.
-                    if failure.args[0].code() not in _LEADER_UNKNOWN or time.monotonic() > end:
+                    # Of a topic that was made a moment ago, not every broker knows.
+                    if failure.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART or time.monotonic() > end:
                         raise
                 time.sleep(_POLL_S)
 

@@ -18,6 +18,8 @@ Offsets = dict[str, dict[int, int]]
 
 _CALL_S = 10.0
 _LOOK_S = 0.02
+_ELECTION_S = 2.0
+_NO_LEADER = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
 FRAME_BYTES = 512
 """What a batch of one message has around it, at the most."""
 
@@ -148,8 +150,25 @@ def offsets(
 ) -> dict[tuple[str, int], int]:
     """The offset of each partition that its ``OffsetSpec`` asks for, as a reader of ``level`` sees it.
 
-    Raises ServiceUnavailable for a partition that has no leader at the moment.
+    A partition may have no leader for a moment: it was made just now, or a broker comes back. Raises ServiceUnavailable
+    for one that goes on without.
     """
+    deadline = time.monotonic() + min(_ELECTION_S, timeout_s)
+    while True:
+        try:
+            return _offsets(client, wanted, level, timeout_s)
+        except ServiceUnavailable:
+            if time.monotonic() > deadline:
+                raise
+        except KafkaException as failure:
+            if failure.args[0].code() not in _NO_LEADER or time.monotonic() > deadline:
+                raise
+        time.sleep(_LOOK_S)
+
+
+def _offsets(
+    client: AdminClient, wanted: Mapping[TopicPartition, OffsetSpec], level: IsolationLevel, timeout_s: float
+) -> dict[tuple[str, int], int]:
     answers = client.list_offsets(dict(wanted), isolation_level=level, request_timeout=timeout_s)
     found = {(place.topic, place.partition): int(answer.result(timeout_s).offset) for place, answer in answers.items()}
     for (topic, partition), offset in found.items():
