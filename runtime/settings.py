@@ -7,6 +7,7 @@ default; an empty variable is an unset one. Units are in the names. Secrets are 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import quote
@@ -15,7 +16,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from broker.address import BrokerAddress
-from changelog.errors import StackError
+from changelog.errors import StackError, UnknownName
+from changelog.suggest import suggestion
 from runtime.kafka_security import AbsolutePath, KafkaSecurity
 from runtime.storage.places import checked_location
 
@@ -212,10 +214,16 @@ def _as_text(value: object) -> str:
     return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
 
 
-def read_settings() -> Settings:
-    """The settings of this process; :class:`StackError` names the one that is wrong."""
+def read_settings(given: Mapping[str, object] | None = None) -> Settings:
+    """The settings of this process, of which those ``given`` stand before its environment.
+
+    Raises StackError, which names the one that is wrong, and UnknownName for one that is given and does not exist.
+    """
+    for name in given or ():
+        if name not in Settings.model_fields:
+            raise UnknownName(f"there is no setting {name}", fix=suggestion(name, Settings.model_fields))
     try:
-        settings = Settings()
+        settings = Settings(**(given or {}))  # type: ignore[arg-type]
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = f"DOVETAIL_{'_'.join(str(part) for part in first['loc']).upper()}"

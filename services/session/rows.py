@@ -48,6 +48,17 @@ def insert(context: Context, statement: Insert) -> Done:
     return Done(_counted("inserted", rows.num_rows))
 
 
+def insert_table(context: Context, name: str, table: pa.Table) -> int:
+    """The rows of ``table``, whose columns are found by name, into a stream; how many they were."""
+    stream = _writable(context, name)
+    if not table.num_columns:
+        return 0
+    rows = Changes.of(_declared(stream.schema, dict(zip(table.column_names, table.columns, strict=True)))).table
+    expect_values(stream.schema, rows)
+    _write(context, stream.topic, records_of(stream.schema, rows))
+    return int(rows.num_rows)
+
+
 def _computed(
     context: Context, stream: Stream, rows: Sequence[Sequence[Literal | Computed]]
 ) -> Sequence[Sequence[Literal]]:

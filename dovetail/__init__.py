@@ -1,0 +1,17 @@
+"""Joins of Kafka streams in SQL, from Python.
+
+import dovetail
+
+with dovetail.connect() as db:
+    db.sql("CREATE STREAM orders (id int64, amount float64)")
+    db.insert("orders", [{"id": 1, "amount": 2.5}])
+    print(db.sql("SELECT sum(amount) AS total FROM table(orders)").pandas())
+"""
+
+from changelog.errors import DovetailError
+from dovetail.change_feed import ChangeFeed, RowChange
+from dovetail.connection import Connection, connect
+from dovetail.query_result import QueryResult
+from dovetail.stream_handle import StreamHandle
+
+__all__ = ["ChangeFeed", "Connection", "DovetailError", "QueryResult", "RowChange", "StreamHandle", "connect"]

@@ -1,0 +1,116 @@
+"""A connection: SQL in, rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from changelog.errors import SqlError, Unsupported
+from dovetail.change_feed import ChangeFeed
+from dovetail.query_result import QueryResult
+from dovetail.stream_handle import StreamHandle
+from runtime.settings import read_settings
+from services.session import Live, Session, agreed
+from services.session.rows import insert_table
+from sql.syntax.parse import parse, parse_one
+
+
+def connect(**settings: object) -> Connection:
+    """A connection to the local stack, or to what the settings name.
+
+    settings  as in docs/operations.md, in small letters and without DOVETAIL_: ``brokers="kafka:9092"``,
+              ``catalog_url="postgresql+psycopg://.."``, ``data_dir="/var/lib/dovetail"``. Those that are not given are
+              those of the environment
+
+    Raises StackError where no stack runs, and UnknownName for a setting that does not exist.
+    """
+    return Connection(Session.open(read_settings(settings), confirm=agreed))
+
+
+class Connection:
+    """One thread uses it at a time. Every error is a ``DovetailError``, which says what, where, and how to mend it."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def sql(self, statements: str) -> QueryResult:
+        """What the last of the statements gives; a DROP .. CASCADE drops what it names without a question.
+
+        A SELECT over a stream does not end, and is refused: ``changes`` follows one.
+        """
+        answer = QueryResult("", pa.table({}))
+        for statement in parse(statements):
+            result = self._session.execute(statement)
+            if isinstance(result, Live):
+                raise Unsupported(
+                    "a SELECT over a stream does not end",
+                    where=".sql(..)",
+                    fix="follow it by .changes(..); or ask for the rows as of now: FROM table(x)",
+                )
+            answer = QueryResult.of(result)
+        return answer
+
+    def changes(self, query: str, *, until_idle: bool = False) -> ChangeFeed:
+        """The changes that a SELECT over streams makes, from now on, or from where its ``seek_to`` says.
+
+        until_idle  it ends when the input that there is now has been answered
+        """
+        result = self._session.execute(parse_one(query))
+        if not isinstance(result, Live):
+            raise SqlError(
+                "this has an end: nothing changes about it", where=".changes(..)", fix=".sql(..) gives its rows"
+            )
+        return ChangeFeed(lambda: result.changelog, until_idle=until_idle)
+
+    def insert(self, stream: str, rows: Any) -> int:
+        """Write rows to a stream, all of them or none; how many they were.
+
+        rows  a frame of pandas or polars, an Arrow table, anything that speaks Arrow's C stream, or dictionaries.
+              Columns are found by name; one that is missing takes its DEFAULT
+        """
+        return insert_table(self._session.context, stream, _table(rows))
+
+    def stream(self, name: str) -> StreamHandle:
+        """Raises UnknownName, with the nearest name, when it is first asked."""
+        return StreamHandle(self._session, name)
+
+    view = stream
+
+    def close(self) -> None:
+        self._session.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _table(rows: Any) -> pa.Table:
+    if isinstance(rows, pa.Table):
+        return rows
+    if hasattr(rows, "__arrow_c_stream__"):
+        return pa.table(rows)
+    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes | Mapping):
+        listed = list(rows)
+        if all(isinstance(row, Mapping) for row in listed):
+            names = dict.fromkeys(name for row in listed for name in row)
+            return pa.table({name: _column(name, [row.get(name) for row in listed]) for name in names})
+    raise SqlError(
+        f"{type(rows).__name__} has no rows",
+        where=".insert(..)",
+        fix="give a frame of pandas or polars, an Arrow table, or a list of dictionaries",
+    )
+
+
+def _column(name: str, values: list[object]) -> pa.Array:
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as fault:
+        raise SqlError(
+            f"the values of {name} are not of one type: {str(fault).splitlines()[0]}",
+            where=".insert(..)",
+            fix="make them of one type",
+        ) from None

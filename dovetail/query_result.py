@@ -1,0 +1,61 @@
+"""What a statement gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from services.session import Done, Rows, Text
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """The rows of a query or a listing; of any other statement none, and ``text`` says what it has done.
+
+    >>> answer = db.sql("SELECT id FROM table(orders)")
+    >>> answer.pandas()
+    >>> [row["id"] for row in answer]
+    """
+
+    text: str
+    table: pa.Table
+
+    @staticmethod
+    def of(result: Done | Text | Rows) -> QueryResult:
+        table = getattr(result, "table", pa.table({}))
+        return QueryResult(result.note if hasattr(result, "note") else result.text, table)
+
+    def arrow(self) -> pa.Table:
+        return self.table
+
+    def pandas(self) -> pd.DataFrame:
+        return self.table.to_pandas()
+
+    def polars(self) -> pl.DataFrame:
+        import polars as pl  # noqa: PLC0415 - whoever wants no frame of it need not wait for it
+
+        return pl.DataFrame(self.table)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dictionary for each row."""
+        rows: list[dict[str, Any]] = self.table.to_pylist()
+        return rows
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def __str__(self) -> str:
+        return str(self.polars()) if self.table.num_columns else self.text
+
+    def _repr_html_(self) -> str | None:
+        return self.polars()._repr_html_() if self.table.num_columns else None

@@ -1,0 +1,50 @@
+"""A stream or a view, by its name."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from sqlglot import exp
+
+from changelog.schema import StreamSchema
+from dovetail.change_feed import ChangeFeed
+from dovetail.query_result import QueryResult
+from services.session import Rows, Session
+from services.session.tail.topic_views import TopicTail, topic_view
+from sql.planner import stream_of
+
+
+class StreamHandle:
+    """What ``Connection.stream`` and ``Connection.view`` give."""
+
+    def __init__(self, session: Session, name: str) -> None:
+        self._session = session
+        self.name = name
+
+    def table(self) -> QueryResult:
+        """The rows as they stand now, in the declared columns."""
+        columns = ", ".join(_quoted(column.name) for column in self._schema.columns)
+        [rows] = self._session.run(f"SELECT {columns} FROM table({_quoted(self.name)})")
+        assert isinstance(rows, Rows)
+        return QueryResult.of(rows)
+
+    def changes(
+        self, *, from_beginning: bool = False, until_idle: bool = False, limit: int | None = None
+    ) -> ChangeFeed:
+        """What is written from now on.
+
+        from_beginning  and before that what was
+        until_idle      it ends where the topic ends now
+        limit           it ends after so many
+        """
+        topic, view = topic_view(self._session.context, self.name)
+        tail = TopicTail(self._session.context, topic, view, from_beginning, limit)
+        return ChangeFeed(lambda: nullcontext(tail), until_idle=until_idle)
+
+    @property
+    def _schema(self) -> StreamSchema:
+        return stream_of(self._session.context.catalog, self.name).schema
+
+
+def _quoted(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql("postgres")

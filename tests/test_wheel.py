@@ -1,0 +1,88 @@
+"""The wheel, installed into an empty folder: it holds what runs, and the page's first lines of Python run from it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import Page
+from tests.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    run("git", "clone", "--quiet", str(ROOT), str(source), cwd=folder)
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", str(source), cwd=folder)
+    [built] = folder.glob("*.whl")
+    return built
+
+
+def run(*command: str, cwd: Path, environment: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(command, cwd=cwd, env=environment, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def packaged(names: Sequence[str]) -> set[str]:
+    return {name for name in names if "/" in name and ".dist-info/" not in name}
+
+
+@pytest.mark.services
+def test_it_holds_every_file_of_the_packages(wheel: Path) -> None:
+    inside = packaged(zipfile.ZipFile(wheel).namelist())
+    rooms = {name.split("/")[0] for name in inside}
+    tracked = packaged(run("git", "ls-files", cwd=ROOT).splitlines())
+    assert inside == {name for name in tracked if name.split("/")[0] in rooms}
+    assert "dovetail" in rooms
+
+
+@pytest.mark.services
+def test_the_first_lines_of_python_run_from_it(wheel: Path, tmp_path: Path) -> None:
+    """In an empty folder, with the libraries of this environment and no file of this checkout."""
+    installed, folder = tmp_path / "installed", tmp_path / "empty"
+    folder.mkdir()
+    run(
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(installed),
+        str(wheel),
+        cwd=folder,
+    )
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("DOVETAIL_")},
+        **{f"DOVETAIL_{name}_PORT": "0" for name in ("KAFKA", "KAFKA_CONTROLLER", "RUNNER")},
+        "PYTHONPATH": str(installed),
+    }
+    dovetail = str(installed / "bin" / "dovetail")
+    place = "import services; print(services.__file__)"
+    assert run(sys.executable, "-c", place, cwd=folder, environment=environment).startswith(str(installed))
+    [lines] = [block for block in Page.of("docs/python.md").blocks("python") if "connect()" in block]
+    try:
+        run(
+            sys.executable,
+            dovetail,
+            "up",
+            "--without",
+            "redis",
+            "--without",
+            "worker",
+            cwd=folder,
+            environment=environment,
+        )
+        printed = run(sys.executable, "-c", lines, cwd=folder, environment=environment)
+    finally:
+        run(sys.executable, dovetail, "down", cwd=folder, environment=environment)
+    assert printed == Page.of("docs/python.md").blocks("text")[0]
