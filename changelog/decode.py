@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,7 +20,7 @@ from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
 from changelog.row_reader import WIRE_DELTA, RowReader
-from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, OFFSET_BITS, SEQUENCE, TIME, RecordTime, StreamSchema
+from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, OFFSET_BITS, RECORD, SEQUENCE, TIME, RecordTime, StreamSchema
 from changelog.values import normalised
 
 REJECTED = pa.schema(
@@ -32,6 +33,7 @@ REJECTED = pa.schema(
         ("reason", pa.string()),
     ]
 )
+_RECORD = [*REJECTED][:-1]
 HEARTBEATS = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("event_ms", pa.int64())])
 _ATTEMPTS = 12
 
@@ -189,3 +191,17 @@ def _to_event_time(instants: pa.ChunkedArray) -> pa.ChunkedArray:
         instants = pc.floor_temporal(instants, unit="millisecond")
     zoned = instants if kind.tz else instants.cast(pa.timestamp(kind.unit, "UTC"))
     return zoned.cast(EVENT_TIME_TYPE)
+
+
+def recorded(rows: pa.Table, records: pa.RecordBatch) -> pa.Table:
+    """``rows``, some of those decoded from ``records`` of one partition, with their records (RECORD)."""
+    taken = records.take(pa.array(places(rows, records)))
+    columns = [taken[field.name].cast(field.type, safe=False) for field in _RECORD]
+    return rows.add_column(0, RECORD, pa.StructArray.from_arrays(columns, fields=_RECORD))
+
+
+def places(rows: pa.Table, records: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    """The position in ``records``, of one partition and in order, of the record of each row."""
+    offsets = np.bitwise_and(rows.column(ARRIVAL).to_numpy(), (1 << OFFSET_BITS) - 1)
+    found: npt.NDArray[np.int64] = np.searchsorted(records.column("offset").to_numpy(), offsets)
+    return found

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.decode import REJECTED
-from changelog.rows import Mask, Positions, numpy_column
-from changelog.schema import ARRIVAL, DAY_MS, EVENT_TIME_TYPE, OFFSET_BITS, WRITTEN
+from changelog.decode import REJECTED, places
+from changelog.rows import Mask
+from changelog.schema import DAY_MS, EVENT_TIME_TYPE, WRITTEN
 
 _GREATEST = int(np.iinfo(np.int64).max)
 _PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -65,14 +65,14 @@ def unusable(
         limit = f", the latest that max_future = {_duration(max_future_ms or 0)} allows for its record"
         told = pc.binary_join_element_wise(f"column {column}: the event time ", found, " is after ", bounds, limit, "")
         reasons = pc.if_else(pa.array(ahead[bad]), told, reasons)
-    owners = records.take(pa.array(_places(rows, records)[bad]))
+    owners = records.take(pa.array(places(rows, records)[bad]))
     return missing | ahead, pa.table([*(owners[name] for name in REJECTED.names[:-1]), reasons], schema=REJECTED)
 
 
 def stamped(rows: pa.Table, records: pa.RecordBatch) -> pa.Table:
     """``rows``, some of those decoded from ``records`` of one partition, with the timestamps of theirs (WRITTEN)."""
     written = records.column("timestamp").cast(EVENT_TIME_TYPE, safe=False).cast(pa.int64())
-    return rows.add_column(0, WRITTEN, written.take(pa.array(_places(rows, records))))
+    return rows.add_column(0, WRITTEN, written.take(pa.array(places(rows, records))))
 
 
 def _latest(rows: pa.Table, records: pa.RecordBatch, times: pa.ChunkedArray, max_future_ms: int) -> pa.Array | None:
@@ -83,19 +83,12 @@ def _latest(rows: pa.Table, records: pa.RecordBatch, times: pa.ChunkedArray, max
     greatest = greatest_ms(times)
     if greatest is None or greatest < written_ms.min() + max_future_ms:
         return None
-    latest_ms, per_second = written_ms[_places(rows, records)] + max_future_ms, _PER_SECOND[times.type.unit]
+    latest_ms, per_second = written_ms[places(rows, records)] + max_future_ms, _PER_SECOND[times.type.unit]
     if per_second < 1_000:
         return pa.array(latest_ms * per_second // 1_000, pa.int64()).cast(times.type)
     # In nanoseconds the product with the units of a second has more than 64 bits, and so has what lies beyond 2262.
     per_ms = per_second // 1_000
     return pa.array(np.minimum(latest_ms, _GREATEST // per_ms) * per_ms, pa.int64()).cast(times.type)
-
-
-def _places(rows: pa.Table, records: pa.RecordBatch) -> Positions:
-    """The position of the record of each row."""
-    offsets = np.bitwise_and(numpy_column(rows, ARRIVAL), (1 << OFFSET_BITS) - 1)
-    places: Positions = np.searchsorted(records.column("offset").to_numpy(), offsets)
-    return places
 
 
 def _duration(ms: int) -> str:

@@ -13,6 +13,8 @@ ARRIVAL = "__arrival"
 """Order of arrival, ``partition << OFFSET_BITS | offset``: total, and the same in every replay."""
 WRITTEN = "__written"
 """The timestamp of the record in ms, beside ``ARRIVAL`` on the way from a scan to the operator that needs the order."""
+RECORD = "__record"
+"""The record itself, beside ``ARRIVAL``, on the way to an operator that may refuse it."""
 OFFSET_BITS = 44
 EVENT_TIME_TYPE = pa.timestamp("ms", tz="UTC")
 DAY_MS = 86_400_000

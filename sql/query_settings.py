@@ -112,8 +112,16 @@ SETTINGS: tuple[Setting, ...] = (
         int,
         "rows",
         None,
-        "a key of more rows than this on one side of a join is warned of in the log of the query; left out: none is",
+        "the most rows of a key on one side of a join: what becomes of more, max_fan_out_action says; left out: any",
         bounds=(1, MOST_FAN_OUT),
+    ),
+    Setting(
+        "max_fan_out_action",
+        str,
+        "",
+        "warn",
+        "of a key with more rows than max_fan_out the log of the query tells, or its further records are dead letters",
+        ("warn", "dead_letter"),
     ),
     Setting("keep_versions", int, "rows", 3, "versions kept per join key of an ASOF join"),
     Setting(

@@ -157,9 +157,16 @@ class Port:
     """The operator orders equal rows by arrival."""
     everywhere: bool = False
     """All rows come to each bucket: the edge is broadcast."""
+    max_rows_per_key: int | None = None
+    """A record that would be one row more of its key is refused (``joins.inputs.row_budget``); None: none is."""
 
     @property
     def ordered(self) -> bool:
         """Whether rows must carry ``arrival``. The changes of an operator have none: they are numbered as they come."""
         by_arrival = self.tie_break_by_arrival and self.ingest is not Ingest.CHANGES
-        return by_arrival or self.ingest.compared
+        return by_arrival or self.ingest.compared or self.max_rows_per_key is not None
+
+    @property
+    def told_apart_by(self) -> tuple[str, ...]:
+        """The columns in which a retraction must equal the row it takes away."""
+        return self.identity or tuple(self.schema.names)

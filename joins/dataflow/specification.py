@@ -59,6 +59,15 @@ class Opening(Protocol):
         ...
 
 
+@runtime_checkable
+class Refusing(Protocol):
+    """An operator that can hold its inputs to a budget of rows for each key."""
+
+    def refused(self) -> Sequence[pa.Table | None]:
+        """By port, the records that it has refused since this was last asked, with their reason; None: none."""
+        ...
+
+
 class OperatorSpec(ABC):
     """An operator, described."""
 

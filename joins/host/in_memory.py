@@ -14,7 +14,7 @@ from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import transformed
 from joins.host.activity import Activity, NodeWork
 from joins.host.exchange import dealt
-from joins.host.level import HERE, Arrival, Departure, Late, LevelOutput, LevelTask
+from joins.host.level import HERE, Arrival, Departure, Late, LevelOutput, LevelTask, Refused
 from joins.host.recut import Recut
 from joins.inputs.watermarks import Mark
 from joins.state.durable_copy import DurableCopy
@@ -46,6 +46,7 @@ class LocalQuery:
         ]
         self.counters: dict[str, int] = defaultdict(int)
         self.late: list[Late] = []
+        self.refused: list[Refused] = []
         self.activity = Activity()
 
     def restart(self) -> None:
@@ -130,6 +131,7 @@ class LocalQuery:
         for name, count in output.counters.items():
             self.counters[name] += count
         self.late.extend(output.late)
+        self.refused.extend(output.refused)
         return output
 
     def _sunk(self, waiting: list[Departure]) -> pa.Table | None:

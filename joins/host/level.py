@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from changelog.changes import DELTA, DELTA_TYPE, Changes
-from changelog.schema import ARRIVAL, WRITTEN
+from changelog.schema import ARRIVAL, RECORD, WRITTEN
 from joins.dataflow.graph import Dataflow, OperatorNode
 from joins.dataflow.ports import Port, Transform, transformed
-from joins.dataflow.specification import Opening, Running, Timed
+from joins.dataflow.specification import Opening, Refusing, Running, Timed
 from joins.host.activity import Activity, NodeWork
 from joins.host.exchange import KEYLESS, dealt
 from joins.host.state_limit import check_buffered
@@ -49,12 +49,24 @@ class Late:
     rows: pa.Table
 
 
+@dataclass(frozen=True)
+class Refused:
+    """Records of an edge that a budget of rows has refused: the columns of the port, the record where the host sent it
+    along, and the reason.
+    """
+
+    edge: int
+    rows: pa.Table
+
+
 @dataclass
 class LevelOutput:
     departures: list[Departure] = field(default_factory=list)
     late: list[Late] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
     counters: dict[str, int] = field(default_factory=dict)
-    """``late`` rows, of each edge too (``late_of``), and ``unfounded`` retractions: those left out in this batch."""
+    """``late`` rows, of each edge too (``late_of``), ``unfounded`` retractions, and ``rejected`` records, if a budget
+    has refused some: those left out in this batch."""
     watermarks: dict[int, int] = field(default_factory=dict)
     """Where the watermark of each edge stands now; those that stand nowhere yet are not there."""
     activity: Activity = field(default_factory=Activity)
@@ -130,6 +142,8 @@ class LevelTask:
             output.activity.nodes[running.number] = self._work(running, received, marks, output)
         unfounded += sum(running.operator.unfounded for running in self._nodes)
         output.counters = {"late": 0, "unfounded": unfounded}
+        if output.refused:
+            output.counters["rejected"] = sum(refused.rows.num_rows for refused in output.refused)
         for late in output.late:
             for name in ("late", late_of(late.edge)):
                 output.counters[name] = output.counters.get(name, 0) + late.rows.num_rows
@@ -151,6 +165,7 @@ class LevelTask:
         opened = self._opened(running)
         inputs = _on_time(running, received, output.late)
         changes = running.operator.on_batch(inputs)
+        output.refused += _refused(running)
         if opened is not None:
             changes = Changes.concat([opened, changes])
         running.watermarks.advance(marks)
@@ -199,6 +214,13 @@ def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: li
     return inputs
 
 
+def _refused(running: _Running) -> list[Refused]:
+    if not isinstance(running.operator, Refusing):
+        return []
+    by_port = zip(running.node.inputs, running.operator.refused(), strict=True)
+    return [Refused(edge, rows) for edge, rows in by_port if rows is not None]
+
+
 def _in_time(running: _Running, changes: Changes) -> Changes:
     """``changes``, and those that the watermarks bring."""
     values = running.watermarks.values
@@ -217,5 +239,7 @@ def _received(parts: list[pa.Table], port: Port) -> pa.Table | None:
         fields.append(pa.field(ARRIVAL, pa.int64()))
         if all(WRITTEN in part.column_names for part in parts):
             fields.append(pa.field(WRITTEN, pa.int64()))
+        if port.max_rows_per_key is not None and all(RECORD in part.column_names for part in parts):
+            fields.append(parts[0].schema.field(RECORD))
     schema = pa.schema([*fields, pa.field(DELTA, DELTA_TYPE, nullable=False)])
     return in_order(pa.concat_tables([part.select(schema.names).cast(schema) for part in parts]).combine_chunks())

@@ -6,7 +6,7 @@ held, so nothing downstream goes below zero. The caller inserts them into it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from changelog.changes import DELTA, Changes, Deltas
 from changelog.rows import Positions, RowsByKey, allotted, any_null, equal_rows, numbered, shortfalls
 from changelog.schema import ARRIVAL
 from joins.dataflow.ports import Ingest, Port
+from joins.inputs.row_budget import RowBudget
 from joins.state.arrangement import Arrangement
 from joins.state.cut_by import CutBy
 from joins.state.order import sortable
@@ -32,12 +33,14 @@ class Intake:
     CHANGELOG_KV      +1 is an upsert; -1 deletes the row it equals, else it is unfounded
     CHANGELOG         -1 takes one equal row away; where none is there when it comes it is unfounded
 
-    Rows come in the order of their arrival. Unfounded retractions are counted and left out.
+    Rows come in the order of their arrival. Unfounded retractions are counted and left out; so are, before anything is
+    made of them, the records that the budget of the port refuses.
     """
 
     port: Port
     arrangement: Arrangement
     unfounded: int = 0
+    _budget: RowBudget | None = field(default=None, kw_only=True)
 
     @staticmethod
     def of(
@@ -54,13 +57,13 @@ class Intake:
         if port.ingest in (Ingest.UPSERT, Ingest.CHANGELOG_KV):
             subkeys = port.primary_key
         elif port.ingest is Ingest.CHANGELOG:
-            subkeys = port.identity or tuple(schema.names)
+            subkeys = port.told_apart_by
         if port.tie_break_by_arrival:
             schema = schema.append(pa.field(ARRIVAL, pa.int64()))
         if port.everywhere:
             cut_by = CutBy((), everywhere=True)
         held = Arrangement(store, name, schema, port.keys, subkeys, null_safe, order, cut_by, counted)
-        return Intake(port, held)
+        return Intake(port, held, _budget=RowBudget.of(port, held, store, name))
 
     def taken_in(self, rows: pa.Table | None) -> Changes:
         """As ``changes``; None, or a table without rows: there are none."""
@@ -84,6 +87,10 @@ class Intake:
     def changes(self, rows: pa.Table) -> Changes:
         """``rows``: the port's columns, ``arrival`` where the port is ordered, ``delta``. Nothing is inserted yet."""
         names = [*self.arrangement.schema.names, DELTA]
+        if self._budget is not None:
+            rows = self._budget.within(rows)
+            if rows.num_rows == 0:
+                return Changes.empty(self.arrangement.schema)
         match self.port.ingest:
             case Ingest.UPSERT | Ingest.CHANGELOG_KV:
                 return self._upserted(rows)
@@ -91,6 +98,10 @@ class Intake:
                 return self._founded(Changes(rows.select(names)))
             case _:
                 return Changes(rows.select(names))
+
+    def refused(self) -> pa.Table | None:
+        """The records that the budget has refused since this was last asked, with their REASON; None: none."""
+        return None if self._budget is None else self._budget.taken()
 
     def _upserted(self, rows: pa.Table) -> Changes:
         """The difference between the rows held under the primary keys of ``rows`` and those after them."""
@@ -147,8 +158,8 @@ class Intake:
         equal = equal_rows(
             known.take(pa.array(groups.members[aimed])),
             known.take(pa.array(target[owner[aimed]])),
-            [(name, name) for name in self._identity],
-            [True] * len(self._identity),
+            [(name, name) for name in self.port.told_apart_by],
+            [True] * len(self.port.told_apart_by),
         )
         deleted = np.unique(owner[aimed[equal]])
         self.unfounded += len(retracting) - len(deleted)
@@ -163,11 +174,11 @@ class Intake:
         if changes.only_insertions:
             return changes.consolidated()
         inserted, deltas = changes.insertions, changes.deltas
-        number, firsts = numbered(changes.table.select(list(self._identity)))
+        number, firsts = numbered(changes.table.select(list(self.port.told_apart_by)))
         retracted = np.zeros(len(firsts), dtype=np.int64)
         np.subtract.at(retracted, number, np.minimum(deltas, 0))
         asked = changes.take(firsts).table
-        fresh = Arrangement(RunStore(), "fresh", self.arrangement.schema, self.port.keys, self._identity)
+        fresh = Arrangement(RunStore(), "fresh", self.arrangement.schema, self.port.keys, self.port.told_apart_by)
         fresh.insert(inserted)
         found = [side.equal(asked) for side in (self.arrangement, fresh)]
         held = np.zeros(len(firsts), dtype=np.int64)
@@ -178,10 +189,6 @@ class Intake:
         self.unfounded += int(missing.sum())
         gone = Changes.with_deltas(candidates.rows, -taken)
         return Changes.concat([inserted, gone]).consolidated()
-
-    @property
-    def _identity(self) -> tuple[str, ...]:
-        return self.port.identity or tuple(self.port.schema.names)
 
 
 def _replaced(old: pa.Table, owners: Positions, known: pa.Table, final: Positions) -> Changes:

@@ -104,6 +104,9 @@ class MultiwayOperator:
     def unfounded(self) -> int:
         return sum(part.intake.unfounded for part in self._parts)
 
+    def refused(self) -> tuple[pa.Table | None, ...]:
+        return tuple(part.intake.refused() for part in self._parts)
+
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         """The inputs change one after the other: those before ``place`` have, those behind it have not yet."""
         arrived = [part.intake.taken_in(rows) for part, rows in zip(self._parts, inputs, strict=True)]

@@ -70,6 +70,9 @@ class SemiAntiOperator:
     def unfounded(self) -> int:
         return self._left.unfounded + self._right.unfounded
 
+    def refused(self) -> tuple[pa.Table | None, ...]:
+        return self._left.refused(), self._right.refused()
+
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
         left, right = (intake.taken_in(rows) for intake, rows in zip((self._left, self._right), inputs, strict=True))
         unmatched = self._unmatched(left, right)

@@ -3,7 +3,8 @@
 A parcel carries the rows of one edge for one bucket. Five edges belong to no operator and are only forwarded by the
 levels, so that what they carry reaches the task that needs it in the same batch:
 
-    REJECTED  records that could not be decoded, to the sink: they are written in the transaction of the output
+    REJECTED  records that could not be decoded, or that a budget has refused, to the sink: they are written in the
+              transaction of the output
     LATE      rows that came behind the watermark, to the sink, where the query has a topic for them
     MARKS     event times seen per input partition, to every bucket of the level of their edge
     COUNTS    what was counted on the way, to the last stage, which reports it

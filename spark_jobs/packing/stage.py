@@ -25,6 +25,7 @@ from spark_jobs.stages.job import Job, opened, own_folder, snapshots
 from spark_jobs.stages.late import late_rows
 from spark_jobs.stages.level import record_batch
 from spark_jobs.stages.output import SinkBatch, write_together
+from spark_jobs.stages.refused import refused_records
 from spark_jobs.stages.task import batch_id, partition, refuse_second_attempt
 from spark_jobs.state.durable_state import DurableState
 from spark_jobs.state.local_copy import LocalCopy
@@ -130,6 +131,7 @@ def _run(member: Job, bucket: OneBucket, parcels: list[Parcel]) -> SinkBatch:
         written.counted.update(counts.state_readings(level, BUCKET, own.rows, own.buffered_bytes))
         written.counted.update(counts.watermark_readings(said.watermarks))
         written.counted.update(noted(f"{level}.{BUCKET}", said.activity))
+        written.rejected += [refused_records(member.dataflow, refused) for refused in said.refused]
         if member.late_topic:
             written.late += [late_rows(member.dataflow, late) for late in said.late]
     written.counted[counts.FAILED_CALLS] += failed_calls.taken()

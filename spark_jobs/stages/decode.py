@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from changelog.changes import DELTA
 from changelog.decode import REJECTED as REJECTED_RECORDS
-from changelog.decode import Decoder, parted
+from changelog.decode import Decoder, parted, recorded
 from changelog.event_times import greatest_ms, stamped, unusable
 from changelog.schema import ARRIVAL, OFFSET_BITS, Kind
 from joins.dataflow import failed_calls
@@ -184,6 +184,7 @@ class ScanReading:
     transforms: tuple[Transform, ...]
     first_offsets: dict[int, int]
     ordered: bool
+    refusable: bool
 
     def send(self, decoded: pa.Table, records: pa.RecordBatch, partition: int, outbox: Outbox) -> pa.Table:
         """Put the rows; REJECTED: the records of those whose event time cannot be used."""
@@ -198,6 +199,8 @@ class ScanReading:
         usable = rows.num_rows
         self._mark(rows, partition, outbox)
         rows = transformed(rows, self.transforms)
+        if self.refusable:
+            rows = recorded(rows, records)
         if self.ordered:
             rows = stamped(rows, records)
         elif ARRIVAL in rows.column_names:
@@ -291,6 +294,7 @@ def _reading(job: Job, indexes: list[int]) -> Reading:
                 tuple(step.bound(tables) for step in scan.transforms),
                 dict(job.scan_starts[index]),
                 _is_ordered(job.dataflow, scan.edge),
+                _is_refusable(job.dataflow, scan.edge),
             )
             for index, scan in zip(indexes, scans, strict=True)
         ),
@@ -304,3 +308,9 @@ def _is_ordered(dataflow: Dataflow, edge: int) -> bool:
         for edge_in, port in zip(node.inputs, node.operator.ports, strict=True)
         if edge_in == edge
     )
+
+
+def _is_refusable(dataflow: Dataflow, edge: int) -> bool:
+    """Whether its records may become dead letters at the operator: they go there with their rows."""
+    port = dataflow.ports.get(edge)
+    return port is not None and port.max_rows_per_key is not None

@@ -20,11 +20,12 @@ from joins.state.store import RunStore
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.exchange.blob import pack, unpack
 from spark_jobs.exchange.notes import noted
-from spark_jobs.exchange.parcel import COUNTS, LATE, MARKS, Parcel
+from spark_jobs.exchange.parcel import COUNTS, LATE, MARKS, REJECTED, Parcel
 from spark_jobs.exchange.tally import Sender, complete
 from spark_jobs.stages.job import Job, opened, own_folder, snapshots
 from spark_jobs.stages.late import late_rows
 from spark_jobs.stages.output import SinkBatch, write_batch
+from spark_jobs.stages.refused import refused_records
 from spark_jobs.stages.task import batch_id, refuse_second_attempt
 from spark_jobs.state.durable_state import DurableState
 from spark_jobs.state.local_copy import LocalCopy
@@ -118,6 +119,8 @@ class BucketOfLevel:
             yield Parcel(bucket, level, departure.edge, self.bucket, pack(departure.rows))
         for late in self._late(output):
             yield Parcel(self.bucket, self.job.sink_level, LATE, self.bucket, pack(late))
+        for records in self._refused(output):
+            yield Parcel(self.bucket, self.job.sink_level, REJECTED, self.bucket, pack(records))
         if output.counters:
             counted = counts.packed(Counter(output.counters))
             yield Parcel(self.bucket, self.job.sink_level, COUNTS, self.bucket, counted)
@@ -125,9 +128,12 @@ class BucketOfLevel:
     def write(self, output: LevelOutput, passing: list[Parcel]) -> Counter[str]:
         """Write what leaves here, with what earlier stages sent along; the counts of this partition."""
         changes = [departure.rows for departure in output.departures]
-        written = SinkBatch(changes, late=self._late(output), counted=Counter(output.counters))
+        written = SinkBatch(changes, self._refused(output), self._late(output), Counter(output.counters))
         written.take(passing)
         return write_batch(self.job, self.bucket, batch_id(), written)
+
+    def _refused(self, output: LevelOutput) -> list[pa.Table]:
+        return [refused_records(self.job.dataflow, refused) for refused in output.refused]
 
     def _late(self, output: LevelOutput) -> list[pa.Table]:
         """The late rows, where there is a topic for them."""

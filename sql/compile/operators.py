@@ -129,6 +129,7 @@ def _join(join: Join) -> OperatorSpec:
     left = port_of(join.left, held_by)
     right = port_of(join.right, tuple(right for _, right in join.keys))
     right = replace(right, everywhere=join.how.everywhere)
+    left, right = (_budgeted(port, join.max_rows_per_key) for port in (left, right))
     residual = Condition(join.residual.text) if join.residual is not None else None
     shared: _Shared = {
         "kind": join.kind,
@@ -196,13 +197,24 @@ def _join(join: Join) -> OperatorSpec:
 def _multiway(node: MultiwayJoin) -> MultiwaySpec:
     links = node.links
     return MultiwaySpec(
-        tuple(port_of(below, keys) for below, keys in zip(node.inputs, node.keys, strict=True)),
+        tuple(
+            _budgeted(port_of(below, keys), node.chain.max_rows_per_key)
+            for below, keys in zip(node.inputs, node.keys, strict=True)
+        ),
         optional=tuple(place for place, link in enumerate(links, start=1) if link.kind is JoinKind.LEFT),
         null_safe=links[0].null_safe,
         conditions=tuple(_condition(link, link.residual) for link in links if link.residual is not None),
         pad=node.chain.pad,
         max_buffered_bytes=node.chain.max_buffered_bytes,
     )
+
+
+def _budgeted(port: Port, most: int | None) -> Port:
+    """A retraction may be of a row that was refused: it is looked for, though the topic is consistent by itself."""
+    if most is None:
+        return port
+    ingest = Ingest.CHANGELOG if port.ingest is Ingest.CHANGES else port.ingest
+    return replace(port, ingest=ingest, max_rows_per_key=most)
 
 
 def _condition(link: Join, residual: Expr) -> ResidualCondition:

@@ -213,8 +213,7 @@ def _join(node: Join) -> str:
     if node.pad == Pad.DEFAULT:
         parts.append("unmatched=default")
     parts += [*node.how.emission(), f"state: {node.how.state(node.kind, inputs)}"]
-    if node.max_buffered_bytes is not None:
-        parts.append(f"max_buffered_bytes={node.max_buffered_bytes}")
+    parts += _limits(node)
     return "  ".join([*parts, "engine=spark"])
 
 
@@ -237,9 +236,14 @@ def _multiway(node: MultiwayJoin) -> str:
     if len(set(kept)) > 1:
         each = "; ".join(f"input {place} {rows}" for place, rows in enumerate(kept, start=1))
     parts.append(f"state: {each}")
-    if node.chain.max_buffered_bytes is not None:
-        parts.append(f"max_buffered_bytes={node.chain.max_buffered_bytes}")
+    parts += _limits(node.chain)
     return "  ".join([*parts, "engine=spark"])
+
+
+def _limits(join: Join) -> list[str]:
+    limits = [] if join.max_buffered_bytes is None else [f"max_buffered_bytes={join.max_buffered_bytes}"]
+    most = join.max_rows_per_key
+    return limits if most is None else [*limits, f"max_fan_out={most} rows of a key on a side, dead letters beyond"]
 
 
 def _of_rows(node: UnionAll | SetOperation | Over | TopN) -> str:

@@ -259,6 +259,9 @@ class Join:
     """Where it is written, for errors."""
     mark: str = ""
     """Of MARK: the column that says whether a left row matches something."""
+    max_rows_per_key: int | None = None
+    """A record that would be one more row of its key on its side is a dead letter; None: none is. Of a chain of joins
+    that is one, its last says it."""
 
     @property
     def inputs(self) -> tuple[Node, ...]:

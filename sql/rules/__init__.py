@@ -8,6 +8,7 @@ bands          inequalities of a time of each side make it a join of rows that a
                groups by a window, or a time, go when the watermark has passed it
 keyed_inputs   an upsert stream whose primary key does not hold the join key gets a level of its own
 multiway       joins in a chain that share a key become one
+row_budgets    asked for, each side of a join has a budget of rows for a key
 window_close   asked for final rows, the uppermost join lets each leave once
 cut_fragments  what Spark runs and what the Faust workers run are cut apart, with a topic between them
 sink           what leaves gets its columns, its key, its topic
@@ -28,6 +29,7 @@ from sql.rules.multiway import multiway
 from sql.rules.periods import periods
 from sql.rules.prune import prune
 from sql.rules.push_down import push_down
+from sql.rules.row_budgets import row_budgets
 from sql.rules.sink import sink
 from sql.rules.strategy import strategy
 from sql.rules.top_n import top_n
@@ -43,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     bands,
     keyed_inputs,
     multiway,
+    row_budgets,
     window_close,
     cut_fragments,
     sink,

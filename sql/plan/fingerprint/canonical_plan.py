@@ -233,6 +233,7 @@ def _joined(node: Join | StaticJoin | LookupJoin) -> Form:
                 how=canonical_method(node.how),
                 null_safe=list(node.null_safe),
                 mark=node.mark,
+                budgeted=node.max_rows_per_key is not None,
                 left=canonical(node.left),
                 right=canonical(node.right),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 import pytest
 
@@ -10,6 +11,7 @@ from changelog.errors import SqlError
 from joins.dataflow.ports import Ingest, JoinKind
 from joins.operators.bidirectional import BidirectionalSpec
 from joins.operators.keyed import KeyedSpec
+from joins.operators.multiway import MultiwaySpec
 from joins.reference.rows import Record
 from runtime.logs.query_logs import QueryLog
 from spark_jobs.account.skew import SkewWatch
@@ -53,6 +55,33 @@ def test_rows_that_meet_none_are_not_warned_of(caplog: pytest.LogCaptureFixture)
     hosted.on_batch(rows(None, 50), [])
     watch.note(hosted.query.activity)
     assert warnings(caplog) == []
+
+
+def test_a_side_with_a_budget_is_told_of_when_a_key_has_as_many_rows_as_it_may(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    left, right = (replace(one, max_rows_per_key=3) for one in (JOIN.left, JOIN.right))
+    hosted = Hosted(replace(JOIN, left=left, right=right))
+    watch = SkewWatch(dataflow_of(hosted.spec), 3, LOG)
+    hosted.on_batch(rows(7, 2), rows(7, 2))
+    watch.note(hosted.query.activity)
+    assert warnings(caplog) == []
+    hosted.on_batch(rows(7, 9, "more"), [])
+    watch.note(hosted.query.activity)
+    [told] = warnings(caplog)
+    assert told == (
+        'query "v": skewed key (l.k) = (7): as many rows of the left side of a join as max_fan_out = 3 allows: further'
+        " records of such a key go to the dead letters"
+    )
+
+
+def test_the_inputs_of_an_n_way_join_are_watched(caplog: pytest.LogCaptureFixture) -> None:
+    hosted = Hosted(MultiwaySpec((JOIN.left, JOIN.right)))
+    watch = SkewWatch(dataflow_of(hosted.spec), 1, LOG)
+    hosted.on_batch(rows(7, 1), rows(7, 2))
+    watch.note(hosted.query.activity)
+    [told] = warnings(caplog)
+    assert "(r.k) = (7): 2 rows of the part1 side of a join" in told
 
 
 @pytest.mark.parametrize("spec", [JOIN, KeyedSpec(port(LEFT, Ingest.UPSERT))])

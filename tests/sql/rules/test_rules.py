@@ -38,6 +38,8 @@ QUERIES = {
     "multiway": "SELECT o.id, p.price, q.price AS other, r.customer FROM orders AS o JOIN prices AS p ON "
     "o.symbol = p.symbol AND o.id > 7 JOIN prices AS q ON p.symbol = q.symbol AND o.customer < q.price "
     "LEFT JOIN orders AS r ON q.symbol = r.symbol",
+    "row_budgets": "SELECT t.price, q.bid FROM trades AS t LEFT JOIN quotes AS q ON t.symbol = q.symbol "
+    "SETTINGS max_fan_out = 1000, max_fan_out_action = 'dead_letter'",
     "window_close": "SELECT t.price, q.bid FROM trades AS t LEFT JOIN quotes AS q ON t.symbol = q.symbol "
     "AND date_diff_within(10s, t.at, q.at) EMIT ON WINDOW CLOSE",
     "cut_fragments": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
