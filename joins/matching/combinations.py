@@ -2,19 +2,23 @@
 
 Under one key the combinations are the product of what the inputs hold there. So each input is asked for a key once, and
 a combination is no row yet but a position in the rows of each input: rows are made of those that are left at the end.
+
+A key that is hot in several inputs has more combinations than memory has room for, though the conditions may let few of
+them through. So they are made in blocks, each of which goes through all inputs before the next one is begun.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from changelog.changes import Changes, Deltas, products
-from changelog.rows import Mask, Positions, expand
+from changelog.rows import Mask, Positions
 from joins.state.arrangement import Matches
+from joins.state.blocks import expanded
 
 
 @dataclass(frozen=True)
@@ -55,16 +59,17 @@ class Combinations:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def with_each(self, place: int, held: RowsOfKeys) -> Combinations:
-        """Each with every row that another input, ``place``, holds under its key."""
-        owners, found = expand(held.begins[self.keys], held.begins[self.keys + 1])
-        positions = {other: own[owners] for other, own in self.positions.items()}
-        return Combinations(
-            {**self.tables, place: held.changes.rows},
-            {**positions, place: found},
-            self.keys[owners],
-            products(self.deltas[owners], held.changes.deltas[found]),
-        )
+    def with_each(self, place: int, held: RowsOfKeys) -> Iterator[Combinations]:
+        """Each with every row that another input, ``place``, holds under its key, in blocks of a bounded number."""
+        counts = held.changes.deltas
+        for owners, found in expanded(held.begins[self.keys], held.begins[self.keys + 1]):
+            positions = {other: own[owners] for other, own in self.positions.items()}
+            yield Combinations(
+                {**self.tables, place: held.changes.rows},
+                {**positions, place: found},
+                self.keys[owners],
+                products(self.deltas[owners], counts[found]),
+            )
 
     def where(self, mask: Mask) -> Combinations:
         """Those for which ``mask`` holds."""

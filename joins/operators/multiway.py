@@ -18,7 +18,8 @@ padded row that goes with the first one of a key, and comes with the end of the 
 
 All inputs are asked by one key, that of the rows that have come. So none is asked for what the others have given, and
 none for a key that another one holds nothing under: the one that holds the fewest rows is asked first. An intermediate
-result is neither kept nor looked up.
+result is neither kept nor looked up. Combinations are made, and tested, in blocks of a bounded number, so a key that is
+hot in all inputs costs no more memory at once than what of it leaves.
 
 **State.** The rows of each input, once.
 
@@ -28,7 +29,7 @@ Sources" (VLDB 2003): MJoin; the delta joins of Materialize.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,18 +114,25 @@ class MultiwayOperator:
         output = [Changes.empty(self._schema)]
         for place, (part, changes) in enumerate(zip(self._parts, arrived, strict=True)):
             if len(changes):
-                output.append(self._joined(place, *part.changed(changes)))
+                output.extend(self._joined(place, *part.changed(changes)))
         return Changes.concat(output)
 
-    def _joined(self, place: int, keys: pa.Table, changes: Changes) -> Changes:
+    def _joined(self, place: int, keys: pa.Table, changes: Changes) -> Iterator[Changes]:
         """``changes`` of an input, row by row under ``keys``, with what the other inputs hold."""
         numbers, firsts = numbered(keys)
         found, met = self._found(place, keys.take(pa.array(firsts)))
-        combined = Combinations.of(place, changes, numbers).where(met[numbers])
-        combined = self._passed(combined, place)
-        for other, held in sorted(found.items()):
-            combined = self._passed(combined.with_each(other, held), other)
-        return combined.changes(self._schema)
+        alone = self._passed(Combinations.of(place, changes, numbers).where(met[numbers]), place)
+        for combined in self._combined(alone, sorted(found.items())):
+            yield combined.changes(self._schema)
+
+    def _combined(self, begun: Combinations, others: Sequence[tuple[int, RowsOfKeys]]) -> Iterator[Combinations]:
+        """``begun`` with what each of ``others`` holds, block by block: no more than one of each input is there."""
+        if not others:
+            yield begun
+            return
+        (other, held), *further = others
+        for block in begun.with_each(other, held):
+            yield from self._combined(self._passed(block, other), further)
 
     def _found(self, place: int, keys: pa.Table) -> tuple[dict[int, RowsOfKeys], Mask]:
         """What each other input holds under ``keys``, which differ, and which of them no other input lacks."""

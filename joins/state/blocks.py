@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from changelog.rows import Positions
+from changelog.rows import Positions, expand
 from joins.state.run_search import Spans
 from joins.state.store import Run
 
@@ -67,6 +67,17 @@ def blocks_of_probes(found: Sequence[RunSpans], probes: int) -> Iterator[list[Ru
         else:
             yield [RunSpans(one.run, _of_probes(one.spans, first, after)) for one in found]
         first = after
+
+
+def expanded(low: Positions, high: Positions) -> Iterator[tuple[Positions, Positions]]:
+    """As ``changelog.rows.expand``, in blocks of at most PAIRS pairs; none where there is no pair."""
+    through = np.cumsum(high - low)
+    total = int(through[-1]) if len(through) else 0
+    ranges = Spans(np.arange(len(low)), low, high)
+    for done in range(0, total, PAIRS):
+        block = _between(ranges, through, done, min(done + PAIRS, total))
+        owners, positions = expand(block.low, block.high)
+        yield block.probe[owners], positions
 
 
 def _between(spans: Spans, through: Positions, start: int, end: int) -> Spans:

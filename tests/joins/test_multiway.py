@@ -22,6 +22,7 @@ from joins.operators.bidirectional import BidirectionalSpec
 from joins.operators.multiway import MultiwaySpec, ResidualCondition
 from joins.reference.bidirectional import ReferenceMultiwayJoin
 from joins.reference.rows import Record, Row
+from joins.state import blocks
 from tests.joins.alone import Alone
 from tests.joins.harness import INPUTS, KEYED, VALUES, poor_hashes, port, records, side
 from tests.nasty import FLOATS, NOT_A_NUMBER
@@ -102,6 +103,45 @@ def test_it_is_the_reference(
             assert min(standing.values(), default=0) >= 0
             if restart:
                 alone.restart()
+
+
+@dataclass
+class Measured:
+    """``Below`` that notes of how many combinations it was asked at once."""
+
+    below: Below
+    asked: list[int] = field(default_factory=list)
+
+    def __call__(self, rows: pa.Table) -> npt.NDArray[np.bool_]:
+        self.asked.append(rows.num_rows)
+        return self.below(rows)
+
+
+@pytest.mark.parametrize("optional", [(), (2,)])
+def test_a_key_that_is_hot_in_all_inputs_is_combined_in_blocks(
+    optional: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20 x 30 x 25 rows of one key are 15,000 combinations: made and tested 64 at a time, whoever comes last."""
+    monkeypatch.setattr(blocks, "PAIRS", 64)
+    measured = [Measured(Below("a", "b")), Measured(Below("b", "c"))]
+    ports = tuple(port(schema(name), Ingest.CHANGELOG) for name in "abc")
+    conditions = tuple(ResidualCondition(one.below.columns, one) for one in measured)
+    alone = Alone(MultiwaySpec(ports, optional, (), conditions))
+    reference = ReferenceMultiwayJoin(
+        [side(Ingest.CHANGELOG) for _ in "abc"],
+        (3, 3, 3),
+        optional,
+        (),
+        lambda rows: all(one.below.of_rows(rows) for one in measured),
+    )
+    a, b, c = (
+        [((1, f"{name}{n}", n % 9), 1) for n in range(count)] for name, count in (("a", 20), ("b", 30), ("c", 25))
+    )
+    for parts in ([a, [], c[:20]], [[], b, c[20:]], [[(a[0][0], -1)], [], [(c[0][0], -1)]]):
+        changes = alone.on_batch(*parts)
+        assert changes == reference.on_batch(*parts)
+    assert [max(one.asked) <= 64 for one in measured] == [True, True]
+    assert sum(measured[0].asked) >= 20 * 30
 
 
 def stored(value: object) -> object:
