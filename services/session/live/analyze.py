@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import count
 from typing import Any
 
@@ -58,6 +59,10 @@ def figures(node: LiveNode) -> str:
         parts.append(f"fan-out {work.fan_out:.2f}")
     if node.held:
         parts.append(f"state {_state_text(node)}")
+    if node.memo is not None:
+        parts.append(f"memo {node.memo[0]:,} rows, {size_text(node.memo[1])}")
+    if node.cached is not None:
+        parts.append(f"cache {node.cached.rows:,} rows, {size_text(node.cached.bytes)}  lookups {node.cached.text}")
     if work is not None:
         parts += [f"time {time_text(work.busy_ns)}", f"batches {work.batches:,}"]
     return "  ".join(parts)
@@ -106,6 +111,10 @@ def _members(node: LiveNode) -> dict[str, Any]:
         }
     if node.held:
         told["state"] = {part: _held(held) for part, held in sorted(node.held.items())}
+    if node.memo is not None:
+        told["memo"] = {"rows": node.memo[0], "bytes": node.memo[1]}
+    if node.cached is not None:
+        told["cache"] = asdict(node.cached)
     return {**told, "inputs": [_members(below) for below in node.inputs]}
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from joins.host.activity import Activity, NodeWork
 from joins.state.holdings import Holding
 from runtime.query_plan import plan_of
 from services.session.context import Context
+from services.session.live.lookups import Cached, Lookups
 from sql.catalog import Query
 from sql.compile.dataflow import Stages, stages
 from sql.fragments import Engine, Fragment
 from sql.plan.explain import line
-from sql.plan.nodes import Node, Output, Scan
+from sql.plan.nodes import LookupTable, Node, Output, Scan
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class LiveNode:
     work      of a node that is a stage of its own; None: of any other, or nothing was told of it yet
     rows_out  rows that left it; None: they are not counted between this step and the next one of the same stage
     held      by part of its state; a join has ``left`` and ``right``
+    cached    of a table that lookup workers look up in
+    memo      rows and bytes of what they have emitted for updating rows
     """
 
     text: str
@@ -31,6 +34,8 @@ class LiveNode:
     rows_out: int | None
     held: Mapping[str, Holding] = field(default_factory=dict)
     inputs: tuple[LiveNode, ...] = ()
+    cached: Cached | None = None
+    memo: tuple[int, int] | None = None
 
     @property
     def name(self) -> str:
@@ -42,13 +47,15 @@ def live_plans(context: Context, view: str) -> list[tuple[Query, LiveNode]]:
     """Of the queries that a view is cut into, upstream first. Raises UnknownName where there is none."""
     queries = context.catalog.fragments(view)
     plan = plan_of(queries[-1], context.catalog)
-    return [(query, _live(query, plan.fragment(query.name))) for query in queries]
+    workers = context.live_workers()
+    return [(query, _live(query, plan.fragment(query.name), workers)) for query in queries]
 
 
-def _live(query: Query, fragment: Fragment) -> LiveNode:
-    activity = Activity.read(query.progress.get("activity", {}))
+def _live(query: Query, fragment: Fragment, workers: Collection[str]) -> LiveNode:
     if fragment.engine is Engine.FAUST:
-        return _Lookups(query.progress.get("counts", {}), activity).output(fragment.output)
+        lookups = Lookups.of(query.progress, workers)
+        return _LookedUp(query.progress.get("counts", {}), lookups).output(fragment.output)
+    activity = Activity.read(query.progress.get("activity", {}))
     written = query.progress.get("counts", {}).get("rows_out")
     return _Staged(stages(fragment.output), activity).output(fragment.output, written)
 
@@ -95,17 +102,19 @@ class _Staged:
 
 
 @dataclass(frozen=True)
-class _Lookups:
-    """Of a fragment of the lookup workers, which count what comes in and what leaves."""
+class _LookedUp:
+    """Of a fragment of the lookup workers, which count what comes in and what leaves, and tell what they keep."""
 
     counts: Mapping[str, int]
-    activity: Activity
+    lookups: Lookups
 
     def output(self, node: Output) -> LiveNode:
-        return LiveNode(line(node), None, self.counts.get("rows_out"), inputs=(self._node(node.input),))
+        inputs = (self._node(node.input),)
+        return LiveNode(line(node), None, self.counts.get("rows_out"), inputs=inputs, memo=self.lookups.memo)
 
     def _node(self, node: Node) -> LiveNode:
         below = tuple(self._node(one) for one in node.inputs)
         if isinstance(node, Scan):
             return LiveNode(line(node), None, self.counts.get("rows_in"))
-        return LiveNode(line(node), None, None, inputs=below)
+        cached = self.lookups.tables.get(node.name) if isinstance(node, LookupTable) else None
+        return LiveNode(line(node), None, None, inputs=below, cached=cached)

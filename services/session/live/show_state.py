@@ -22,6 +22,7 @@ STATE = pa.schema(
         ("keys", pa.string()),
         ("rows of a key", pa.int64()),
         ("heaviest keys", pa.string()),
+        ("lookups", pa.string()),
     ]
 )
 
@@ -29,10 +30,10 @@ STATE = pa.schema(
 def show_state(context: Context, statement: Show) -> Rows:
     """A row for each part, in the order of the plan."""
     lines = [
-        _line(query.name, node, part, holding)
+        {"query": query.name, "node": node.name, **part}
         for query, plan in live_plans(context, statement.of)
         for node in _from_the_top(plan)
-        for part, holding in sorted(node.held.items())
+        for part in _parts(node)
     ]
     return Rows(pa.Table.from_pylist(lines, schema=STATE))
 
@@ -43,10 +44,18 @@ def _from_the_top(node: LiveNode) -> Iterator[LiveNode]:
         yield from _from_the_top(below)
 
 
-def _line(query: str, node: LiveNode, part: str, held: Holding) -> dict[str, object]:
+def _parts(node: LiveNode) -> Iterator[dict[str, object]]:
+    yield from (_of_state(part, holding) for part, holding in sorted(node.held.items()))
+    if node.memo is not None:
+        rows, size = node.memo
+        yield {"part": "memo", "rows": rows, "bytes": size}
+    if node.cached is not None:
+        cached = node.cached
+        yield {"part": "cache", "rows": cached.rows, "bytes": cached.bytes, "lookups": cached.text}
+
+
+def _of_state(part: str, held: Holding) -> dict[str, object]:
     return {
-        "query": query,
-        "node": node.name,
         "part": part,
         "rows": held.rows,
         "bytes": held.bytes,

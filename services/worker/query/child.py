@@ -58,6 +58,7 @@ from services.worker.query import worker_lease
 from services.worker.query.app import lookup_app
 from services.worker.query.claimed_origin import claimed_origin
 from services.worker.query.dictionary_commands import DictionaryCommands
+from services.worker.query.held import Held
 from services.worker.query.metrics import QueryFigures
 from services.worker.query.progress import Report, merged
 from services.worker.query.pulse import Pulse
@@ -134,6 +135,7 @@ class LookupQuery:
         largest = min(topics.message_bytes(client, topic) for topic in written)
         folder = self._folder()
         self.tables = Tables(self.catalog, settings.brokers, settings.redis_url, settings.data_dir, folder)
+        self._held = Held(self.tables.layouts, folder, time.monotonic)
         self._answers = QueryAnswers(
             flow=self.flow,
             lookups=self.tables.open(self.flow.accesses),
@@ -253,7 +255,9 @@ class LookupQuery:
 
     def _report(self) -> None:
         """Progress, where the catalog does not have it yet; and that it runs, once the group has said what is its."""
-        report = Report(self._worker, self.lanes.reached(), self.lanes.counts(), self.lanes.batch_ms())
+        report = Report(
+            self._worker, self.lanes.reached(), self.lanes.counts(), self.lanes.batch_ms(), self._held.told()
+        )
         self._say_what_is_new(report)
         try:
             query = self.catalog.query(self.query.name)

@@ -10,8 +10,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from dictionaries.cache.layout_statistics import Statistics
-from enrichment.memo.memo_store import runs_in
 from services.worker.lane.lanes import Lanes
+from services.worker.query.held import memos_in
 from services.worker.tables.lookup_tables import Tables
 
 _COUNTS = {
@@ -77,8 +77,7 @@ class QueryFigures(Collector):
         for stream, offsets in self._tables.followers.lags().items():
             lag.add_metric([self._query, stream], offsets)
         yield lag
-        memos = [path for path in self._folder.glob("memo-*.db") if path.exists()]
-        held, size = sum(map(runs_in, memos)), sum(path.stat().st_size for path in memos)
+        held, size = memos_in(self._folder)
         yield _one(GaugeMetricFamily, "dovetail_worker_memo_rows", "different rows in memos", self._query, held)
         yield _one(GaugeMetricFamily, "dovetail_worker_memo_bytes", "memos on disk", self._query, size)
         yield from self._dictionaries()

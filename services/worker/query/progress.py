@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -15,12 +15,14 @@ class Report:
     offsets   partition → end of what is answered and committed
     counts    since its start
     batch_ms  how long its last batch took
+    held      what it keeps, as ``Held`` tells it
     """
 
     worker: str
     offsets: Mapping[int, int]
     counts: Mapping[str, int]
     batch_ms: int
+    held: Mapping[str, Any] = field(default_factory=dict)
 
 
 def merged(before: Mapping[str, Any], topic: str, first_offsets: Mapping[int, int], report: Report) -> dict[str, Any]:
@@ -41,6 +43,7 @@ def merged(before: Mapping[str, Any], topic: str, first_offsets: Mapping[int, in
         "offsets": {topic: _texts(offsets)},
         "counts": dict(total),
         "by_worker": by_worker,
+        "held_by_worker": {**before.get("held_by_worker", {}), report.worker: dict(report.held)},
         "batch_ms": report.batch_ms,
     }
 

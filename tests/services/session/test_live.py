@@ -15,6 +15,7 @@ from services.session import Rows, Session
 from services.session.live.analyze import size_text, time_text
 from services.session.result import Text
 from services.stack.temporary import temporary_settings
+from sql.catalog import Worker
 from sql.catalog.entries import queries_of
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
@@ -65,7 +66,7 @@ class Watched:
     def state(self, view: str) -> list[tuple[object, ...]]:
         [result] = self.session.run(f"SHOW STATE OF {view}")
         assert isinstance(result, Rows)
-        return [tuple(row.values()) for row in result.table.drop_columns(["bytes"]).to_pylist()]
+        return [tuple(row.values()) for row in result.table.drop_columns(["bytes", "lookups"]).to_pylist()]
 
 
 @pytest.fixture
@@ -184,6 +185,42 @@ def test_a_view_that_has_not_run_yet_has_a_plan_without_figures(watched: Watched
     told = watched.told("EXPLAIN ANALYZE priced")
     assert watched.state("priced") == []
     assert told.count("\n") == plan.count("\n")
+
+
+NAMES = (
+    "CREATE DICTIONARY names (item string, name string) PRIMARY KEY item "
+    "SOURCE(MYSQL(HOST 'db' PORT 3306 USER 'u' DB 'shop' TABLE 'names')) LAYOUT(HASHED()) LIFETIME(300)"
+)
+
+
+def test_what_lookup_workers_keep_is_that_of_those_that_live(watched: Watched) -> None:
+    """Figures of a dictionary add up over them, and the memos."""
+    watched.world.engine.create(NAMES)
+    watched.view(
+        "CREATE MATERIALIZED VIEW named AS SELECT o.id AS id, n.name AS name FROM changelog(orders, id) AS o "
+        "LEFT JOIN names AS n ON o.item = n.item"
+    )
+    catalog, now_ms = watched.world.engine.catalog, watched.session.context.now_ms
+    for worker in ("a", "b"):
+        catalog.worker_seen(Worker(worker, "here", 1), now_ms)
+    held = {
+        "a": {"tables": {"names": [10, 900, 40, 30, 6]}, "memo": [5, 4096]},
+        "b": {"tables": {"names": [2, 100, 10, 0, 0]}},
+        "gone": {"tables": {"names": [700, 7, 7, 7, 0]}, "memo": [7, 7]},
+    }
+    [query] = catalog.queries()
+    catalog.report(query.id, now_ms=now_ms, progress={"counts": {"rows_out": 3}, "held_by_worker": held})
+
+    [result] = watched.session.run("SHOW STATE OF named")
+    assert isinstance(result, Rows)
+    assert [(row["part"], row["rows"], row["bytes"], row["lookups"]) for row in result.table.to_pylist()] == [
+        ("memo", 5, 4096, None),
+        ("cache", 12, 1000, "50 keys: 60 % hot, 12 % cold, 28 % source"),
+    ]
+    told = watched.told("EXPLAIN ANALYZE named")
+    assert "out 3  memo 5 rows, 4.1 kB" in told
+    assert "cache 12 rows, 1.0 kB  lookups 50 keys: 60 % hot, 12 % cold, 28 % source" in told
+    assert '"asked": 50' in watched.told("EXPLAIN ANALYZE named FORMAT json")
 
 
 @pytest.mark.parametrize("statement", ["SHOW STATE OF nothing", "EXPLAIN ANALYZE nothing"])

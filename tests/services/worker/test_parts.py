@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from changelog.errors import EnvironmentFault
+from enrichment.memo.memo_store import MemoStore
 from runtime.forked import ForkServer
 from services.commands.command_codec import Outcome
 from services.worker.lane.fetches import Fetch, as_batch
+from services.worker.query.held import LOOKED_AT_S, Held
 from services.worker.query.progress import Report, merged
 from services.worker.supervisor.child_process import Child
 from services.worker.supervisor.worker_supervisor import claimed_folder, joined
@@ -39,6 +41,24 @@ def test_reports_of_several_workers_are_merged() -> None:
     assert both["offsets"] == {"t": {"0": 10, "1": 4}}
     assert both["counts"] == {"rows_in": 9}
     assert merged(both, "t", {0: 5, 1: 0}, Report("b", {1: 4}, {"rows_in": 4}, 2)) == both
+    keeping = merged(both, "t", {0: 5, 1: 0}, Report("b", {1: 4}, {"rows_in": 4}, 2, {"memo": [1, 2]}))
+    assert keeping["held_by_worker"] == {"a": {}, "b": {"memo": [1, 2]}}
+
+
+def test_what_a_process_keeps_is_looked_at_every_few_seconds(tmp_path: Path) -> None:
+    """Its memos are counted row by row."""
+    now_s = [100.0]
+    store = MemoStore(tmp_path / "memo-0.db", "q")
+    held = Held({}, tmp_path, lambda: now_s[0])
+    store.apply([(b"1", b"[]"), (b"2", b"[]")])
+    rows, size = held.told()["memo"]
+    assert (rows, size > 0) == (2, True)
+    store.apply([(b"3", b"[]")])
+    now_s[0] += LOOKED_AT_S - 1
+    assert held.told()["memo"][0] == 2
+    now_s[0] += 1
+    assert held.told()["memo"][0] == 3
+    store.close()
 
 
 def test_answers_of_several_processes_are_one() -> None:

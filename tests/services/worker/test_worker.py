@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import httpx
@@ -69,6 +69,13 @@ def child_of(worker: Worker) -> psutil.Process:
     return child
 
 
+def told_of_lookups(world: World, query: str) -> Mapping[str, list[int]]:
+    """What the catalog has of the dictionaries of a query, from its only worker."""
+    [held] = world.catalog.query(query).progress.get("held_by_worker", {"": {}}).values()
+    tables: Mapping[str, list[int]] = held.get("tables", {})
+    return tables
+
+
 def test_a_query_is_run_paused_resumed_and_dropped(world: World) -> None:
     orders, view = orders_and_products(world)
     world.send(orders, [{"n": 0, "k": 0}])
@@ -90,6 +97,7 @@ def test_a_query_is_run_paused_resumed_and_dropped(world: World) -> None:
             "# TYPE dovetail_dictionary_element_count gauge",
         ):
             assert line in metrics
+        world.until(lambda: told_of_lookups(world, view).get(f"products{world.number}", [0] * 5)[2] == 1)
         world.catalog.want(view, Desired.PAUSED, now_ms=0)
         world.until(lambda: is_now(world, view, Actual.PAUSED))
         world.send(orders, [{"n": 1, "k": 1}])
