@@ -16,7 +16,10 @@ from sql.query_settings import Value
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView, Select
 
-FORMER: tuple[Mapping[str, Value], ...] = ({"multiway_join": False},)
+FORMER: tuple[Mapping[str, Value], ...] = (
+    {"self_join_once": False},
+    {"self_join_once": False, "multiway_join": False},
+)
 """Settings under which queries are planned as by releases before, the latest first."""
 
 

@@ -98,6 +98,13 @@ SETTINGS: tuple[Setting, ...] = (
         "joins of several streams by one key are one operator that keeps each input once; 0: a chain of joins of two",
     ),
     Setting(
+        "self_join_once",
+        bool,
+        "",
+        True,
+        "sides of a join that have the same rows, by one key, are read and kept once; 0: each for itself",
+    ),
+    Setting(
         "default_hash_join",
         str,
         "",

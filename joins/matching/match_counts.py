@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from changelog.changes import Changes, Deltas, products
 from changelog.rows import Positions, numbered
+from joins.inputs.held_rows import HeldRows
 from joins.matching.unmatched import Holds
 from joins.state.arrangement import Arrangement, Matches
 from joins.state.store import RunStore
@@ -36,7 +37,7 @@ class MatchCounts:
     has them. Both give the change of the unmatched own rows.
     """
 
-    def __init__(self, own: Arrangement, other: Arrangement, holds: Holds, store: RunStore, name: str) -> None:
+    def __init__(self, own: HeldRows, other: HeldRows, holds: Holds, store: RunStore, name: str) -> None:
         self._own, self._other, self._holds = own, other, holds
         self._pairs = Arrangement(store, name, own.schema, own.keys, own.schema.names, own.null_safe, counted=True)
 

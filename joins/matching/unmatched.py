@@ -23,6 +23,7 @@ import pyarrow as pa
 from changelog.changes import Changes
 from changelog.hashing import Hashes, row_hashes
 from changelog.rows import Mask, Positions, allotted, any_null, distinct, expand, numbered
+from joins.inputs.held_rows import HeldRows
 from joins.inputs.range_side import RangeSide
 from joins.state.arrangement import Arrangement
 from joins.state.store import RunStore
@@ -59,8 +60,8 @@ class UnmatchedByKey:
     that goes from 0 up that takes back new rows and gives them again: no change, as it should be.
     """
 
-    own: Arrangement
-    other: Arrangement
+    own: HeldRows
+    other: HeldRows
     _fresh: Changes = field(init=False)
     _touched: pa.Table = field(init=False)
     _counts: npt.NDArray[np.int64] = field(init=False)
@@ -88,8 +89,8 @@ class UnmatchedByRow:
     known at the first one: others are tested in blocks, each four times the one before.
     """
 
-    own: Arrangement
-    other: Arrangement
+    own: HeldRows
+    other: HeldRows
     holds: Holds
     _touched: pa.Table = field(init=False)
     _unkeyed: Changes = field(init=False)
@@ -228,13 +229,13 @@ class UnmatchedInTime:
         return among.found_between(others.table, *window, keys, pairs_hold)
 
 
-def unmatched(own: Arrangement, other: Arrangement, holds: Holds | None) -> Unmatched:
+def unmatched(own: HeldRows, other: HeldRows, holds: Holds | None) -> Unmatched:
     """Of two sides that are held as a whole; ``holds``: the residual condition, if there is one."""
     return UnmatchedByKey(own, other) if holds is None else UnmatchedByRow(own, other, holds)
 
 
-def _keys(arrangement: Arrangement) -> pa.Schema:
-    return pa.schema([arrangement.schema.field(name) for name in arrangement.keys])
+def _keys(held: HeldRows) -> pa.Schema:
+    return pa.schema([held.schema.field(name) for name in held.keys])
 
 
 def _rows_of(side: RangeSide, store: RunStore, name: str) -> Arrangement:

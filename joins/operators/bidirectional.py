@@ -11,6 +11,9 @@ follow the number of matches per key (0 to n and n to 0) where there is no resid
 the rows that may change is derived before and after, and the difference emitted. Pairs are made, and tested, in blocks
 of a bounded number, so a key of many rows costs no more memory at once than what of it leaves.
 
+**State.** The rows of both sides. Where the right side is the left one once more, a stream joined with itself by one
+key, they are one input, taken in and kept once.
+
 Source: McSherry et al., "Differential dataflow" (CIDR 2013); Gupta and Mumick, "Maintenance of Materialized Views"
 (IEEE Data Engineering Bulletin, 1995).
 """
@@ -23,9 +26,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.changes import Changes
-from joins.dataflow.ports import JoinKind, Pad, Predicate
+from joins.dataflow.ports import JoinKind, Pad, Port, Predicate
 from joins.dataflow.specification import JoinSpec
-from joins.inputs.intake import Intake
+from joins.inputs.both_sides import BothSides
+from joins.inputs.renamed_rows import Names
 from joins.matching.pairing import Pairing
 from joins.matching.unmatched import Unmatched, mirrored, unmatched
 from joins.operators.semi_anti import MatchCondition, SemiAntiOperator
@@ -37,8 +41,10 @@ class BidirectionalSpec(JoinSpec):
     """The symmetric join: both sides are kept and both trigger. Output: columns of left, then right;
     of SEMI and ANTI those of left, of MARK ``mark`` besides.
 
-    null_safe   per key column: NULL equals NULL (IS NOT DISTINCT FROM); empty: none does
-    condition   the residual condition, over the columns of left and right together
+    null_safe       per key column: NULL equals NULL (IS NOT DISTINCT FROM); empty: none does
+    condition       the residual condition, over the columns of left and right together
+    right_as_left   the right side has the rows of the left one, under the same key, and no input of its own: of each of
+                    its columns the one of the left side that it is; empty: it has one
     """
 
     kinds = tuple(JoinKind)
@@ -46,24 +52,31 @@ class BidirectionalSpec(JoinSpec):
     null_safe: tuple[bool, ...] = ()
     condition: Predicate | None = None
     mark: str = "mark"
+    right_as_left: Names = ()
+
+    @property
+    def ports(self) -> tuple[Port, ...]:
+        return (self.left,) if self.right_as_left else (self.left, self.right)
 
     def started(self, store: RunStore, name: str) -> BidirectionalOperator | SemiAntiOperator:
         if self.kind.asks:
             null_safe = self.null_safe or (False,) * len(self.left.keys)
             asked = MatchCondition(self.kind, self.mark, null_safe, self.condition)
-            return SemiAntiOperator(self.left, self.right, asked, store, name)
+            return SemiAntiOperator(self.left, self.right, asked, store, name, self.right_as_left)
         return BidirectionalOperator(self, store, name)
 
 
 class BidirectionalOperator:
-    """``on_batch([left rows, right rows]) -> changes`` of the joined rows: left columns, then right columns."""
+    """``on_batch([left rows, right rows]) -> changes`` of the joined rows: left columns, then right columns.
+
+    Where both sides are one input: ``on_batch([rows])``.
+    """
 
     def __init__(self, spec: BidirectionalSpec, store: RunStore, name: str) -> None:
         null_safe = spec.null_safe or (False,) * len(spec.left.keys)
-        self._left = Intake.of(spec.left, store, f"{name}.left", null_safe)
-        self._right = Intake.of(spec.right, store, f"{name}.right", null_safe)
+        self._sides = BothSides(spec.left, spec.right, spec.right_as_left, null_safe, store, name)
         self._pairing = Pairing(spec.left.schema, spec.right.schema, spec.condition, spec.pad is Pad.DEFAULT)
-        left, right = self._left.arrangement, self._right.arrangement
+        left, right = self._sides.left, self._sides.right
         holds = self._pairing.matching if spec.condition else None
         self._left_unmatched: Unmatched | None = None
         self._right_unmatched: Unmatched | None = None
@@ -74,20 +87,21 @@ class BidirectionalOperator:
 
     @property
     def unfounded(self) -> int:
-        return self._left.unfounded + self._right.unfounded
+        return self._sides.unfounded
 
     def refused(self) -> tuple[pa.Table | None, ...]:
-        return self._left.refused(), self._right.refused()
+        return self._sides.refused()
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        left, right = (intake.taken_in(rows) for intake, rows in zip((self._left, self._right), inputs, strict=True))
+        sides = self._sides
+        left, right = sides.taken_in(inputs)
         self._watch(left, right)
-        found = self._left.arrangement.probed(right.table, self._right.port.keys)
+        found = sides.left.probed(right.table, sides.right.keys)
         parts = [self._pairing.of_right(right, block) for block in found]
-        self._right.remember(right)
-        found = self._right.arrangement.probed(left.table, self._left.port.keys)
+        sides.right_changes(left, right)
+        found = sides.right.probed(left.table, sides.left.keys)
         parts += [self._pairing.of_left(left, block) for block in found]
-        self._left.remember(left)
+        sides.left_changes(left)
         parts.extend(self._padded())
         return Changes.concat(parts)
 

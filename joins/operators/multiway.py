@@ -21,7 +21,12 @@ none for a key that another one holds nothing under: the one that holds the fewe
 result is neither kept nor looked up. Combinations are made, and tested, in blocks of a bounded number, so a key that is
 hot in all inputs costs no more memory at once than what of it leaves.
 
-**State.** The rows of each input, once.
+An input that is several of the parts, a stream under several aliases, changes for one of them after the other: those
+that have not changed yet see it as it stood before the batch.
+
+    d(A x A)  =  dA x A  +  A' x dA
+
+**State.** The rows of each input, once, for however many parts.
 
 Source: Viglas, Naughton and Burger, "Maximizing the Output Rate of Multi-Way Join Queries over Streaming Information
 Sources" (VLDB 2003): MJoin; the delta joins of Materialize.
@@ -30,7 +35,7 @@ Sources" (VLDB 2003): MJoin; the delta joins of Materialize.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -40,9 +45,11 @@ from changelog.errors import InternalError
 from changelog.rows import Mask, distinct, missing_side, numbered
 from joins.dataflow.ports import Pad, Port, Predicate
 from joins.dataflow.specification import OperatorSpec
+from joins.inputs.held_rows import HeldRows
 from joins.inputs.intake import Intake
+from joins.inputs.renamed_rows import Names, RenamedRows, renamed
 from joins.matching.combinations import Combinations, RowsOfKeys
-from joins.state.arrangement import Matches
+from joins.state.arrangement import Arrangement, Matches
 from joins.state.store import RunStore
 
 
@@ -55,11 +62,24 @@ class ResidualCondition:
 
 
 @dataclass(frozen=True)
+class Repetition:
+    """The part at ``place`` has the rows of an earlier one, ``of``, under the same key, and no input of its own.
+
+    names   of each of its columns the one of that part that it is
+    """
+
+    place: int
+    of: int
+    names: Names
+
+
+@dataclass(frozen=True)
 class MultiwaySpec(OperatorSpec):
     """The n-way join of ``parts`` by the keys of their ports. Output: the columns of all, in their order.
 
-    optional  the places of the parts for which a padded row may stand; not the first
-    pad       what it holds
+    optional     the places of the parts for which a padded row may stand; not the first
+    pad          what it holds
+    repetitions  of parts that are no inputs of their own; none is of another
     """
 
     parts: tuple[Port, ...]
@@ -68,14 +88,21 @@ class MultiwaySpec(OperatorSpec):
     conditions: tuple[ResidualCondition, ...] = ()
     pad: Pad = Pad.NULL
     max_buffered_bytes: int | None = None
+    repetitions: tuple[Repetition, ...] = ()
 
     def __post_init__(self) -> None:
         if 0 in self.optional:
             raise InternalError("the first input of an n-way join has to have a row: no padded one stands for it")
 
     @property
+    def own(self) -> tuple[int, ...]:
+        """The places of the parts that are inputs."""
+        repeated = {one.place for one in self.repetitions}
+        return tuple(place for place in range(len(self.parts)) if place not in repeated)
+
+    @property
     def ports(self) -> tuple[Port, ...]:
-        return self.parts
+        return tuple(self.parts[place] for place in self.own)
 
     def started(self, store: RunStore, name: str) -> MultiwayOperator:
         return MultiwayOperator(self, store, name)
@@ -86,9 +113,21 @@ class MultiwayOperator:
 
     def __init__(self, spec: MultiwaySpec, store: RunStore, name: str) -> None:
         null_safe = spec.null_safe or (False,) * len(spec.parts[0].keys)
+        repeated = {one.place: one for one in spec.repetitions}
+        several = {one.of for one in spec.repetitions}
+        inputs = {
+            place: _Input(Intake.of(spec.parts[place], store, f"{name}.part{place}", null_safe), place in several)
+            for place in spec.own
+        }
+        self._inputs = [*inputs.values()]
         self._parts = [
-            _Part(Intake.of(port, store, f"{name}.part{place}", null_safe), place in spec.optional, spec.pad)
-            for place, port in enumerate(spec.parts)
+            _Part(
+                inputs[repeated[place].of if place in repeated else place],
+                repeated[place].names if place in repeated else (),
+                place in spec.optional,
+                spec.pad,
+            )
+            for place in range(len(spec.parts))
         ]
         self._schema = pa.schema([field.with_nullable(True) for port in spec.parts for field in port.schema])
         owner = {name: place for place, port in enumerate(spec.parts) for name in port.schema.names}
@@ -103,22 +142,25 @@ class MultiwayOperator:
 
     @property
     def unfounded(self) -> int:
-        return sum(part.intake.unfounded for part in self._parts)
+        return sum(one.intake.unfounded for one in self._inputs)
 
     def refused(self) -> tuple[pa.Table | None, ...]:
-        return tuple(part.intake.refused() for part in self._parts)
+        return tuple(one.intake.refused() for one in self._inputs)
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        """The inputs change one after the other: those before ``place`` have, those behind it have not yet."""
-        arrived = [part.intake.taken_in(rows) for part, rows in zip(self._parts, inputs, strict=True)]
+        """The parts change one after the other: those before ``place`` have, those behind it have not yet."""
+        for one, rows in zip(self._inputs, inputs, strict=True):
+            one.take_in(rows)
+        for part in self._parts:
+            part.begin()
         output = [Changes.empty(self._schema)]
-        for place, (part, changes) in enumerate(zip(self._parts, arrived, strict=True)):
-            if len(changes):
-                output.extend(self._joined(place, *part.changed(changes)))
+        for place, part in enumerate(self._parts):
+            if len(part.source.arrived):
+                output.extend(self._joined(place, *part.changed()))
         return Changes.concat(output)
 
     def _joined(self, place: int, keys: pa.Table, changes: Changes) -> Iterator[Changes]:
-        """``changes`` of an input, row by row under ``keys``, with what the other inputs hold."""
+        """``changes`` of a part, row by row under ``keys``, with what the other parts hold."""
         numbers, firsts = numbered(keys)
         found, met = self._found(place, keys.take(pa.array(firsts)))
         alone = self._passed(Combinations.of(place, changes, numbers).where(met[numbers]), place)
@@ -135,9 +177,9 @@ class MultiwayOperator:
             yield from self._combined(self._passed(block, other), further)
 
     def _found(self, place: int, keys: pa.Table) -> tuple[dict[int, RowsOfKeys], Mask]:
-        """What each other input holds under ``keys``, which differ, and which of them no other input lacks."""
+        """What each other part holds under ``keys``, which differ, and which of them no other part lacks."""
         others = [other for other in range(len(self._parts)) if other != place]
-        others.sort(key=lambda other: (self._parts[other].optional, self._parts[other].intake.arrangement.size))
+        others.sort(key=lambda other: (self._parts[other].optional, self._parts[other].rows.size))
         found, met = {}, np.ones(keys.num_rows, dtype=np.bool_)
         for other in others:
             asked = np.flatnonzero(met)
@@ -156,32 +198,63 @@ class MultiwayOperator:
 
 
 @dataclass
-class _Part:
-    """An input: what it holds, or the padded rows in its place."""
+class _Input:
+    """Rows that come in, for one part or ``several``."""
 
     intake: Intake
+    several: bool
+    arrived: Changes = field(init=False)
+    before: Arrangement = field(init=False)
+    """What is held; where several parts ask for it, as it was before the batch."""
+    _remembered: bool = field(init=False)
+
+    def take_in(self, rows: pa.Table | None) -> None:
+        self.arrived = self.intake.taken_in(rows)
+        held = self.intake.arrangement
+        self.before = held.standing() if self.several and len(self.arrived) else held
+        self._remembered = False
+
+    def remember(self) -> Arrangement:
+        """What is held after the batch."""
+        if not self._remembered:
+            self.intake.remember(self.arrived)
+            self._remembered = True
+        return self.intake.arrangement
+
+
+@dataclass
+class _Part:
+    """One of those that are joined: what its input holds, under ``names`` or as it is, or padded rows in its place."""
+
+    source: _Input
+    names: Names
     optional: bool
     pad: Pad
+    rows: HeldRows = field(init=False)
 
-    def changed(self, changes: Changes) -> tuple[pa.Table, Changes]:
-        """Remember ``changes``: what changes of the rows that stand for this input, and the key of each."""
-        arrangement = self.intake.arrangement
-        keys = changes.table.select(arrangement.keys)
+    def begin(self) -> None:
+        """A batch has come: the part is as it was before it, until it has ``changed``."""
+        self.rows = self._named(self.source.before)
+
+    def changed(self) -> tuple[pa.Table, Changes]:
+        """Remember what has arrived: what changes of the rows that stand for this part, and the key of each."""
+        changes = renamed(self.source.arrived, self.names) if self.names else self.source.arrived
+        keys = changes.table.select(self.rows.keys)
         if not self.optional:
-            self.intake.remember(changes)
+            self.rows = self._named(self.source.remember())
             return keys, changes
         touched = distinct(keys)
-        before = arrangement.counts(touched)
-        self.intake.remember(changes)
-        after = arrangement.counts(touched)
+        before = self.rows.counts(touched)
+        self.rows = self._named(self.source.remember())
+        after = self.rows.counts(touched)
         flipped = np.flatnonzero((before == 0) != (after == 0))
         pads = Changes.with_deltas(self._padding(len(flipped)), np.where(after[flipped] == 0, 1, -1))
         rows = Changes(pa.concat_tables([_nullable(changes.table), pads.table]).combine_chunks())
         return pa.concat_tables([keys, touched.take(pa.array(flipped))]).combine_chunks(), rows
 
     def held(self, keys: pa.Table) -> Matches:
-        """The rows that stand for this input under each of ``keys``, which differ."""
-        found = self.intake.arrangement.probe(keys, keys.column_names)
+        """The rows that stand for this part under each of ``keys``, which differ."""
+        found = self.rows.probe(keys, keys.column_names)
         if not self.optional:
             return found
         counts = np.zeros(keys.num_rows, dtype=np.int64)
@@ -192,8 +265,11 @@ class _Part:
         rows = pa.concat_tables([_nullable(found.rows), pads.table]).combine_chunks()
         return Matches(np.concatenate([found.probe, empty]), rows)
 
+    def _named(self, held: Arrangement) -> HeldRows:
+        return RenamedRows(held, self.names) if self.names else held
+
     def _padding(self, count: int) -> pa.Table:
-        return missing_side(self.intake.arrangement.schema, count, self.pad is Pad.DEFAULT)
+        return missing_side(self.rows.schema, count, self.pad is Pad.DEFAULT)
 
 
 def _nullable(rows: pa.Table) -> pa.Table:

@@ -25,7 +25,8 @@ import pyarrow as pa
 from changelog.changes import Changes
 from changelog.rows import Mask
 from joins.dataflow.ports import JoinKind, Port, Predicate
-from joins.inputs.intake import Intake
+from joins.inputs.both_sides import BothSides
+from joins.inputs.renamed_rows import Names
 from joins.matching.match_counts import MatchCounts
 from joins.matching.pairing import Pairing
 from joins.matching.unmatched import UnmatchedByKey
@@ -49,16 +50,19 @@ def marked(changes: Changes, mark: Mask | bool, name: str) -> Changes:
 
 
 class SemiAntiOperator:
-    """``on_batch([left rows, right rows]) -> changes`` of the left rows that leave."""
+    """``on_batch([left rows, right rows]) -> changes`` of the left rows that leave; ``on_batch([rows])`` where both
+    sides are one input.
+    """
 
-    def __init__(self, left: Port, right: Port, asked: MatchCondition, store: RunStore, name: str) -> None:
+    def __init__(
+        self, left: Port, right: Port, asked: MatchCondition, store: RunStore, name: str, right_as_left: Names = ()
+    ) -> None:
         self._asked = asked
         only_keys = not right.ingest.compared and set(right.schema.names) == set(right.keys)
-        self._left = Intake.of(left, store, f"{name}.left", asked.null_safe)
-        self._right = Intake.of(right, store, f"{name}.right", asked.null_safe, counted=only_keys)
+        self._sides = BothSides(left, right, right_as_left, asked.null_safe, store, name, counted=only_keys)
         self._by_key: UnmatchedByKey | None = None
         self._counts: MatchCounts | None = None
-        sides = self._left.arrangement, self._right.arrangement
+        sides = self._sides.left, self._sides.right
         if asked.condition is None:
             self._by_key = UnmatchedByKey(*sides)
         else:
@@ -68,13 +72,13 @@ class SemiAntiOperator:
 
     @property
     def unfounded(self) -> int:
-        return self._left.unfounded + self._right.unfounded
+        return self._sides.unfounded
 
     def refused(self) -> tuple[pa.Table | None, ...]:
-        return self._left.refused(), self._right.refused()
+        return self._sides.refused()
 
     def on_batch(self, inputs: Sequence[pa.Table | None]) -> Changes:
-        left, right = (intake.taken_in(rows) for intake, rows in zip((self._left, self._right), inputs, strict=True))
+        left, right = self._sides.taken_in(inputs)
         unmatched = self._unmatched(left, right)
         if self._asked.kind is JoinKind.ANTI:
             return self._leaving(unmatched)
@@ -91,13 +95,13 @@ class SemiAntiOperator:
         """The change of the left rows that match nothing; both sides are remembered."""
         if self._counts is not None:
             moved = self._counts.others_change(right)
-            self._right.remember(right.consolidated())
+            self._sides.right_changes(left.consolidated(), right.consolidated())
             own = self._counts.own_change(left)
-            self._left.remember(left.consolidated())
+            self._sides.left_changes(left.consolidated())
             return Changes.concat([moved, own])
         if self._by_key is None:
             return left
         self._by_key.before(left, right)
-        self._right.remember(right.consolidated())
-        self._left.remember(left.consolidated())
+        self._sides.right_changes(left.consolidated(), right.consolidated())
+        self._sides.left_changes(left.consolidated())
         return self._by_key.after()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
@@ -39,6 +40,7 @@ from sql.plan.nodes import (
     Window,
 )
 from sql.plan.properties import inputs_of
+from sql.plan.state.same_rows import kept_with
 from sql.plan.unique_keys import cut_by, found_by
 from sql.plan.upserts import UPSERTS
 from sql.transforms.array_join_step import ArrayJoinStep
@@ -145,16 +147,20 @@ class _Compiler:
             case Aggregate() | Sessions() | Over() | TopN():
                 return self._parted(node)
             case MultiwayJoin():
-                return self._several(node, node.keys)
+                own = [place for place, part in enumerate(node.inputs) if not kept_with(part)]
+                return self._several(node, [(node.inputs[place], node.keys[place]) for place in own])
             case UnionAll():
-                return self._several(node, tuple(map(found_by, node.parts)))
+                return self._several(node, [(part, found_by(part)) for part in node.parts])
             case SetOperation():
-                return self._several(node, (node.by,) * len(node.inputs))
+                return self._several(node, [(part, node.by) for part in node.inputs])
             case _:
                 assert_never(node)
 
     def _join(self, join: Join) -> _Stream:
-        left, right = self._stream(join.left), self._stream(join.right)
+        left = self._stream(join.left)
+        if kept_with(join.right):
+            return _Stream(join, (self._emit(left, cut_by(join), 1 + left.level),), 1 + left.level, join.schema)
+        right = self._stream(join.right)
         level = 1 + max(left.level, right.level)
         right_keys = tuple(right for _, right in join.keys)
         edges = (self._emit(left, cut_by(join), level), self._emit(right, right_keys, level, join.how.everywhere))
@@ -165,11 +171,13 @@ class _Compiler:
         edge = self._emit(rows, node.by, rows.level + 1)
         return _Stream(node, (edge,), rows.level + 1, node.schema)
 
-    def _several(self, node: MultiwayJoin | UnionAll | SetOperation, keys: tuple[tuple[str, ...], ...]) -> _Stream:
-        """An operator of any number of inputs; ``keys`` cut the rows of each into buckets."""
-        parts = [self._stream(part) for part in node.inputs]
-        level = 1 + max(part.level for part in parts)
-        edges = tuple(self._emit(rows, cut, level) for rows, cut in zip(parts, keys, strict=True))
+    def _several(
+        self, node: MultiwayJoin | UnionAll | SetOperation, parts: Sequence[tuple[Node, tuple[str, ...]]]
+    ) -> _Stream:
+        """An operator of any number of inputs, each with the columns that cut its rows into buckets."""
+        streams = [(self._stream(part), cut) for part, cut in parts]
+        level = 1 + max(rows.level for rows, _ in streams)
+        edges = tuple(self._emit(rows, cut, level) for rows, cut in streams)
         return _Stream(node, edges, level, node.schema)
 
     def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int, broadcast: bool = False) -> int:

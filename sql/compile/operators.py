@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypedDict, assert_never
 
@@ -13,6 +14,7 @@ from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.sessions import SessionsSpec
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
 from joins.dataflow.specification import OperatorSpec
+from joins.inputs.renamed_rows import Names
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
 from joins.operators.bidirectional import BidirectionalSpec
@@ -20,7 +22,7 @@ from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
-from joins.operators.multiway import MultiwaySpec, ResidualCondition
+from joins.operators.multiway import MultiwaySpec, Repetition, ResidualCondition
 from joins.operators.range import RangeSpec
 from joins.operators.set_operation import SetOperationSpec
 from joins.operators.temporal import TemporalSpec
@@ -65,6 +67,7 @@ from sql.plan.nodes import (
     Window,
 )
 from sql.plan.properties import retracts, source_of, watermark_at
+from sql.plan.state.same_rows import first_of, kept_with, same_rows
 from sql.plan.time_text import in_units
 from sql.plan.unique_keys import cut_by, found_by
 from sql.plan.upserts import fused_key, fused_version
@@ -141,7 +144,13 @@ def _join(join: Join) -> OperatorSpec:
     how = join.how
     match how:
         case Bidirectional():
-            return BidirectionalSpec(**shared, null_safe=join.null_safe, condition=residual, mark=join.mark)
+            return BidirectionalSpec(
+                **shared,
+                null_safe=join.null_safe,
+                condition=residual,
+                mark=join.mark,
+                right_as_left=_names(join.left, join.right) if kept_with(join.right) else (),
+            )
         case Range():
             return RangeSpec(
                 **shared,
@@ -206,6 +215,7 @@ def _multiway(node: MultiwayJoin) -> MultiwaySpec:
         conditions=tuple(_condition(link, link.residual) for link in links if link.residual is not None),
         pad=node.chain.pad,
         max_buffered_bytes=node.chain.max_buffered_bytes,
+        repetitions=tuple(_repetitions(node.inputs)),
     )
 
 
@@ -215,6 +225,21 @@ def _budgeted(port: Port, most: int | None) -> Port:
         return port
     ingest = Ingest.CHANGELOG if port.ingest is Ingest.CHANGES else port.ingest
     return replace(port, ingest=ingest, max_rows_per_key=most)
+
+
+def _repetitions(inputs: tuple[Node, ...]) -> Iterator[Repetition]:
+    for place, part in enumerate(inputs):
+        if kept_with(part):
+            of = first_of(inputs, part)
+            yield Repetition(place, of, _names(inputs[of], part))
+
+
+def _names(kept: Node, repeated: Node) -> Names:
+    """Of each column of an input the one of the input that it is kept with."""
+    found = same_rows(kept, repeated)
+    if found is None:
+        raise InternalError("an input is kept with one that has other rows")
+    return tuple(found.names.items())
 
 
 def _condition(link: Join, residual: Expr) -> ResidualCondition:

@@ -37,6 +37,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.properties import changes, grows, input_of, inputs_of, retracts, watermark_at
 from sql.plan.state.held_twice import compared, held_again
+from sql.plan.state.same_rows import kept_with
 from sql.plan.state.unbounded_groups import unbounded, unbounded_partitions, unbounded_set
 from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
 
@@ -135,6 +136,7 @@ def _scan(node: Scan) -> str:
     if node.watermark is not None:
         parts.append(watermark_text(node.watermark, declared_type(node.stream, node.watermark.column)))
     parts.append(f"from={'latest' if node.latest else node.seek or 'earliest'}")
+    parts += [f"read and kept with {node.kept_with}"] if node.kept_with else []
     return "  ".join(parts)
 
 
@@ -212,7 +214,8 @@ def _join(node: Join) -> str:
         parts.append(f"and {node.residual.readable}")
     if node.pad == Pad.DEFAULT:
         parts.append("unmatched=default")
-    parts += [*node.how.emission(), f"state: {node.how.state(node.kind, inputs)}"]
+    both = f"of both sides, once, {current(inputs.left)}"
+    parts += [*node.how.emission(), f"state: {both if kept_with(node.right) else node.how.state(node.kind, inputs)}"]
     parts += _limits(node)
     return "  ".join([*parts, "engine=spark"])
 
@@ -231,7 +234,7 @@ def _multiway(node: MultiwayJoin) -> str:
         parts.append(f"{link.kind.value} {_equalities(link)}")
         parts += [f"and {link.residual.readable}"] if link.residual is not None else []
         parts += ["unmatched=default"] if link.kind is JoinKind.LEFT and link.pad is Pad.DEFAULT else []
-    kept = [current(one) for one in map(input_of, node.inputs)]
+    kept = [current(input_of(one)) for one in node.inputs if not kept_with(one)]
     each = f"of each input {kept[0]}"
     if len(set(kept)) > 1:
         each = "; ".join(f"input {place} {rows}" for place, rows in enumerate(kept, start=1))

@@ -68,6 +68,8 @@ class Scan:
     deletes  with ``records``: a hidden column that is true where the record is a delete; such a version begins at the
              time of the record. '': deletes are left out
     stated   the WATERMARK clause of the stream; ``watermark`` is what the query goes by
+    kept_with   the alias of a scan that has the same rows, in the same join: they are read and kept as those of it. '':
+                they are for themselves
     """
 
     alias: str
@@ -83,6 +85,7 @@ class Scan:
     records: StreamSchema | None = None
     deletes: str = ""
     stated: Watermark | None = None
+    kept_with: str = ""
 
     @property
     def inputs(self) -> tuple[Node, ...]:

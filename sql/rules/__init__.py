@@ -14,6 +14,7 @@ cut_fragments  what Spark runs and what the Faust workers run are cut apart, wit
 sink           what leaves gets its columns, its key, its topic
 periods        the groups of EMIT PERIODIC take up what has come so often at most
 prune          only the columns that something above reads travel
+self_joins     sides of a join that have the same rows are one
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from sql.plan.query_plan import QueryPlan
 from sql.rules.bands import bands
 from sql.rules.cut_fragments import cut_fragments
 from sql.rules.join_keys import join_keys
+from sql.rules.kept_once.multiway import multiway
+from sql.rules.kept_once.self_joins import self_joins
 from sql.rules.keyed_inputs import keyed_inputs
-from sql.rules.multiway import multiway
 from sql.rules.periods import periods
 from sql.rules.prune import prune
 from sql.rules.push_down import push_down
@@ -51,6 +53,7 @@ RULES: tuple[Rule, ...] = (
     sink,
     periods,
     prune,
+    self_joins,
 )
 
 

@@ -155,6 +155,7 @@ def _scan(node: Scan) -> Form:
         watermark=watermark(node.watermark),
         records=None if node.records is None else stream(node.records),
         deletes=node.deletes,
+        kept_with=node.kept_with,
     )
 
 

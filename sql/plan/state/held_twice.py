@@ -44,7 +44,7 @@ def _kept(node: Output | Node, held: bool) -> Iterator[Scan]:
     """The scans whose rows an operator keeps; ``held``: that above ``node`` keeps its rows."""
     match node:
         case Scan():
-            yield from [node] if held else []
+            yield from [node] if held and not node.kept_with else []
         case Output():
             yield from _kept(node.input, held=False)
         case Keyed() | Sessions() | Over():

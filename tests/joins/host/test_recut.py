@@ -30,7 +30,7 @@ from joins.operators.dynamic_filter import DynamicFilterSpec, MovingBound
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
 from joins.operators.latest import LatestSpec
-from joins.operators.multiway import MultiwaySpec
+from joins.operators.multiway import MultiwaySpec, Repetition
 from joins.operators.one_shot import Alignment
 from joins.operators.range import Band, RangeSpec
 from joins.operators.registry import OPERATORS
@@ -81,6 +81,12 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
         AggregateSpec(left, FOLDS, insertions=ingest is Ingest.APPEND),
         MultiwaySpec((left, right)),
         MultiwaySpec((left, right), (1,), (True,)),
+        *(BidirectionalSpec(kind, left, right, right_as_left=AS_LEFT) for kind in BidirectionalSpec.kinds),
+        *(
+            BidirectionalSpec(kind, left, right, (True,), LeftBelowRight(), right_as_left=AS_LEFT)
+            for kind in BidirectionalSpec.kinds
+        ),
+        MultiwaySpec((left, right), (1,), repetitions=(Repetition(1, 0, AS_LEFT),)),
         UnionAllSpec((left, left), LEFT),
         *(SetOperationSpec(kind, whole_rows(left), whole_rows(left)) for kind in SetKind),
         *(TopNSpec(left, (SortKey("l.v", True),), rank, 1, 2, number) for rank in Rank for number in ("", "n")),
@@ -112,6 +118,7 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
     return [*found, KeyedSpec(left)] if ingest in KEYED else found
 
 
+AS_LEFT = tuple(zip(RIGHT.names, LEFT.names, strict=True))
 Step = tuple[list[Record], list[Record], int]
 """A batch of both inputs, and how many buckets there are after it."""
 

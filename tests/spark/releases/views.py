@@ -18,6 +18,7 @@ DDL = (
     """CREATE TABLE quotes (symbol VARCHAR, bid BIGINT, at TIMESTAMPTZ, WATERMARK FOR at AS at - INTERVAL '5 seconds')
        APPEND ONLY WITH (topic = 'release-quotes')""",
 )
+OWN = "SELECT a.id, b.id AS other, b.item FROM orders AS a JOIN orders AS b ON a.customer = b.customer"
 VIEWS = {
     "release_pairs": "SELECT o.id, o.item, c.name FROM orders AS o LEFT JOIN customers AS c ON o.customer = c.id",
     "release_spans": "SELECT t.symbol, t.price, q.bid FROM trades AS t LEFT JOIN quotes AS q "
@@ -28,6 +29,9 @@ VIEWS = {
     "GROUP BY symbol",
     "release_wide": "SELECT o.id, c.name, p.item AS first FROM orders AS o JOIN customers AS c ON o.customer = c.id "
     "JOIN orders AS p ON c.id = p.id",
+    # Of a stream with itself: with the rows of both sides, as they were kept at first, and with one for both.
+    "release_both": f"{OWN} AND a.id <= b.id",
+    "release_own": f"{OWN} AND a.id < b.id",
 }
 Row = dict[str, object]
 KEYS = {"customers": "id", "orders": "id"}

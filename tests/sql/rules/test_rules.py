@@ -48,6 +48,8 @@ QUERIES = {
     "periods": "SELECT symbol, count() AS n FROM trades GROUP BY symbol EMIT PERIODIC 2s",
     "prune": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
     "JOIN names AS n ON t.symbol = n.symbol",
+    "self_joins": "SELECT a.price, b.at, q.bid FROM trades AS a JOIN trades AS b ON a.symbol = b.symbol "
+    "LEFT JOIN quotes AS q ON a.symbol = q.symbol AND q.bid > a.price",
 }
 
 

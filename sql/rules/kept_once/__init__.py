@@ -1,0 +1,1 @@
+"""What several joins, or several sides of one, would each keep is kept once."""

@@ -1,0 +1,72 @@
+"""Sides of a join that have the same rows, under the same key, come in and are kept once.
+
+    orders AS a JOIN orders AS b ON a.customer = b.customer      one reading, one arrangement
+    orders AS a JOIN orders AS b ON a.customer = b.seller        two: no arrangement has both keys
+    orders AS a JOIN orders AS b ON .. WHERE b.amount > 100      two: one of both would hold what b does not look at
+
+The first of them gets the columns that the others need besides; its rows are there under the names of all. So are those
+of an n-way join. Joins that bound their state by time keep of each side what that side needs, and so stay as they are.
+
+It is the last of the rules: which columns travel is known, and no other one meets sides that are not read.
+
+``SETTINGS self_join_once = 0`` leaves them as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sql.plan.joins import Bidirectional
+from sql.plan.nodes import Join, Map, MultiwayJoin, Node, Output, column_of, rebuilt
+from sql.plan.query_plan import QueryPlan
+from sql.plan.state.same_rows import SameRows, kept_with, same_rows
+
+
+def self_joins(plan: QueryPlan) -> QueryPlan:
+    if not plan.settings["self_join_once"]:
+        return plan
+    output = None if plan.output is None else _of_fragment(plan.output)
+    return replace(plan, upstream=tuple(map(_of_fragment, plan.upstream)), output=output)
+
+
+def _of_fragment(fragment: Output) -> Output:
+    return fragment.with_inputs(_made(fragment.input))
+
+
+def _made(node: Node) -> Node:
+    """``node``, which may have more columns than before."""
+    below = rebuilt(node, _made if isinstance(node, Map) else _inside)
+    if isinstance(below, Join) and isinstance(below.how, Bidirectional):
+        keys = tuple(left for left, _ in below.keys), tuple(right for _, right in below.keys)
+        return below.with_inputs(*_together(below.inputs, keys))
+    if isinstance(below, MultiwayJoin):
+        first, second, *others = _together(below.inputs, below.keys)
+        return below.with_inputs(first, second, *others)
+    return below
+
+
+def _inside(node: Node) -> Node:
+    """``node`` with the columns that it had."""
+    made, names = _made(node), node.schema.names
+    if made.schema.names == names:
+        return made
+    return Map(made, columns=tuple((name, column_of(made, name)) for name in names))
+
+
+def _together(inputs: tuple[Node, ...], keys: tuple[tuple[str, ...], ...]) -> list[Node]:
+    """``inputs``, those marked that have the rows of one before them, and these with the columns of both."""
+    made: list[Node] = []
+    for place, node in enumerate(inputs):
+        for of, earlier in enumerate(made):
+            found = None if kept_with(earlier) else same_rows(earlier, node)
+            if found is not None and _same_key(found, keys[of], keys[place]):
+                made[of] = found.node
+                made.append(found.repeated)
+                break
+        else:
+            made.append(node)
+    return made
+
+
+def _same_key(found: SameRows, key: tuple[str, ...], again: tuple[str, ...]) -> bool:
+    return tuple(found.names[name] for name in again) == key

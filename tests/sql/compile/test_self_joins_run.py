@@ -1,0 +1,118 @@
+"""Self joins that keep their rows once, run in memory: they emit what two sides do, and add up to the batch result."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from changelog.changes import DELTA
+from changelog.schema import ARRIVAL
+from joins.host.in_memory import LocalQuery
+from sql.plan.nodes import Scan
+from sql.plan.properties import walk
+from tests.conformance.memory import MemoryHost
+from tests.conformance.sql_engine import SqlEngine
+from tests.sql.compile.changing import TABLES, Changing, assert_adds_up
+from tests.sql.planner import Planner
+from tests.sql.world import World
+
+TWICE = {"self_join_once": False}
+MINE = "SELECT a.id, a.v, b.id AS other, b.k AS by FROM held AS a"
+SUMS = "(SELECT k, sum(v) AS total FROM held GROUP BY k)"
+COUNTS = "(SELECT k, count(*) AS n, max(id) AS id FROM held GROUP BY k)"
+QUERIES = [
+    f"{MINE} JOIN held AS b ON a.k = b.k",
+    f"{MINE} JOIN held AS b ON a.id = b.id",
+    f"{MINE} JOIN held AS b ON a.k = b.k AND a.id < b.id",
+    f"{MINE} JOIN held AS b ON a.k IS NOT DISTINCT FROM b.k AND a.id <> b.id",
+    f"{MINE} LEFT JOIN held AS b ON a.k = b.k AND a.v < b.v",
+    f"{MINE} RIGHT JOIN held AS b ON a.k = b.k AND a.v < b.v",
+    f"{MINE} FULL JOIN held AS b ON a.k = b.k AND a.v < b.v",
+    f"{MINE} FULL JOIN held AS b ON a.k = b.k",
+    f"{MINE} JOIN held AS b ON a.k = b.k WHERE a.v > 0 AND b.v > 0",
+    f"{MINE} JOIN held AS b ON a.k = b.k JOIN held AS c ON a.k = c.k AND c.id <> b.id",
+    f"{MINE} LEFT JOIN held AS b ON a.k = b.k LEFT JOIN held AS c ON a.k = c.k",
+    f"{MINE} JOIN seen AS s ON a.k = s.k JOIN held AS b ON s.k = b.k LEFT JOIN seen AS t ON t.k = b.k",
+    f"{MINE} JOIN held AS b ON a.k = b.k JOIN marks AS m ON b.v = m.w",
+    "SELECT a.id, a.k FROM held AS a WHERE EXISTS (SELECT 1 FROM held AS b WHERE b.k = a.k AND b.id <> a.id)",
+    "SELECT a.id, a.k FROM held AS a WHERE NOT EXISTS (SELECT 1 FROM held AS b WHERE b.k = a.k AND b.v > a.v)",
+    "SELECT a.w, b.k FROM marks AS a JOIN marks AS b ON a.k = b.k AND a.w < b.w",
+    f"SELECT a.k, a.total, b.n FROM {SUMS} AS a JOIN {COUNTS} AS b ON a.k = b.k",
+    f"SELECT a.id, a.n, b.n AS again FROM {COUNTS} AS a LEFT JOIN {COUNTS} AS b ON a.k = b.k AND a.n < b.n + 1",
+]
+
+
+def kept_once(world: World, query: str, **chosen: bool) -> int:
+    scans = [node for one in world.plan(query, **chosen).fragments for node in walk(one.output)]
+    return sum(isinstance(node, Scan) and bool(node.kept_with) for node in scans)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_they_add_up_to_the_batch_result(query: str) -> None:
+    assert kept_once(World.of(*TABLES), query) > 0
+    assert_adds_up(query, rounds=5)
+
+
+@settings(max_examples=20)
+@given(query=st.sampled_from(QUERIES), seed=st.integers(0, 1000), limit=st.sampled_from([1, 2, 5, None]))
+def test_after_every_batch_they_have_changed_what_two_sides_have(query: str, seed: int, limit: int | None) -> None:
+    """However the records are cut into batches, with restarts, and with the state cut into other buckets."""
+    worlds = [World(SqlEngine(MemoryHost(limit, rescaled=(3, 2)))) for _ in range(2)]
+    changers = [Changing.of(f"{seed}") for _ in worlds]
+    for world, chosen in zip(worlds, ({}, TWICE), strict=True):
+        for statement in TABLES:
+            world.engine.create(statement)
+        world.start(query, **chosen)
+    for number in range(4):
+        for world, changer in zip(worlds, changers, strict=True):
+            changer.change(world)
+            world.drain()
+            if number % 2:
+                world.engine.restart()
+        assert worlds[0].table() == worlds[1].table()
+        assert min(worlds[0].net.values(), default=0) >= 0
+
+
+ORDERS = (
+    "CREATE MUTABLE STREAM orders (id int, customer int, amount int) PRIMARY KEY id",
+    "CREATE STREAM clicks (id int, customer int)",
+)
+
+
+def rows_held(query: str, count: int, **chosen: bool) -> int:
+    """How many rows a view keeps of so many records, each of a key of its own."""
+    flow = Planner.of(*ORDERS).only(query, **chosen).dataflow
+    running = LocalQuery(flow)
+    numbers = pa.array(range(count), pa.int32())
+    running.feed(
+        {
+            place: pa.table(
+                [numbers] * len(scan.columns) + [numbers.cast(pa.int64()), pa.array([1] * count, pa.int64())],
+                [*scan.columns, ARRIVAL, DELTA],
+            )
+            for place, scan in enumerate(flow.scans)
+        }
+    )
+    return sum(held.rows for buckets in running.activity.held.values() for held in buckets.values())
+
+
+@pytest.mark.parametrize(
+    ("query", "once", "twice"),
+    [
+        # Rows by their primary key, and by the key of the join; each for both sides.
+        ("SELECT a.id, b.amount FROM orders AS a JOIN orders AS b ON a.customer = b.customer", 6_000, 12_000),
+        ("SELECT a.id, b.amount FROM orders AS a JOIN orders AS b ON a.id = b.id", 3_000, 6_000),
+        ("SELECT a.id, b.id AS other FROM clicks AS a JOIN clicks AS b ON a.customer = b.customer", 3_000, 6_000),
+        (
+            "SELECT a.id FROM clicks AS a JOIN clicks AS b USING (customer) JOIN clicks AS c USING (customer)",
+            3_000,
+            9_000,
+        ),
+    ],
+)
+def test_the_rows_of_both_sides_are_held_once(query: str, once: int, twice: int) -> None:
+    """The figures of docs/state.md."""
+    assert rows_held(query, 3_000) == once
+    assert rows_held(query, 3_000, **TWICE) == twice
