@@ -93,6 +93,26 @@ def test_the_state_of_a_join_by_side(watched: Watched) -> None:
     ]
 
 
+def test_a_self_join_shows_its_rows_once(watched: Watched) -> None:
+    watched.view(
+        "CREATE MATERIALIZED VIEW pairs AS SELECT a.id AS id, b.id AS other FROM orders AS a JOIN orders AS b "
+        "ON a.item = b.item AND a.id < b.id SETTINGS max_fan_out = 5"
+    )
+    fill(watched)
+    watched.report()
+
+    assert watched.state("pairs") == [
+        ("pairs", "Bidirectional inner  on=a.item=b.item", "left", 10, "2", 7, "pen: 7, ink: 3"),
+    ]
+    lines = [line.lstrip("│ └─├") for line in watched.told("EXPLAIN ANALYZE pairs").splitlines()]
+    assert lines[3].startswith("in 10  out 24  fan-out 2.40  state 10 rows, ")
+    assert lines[3].endswith(" (left 10)  time 0.0 ms  batches 2")
+    assert lines[5] == "in 10  out 10  time 0.0 ms  batches 1"
+    assert [line.partition("  ")[0] for line in lines[4::2]] == ["scan orders as a", "scan orders as b"]
+    assert lines[6].endswith("  read and kept with a")
+    assert len(lines) == 7
+
+
 def test_the_live_plan_as_text(watched: Watched) -> None:
     watched.view(PRICED)
     fill(watched)
