@@ -34,6 +34,7 @@ MOST_BUCKETS = 1024
 """Each is a task of every batch, a transactional producer and a partition of the marks."""
 
 MOST_FAN_OUT = 2**62
+MOST_BYTES = 2**62
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "output",
@@ -80,7 +81,9 @@ SETTINGS: tuple[Setting, ...] = (
         int,
         "bytes",
         None,
-        "a query that buffers more rows than this is aborted; 524288000 for append with append",
+        "a query that buffers more rows than this is aborted; 524288000 for append with append, and of hybrid state, of"
+        " which no more is in memory",
+        bounds=(0, MOST_BYTES),
     ),
     Setting(
         "join_algorithm",
@@ -109,11 +112,18 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "",
         "memory",
-        "both: mapped files hold the state, so it may exceed memory",
+        "hybrid: the state of joins may be larger than memory; join_max_buffered_bytes of it are there at once",
         ("memory", "hybrid"),
     ),
     Setting("default_hash_table", str, "", "memory", "as default_hash_join, for aggregates", ("memory", "hybrid")),
-    Setting("max_hot_keys", int, "keys", None, "taken as a hint; the page cache decides what is in memory"),
+    Setting(
+        "max_hot_keys",
+        int,
+        "keys",
+        None,
+        "of hybrid state: about so many keys are in memory at once, but a 32nd part of them at least",
+        bounds=(1, MOST_FAN_OUT),
+    ),
     Setting(
         "max_fan_out",
         int,

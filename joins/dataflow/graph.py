@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from changelog.schema import StreamSchema
 from joins.dataflow.ports import Port, Transform, Watermark
 from joins.dataflow.specification import OperatorSpec
+from joins.dataflow.state_memory import StateMemory
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ class OperatorNode:
 
     clock   by port: how much less than its watermark the time of a row may be that is yet to leave (0 or below); so the
             output has the least of these for its watermark. Empty: nothing is known of it
+    memory  how much of its state may be in memory at once; None: all of it
     """
 
     level: int
@@ -73,6 +75,7 @@ class OperatorNode:
     transforms: tuple[Transform, ...]
     output: int
     clock: tuple[int, ...] = ()
+    memory: StateMemory | None = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,10 @@ class Dataflow:
     def waits(self) -> bool:
         """Whether the output may lack rows that wait for a watermark."""
         return any(node.operator.waits for node in self.nodes)
+
+    def memory(self, level: int) -> StateMemory | None:
+        """How much of the state of a level may be in memory at once; None: all of it."""
+        return next((node.memory for node in self.nodes if node.level == level and node.memory is not None), None)
 
     def edge(self, edge_id: int) -> Edge:
         return next(edge for edge in self.edges if edge.id == edge_id)

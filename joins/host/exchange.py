@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from changelog.hashing import mixed, row_hashes
+from changelog.hashing import Hashes, mixed, row_hashes
 from joins.dataflow.graph import Edge
 
 KEYLESS = 0
@@ -19,8 +19,13 @@ def bucket_of(rows: pa.Table, keys: tuple[str, ...], buckets: int) -> npt.NDArra
     """The bucket of each row."""
     if buckets == 1 or not keys:
         return np.full(rows.num_rows, KEYLESS)
+    return (key_hashes(rows, keys) % np.uint64(buckets)).astype(np.int64)
+
+
+def key_hashes(rows: pa.Table, keys: tuple[str, ...]) -> Hashes:
+    """What the bucket of each row is chosen by."""
     # Mixed once more: the arrangements order by the same hash, and a bucket must not hold only a slice of its range.
-    return (mixed(row_hashes(rows, keys)) % np.uint64(buckets)).astype(np.int64)
+    return mixed(row_hashes(rows, keys))
 
 
 def dealt(rows: pa.Table, edge: Edge, buckets: int) -> list[tuple[int, pa.Table]]:

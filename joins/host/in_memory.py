@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
@@ -13,11 +14,13 @@ from changelog.event_times import greatest_ms
 from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import transformed
 from joins.host.activity import Activity, NodeWork
+from joins.host.bucket import BucketTask
 from joins.host.exchange import dealt
-from joins.host.level import HERE, Arrival, Departure, Late, LevelOutput, LevelTask, Refused
+from joins.host.level import HERE, Arrival, Departure, Late, LevelOutput, Refused
+from joins.host.memory_shelf import MemoryShelf
 from joins.host.recut import Recut
 from joins.inputs.watermarks import Mark
-from joins.state.durable_copy import DurableCopy
+from joins.state.portion import portion_of
 from joins.state.store import RunEntry, RunStore
 
 
@@ -28,7 +31,7 @@ class LocalQuery:
         self._dataflow = dataflow
         self._buckets = buckets
         self._snapshots = dict(snapshots or {})
-        self._copies = {(level, bucket): DurableCopy() for level in self._levels for bucket in range(buckets)}
+        self._shelves = {(level, bucket): MemoryShelf() for level in self._levels for bucket in range(buckets)}
         self._open()
 
     @property
@@ -36,10 +39,11 @@ class LocalQuery:
         return range(1, self._dataflow.levels + 1)
 
     def _open(self) -> None:
-        self._stores = {place: copy.restored() for place, copy in self._copies.items()}
+        for shelf in self._shelves.values():
+            shelf.restart()
         self._tasks = {
-            (level, bucket): LevelTask(self._dataflow, level, bucket, self._buckets, store, self._snapshots)
-            for (level, bucket), store in self._stores.items()
+            (level, bucket): BucketTask(self._dataflow, level, bucket, self._buckets, shelf, self._snapshots)
+            for (level, bucket), shelf in self._shelves.items()
         }
         self._transforms = [
             tuple(step.bound(self._snapshots) for step in scan.transforms) for scan in self._dataflow.scans
@@ -55,20 +59,25 @@ class LocalQuery:
 
     def rescale(self, buckets: int) -> None:
         """As ``restart``, with the state cut into ``buckets``."""
-        copies: dict[tuple[int, int], DurableCopy] = {}
+        shelves: dict[tuple[int, int], MemoryShelf] = {}
         for level in self._levels:
             recut = Recut(self._dataflow, level, self._buckets, buckets)
             pieces: dict[int, list[RunEntry]] = defaultdict(list)
             for bucket in range(self._buckets):
-                for _, entry in sorted(self._copies[level, bucket].entries.items()):
-                    for target, piece in recut.parts(bucket, entry):
+                for entry_id, entry in self._shelves[level, bucket].entries:
+                    for target, piece in recut.parts(bucket, entry, portion_of(entry_id)):
                         pieces[target].append(piece)
-            scalars = recut.scalars(self._copies[level, bucket].scalars for bucket in range(self._buckets))
+            former = (self._shelves[level, bucket].scalars for bucket in range(self._buckets))
+            scalars = recut.scalars(itertools.chain.from_iterable(former))
             for bucket in range(buckets):
-                copies[level, bucket] = DurableCopy()
-                copies[level, bucket].save(RunStore.seeded(pieces[bucket], scalars))
-        self._copies, self._buckets = copies, buckets
+                shelves[level, bucket] = MemoryShelf(RunStore.seeded(pieces[bucket], scalars))
+        self._shelves, self._buckets = shelves, buckets
         self._open()
+
+    @property
+    def stores(self) -> Iterator[RunStore]:
+        """The state of all levels and buckets, by portion."""
+        return (store for shelf in self._shelves.values() for store in shelf.stores)
 
     def feed(self, decoded: Mapping[int, pa.Table], marks: Iterable[Mark] = ()) -> pa.Table | None:
         """One batch: decoded rows by index of scan. The rows that reach the sink, None if there are none.
@@ -127,7 +136,6 @@ class LocalQuery:
         place = (level, bucket)
         levels = {mark.edge: self._dataflow.listening(mark.edge) for mark in marks}
         output = self._tasks[place].on_batch(arrivals, [mark for mark in marks if level in levels[mark.edge]])
-        self._copies[place].save(self._stores[place])
         for name, count in output.counters.items():
             self.counters[name] += count
         self.late.extend(output.late)

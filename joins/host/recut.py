@@ -6,7 +6,8 @@ the same columns, are the state that as many buckets would have come to:
     2 buckets    0: a c e    1: b d f
     3 buckets    0: a f      1: b c      2: d e
 
-Rows that each bucket holds, those of a broadcast edge, are taken from the first one. The numbers beside the rows are
+Rows that each bucket holds, those of a broadcast edge, are taken from the first one, and there from the first
+portion; of other rows a portion is as good as a bucket. The numbers beside the rows are
 not of keys: how far time has come is the same in all buckets, since marks go to each of them; the running numbers of
 arrivals go on after the greatest, since they are compared within a key only.
 """
@@ -23,25 +24,31 @@ from joins.state.cut_by import CutBy
 from joins.state.store import NEXT_ID, RunEntry, RunStore
 
 
+def cuts_of(dataflow: Dataflow, level: int) -> dict[str, CutBy]:
+    """By arrangement of ``level``, how its rows came into their bucket."""
+    found: dict[str, CutBy] = {}
+    for index, node in enumerate(dataflow.nodes):
+        if node.level == level:
+            store = RunStore()
+            node.operator.started(store, str(index))
+            keyed = any(port.keys for port in node.operator.ports)
+            found |= {name: by if keyed or by.everywhere else CutBy(()) for name, by in store.cut_by.items()}
+    return found
+
+
 class Recut:
     """``level`` of ``dataflow``, from ``before`` buckets to ``after``."""
 
     def __init__(self, dataflow: Dataflow, level: int, before: int, after: int) -> None:
         self._level, self._before, self._after = level, before, after
-        self._cut_by: dict[str, CutBy] = {}
-        for index, node in enumerate(dataflow.nodes):
-            if node.level == level:
-                store = RunStore()
-                node.operator.started(store, str(index))
-                keyed = any(port.keys for port in node.operator.ports)
-                self._cut_by |= {name: by if keyed or by.everywhere else CutBy(()) for name, by in store.cut_by.items()}
+        self._cut_by = cuts_of(dataflow, level)
 
-    def parts(self, bucket: int, entry: RunEntry) -> Iterator[tuple[int, RunEntry]]:
-        """What each new bucket gets of an entry of the former ``bucket``."""
+    def parts(self, bucket: int, entry: RunEntry, portion: int = 0) -> Iterator[tuple[int, RunEntry]]:
+        """What each new bucket gets of an entry of the former ``bucket``, of the portion of that number."""
         if (cut_by := self._cut_by.get(entry.arrangement)) is None:
             raise InternalError(f'level {self._level} keeps nothing under "{entry.arrangement}"')
         if cut_by.everywhere:
-            yield from ((target, entry) for target in range(self._after) if bucket == KEYLESS)
+            yield from ((target, entry) for target in range(self._after) if bucket == KEYLESS and portion == 0)
             return
         for rows, keys in cut_by.parted(entry.table):
             if (bucket_of(rows, keys, self._before) != bucket).any():

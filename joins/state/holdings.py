@@ -68,7 +68,7 @@ def _holding(runs: Sequence[Run], layout: KeyLayout) -> Holding:
         bytes=sum(run.bytes for run in runs),
         keys=(max(keys, default=0), sum(keys)),
         fan_out=max(matching, default=min(int(counts.max(initial=0)), 1)),
-        top=tuple(KeyRows(_text(key), count) for key, count in keyed),
+        top=tuple(KeyRows(key_text(key), count) for key, count in keyed),
     )
 
 
@@ -103,7 +103,7 @@ def _key(runs: Sequence[Run], word: np.uint64, keys: Sequence[str]) -> pa.Table:
     raise InternalError("a run knows of a key that no run holds")
 
 
-def _text(key: pa.Table) -> str:
+def key_text(key: pa.Table) -> str:
     """The values of one row, as they are read in SQL, cut where they are long."""
     values = ("NULL" if column[0].as_py() is None else str(column[0].as_py()) for column in key.columns)
     text = ", ".join(values) or "every row"

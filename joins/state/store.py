@@ -122,15 +122,26 @@ class RunStore:
         return store
 
     @staticmethod
-    def seeded(pieces: Iterable[RunEntry], scalars: Mapping[str, int]) -> RunStore:
+    def seeded(pieces: Iterable[RunEntry], scalars: Mapping[str, int], next_id: int = 0) -> RunStore:
         """A store that begins with ``pieces``, in their order; nothing of it is durable yet."""
-        store, found = RunStore(scalars=dict(scalars)), dict[str, list[pa.Table]]()
+        store = RunStore(scalars=dict(scalars), next_id=next_id)
+        store._begin_with(pieces)
+        return store
+
+    def begin_anew(self, pieces: Iterable[RunEntry]) -> None:
+        """Hold ``pieces``, in their order, instead of all that is held."""
+        scalars = dict(self.scalars)
+        self.drop("")
+        self.scalars.update(scalars)
+        self._begin_with(pieces)
+
+    def _begin_with(self, pieces: Iterable[RunEntry]) -> None:
+        found: dict[str, list[pa.Table]] = {}
         for piece in pieces:
             found.setdefault(piece.arrangement, []).append(piece.table)
         for arrangement, tables in found.items():
-            ids = store.write(arrangement, pa.concat_tables(tables).combine_chunks())
-            store.unsorted[arrangement] = [(entry_id, store._written[entry_id].table) for entry_id in ids]
-        return store
+            ids = self.write(arrangement, pa.concat_tables(tables).combine_chunks())
+            self.unsorted[arrangement] = [(entry_id, self._written[entry_id].table) for entry_id in ids]
 
     def part(self, prefix: str) -> RunStore:
         """What of it has names that begin with ``prefix``, as a store in which they stand without it."""

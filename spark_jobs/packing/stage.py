@@ -14,6 +14,7 @@ from joins.dataflow import failed_calls
 from joins.host.level import Arrival
 from joins.host.one_bucket import LevelInput, OneBucket
 from joins.inputs.watermarks import Mark
+from joins.state.portion import WHOLE
 from joins.state.store import RunStore
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.exchange.blob import unpack
@@ -27,8 +28,8 @@ from spark_jobs.stages.level import record_batch
 from spark_jobs.stages.output import SinkBatch, write_together
 from spark_jobs.stages.refused import refused_records
 from spark_jobs.stages.task import batch_id, partition, refuse_second_attempt
+from spark_jobs.state.bucket_shelf import BucketShelf
 from spark_jobs.state.durable_state import DurableState
-from spark_jobs.state.local_copy import LocalCopy
 from spark_jobs.state.seed import Seed
 
 BUCKET = 0
@@ -61,11 +62,15 @@ class PackProcessor(StatefulProcessor):
         parcels = complete(
             row for frame in rows for row in parcel.from_batch(record_batch(frame, key[0]), job.bucket_keys)
         )
-        copy = LocalCopy(own_folder(job) / f"{STAGE}-{BUCKET}", job.local_copy_max_bytes)
-        store = self._state.attach(copy, lambda: Seed(job.checkpoint).store(STAGE, BUCKET))
+        folder = own_folder(job) / f"{STAGE}-{BUCKET}"
+        shelf = BucketShelf(
+            self._state, folder, job.local_copy_max_bytes, lambda: Seed(job.checkpoint).store(STAGE, BUCKET)
+        )
+        store = shelf.attach(WHOLE)
         forget_others(store, job.members)
         outputs = on_batch(job.members, store, parcels, cold=bool(store.unsorted))
-        self._state.commit(store, copy)
+        shelf.put(WHOLE, store)
+        shelf.commit()
         written = write_together(
             job.target, partition(), batch_id(), [(job.members[number], output) for number, output in outputs.items()]
         )

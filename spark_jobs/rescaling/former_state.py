@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,9 +11,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from joins.dataflow.graph import Dataflow
 from joins.host.recut import Recut
+from joins.state.portion import portion_of
 from joins.state.store import RunEntry
 from runtime.storage.storage import Storage
 from spark_jobs.exchange.blob import unpack
+from spark_jobs.state.bucket_version import scalars_of
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.durable_state import ENTRIES, VERSION
 from spark_jobs.state.relocation import move_in
@@ -64,16 +65,17 @@ class LevelRecut:
         rows = 0
         with SeedWriter(Seed(self.target), self.put_in.stage) as writer:
             for batch in batches:
-                keys, arrangements, blobs = (batch.column(name) for name in ("bucket", "arrangement", "rows"))
-                for key, arrangement, blob in zip(keys, arrangements, blobs, strict=True):
+                columns = (batch.column(name) for name in ("bucket", "id", "arrangement", "rows"))
+                for key, entry_id, arrangement, blob in zip(*columns, strict=True):
                     entry = RunEntry(arrangement.as_py(), unpack(blob.as_py()))
-                    rows += self.put(writer, self.bucket_keys.index(key.as_py()), entry)
+                    former = self.bucket_keys.index(key.as_py())
+                    rows += self.put(writer, former, entry, portion_of(entry_id.as_py()))
         yield pa.RecordBatch.from_pydict({"rows": [rows]})
 
-    def put(self, writer: SeedWriter, former: int, entry: RunEntry) -> int:
+    def put(self, writer: SeedWriter, former: int, entry: RunEntry, portion: int = 0) -> int:
         rows = 0
         own = RunEntry(entry.arrangement.removeprefix(self.taken.prefix), entry.table)
-        for bucket, piece in [(former, own)] if self._recut is None else self._recut.parts(former, own):
+        for bucket, piece in [(former, own)] if self._recut is None else self._recut.parts(former, own, portion):
             writer.write(former, bucket, RunEntry(f"{self.put_in.prefix}{piece.arrangement}", piece.table))
             rows += piece.table.num_rows
         return rows
@@ -120,7 +122,7 @@ def _recut_of_store(session: SparkSession, checkpoint: Checkpoint, level: LevelR
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
     numbers = _variable(session, checkpoint, level, VERSION).select("value.scalars").collect()
-    scalars = level.scalars(json.loads(row.scalars) for row in numbers)
+    scalars = level.scalars(scalars_of(row.scalars for row in numbers))
     # A partition has one bucket. Of equal rows that which was held longest is taken back first, so in their order.
     entries = _variable(session, checkpoint, level, ENTRIES).selectExpr(
         "key.bucket AS bucket", "user_map_key.id AS id", "user_map_value.arrangement", "user_map_value.rows"

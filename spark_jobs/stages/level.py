@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +13,12 @@ import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
 
 from joins.dataflow import failed_calls
+from joins.host.activity import Activity
+from joins.host.bucket import BucketTask
 from joins.host.exchange import KEYLESS
-from joins.host.level import HERE, Arrival, LevelOutput, LevelTask
+from joins.host.level import HERE, Arrival, LevelOutput
 from joins.inputs.watermarks import Mark
-from joins.state.store import RunStore
+from joins.state.holdings import Holding
 from spark_jobs.exchange import counts, parcel
 from spark_jobs.exchange.blob import pack, unpack
 from spark_jobs.exchange.notes import noted
@@ -27,8 +29,8 @@ from spark_jobs.stages.late import late_rows
 from spark_jobs.stages.output import SinkBatch, write_batch
 from spark_jobs.stages.refused import refused_records
 from spark_jobs.stages.task import batch_id, refuse_second_attempt
+from spark_jobs.state.bucket_shelf import BucketShelf
 from spark_jobs.state.durable_state import DurableState
-from spark_jobs.state.local_copy import LocalCopy
 from spark_jobs.state.seed import Seed
 
 
@@ -83,27 +85,34 @@ class BucketOfLevel:
         if not parcels:
             return LevelOutput()
         failed_calls.taken()  # those of an attempt that did not come to its end
-        copy = LocalCopy(own_folder(self.job) / f"{self.level}-{self.bucket}", self.job.local_copy_max_bytes)
-        seed = Seed(self.job.checkpoint)
-        store = state.attach(copy, lambda: seed.store(self.level, self.bucket))
-        output = self._on_batch(parcel.in_order(parcels), store)
-        state.commit(store, copy)
+        folder, seed = own_folder(self.job) / f"{self.level}-{self.bucket}", Seed(self.job.checkpoint)
+        shelf = BucketShelf(state, folder, self.job.local_copy_max_bytes, lambda: seed.store(self.level, self.bucket))
+        output = self._on_batch(parcel.in_order(parcels), shelf)
+        shelf.commit()
         output.counters[counts.FAILED_CALLS] = failed_calls.taken()
-        held = [holding for buckets in output.activity.held.values() for holding in buckets.values()]
-        rows, size = sum(one.rows for one in held), sum(one.bytes for one in held)
-        output.counters |= counts.state_readings(self.level, self.bucket, rows, size)
+        for bucket, held in self._held(output.activity).items():
+            rows, size = sum(one.rows for one in held), sum(one.bytes for one in held)
+            output.counters |= counts.state_readings(self.level, bucket, rows, size)
         output.counters |= noted(f"{self.level}.{self.bucket}", output.activity)
         if self.bucket == KEYLESS:
             output.counters |= counts.watermark_readings(output.watermarks)
         return output
 
-    def _on_batch(self, mine: list[Parcel], store: RunStore) -> LevelOutput:
-        task = LevelTask(
+    def _held(self, activity: Activity) -> dict[int, list[Holding]]:
+        """What each portion that was attached holds, by the bucket that it would be if there were more."""
+        held: dict[int, list[Holding]] = defaultdict(list)
+        for by_portion in activity.held.values():
+            for bucket, holding in by_portion.items():
+                held[bucket].append(holding)
+        return held or {self.bucket: []}
+
+    def _on_batch(self, mine: list[Parcel], shelf: BucketShelf) -> LevelOutput:
+        task = BucketTask(
             self.job.dataflow,
             self.level,
             self.bucket,
             self.job.buckets,
-            store,
+            shelf,
             snapshots(self.job),
             time.perf_counter_ns,
         )

@@ -18,6 +18,7 @@ from sql.compile.operators import operator_of
 from sql.expressions.evaluate import RowMap, quoted
 from sql.expressions.expression import Expr
 from sql.expressions.predicates import conjunction
+from sql.plan.hybrid_state import HybridState
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
@@ -40,6 +41,7 @@ from sql.plan.nodes import (
     Window,
 )
 from sql.plan.properties import inputs_of
+from sql.plan.state.node_memory import memory_of
 from sql.plan.state.same_rows import kept_with
 from sql.plan.unique_keys import cut_by, found_by
 from sql.plan.upserts import UPSERTS
@@ -51,7 +53,7 @@ from sql.transforms.window_step import WindowStep
 
 def dataflow(plan: Output) -> Dataflow:
     """The physical plan."""
-    return _Compiler().output(plan)
+    return _Compiler(plan.hybrid).output(plan)
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class Stages:
 
 def stages(plan: Output) -> Stages:
     """Of ``dataflow(plan)``."""
-    compiler = _Compiler()
+    compiler = _Compiler(plan.hybrid)
     compiler.output(plan)
     return Stages(tuple(compiler.scanned), tuple(compiler.operated))
 
@@ -90,6 +92,7 @@ class _Stream:
 
 @dataclass
 class _Compiler:
+    hybrid: HybridState | None
     scans: list[TopicScan] = field(default_factory=list)
     stages: list[OperatorNode] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
@@ -190,7 +193,9 @@ class _Compiler:
             self.scanned.append(source)
         else:
             operator = operator_of(source)
-            made = OperatorNode(stream.level, operator, stream.inputs, stream.transforms, edge.id, _clock(source))
+            memory = None if self.hybrid is None else memory_of(source, self.hybrid)
+            clock = _clock(source)
+            made = OperatorNode(stream.level, operator, stream.inputs, stream.transforms, edge.id, clock, memory)
             self.stages.append(made)
             self.operated.append(source)
         return edge.id

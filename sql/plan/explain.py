@@ -96,7 +96,8 @@ def _output(node: Output) -> str:
     exchange = ["exchange by key"] if node.exchanged else []
     columns = f"columns={','.join(name for name, _ in node.columns)}"
     period = [f"every {length_text(node.period_ms, pa.timestamp('ms'))}"] if node.period_ms else []
-    emission = [f"emits={emits}", *period, *exchange]
+    hybrid = [node.hybrid.readable] if node.hybrid is not None else []
+    emission = [f"emits={emits}", *period, *exchange, *hybrid]
     return "  ".join([f"{kind} {node.name}", f"topic={node.topic}", key, columns, *emission])
 
 

@@ -32,6 +32,7 @@ from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import JoinKind, Pad, SetKind, Watermark
 from joins.partitions.ordering import Rank, SortKey
 from sql.expressions.expression import Expr
+from sql.plan.hybrid_state import HybridState
 from sql.plan.joins import JoinMethod
 from sql.syntax.rules import Rules
 from sql.syntax.statements import Index
@@ -576,6 +577,7 @@ class Output:
     key        names among both; ``key_names`` as they stand in the record's key
     updating   rows can be taken back; ``marked`` asks for ``_tp_delta`` even where they cannot
     period_ms  what changes leaves so often at most (EMIT PERIODIC); 0: at once
+    hybrid     the state that may be larger than memory; None: none may
     """
 
     name: str
@@ -592,6 +594,7 @@ class Output:
     """No two rows of the running table share the key."""
     format: str = "changelog"
     period_ms: int = 0
+    hybrid: HybridState | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:

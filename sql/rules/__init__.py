@@ -13,6 +13,7 @@ window_close   asked for final rows, the uppermost join lets each leave once
 cut_fragments  what Spark runs and what the Faust workers run are cut apart, with a topic between them
 sink           what leaves gets its columns, its key, its topic
 periods        the groups of EMIT PERIODIC take up what has come so often at most
+hybrid         state that may be larger than memory gets its share of it
 prune          only the columns that something above reads travel
 self_joins     sides of a join that have the same rows are one
 """
@@ -24,6 +25,7 @@ from collections.abc import Callable
 from sql.plan.query_plan import QueryPlan
 from sql.rules.bands import bands
 from sql.rules.cut_fragments import cut_fragments
+from sql.rules.hybrid import hybrid
 from sql.rules.join_keys import join_keys
 from sql.rules.kept_once.multiway import multiway
 from sql.rules.kept_once.self_joins import self_joins
@@ -52,6 +54,7 @@ RULES: tuple[Rule, ...] = (
     cut_fragments,
     sink,
     periods,
+    hybrid,
     prune,
     self_joins,
 )

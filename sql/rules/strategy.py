@@ -105,6 +105,9 @@ def _chosen(join: Join, written: AsWritten, settings: QuerySettings) -> Join:
 
 
 def _limit(join: Join, choice: Choice, settings: QuerySettings) -> int | None:
+    """A hybrid join has none: the setting says how much of it is in memory."""
+    if settings.text("default_hash_join") == "hybrid":
+        return None
     given = settings.number("join_max_buffered_bytes")
     if given is not None or choice != Choice.ALL:
         return given

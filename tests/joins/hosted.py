@@ -11,6 +11,7 @@ import pyarrow as pa
 from changelog.schema import StreamSchema
 from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.specification import OperatorSpec
+from joins.dataflow.state_memory import StateMemory
 from joins.host.in_memory import LocalQuery
 from joins.reference.rows import Record, Row
 from tests.joins.harness import LEFT, RIGHT, decoded, net
@@ -21,13 +22,17 @@ _BUCKETS = 3
 
 @dataclass
 class Hosted:
-    """``spec`` at work on the records of LEFT and RIGHT; arrivals are counted over all batches."""
+    """``spec`` at work on the records of LEFT and RIGHT; arrivals are counted over all batches.
+
+    memory   how much of its state may be in memory at once; None: all of it
+    """
 
     spec: OperatorSpec
+    memory: StateMemory | None = None
     arrived: int = 0
 
     def __post_init__(self) -> None:
-        self.query = LocalQuery(dataflow_of(self.spec), _BUCKETS)
+        self.query = LocalQuery(dataflow_of(self.spec, self.memory), _BUCKETS)
 
     def on_batch(self, left: Sequence[Record], right: Sequence[Record]) -> Counter[Row]:
         return net(self.rows(left, right))
@@ -46,7 +51,7 @@ class Hosted:
         self.query.rescale(buckets)
 
 
-def dataflow_of(operator: OperatorSpec) -> Dataflow:
+def dataflow_of(operator: OperatorSpec, memory: StateMemory | None = None) -> Dataflow:
     """A scan into each port of ``operator``, its output to a sink that is not exchanged."""
     scans = tuple(
         TopicScan(StreamSchema(name, ()), name, (), (), edge, port.watermark)
@@ -55,7 +60,7 @@ def dataflow_of(operator: OperatorSpec) -> Dataflow:
     inputs = tuple(range(len(scans)))
     return Dataflow(
         scans=scans,
-        nodes=(OperatorNode(1, operator, inputs, (), 2),),
+        nodes=(OperatorNode(1, operator, inputs, (), 2, memory=memory),),
         edges=(
             *(Edge(edge, 1, operator.ports[edge].keys, operator.ports[edge].everywhere) for edge in inputs),
             Edge(2, 2, ()),

@@ -13,6 +13,7 @@ from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Fold
 from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
+from joins.dataflow.state_memory import StateMemory
 from joins.operators.bidirectional import BidirectionalSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
@@ -86,6 +87,11 @@ def orders_clicks(
         edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ("l.k",))),
         sink=Sink(2, ("l.k", "l.a", "r.b"), ("l.k",), ("k",), kind is not JoinKind.INNER, exchanged),
     )
+
+
+def in_portions(dataflow: Dataflow, memory: StateMemory) -> Dataflow:
+    """With so much of its state in memory at once."""
+    return replace(dataflow, nodes=tuple(replace(node, memory=memory) for node in dataflow.nodes))
 
 
 def orders_near_clicks(left: str, right: str, idle_ms: int | None = None, exchanged: bool = False) -> Dataflow:

@@ -9,16 +9,18 @@ from pathlib import Path
 from broker import clients, topics
 from broker.address import BrokerAddress
 from joins.dataflow.ports import JoinKind
+from joins.dataflow.state_memory import StateMemory
 from runtime.settings import read_settings
 from runtime.storage.local_folder import LocalFolder
 from services.jars import jar_paths
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 from spark_jobs.runner.spark_session import start_session
-from tests.spark.flows import enriched_orders, orders_clicks
+from tests.spark.flows import enriched_orders, in_portions, orders_clicks
 
 FLOWS = {
     "clicks": lambda left, right: orders_clicks(left, right, JoinKind.LEFT),
+    "portions": lambda left, right: in_portions(orders_clicks(left, right, JoinKind.LEFT), StateMemory(20_000)),
     "enriched": lambda left, right: enriched_orders(left, right, latest=False),
 }
 

@@ -17,14 +17,16 @@ from sql.plan.properties import inputs_of, walk
 from sql.syntax.rules import Rules
 
 _ENDS = "join_max_buffered_bytes says at what size of its state the query ends"
+_SPILLS = "what is more than join_max_buffered_bytes is on disk only, and ends with it"
 
 
 def unbounded_joins(plan: Output | Node) -> Iterator[str]:
     """A line for each join of two inputs that grow, of both of which it keeps all rows."""
+    ends = _SPILLS if isinstance(plan, Output) and plan.hybrid is not None and plan.hybrid.joins else _ENDS
     for join in _joins(plan):
         inputs = inputs_of(join)
         if inputs.left.grows and inputs.right.grows and join.how.keeps_both(inputs):
-            yield _told(join)
+            yield _told(join, ends)
 
 
 def _joins(plan: Output | Node) -> Iterator[Join]:
@@ -36,12 +38,12 @@ def _joins(plan: Output | Node) -> Iterator[Join]:
             yield from reversed(node.links)
 
 
-def _told(join: Join) -> str:
+def _told(join: Join, ends: str) -> str:
     left, right = _growing(join.left), _growing(join.right)
     names = f"{' and '.join(map(_name, left))} with {' and '.join(map(_name, right))}"
     wanted = [*_watermarks([left[0], right[0]]), *_range(join, left[0], right[0])]
     bounds = f"{', and '.join(wanted)} would bound them; " if wanted else ""
-    return f"the join of {names} keeps all rows of both for ever: {bounds}{_ENDS}"
+    return f"the join of {names} keeps all rows of both for ever: {bounds}{ends}"
 
 
 def _growing(side: Node) -> list[Scan]:

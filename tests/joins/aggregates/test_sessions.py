@@ -98,7 +98,7 @@ def test_sessions_that_close(
             hosted.restart()
     if watermark is not None:
         hosted.on_batch([((9, "z", 1_000), 1)], [])
-        held = {row[2] for store in hosted.query._stores.values() for row in _rows(store)}  # noqa: SLF001
+        held = {row[2] for store in hosted.query.stores for row in _rows(store)}
         assert held <= {1_000, None}
 
 

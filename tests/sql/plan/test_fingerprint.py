@@ -32,6 +32,10 @@ NOT_OF_THE_STATE = {
     "LookupTable.index": "the one that serves is that of the join",
     "LookupTable.kept": "a word of EXPLAIN",
     "Output.period_ms": "how often it leaves, not what",
+    **{
+        f"Output.hybrid{member}": "how much of it is in memory, not what it is"
+        for member in ("", ".memory.bytes", ".memory.keys", ".joins", ".groups")
+    },
     "Static.single": "what its SQL says",
     **{f"{kind.__name__}.place": "where it is written, for errors" for kind in (*get_args(Node), Output)},
 }

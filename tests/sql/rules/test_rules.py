@@ -46,6 +46,8 @@ QUERIES = {
     "JOIN names AS n ON t.symbol = n.symbol",
     "sink": "SELECT o.id, p.price FROM orders AS o LEFT JOIN prices AS p ON o.symbol = p.symbol",
     "periods": "SELECT symbol, count() AS n FROM trades GROUP BY symbol EMIT PERIODIC 2s",
+    "hybrid": "SELECT t.symbol, count() AS n FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
+    "GROUP BY t.symbol SETTINGS default_hash_join = 'hybrid', max_hot_keys = 1000",
     "prune": "SELECT t.price, n.name FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
     "JOIN names AS n ON t.symbol = n.symbol",
     "self_joins": "SELECT a.price, b.at, q.bid FROM trades AS a JOIN trades AS b ON a.symbol = b.symbol "

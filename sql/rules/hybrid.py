@@ -1,0 +1,35 @@
+"""``default_hash_join`` and ``default_hash_table``: state that may exceed memory, and how much of it is there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from joins.dataflow.state_memory import StateMemory
+from sql.plan.hybrid_state import HybridState
+from sql.plan.nodes import Output
+from sql.plan.properties import walk
+from sql.plan.query_plan import QueryPlan
+from sql.plan.state.node_memory import memory_of
+from sql.query_settings import APPEND_BUFFERED_BYTES, QuerySettings
+
+
+def hybrid(plan: QueryPlan) -> QueryPlan:
+    """A fragment that keeps no such state is left as it is."""
+    state = _asked(plan.settings)
+    if state is None or plan.output is None:
+        return plan
+
+    def spilling(fragment: Output) -> Output:
+        kept = any(memory_of(node, state) is not None for node in walk(fragment))
+        return replace(fragment, hybrid=state) if kept else fragment
+
+    return replace(plan, upstream=tuple(map(spilling, plan.upstream)), output=spilling(plan.output))
+
+
+def _asked(settings: QuerySettings) -> HybridState | None:
+    joins, groups = (settings.text(name) == "hybrid" for name in ("default_hash_join", "default_hash_table"))
+    if not joins and not groups:
+        return None
+    given = settings.number("join_max_buffered_bytes")
+    memory = StateMemory(APPEND_BUFFERED_BYTES if given is None else given, settings.number("max_hot_keys"))
+    return HybridState(memory, joins, groups)
