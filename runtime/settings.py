@@ -19,6 +19,7 @@ from broker.address import BrokerAddress
 from changelog.errors import StackError, UnknownName
 from changelog.suggest import suggestion
 from runtime.kafka_security import AbsolutePath, KafkaSecurity
+from runtime.serving.serve_settings import ServeSettings
 from runtime.storage.places import checked_location
 
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -30,7 +31,7 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dovetail" / "jars"
 
 
-class Settings(KafkaSecurity, BaseSettings):
+class Settings(ServeSettings, KafkaSecurity, BaseSettings):
     """Every setting: name, type, default, help."""
 
     model_config = SettingsConfigDict(

@@ -16,6 +16,7 @@ import typer
 from services.cli import dictionary
 from services.cli.demo import EVENTS
 from services.cli.row_format import Format
+from services.cli.server import user
 
 gc.set_threshold(100_000)
 """A fourth of the time of a short command would go into looking through its imports for garbage."""
@@ -28,6 +29,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(dictionary.app, name="dictionary", epilog="Example: `dovetail dictionary stats products`")
+app.add_typer(user.app, name="user", epilog="Example: `dovetail user add ann --role reader`")
 
 Output = Annotated[Format, typer.Option("--output", "-o", help="How rows are written.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether DROP .. CASCADE may drop what it drops.")]
@@ -188,6 +190,18 @@ def worker() -> None:
 
     with told(Screen()):
         work(read_settings())
+
+
+@app.command(epilog="Example: `dovetail serve`")
+def serve() -> None:
+    """Run the HTTP server until Ctrl-C: SQL and changes for whoever has a token. `dovetail up` starts one too."""
+    from runtime.settings import read_settings
+    from services.cli.failures import told
+    from services.cli.server.serve import run_server
+    from services.cli.show import Screen
+
+    with told(Screen()):
+        run_server(read_settings())
 
 
 @app.command("version", epilog="Example: `dovetail version`")

@@ -25,6 +25,7 @@ def temporary_stack(folder: Path, components: Sequence[str] = ("kafka",), **chan
 def temporary_settings(folder: Path, **changed: object) -> Settings:
     """The settings of a stack that meets no other one."""
     settings = read_settings()
-    free_ports = {"kafka_port": 0, "kafka_controller_port": 0, "redis_port": 0, "runner_port": 0, "worker_port": 0}
+    ports = ("kafka_port", "kafka_controller_port", "redis_port", "runner_port", "worker_port", "serve_port")
+    free_ports = dict.fromkeys(ports, 0)
     apart = {"data_dir": folder, "jar_dir": settings.jars, "brokers": None, "redis_url": None, "catalog_url": None}
     return settings.model_copy(update=apart | free_ports | changed)

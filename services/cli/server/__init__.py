@@ -1,0 +1,1 @@
+"""The commands on the HTTP server and its users."""

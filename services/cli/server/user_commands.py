@@ -1,0 +1,38 @@
+"""The commands on the users of the HTTP server."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from runtime.clock import now_ms
+from runtime.settings import read_settings
+from services.cli.failures import told
+from services.cli.row_format import Format
+from services.cli.show import Screen
+from services.serve.access.role import Role
+from services.serve.access.users import UserFile
+
+_USERS = pa.schema([("user", pa.string()), ("role", pa.string()), ("since", pa.timestamp("ms", tz="UTC"))])
+
+
+def add(name: str, role: Role) -> None:
+    screen = Screen()
+    with told(screen):
+        token = UserFile.of(read_settings()).add(name, role, now_ms())
+        screen.note(f'the token of "{name}", {role}; it is shown this once:')
+        screen.raw(token)
+
+
+def list_users(output: Format) -> None:
+    screen = Screen(output)
+    with told(screen):
+        users = UserFile.of(read_settings()).read() or ()
+        rows = [{"user": user.name, "role": user.role.value, "since": user.added_ms} for user in users]
+        screen.rows(pa.Table.from_pylist(rows, schema=_USERS))
+
+
+def revoke(name: str) -> None:
+    screen = Screen()
+    with told(screen):
+        UserFile.of(read_settings()).revoke(name)
+        screen.note(f'the token of "{name}" is worth nothing any more', style="green")

@@ -1,0 +1,11 @@
+"""``dovetail serve``: SQL, changes and what there is, over HTTP, from one process at one port.
+
+process       the port, TLS, start and end
+application   all routes behind one gate
+gate          what every request has to pass: host, origin, user
+endpoints     what a route is, for the application and for OpenAPI
+refusals      errors as answers
+access/       users, tokens, roles
+statements/   statements run within bounds, their results as lines or Arrow
+routes/       the answers, one file for each kind of question
+"""

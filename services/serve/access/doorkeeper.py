@@ -1,0 +1,78 @@
+"""Who asks, by the token of the request; a token that is revoked ends what it has begun."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from services.serve.access.role import Role
+from services.serve.access.users import User, UserFile, owner_of
+from services.serve.refusals import RequestRefused
+
+EVERYBODY = User("everybody", Role.ADMIN)
+"""Who asks where no user was ever added."""
+_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="dovetail"'}
+
+
+class Doorkeeper:
+    """Knows the users as their file has them at the moment: it is read again whenever it has changed."""
+
+    def __init__(self, file: UserFile) -> None:
+        self._file = file
+        self._seen: tuple[int, int, int] | None = None
+        self._users: tuple[User, ...] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no user was ever added. Not so where the file was there and has gone: then nobody gets in."""
+        return self._current() is None
+
+    def admitted(self, authorization: str | None) -> User:
+        """The user behind the header ``Authorization``. Raises RequestRefused, 401."""
+        users = self._current()
+        if users is None:
+            return EVERYBODY
+        if authorization is None:
+            raise _refused("the request names no user", 'add the header "Authorization: Bearer <token>"')
+        scheme, _, token = authorization.partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            raise _refused("the request has no bearer token", 'the header is written "Authorization: Bearer <token>"')
+        user = owner_of(token.strip(), users)
+        if user is None:
+            raise _refused(
+                "the token is of no user: it was revoked, or never given",
+                "ask an admin for another one: dovetail user add NAME --role reader",
+            )
+        return user
+
+    def expect_still(self, user: User) -> None:
+        """Raises RequestRefused where the user, admitted before, would not be now."""
+        users = self._current()
+        if users is None if user is EVERYBODY else user in (users or ()):
+            return
+        raise _refused("the token was revoked", "ask an admin for another one: dovetail user add NAME --role reader")
+
+    def _current(self) -> tuple[User, ...] | None:
+        try:
+            status = self._file.path.stat()
+        except FileNotFoundError:
+            return None if self._seen is None else ()
+        seen = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if seen != self._seen:
+            self._users = self._file.read() or ()
+            self._seen = seen
+        return self._users
+
+
+def _refused(what: str, fix: str) -> RequestRefused:
+    return RequestRefused(what, where="Authorization", fix=fix, status=HTTPStatus.UNAUTHORIZED, headers=_CHALLENGE)
+
+
+def expect_role(user: User, needed: Role, what: str) -> None:
+    """Raises RequestRefused, 403."""
+    if not user.role.includes(needed):
+        raise RequestRefused(
+            f'the user "{user.name}" is a {user.role}, and {what} is for a {needed}',
+            where=f"role {user.role}",
+            fix=f"ask a {needed} to do it, or an admin for such a token: dovetail user add NAME --role {needed}",
+            status=HTTPStatus.FORBIDDEN,
+        )

@@ -1,0 +1,107 @@
+"""The process: its port, TLS, and how it starts and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+
+from changelog.errors import StackError
+from runtime.health_server import listening
+from runtime.settings import Settings
+from services.serve.access.users import UserFile
+from services.serve.application import application
+from services.serve.gate import is_loopback
+from services.serve.service import Service
+from services.serve.statements.desk import OpenSession
+from services.session import Session
+
+_LOG = logging.getLogger("dovetail.serve")
+_CONNECTIONS = 1000
+_LAST_WORDS_S = 5
+
+
+def serve(settings: Settings, open_session: OpenSession | None = None) -> None:
+    """Until SIGTERM or Ctrl-C. Raises StackError for settings by which strangers would get in."""
+    expect_protected(settings)
+    listener = listening(settings.serve_bind, settings.serve_port)
+    # Of a client that takes nothing: the kernel ends the connection, which the service alone could not.
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(settings.serve_send_s * 1000))
+    service = Service.of(settings, open_session or (lambda say, confirm: Session.open(settings, say, confirm)))
+    server = Server(service)
+    _LOG.info("%s", _told(settings, listener, service))
+    asyncio.run(server.serve(sockets=[listener]))
+    _LOG.info("stopped")
+
+
+class Server(uvicorn.Server):
+    """Ends in order at SIGTERM and Ctrl-C: those who follow changes are told, then the answers under way are sent."""
+
+    def __init__(self, service: Service) -> None:
+        settings = service.settings
+        super().__init__(
+            uvicorn.Config(
+                application(service),
+                http="h11",
+                ws="none",
+                loop="asyncio",
+                lifespan="on",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                ssl_certfile=settings.serve_tls_certificate,
+                ssl_keyfile=settings.serve_tls_key,
+                limit_concurrency=_CONNECTIONS,
+                timeout_graceful_shutdown=_LAST_WORDS_S,
+            )
+        )
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stop)
+        yield
+
+    def stop(self) -> None:
+        self.should_exit = True
+
+
+def expect_protected(settings: Settings) -> None:
+    """Raises StackError for a port that others reach, without users or without TLS; and for half of a certificate."""
+    certificate, key = settings.serve_tls_certificate, settings.serve_tls_key
+    if (certificate is None) != (key is None):
+        raise StackError(
+            "of DOVETAIL_SERVE_TLS_CERTIFICATE and DOVETAIL_SERVE_TLS_KEY one is set",
+            where="dovetail serve",
+            fix="set both; or neither, for no TLS",
+        )
+    for path in (certificate, key):
+        if path is not None and not path.is_file():
+            raise StackError(f"there is no file {path}", where="TLS of dovetail serve", fix="name one that is there")
+    if is_loopback(settings.serve_bind) or settings.serve_unprotected == "on":
+        return
+    users = UserFile.of(settings).read()
+    missing = [*(["users"] if users is None else []), *(["TLS"] if certificate is None else [])]
+    if missing:
+        raise StackError(
+            f"the service would listen at {settings.serve_bind}, beyond this machine, without {' or '.join(missing)}",
+            where="DOVETAIL_SERVE_BIND",
+            fix="dovetail user add NAME --role admin, DOVETAIL_SERVE_TLS_CERTIFICATE and DOVETAIL_SERVE_TLS_KEY;"
+            " or bind it to 127.0.0.1; DOVETAIL_SERVE_UNPROTECTED=on where something else keeps strangers out",
+        )
+
+
+def _told(settings: Settings, listener: socket.socket, service: Service) -> str:
+    host, port = listener.getsockname()[:2]
+    scheme = "http" if settings.serve_tls_certificate is None else "https"
+    who = "for users with a token"
+    if service.doorkeeper.is_open:
+        who = "open to all who reach it: dovetail user add makes it ask who they are"
+    return f"listening at {scheme}://{host}:{port}, {who}"

@@ -1,0 +1,99 @@
+"""Errors as answers: a status, and what, where and how to fix it, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from starlette.responses import Response
+
+from changelog.errors import (
+    Domain,
+    DovetailError,
+    EnvironmentFault,
+    InternalError,
+    ServiceUnavailable,
+    SourceRefused,
+    SqlError,
+    StackError,
+    StorageRefused,
+    UnknownName,
+)
+from sql.syntax.redact import redacted
+
+JSON = "application/json"
+_AGAIN_S = "1"
+_FIX = "correct the request; GET /openapi.json describes all of them"
+_FIX_SQL = "correct the statement; DESCRIBE and SHOW tell what there is"
+_FIX_OURS = "try again; if that goes on, see the log of the service: dovetail logs serve"
+
+
+class RequestRefused(DovetailError):
+    """A request that is not carried out, or not to its end; ``status`` and ``headers`` are those of its answer."""
+
+    domain = Domain.USER
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        fix: str = "",
+        status: int = HTTPStatus.BAD_REQUEST,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(what, where=where, fix=fix)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+def status_of(error: DovetailError) -> int:
+    """4xx: whoever asks can mend it. 503: it may pass by itself."""
+    match error:
+        case RequestRefused():
+            return error.status
+        case UnknownName():
+            return HTTPStatus.NOT_FOUND
+        case SqlError():
+            return HTTPStatus.BAD_REQUEST
+        case ServiceUnavailable() | EnvironmentFault() | StackError():
+            return HTTPStatus.SERVICE_UNAVAILABLE
+        case SourceRefused() | StorageRefused():
+            return HTTPStatus.BAD_GATEWAY
+        case _:
+            own = error.domain is Domain.USER
+            return HTTPStatus.UNPROCESSABLE_ENTITY if own else HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def account_of(error: DovetailError, place: str) -> dict[str, Any]:
+    """What is said of an error, passwords masked; ``place`` where it names none itself."""
+    usual = _FIX if error.domain is Domain.USER else _FIX_OURS
+    said: dict[str, Any] = {
+        "kind": type(error).__name__,
+        "what": redacted(error.what),
+        "where": redacted(error.where or place),
+        "fix": redacted(error.fix or (_FIX_SQL if isinstance(error, SqlError) else usual)),
+    }
+    return said | {"offset": error.offset} if isinstance(error, SqlError) and error.offset is not None else said
+
+
+def refusal(error: DovetailError, place: str) -> Response:
+    """The answer to a request that met ``error``; ``place``: its method and path."""
+    headers = dict(error.headers) if isinstance(error, RequestRefused) else {}
+    status = status_of(error)
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers.setdefault("Retry-After", _AGAIN_S)
+    return answered({"error": account_of(error, place)}, status=status, headers=headers)
+
+
+def defect(place: str) -> Response:
+    """The answer where Dovetail itself is at fault: the log has the traceback, and no client."""
+    return refusal(InternalError("the service met a defect of its own and has logged it", fix=_FIX_OURS), place)
+
+
+def answered(members: Any, status: int = HTTPStatus.OK, headers: Mapping[str, str] | None = None) -> Response:
+    """JSON; ``<`` is escaped, so that a name with markup is none wherever the text ends up."""
+    body = orjson.dumps(members, option=orjson.OPT_NON_STR_KEYS, default=str).replace(b"<", rb"\u003c") + b"\n"
+    return Response(body, status, headers, JSON)

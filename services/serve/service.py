@@ -1,0 +1,57 @@
+"""What the routes work with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from starlette.requests import Request
+
+from runtime.settings import Settings
+from services.serve.access.doorkeeper import Doorkeeper
+from services.serve.access.users import User, UserFile
+from services.serve.figures import Figures
+from services.serve.readiness import Readiness
+from services.serve.statements.bounds import Allowance
+from services.serve.statements.desk import Desk, OpenSession
+from services.session.context import silent, unasked
+
+
+@dataclass(frozen=True)
+class Service:
+    settings: Settings
+    users: UserFile
+    doorkeeper: Doorkeeper
+    desk: Desk
+    readiness: Readiness
+    figures: Figures
+
+    @staticmethod
+    def of(settings: Settings, open_session: OpenSession) -> Service:
+        users = UserFile.of(settings)
+        desk = Desk(settings, open_session)
+        readiness = Readiness(lambda: open_session(silent, unasked))
+        return Service(settings, users, Doorkeeper(users), desk, readiness, Figures(desk))
+
+    def allowance(self) -> Allowance:
+        return Allowance(self.settings.serve_rows, self.settings.serve_answer_bytes)
+
+    def close(self) -> None:
+        self.desk.close()
+        self.readiness.close()
+
+
+def service_of(request: Request) -> Service:
+    found = request.app.state.service
+    assert isinstance(found, Service)
+    return found
+
+
+def user_of(request: Request) -> User:
+    """Whoever asks; the gate has found that out."""
+    found = request.state.user
+    assert isinstance(found, User)
+    return found
+
+
+def place_of(request: Request) -> str:
+    return f"{request.method} {request.url.path}"

@@ -1,0 +1,59 @@
+"""The statements of a request, and how they are to be carried out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from runtime.settings import Settings
+from services.serve.access.doorkeeper import expect_role
+from services.serve.access.statement_roles import role_for
+from services.serve.access.users import User
+from services.serve.refusals import JSON, RequestRefused
+from services.serve.statements.bodies import body_of, expect_plain, media_type_of, members_of, text_of
+from sql.syntax.parse import parse
+from sql.syntax.statements import Statement
+
+TEXTS = ("text/plain", "application/sql")
+_MEMBERS = ("sql", "agree", "until_idle")
+
+
+@dataclass(frozen=True)
+class Script:
+    """agree       whether DROP .. CASCADE may drop what it drops
+    until_idle  whether a streaming SELECT ends when the input there is has been answered
+    """
+
+    text: str
+    agree: bool = False
+    until_idle: bool = False
+
+    def statements(self, user: User) -> list[Statement]:
+        """All of them, before the first is run. Raises SqlError, or RequestRefused for what the user may not do."""
+        found = parse(self.text)
+        if not found:
+            raise RequestRefused("there is no statement", where="body", fix="send one: SHOW VIEWS")
+        for statement in found:
+            expect_role(user, role_for(statement), type(statement).__name__)
+        return found
+
+
+async def script_of(request: Request, settings: Settings) -> Script:
+    """Raises RequestRefused for a body that is none."""
+    kind = media_type_of(request, (*TEXTS, JSON))
+    body = await body_of(request, settings.serve_body_bytes, settings.serve_body_s)
+    script = Script(text_of(body)) if kind in TEXTS else _of_members(members_of(body, _MEMBERS))
+    expect_plain(script.text, "sql")
+    return script
+
+
+def _of_members(members: dict[str, Any]) -> Script:
+    text = members.get("sql")
+    if not isinstance(text, str):
+        raise RequestRefused('the member "sql" is no text', where="body", fix='send {"sql": "SHOW VIEWS"}')
+    for name in _MEMBERS[1:]:
+        if not isinstance(members.get(name, False), bool):
+            raise RequestRefused(f'the member "{name}" is neither true nor false', where="body", fix="give one of them")
+    return Script(text, members.get("agree", False), members.get("until_idle", False))

@@ -1,0 +1,64 @@
+"""The examples of the page on HTTP give what stands below them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from services.serve.access.role import Role
+from services.serve.access.statement_roles import role_for
+from sql.syntax.parse import STATEMENTS, parse_one
+from tests.docs.pages import Page, code_of
+from tests.services.serve.test_gate import STATEMENTS as BY_ROLE
+from tests.services.serve.world import World
+
+PAGE = Page.of("docs/serve.md")
+EXAMPLES = re.findall(r"```sh\n(.*?)```(?:\n\n```\n(.*?)```)?", PAGE.text, re.DOTALL)
+
+
+def test_the_examples_give_what_the_page_shows(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    token = world.token("ann", Role.ADMIN)["Authorization"].removeprefix("Bearer ")
+    assert len(EXAMPLES) == 3
+    with world.listening() as address:
+        for command, shown in EXAMPLES:
+            given = command.replace("--silent", f'--silent --header "Authorization: Bearer {token}"')
+            run = subprocess.run(
+                ["bash", "-c", given if "$TOKEN" not in command else command],
+                env={"PATH": "/usr/bin:/bin", "DOVETAIL": address, "TOKEN": token},
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=60,
+            )
+            assert run.stdout == shown or not shown
+            assert '"error"' not in run.stdout or '"error"' in shown
+        [python] = PAGE.blocks("python")
+        names: dict[str, Any] = {"httpx": Client(token), "pyarrow": pa, "DOVETAIL": address}
+        exec(python, names)
+        assert names["table"].to_pylist() == [{"a": 1, "b": "one"}, {"a": 2, "b": "two"}]
+
+
+class Client:
+    """The library, for a user with a token."""
+
+    def __init__(self, token: str) -> None:
+        self._own = {"Authorization": f"Bearer {token}"}
+
+    def post(self, url: str, *, content: str, headers: dict[str, str]) -> httpx.Response:
+        return httpx.post(url, content=content, headers=headers | self._own)
+
+
+@pytest.mark.parametrize("role", Role)
+def test_the_page_has_the_statements_of_each_role(role: Role) -> None:
+    [told] = [row[1] for row in PAGE.rows("role", "may") if code_of(row[0]) == [role.value]]
+    words = {text.split()[0] for text in BY_ROLE[role]}
+    assert words <= set(STATEMENTS)
+    assert words == {word for word in re.findall(r"[A-Z]+", told) if word in STATEMENTS}
+    assert all(role_for(parse_one(text)) is role for text in BY_ROLE[role])
