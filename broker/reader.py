@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 
@@ -51,7 +51,7 @@ class TopicReader:
     first_offsets: PartitionOffsets = field(default_factory=dict)
     headed: bool = False
 
-    def until(self, ends: PartitionOffsets) -> Iterator[pa.Table]:
+    def until(self, ends: PartitionOffsets) -> Generator[pa.Table, None, None]:
         """The records before ``ends``. Raises ServiceUnavailable where the broker falls silent on the way."""
         waiting = {partition: end for partition, end in ends.items() if end > self.first_offsets.get(partition, 0)}
         if not waiting:
@@ -66,7 +66,7 @@ class TopicReader:
                 elif time.monotonic() - heard > _SILENCE_S:
                     raise self._silent(waiting)
 
-    def follow(self, partitions: Iterable[int]) -> Iterator[pa.Table]:
+    def follow(self, partitions: Iterable[int]) -> Generator[pa.Table, None, None]:
         """The records as they come, for ever; an empty table whenever there was none for a moment."""
         with closing(self._consumer(partitions)) as consumer:
             while True:

@@ -82,6 +82,13 @@ class TopicAdmin:
         """Where the committed records of ``topic`` end now. Raises UnknownName if there is no such topic."""
         return self._ends(topic, IsolationLevel.READ_COMMITTED)
 
+    def begins(self, topic: str) -> PartitionOffsets:
+        """The first record of each partition that is there still. Raises UnknownName if there is no such topic."""
+        asked = {TopicPartition(topic, partition): OffsetSpec.earliest() for partition in range(self.expect(topic))}
+        with self._errors():
+            found = offsets(self._admin, asked, timeout_s=self._timeout_s)
+        return {partition: offset for (_, partition), offset in found.items()}
+
     def settled_ends(self, topic: str) -> PartitionOffsets:
         """As ``ends``, when no transaction is open: a commit is answered before its records can be read.
 

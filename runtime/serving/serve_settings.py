@@ -45,3 +45,7 @@ class ServeSettings(BaseModel):
     serve_send_s: _Seconds = Field(
         default=60, description="longest wait for a client that takes nothing of its answer, before it is cut off"
     )
+    serve_tails: int = Field(default=500, ge=1, description="clients that follow changes at once")
+    serve_tail_rows: int = Field(
+        default=20_000, ge=1, description="rows that wait for a client that follows; one with more is told to resume"
+    )

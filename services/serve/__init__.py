@@ -7,5 +7,6 @@ endpoints     what a route is, for the application and for OpenAPI
 refusals      errors as answers
 access/       users, tokens, roles
 statements/   statements run within bounds, their results as lines or Arrow
+tails/        one reader for all who follow the changes of a view
 routes/       the answers, one file for each kind of question
 """

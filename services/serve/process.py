@@ -22,7 +22,8 @@ from services.serve.statements.desk import OpenSession
 from services.session import Session
 
 _LOG = logging.getLogger("dovetail.serve")
-_CONNECTIONS = 1000
+_FURTHER_CONNECTIONS = 200
+"""Besides those that follow changes."""
 _LAST_WORDS_S = 5
 
 
@@ -43,6 +44,7 @@ class Server(uvicorn.Server):
     """Ends in order at SIGTERM and Ctrl-C: those who follow changes are told, then the answers under way are sent."""
 
     def __init__(self, service: Service) -> None:
+        self._service = service
         settings = service.settings
         super().__init__(
             uvicorn.Config(
@@ -57,7 +59,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 ssl_certfile=settings.serve_tls_certificate,
                 ssl_keyfile=settings.serve_tls_key,
-                limit_concurrency=_CONNECTIONS,
+                limit_concurrency=settings.serve_tails + _FURTHER_CONNECTIONS,
                 timeout_graceful_shutdown=_LAST_WORDS_S,
             )
         )
@@ -70,6 +72,7 @@ class Server(uvicorn.Server):
         yield
 
     def stop(self) -> None:
+        self._service.fan_out.stop()
         self.should_exit = True
 
 

@@ -13,6 +13,7 @@ from services.serve.figures import Figures
 from services.serve.readiness import Readiness
 from services.serve.statements.bounds import Allowance
 from services.serve.statements.desk import Desk, OpenSession
+from services.serve.tails.fan_out import FanOut
 from services.session.context import silent, unasked
 
 
@@ -23,6 +24,7 @@ class Service:
     doorkeeper: Doorkeeper
     desk: Desk
     readiness: Readiness
+    fan_out: FanOut
     figures: Figures
 
     @staticmethod
@@ -30,7 +32,8 @@ class Service:
         users = UserFile.of(settings)
         desk = Desk(settings, open_session)
         readiness = Readiness(lambda: open_session(silent, unasked))
-        return Service(settings, users, Doorkeeper(users), desk, readiness, Figures(desk))
+        fan_out = FanOut(settings, lambda: open_session(silent, unasked))
+        return Service(settings, users, Doorkeeper(users), desk, readiness, fan_out, Figures(desk, fan_out))
 
     def allowance(self) -> Allowance:
         return Allowance(self.settings.serve_rows, self.settings.serve_answer_bytes)
@@ -38,6 +41,7 @@ class Service:
     def close(self) -> None:
         self.desk.close()
         self.readiness.close()
+        self.fan_out.close()
 
 
 def service_of(request: Request) -> Service:

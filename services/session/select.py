@@ -111,4 +111,6 @@ class QueryChangelog:
             if complete:
                 return
             position = ends
+            # Whoever wants no more can say so meanwhile.
+            yield rows.decoded(RECORDS.empty_table())
             time.sleep(_POLL_S)

@@ -1,7 +1,7 @@
 """What is asked over HTTP, and answered."""
 
-from services.serve.routes import health, sql
+from services.serve.routes import changes, health, sql
 
-ENDPOINTS = (*sql.ROUTES, *health.ROUTES)
+ENDPOINTS = (*sql.ROUTES, *changes.ROUTES, *health.ROUTES)
 
 __all__ = ["ENDPOINTS"]

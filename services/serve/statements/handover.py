@@ -36,6 +36,8 @@ class Handover(Generic[T]):
 
     def _handed(self, piece: T) -> bool:
         """Whether it was taken."""
+        if self.over.is_set():
+            return False
         handing = asyncio.run_coroutine_threadsafe(self._pieces.put(piece), self._loop)
         while not self.over.is_set():
             try:

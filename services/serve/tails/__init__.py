@@ -1,0 +1,1 @@
+"""Changes as they come: one reader of a topic, however many follow it."""
