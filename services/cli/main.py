@@ -40,7 +40,7 @@ UntilIdle = Annotated[bool, typer.Option("--until-idle", help="End a streaming S
 def up(
     without: Annotated[list[str] | None, typer.Option(help="A component to leave out; may be given again.")] = None,
 ) -> None:
-    """Start the local stack: Kafka, Redis, the Spark runner and a lookup worker. What runs already is left alone."""
+    """Start the local stack: Kafka, Redis, Spark runner, lookup worker, HTTP server. What runs is left alone."""
     from services.cli import stack_commands
 
     stack_commands.up(without or ())
@@ -64,7 +64,9 @@ def status(output: Output = Format.TABLE) -> None:
 
 @app.command(epilog="Examples: `dovetail logs`, `dovetail logs spark -f`, `dovetail logs view orders_priced`")
 def logs(
-    component: Annotated[str, typer.Argument(help="kafka, redis, spark, worker, supervisor, or: view.")] = "spark",
+    component: Annotated[
+        str, typer.Argument(help="kafka, redis, spark, worker, serve, supervisor, or: view.")
+    ] = "spark",
     view: Annotated[str | None, typer.Argument(help="After the word view: the name of one.")] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with the lines to come.")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="So many lines of the past.")] = 100,

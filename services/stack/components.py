@@ -9,9 +9,10 @@ from services.stack.component import Component
 from services.stack.kafka import KafkaBroker
 from services.stack.lookup_worker import LookupWorker
 from services.stack.redis_server import RedisServer
+from services.stack.serving.http_server import HttpServer
 from services.stack.spark_runner import SparkRunner
 
-COMPONENTS: tuple[Component, ...] = (KafkaBroker(), RedisServer(), SparkRunner(), LookupWorker())
+COMPONENTS: tuple[Component, ...] = (KafkaBroker(), RedisServer(), SparkRunner(), LookupWorker(), HttpServer())
 COMPONENT_NAMES: tuple[str, ...] = tuple(component.name for component in COMPONENTS)
 
 

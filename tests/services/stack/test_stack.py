@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -267,3 +268,21 @@ def test_a_cluster_id_may_begin_with_a_dash(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(bytes=b"\xf8" + b"\1" * 15))
     KafkaBroker().prepare(temporary_settings(tmp_path))
     assert "cluster.id=-" in (tmp_path / "kafka" / "log" / "meta.properties").read_text()
+
+
+def test_the_http_server_is_a_part_of_the_stack(tmp_path: Path) -> None:
+    with temporary_stack(tmp_path, ("kafka", "serve")) as stack:
+        address = stack.endpoint("serve")
+
+        def sql(text: str) -> httpx.Response:
+            return httpx.post(f"{address}/v1/sql", content=text, headers={"Content-Type": "text/plain"}, timeout=30)
+
+        assert '"name":"over_http"' in sql("CREATE STREAM over_http (a int64); SHOW STREAMS").text
+        assert httpx.get(f"{address}/ready").json() == {"ready": True}
+        refused = sql("CREATE MATERIALIZED VIEW v AS SELECT a FROM over_http")
+        assert (refused.status_code, "Spark runner is stopped" in refused.json()["error"]["what"]) == (503, True)
+        _, pid = status_of(stack, "serve")
+        assert pid is not None
+        kill_and_wait(pid)
+        assert await_ready(stack, "serve", after=pid).endpoint == address
+        assert httpx.get(f"{address}/health").json() == {"healthy": True}

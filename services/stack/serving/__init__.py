@@ -1,0 +1,1 @@
+"""The component that answers over HTTP."""
