@@ -10,9 +10,11 @@ killed in the midst begins again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from pyspark.sql import SparkSession
 
@@ -26,7 +28,7 @@ from runtime.storage.storage import Storage
 from spark_jobs.packing.composition import as_logged, earliest, reached
 from spark_jobs.packing.decode import STAGE
 from spark_jobs.packing.stage import part_of_member
-from spark_jobs.rescaling.former_state import LevelRecut, Shelf, recut_level
+from spark_jobs.rescaling.former_state import Cut, LevelRecut, Shelf, recut_level, recut_stage
 from spark_jobs.rescaling.generations import next_in, next_of, pack_of
 from spark_jobs.rescaling.rescale import expect_rows, expect_within_limits, telling
 from spark_jobs.state.checkpoint import Checkpoint, parsed_offsets
@@ -52,7 +54,7 @@ class Alone:
 
 @dataclass(frozen=True)
 class Packed:
-    """``places``: of the members, in the order in which they were given."""
+    """``places``: of the members."""
 
     places: tuple[Storage, ...]
     rows: int
@@ -60,16 +62,25 @@ class Packed:
 
 
 def pack_up(
-    session: SparkSession, queries: Sequence[Alone], pack: Storage, keys: Keys, told: Callable[[int], None]
+    session: SparkSession,
+    queries: Sequence[Alone],
+    pack: Storage,
+    keys: Keys,
+    told: Callable[[int], None],
+    former: Sequence[PackMember] = (),
 ) -> Packed:
-    """Make a pack of ``queries``. Raises OSError, and what Spark says of its tasks; nothing is left of it then."""
+    """Make a pack of ``queries``, and of the members ``former`` of another one, which is at rest; its places are in
+    this order. Raises OSError, and what Spark says of its tasks; nothing is left of it then.
+    """
     with making(pack):
         with telling(Seed(pack), told):
-            cuts = [_taken_in(session, query, pack, keys) for query in queries]
-        rows = sum(rows for rows, _ in cuts)
-        Seed(pack).put_scalars(STAGE, {name: value for _, scalars in cuts for name, value in scalars.items()})
+            cuts = [cut for query in queries for cut in _taken_in(session, query, pack, keys)]
+            cuts += _taken_over(session, former, pack, keys)
+        rows = sum(cut.rows for cut in cuts)
+        Seed(pack).put_scalars(STAGE, {name: value for cut in cuts for name, value in cut.scalars.items()})
         expect_rows(Seed(pack), rows)
-        places = tuple(_made_member(query, pack) for query in queries)
+        members: list[Alone | PackMember] = [*queries, *former]
+        places = tuple(_made_member(one, pack) for one in members)
         origins = [Checkpoint(place).expect_origin() for place in places]
         of_pack = QueryOrigin(
             QueryOrigin.new_identity(_name(pack)),
@@ -84,32 +95,40 @@ def pack_up(
     return Packed(places, rows, Seed(pack).bytes)
 
 
-def _taken_in(session: SparkSession, query: Alone, pack: Storage, keys: Keys) -> tuple[int, dict[str, int]]:
-    """Rows and numbers of its state."""
+def _taken_in(session: SparkSession, query: Alone, pack: Storage, keys: Keys) -> Iterator[Cut]:
     checkpoint, flow = Checkpoint(query.checkpoint), query.dataflow
     buckets = checkpoint.expect_origin().buckets
-    rows, scalars = 0, dict[str, int]()
     for level in range(1, flow.levels + 1):
         taken, put_in = Shelf(level, flow.levels), _in_pack(query.key, level)
-        cut = recut_level(session, checkpoint, LevelRecut(flow, level, keys(buckets), 1, pack, taken, put_in))
-        rows += cut.rows
-        scalars |= cut.scalars
-    return rows, scalars
+        yield recut_level(session, checkpoint, LevelRecut(flow, level, keys(buckets), 1, pack, taken, put_in))
+
+
+def _taken_over(session: SparkSession, members: Sequence[PackMember], pack: Storage, keys: Keys) -> list[Cut]:
+    """What is in one bucket already, and stays as it is."""
+    if not members:
+        return []
+    parts = [Shelf(STAGE, 1, part_of_member(one.key)) for one in members]
+    recuts = [LevelRecut(None, 1, keys(1), 1, pack, taken=part, put_in=part) for part in parts]
+    return recut_stage(session, Checkpoint(_pack_of_all(members)), recuts)
 
 
 def _in_pack(key: str, level: int) -> Shelf:
     return Shelf(STAGE, 1, part_of_member(key) + part_of_level(level))
 
 
-def _made_member(query: Alone, pack: Storage) -> Storage:
-    checkpoint, place = Checkpoint(query.checkpoint), next_in(pack, query.checkpoint)
+def _made_member(one: Alone | PackMember, pack: Storage) -> Storage:
+    checkpoint, place = Checkpoint(one.checkpoint), next_in(pack, one.checkpoint)
     origin = checkpoint.expect_origin()
     copy_snapshots(checkpoint, place)
+    match one:
+        case Alone():
+            read, levels = _position(checkpoint, one.dataflow), one.dataflow.levels
+        case PackMember():
+            read, levels = _read_in_pack(one), _levels_of(origin)
+        case _:
+            assert_never(one)
     member = replace(
-        origin,
-        identity=QueryOrigin.new_identity(query.name),
-        resumed_at=as_logged(_position(checkpoint, query.dataflow)),
-        packed_levels=query.dataflow.levels,
+        origin, identity=QueryOrigin.new_identity(one.name), resumed_at=as_logged(read), packed_levels=levels
     )
     place.put(ORIGIN_FILE, member.text.encode())
     return place
@@ -138,46 +157,97 @@ class PackMember:
     checkpoint: Storage
 
 
-def taken_out(session: SparkSession, member: PackMember, keys: Keys) -> Storage:
-    """Make a checkpoint for a member alone, of as many buckets as it had. Raises as ``pack_up``.
+def taken_out(session: SparkSession, members: Sequence[PackMember], keys: Keys) -> list[Storage]:
+    """Make for each of some members of a pack a checkpoint alone, of as many buckets as it had; the pack is read once.
+    Raises as ``pack_up``.
 
-    It stays in one bucket, uncut, where its plan is another one now, which whoever starts it says; and where one of
+    One stays in one bucket, uncut, where its plan is another one now, which whoever starts it says; and where one of
     more buckets would hold more than its share of ``join_max_buffered_bytes``.
     """
-    if member.dataflow is not None:
-        with suppress(StateLimitExceeded):
-            return _taken_out(session, member, Checkpoint(member.checkpoint).expect_origin().buckets, keys)
-    return _taken_out(session, replace(member, dataflow=None), 1, keys)
-
-
-def _taken_out(session: SparkSession, member: PackMember, buckets: int, keys: Keys) -> Storage:
-    pack = pack_of(member.checkpoint)
-    assert pack is not None
-    made, origin = next_of(member.checkpoint), Checkpoint(member.checkpoint).expect_origin()
-    assert origin.packed_levels is not None
-    with making(made):
-        copy_snapshots(Checkpoint(member.checkpoint), made)
-        rows = 0
-        for level in range(1, origin.packed_levels + 1):
-            put_in = Shelf(level, origin.packed_levels)
-            taken = _in_pack(member.key, level)
-            recut = LevelRecut(member.dataflow, level, keys(1), buckets, made, taken, put_in)
-            cut = recut_level(session, Checkpoint(pack), recut)
-            Seed(made).put_scalars(level, cut.scalars)
-            rows += cut.rows
-        expect_rows(Seed(made), rows)
-        if member.dataflow is not None:
-            expect_within_limits(member.dataflow, Seed(made), buckets)
-        read = reached(origin.resumed_at, _position(Checkpoint(pack), None), parsed_offsets(origin.resumed_at))
-        again = replace(
-            origin,
-            identity=QueryOrigin.new_identity(member.name),
-            buckets=buckets,
-            resumed_at=as_logged(read),
-            packed_levels=None,
-        )
-        complete(made, again)
+    made = [next_of(one.checkpoint) for one in members]
+    with ExitStack() as opened:
+        for place in made:
+            opened.enter_context(making(place))
+        _take_out(session, [_Leaver.of(one) for one in members], keys)
+        tight = [one for one in members if not _within_limits(one)]
+        for one in tight:
+            next_of(one.checkpoint).clear()
+        _take_out(session, [_Leaver.of(replace(one, dataflow=None)) for one in tight], keys)
+        for one in members:
+            _complete(one, 1 if one in tight else _Leaver.of(one).buckets)
     return made
+
+
+@dataclass(frozen=True)
+class _Leaver:
+    """One that leaves, its state cut into so many ``buckets``."""
+
+    member: PackMember
+    buckets: int
+    levels: int
+
+    @staticmethod
+    def of(member: PackMember) -> _Leaver:
+        origin = Checkpoint(member.checkpoint).expect_origin()
+        return _Leaver(member, 1 if member.dataflow is None else origin.buckets, _levels_of(origin))
+
+    def recuts(self, key: tuple[int, ...]) -> Iterator[LevelRecut]:
+        made = next_of(self.member.checkpoint)
+        for level in range(1, self.levels + 1):
+            taken, put_in = _in_pack(self.member.key, level), Shelf(level, self.levels)
+            yield LevelRecut(self.member.dataflow, level, key, self.buckets, made, taken, put_in)
+
+
+def _take_out(session: SparkSession, leavers: Sequence[_Leaver], keys: Keys) -> None:
+    if not leavers:
+        return
+    recuts = [(one, recut) for one in leavers for recut in one.recuts(keys(1))]
+    pack = Checkpoint(_pack_of_all([one.member for one in leavers]))
+    rows = Counter[str]()
+    for (_, recut), cut in zip(recuts, recut_stage(session, pack, [recut for _, recut in recuts]), strict=True):
+        Seed(recut.target).put_scalars(recut.level, cut.scalars)
+        rows[recut.target.location] += cut.rows
+    for one in leavers:
+        copy_snapshots(Checkpoint(one.member.checkpoint), next_of(one.member.checkpoint))
+        made = Seed(next_of(one.member.checkpoint))
+        expect_rows(made, rows[next_of(one.member.checkpoint).location])
+
+
+def _within_limits(member: PackMember) -> bool:
+    """Whether each of its buckets would get on with what it holds."""
+    if member.dataflow is None:
+        return True
+    with suppress(StateLimitExceeded):
+        expect_within_limits(member.dataflow, Seed(next_of(member.checkpoint)), _Leaver.of(member).buckets)
+        return True
+    return False
+
+
+def _complete(member: PackMember, buckets: int) -> None:
+    origin = Checkpoint(member.checkpoint).expect_origin()
+    again = replace(
+        origin,
+        identity=QueryOrigin.new_identity(member.name),
+        buckets=buckets,
+        resumed_at=as_logged(_read_in_pack(member)),
+        packed_levels=None,
+    )
+    complete(next_of(member.checkpoint), again)
+
+
+def _read_in_pack(member: PackMember) -> Offsets:
+    joined_at = Checkpoint(member.checkpoint).expect_origin().resumed_at
+    return reached(joined_at, _position(Checkpoint(_pack_of_all([member])), None), parsed_offsets(joined_at))
+
+
+def _pack_of_all(members: Sequence[PackMember]) -> Storage:
+    [pack] = {found for member in members if (found := pack_of(member.checkpoint)) is not None}
+    return pack
+
+
+def _levels_of(origin: QueryOrigin) -> int:
+    assert origin.packed_levels is not None
+    return origin.packed_levels
 
 
 def _name(place: Storage) -> str:

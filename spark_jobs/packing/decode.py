@@ -16,6 +16,7 @@ from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import pack
 from spark_jobs.exchange.parcel import MEMBER, Parcel, to_batch
 from spark_jobs.exchange.tally import Sender
+from spark_jobs.stages.at_fault import working_for
 from spark_jobs.stages.decode import ROWS_PER_PARCEL, Decoding, Silence, readings_of
 from spark_jobs.stages.job import QUERIES_KEPT, Job, opened
 from spark_jobs.state.checkpoint import parsed_offsets
@@ -43,7 +44,8 @@ def parcels_of_pack(
         for member, decoding in zip(members, decodings, strict=True):
             wanted = member.wanted(topic, partition, piece)
             if wanted.num_rows:
-                decoding.read(topic, partition, wanted)
+                with working_for(member.job.key):
+                    decoding.read(topic, partition, wanted)
                 decoding.outbox.counts[counts.FAILED_CALLS] += failed_calls.taken()
         if sum(decoding.outbox.rows for decoding in decodings) >= ROWS_PER_PARCEL:
             gathered = (decoding.outbox.parcels() for decoding in decodings)
@@ -82,6 +84,7 @@ def _members(shipped: bytes) -> tuple[_Member, ...]:
 
 def _of_members(members: Iterable[_Member], gathered: Iterable[Iterable[Parcel]]) -> Iterator[Parcel]:
     for number, (member, parcels) in enumerate(zip(members, gathered, strict=True)):
-        batch = to_batch(parcels, member.job.bucket_keys)
+        with working_for(member.job.key):
+            batch = to_batch(parcels, member.job.bucket_keys)
         if batch.num_rows:
             yield Parcel(0, STAGE, MEMBER, number, pack(pa.Table.from_batches([batch])))

@@ -22,6 +22,7 @@ from spark_jobs.exchange.notes import noted
 from spark_jobs.exchange.parcel import MARKS, Parcel
 from spark_jobs.exchange.tally import complete
 from spark_jobs.packing.decode import STAGE
+from spark_jobs.stages.at_fault import working_for
 from spark_jobs.stages.job import Job, opened, own_folder, snapshots
 from spark_jobs.stages.late import late_rows
 from spark_jobs.stages.level import record_batch
@@ -107,11 +108,12 @@ def on_batch(
     for number, member in enumerate(members):
         if number not in came and not cold:
             continue
-        bucket = OneBucket(
-            member.dataflow, store.part(part_of_member(member.key)), snapshots(member), time.perf_counter_ns
-        )
-        if number in came:
-            outputs[number] = _run(member, bucket, came[number])
+        with working_for(member.key):
+            bucket = OneBucket(
+                member.dataflow, store.part(part_of_member(member.key)), snapshots(member), time.perf_counter_ns
+            )
+            if number in came:
+                outputs[number] = _run(member, bucket, came[number])
     return outputs
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+import itertools
+import operator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,9 +50,9 @@ class Shelf:
 
 @dataclass(frozen=True)
 class LevelRecut:
-    """For ``mapInArrow``: the entries of a former bucket, in order, into the seed of ``target``; the rows there are.
+    """The entries of a former bucket, in order, into the seed of ``target``.
 
-    dataflow      None: nothing is cut, the one bucket stays as it is
+    dataflow      None: nothing is cut, the one bucket stays as it is; then it may be of several levels
     bucket_keys   value by number of the former buckets, by which the state store knows them
     buckets       how many there are to be
     taken, put_in where the former checkpoint has the level, and where the new one
@@ -61,16 +66,9 @@ class LevelRecut:
     taken: Shelf
     put_in: Shelf
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = 0
-        with SeedWriter(Seed(self.target), self.put_in.stage) as writer:
-            for batch in batches:
-                columns = (batch.column(name) for name in ("bucket", "id", "arrangement", "rows"))
-                for key, entry_id, arrangement, blob in zip(*columns, strict=True):
-                    entry = RunEntry(arrangement.as_py(), unpack(blob.as_py()))
-                    former = self.bucket_keys.index(key.as_py())
-                    rows += self.put(writer, former, entry, portion_of(entry_id.as_py()))
-        yield pa.RecordBatch.from_pydict({"rows": [rows]})
+    @property
+    def seed(self) -> SeedWriter:
+        return SeedWriter(Seed(self.target), self.put_in.stage)
 
     def put(self, writer: SeedWriter, former: int, entry: RunEntry, portion: int = 0) -> int:
         rows = 0
@@ -98,6 +96,39 @@ class LevelRecut:
 
 
 @dataclass(frozen=True)
+class StageRecut:
+    """For ``mapInArrow``: the entries of a stage, those of an arrangement after each other, each to the one of
+    ``recuts`` whose prefix it has; the rows there are, by the number of that one.
+    """
+
+    recuts: tuple[LevelRecut, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = [0] * len(self.recuts)
+        for number, entries in itertools.groupby(self._entries(batches), key=lambda found: found[0]):
+            recut = self.recuts[number]
+            with recut.seed as writer:
+                for _, bucket_key, entry_id, entry in entries:
+                    former = recut.bucket_keys.index(bucket_key)
+                    rows[number] += recut.put(writer, former, entry, portion_of(entry_id))
+        yield pa.RecordBatch.from_pydict({"recut": list(range(len(rows))), "rows": rows})
+
+    def _entries(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, int, int, RunEntry]]:
+        """Of which part each is, the value of its bucket, its number, and itself."""
+        for batch in batches:
+            columns = (batch.column(name) for name in ("bucket", "id", "arrangement", "rows"))
+            for key, entry_id, arrangement, blob in zip(*columns, strict=True):
+                name = arrangement.as_py()
+                if (number := self.wanting(name)) is not None:
+                    yield number, key.as_py(), entry_id.as_py(), RunEntry(name, unpack(blob.as_py()))
+
+    def wanting(self, arrangement: str) -> int | None:
+        """Which of them it belongs to; None: that of a member which stays where it is, or has left."""
+        found = (number for number, one in enumerate(self.recuts) if arrangement.startswith(one.taken.prefix))
+        return next(found, None)
+
+
+@dataclass(frozen=True)
 class Cut:
     """What was written of a level: so many rows, and the numbers that are yet to be written."""
 
@@ -107,42 +138,58 @@ class Cut:
 
 def recut_level(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut) -> Cut:
     """Cut what ``checkpoint`` has of a level: what its batches have left, or what it begins with."""
-    seed = Seed(checkpoint.storage)
+    [cut] = recut_stage(session, checkpoint, [level])
+    return cut
+
+
+def recut_stage(session: SparkSession, checkpoint: Checkpoint, recuts: Sequence[LevelRecut]) -> list[Cut]:
+    """As ``recut_level``, of several parts of one stage: it is read once for all of them."""
+    if not recuts:
+        return []
     if checkpoint.committed() is not None:
         move_in(checkpoint.spark)
-        return _recut_of_store(session, checkpoint, level)
-    return _recut_of_seed(seed, level) if seed.there else Cut(0, {})
+        return _recut_of_store(session, checkpoint, StageRecut(tuple(recuts)))
+    seed = Seed(checkpoint.storage)
+    return _recut_of_seed(seed, StageRecut(tuple(recuts))) if seed.there else [Cut(0, {})] * len(recuts)
 
 
-def _recut_of_store(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut) -> Cut:
-    """What batches have left of a level in the state store of Spark."""
+def _recut_of_store(session: SparkSession, checkpoint: Checkpoint, stage: StageRecut) -> list[Cut]:
+    """What batches have left of a stage in the state store of Spark."""
     # Whoever opens a state store asks a coordinator, which is there once the session has been asked for its streams.
     _ = session.streams
     session = session.newSession()
     for name, value in _SETTINGS.items():
         session.conf.set(name, value)
-    numbers = _variable(session, checkpoint, level, VERSION).select("value.scalars").collect()
-    scalars = level.scalars(scalars_of(row.scalars for row in numbers))
+    taken = stage.recuts[0].taken
+    found = _variable(session, checkpoint, taken, VERSION).select("value.scalars").collect()
+    numbers = list(scalars_of(row.scalars for row in found))
     # A partition has one bucket. Of equal rows that which was held longest is taken back first, so in their order.
-    entries = _variable(session, checkpoint, level, ENTRIES).selectExpr(
+    entries = _variable(session, checkpoint, taken, ENTRIES).selectExpr(
         "key.bucket AS bucket", "user_map_key.id AS id", "user_map_value.arrangement", "user_map_value.rows"
     )
-    own = entries.where(entries.arrangement.startswith(level.taken.prefix))
-    counted = own.sortWithinPartitions("id").mapInArrow(level, "rows long").collect()
-    return Cut(sum(row.rows for row in counted), scalars)
+    wanted = [entries.arrangement.startswith(one.taken.prefix) for one in stage.recuts]
+    own = entries.where(functools.reduce(operator.or_, wanted))
+    counted = own.sortWithinPartitions("arrangement", "id").mapInArrow(stage, "recut long, rows long").collect()
+    rows = Counter[int]()
+    for row in counted:
+        rows[row.recut] += row.rows
+    return [Cut(rows[number], one.scalars(numbers)) for number, one in enumerate(stage.recuts)]
 
 
-def _variable(session: SparkSession, checkpoint: Checkpoint, level: LevelRecut, name: str) -> DataFrame:
+def _variable(session: SparkSession, checkpoint: Checkpoint, taken: Shelf, name: str) -> DataFrame:
     reader = session.read.format("statestore").option("stateVarName", name)
-    return reader.option("operatorId", level.taken.operator).load(checkpoint.spark.location)
+    return reader.option("operatorId", taken.operator).load(checkpoint.spark.location)
 
 
-def _recut_of_seed(seed: Seed, level: LevelRecut) -> Cut:
+def _recut_of_seed(seed: Seed, stage: StageRecut) -> list[Cut]:
     """What a checkpoint began with, of which no batch is committed."""
-    rows = 0
-    with SeedWriter(Seed(level.target), level.put_in.stage) as writer:
-        for former in range(len(level.bucket_keys)):
-            for entry in seed.entries(level.taken.stage, former):
-                if entry.arrangement.startswith(level.taken.prefix):
-                    rows += level.put(writer, former, entry)
-    return Cut(rows, level.scalars([seed.scalars(level.taken.stage)]))
+    rows = Counter[int]()
+    taken = stage.recuts[0].taken
+    numbers = seed.scalars(taken.stage)
+    with ExitStack() as opened:
+        writers = [opened.enter_context(one.seed) for one in stage.recuts]
+        for former in range(len(stage.recuts[0].bucket_keys)):
+            for entry in seed.entries(taken.stage, former):
+                if (number := stage.wanting(entry.arrangement)) is not None:
+                    rows[number] += stage.recuts[number].put(writers[number], former, entry)
+    return [Cut(rows[number], one.scalars([numbers])) for number, one in enumerate(stage.recuts)]

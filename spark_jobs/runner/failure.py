@@ -18,6 +18,7 @@ from changelog.errors import (
     StorageRefused,
 )
 from runtime.faults import error_of
+from spark_jobs.stages.at_fault import without_note
 
 # A worker's error arrives as the text of its traceback: the class, then what, where and fix as ``str`` gives them.
 _TYPED = re.compile(
@@ -79,9 +80,13 @@ _INTERPRETER = "the interpreter that spark.pyspark.python in DOVETAIL_SPARK_CONF
 
 def typed(failure: StreamingQueryException, query: str) -> DovetailError:
     """The DovetailError that ended ``query``: the worker's own where there is one."""
+    return told_by_spark(without_note(said_of(failure)), _in_query(query))
+
+
+def said_of(failure: StreamingQueryException) -> str:
+    """All that Spark says of it."""
     # Of a cause without words, as a connection that ends has none, the failure itself says not even the class.
-    cause = getattr(failure, "_cause", None)
-    return told_by_spark(f"{failure}\n{cause or ''}", _in_query(query))
+    return f"{failure}\n{getattr(failure, '_cause', None) or ''}"
 
 
 def of_session(failure: PySparkException | Py4JError) -> DovetailError:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.query_origin import refuse_other_topics
 from broker.reader import read_topic
-from changelog.errors import CheckpointMismatch
+from changelog.errors import CheckpointMismatch, DovetailError
 from runtime.query_plan import plan_of
 from runtime.storage.places import storage_at
 from runtime.storage.storage import Storage
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery, job_of, topic_ids_now
 from spark_jobs.runner.runner_settings import RunnerSettings
+from spark_jobs.stages.at_fault import at_fault, blame, told_with_notes
 from spark_jobs.stages.job import Job
 from spark_jobs.state.checkpoint import Checkpoint
 from sql.catalog import Catalog, Query
@@ -39,6 +41,13 @@ class Launcher:
     @property
     def brokers(self) -> BrokerAddress:
         return self.settings.brokers
+
+    @property
+    def session_lives(self) -> bool:
+        try:
+            return not self.session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 - nothing public asks the JVM
+        except (Py4JError, OSError):
+            return False
 
     def as_it_is(self, query: Query) -> Query:
         """As the catalog has it now: since the look that found ``query`` a task may have given it another checkpoint,
@@ -80,8 +89,16 @@ class Launcher:
         )
 
     def started_pack(self, pack: Storage, members: Mapping[str, Query], settings: JobSettings) -> RunningQuery:
-        """``members``: by the key of their state."""
-        jobs = [self._member(key, query) for key, query in members.items()]
+        """``members``: by the key of their state. What is raised says for which of them it is (``at_fault``)."""
+        jobs, failures = [], []
+        for key, query in members.items():
+            try:
+                jobs.append(self._member(key, query))
+            except DovetailError as failure:
+                blame(failure, key)
+                failures.append(failure)
+        if failures:
+            raise _for_all(failures)
         name = pack.location.rpartition("/")[2]
         return RunningQuery.start_pack(self.session, name, self.brokers, pack, jobs, settings)
 
@@ -110,6 +127,15 @@ class Launcher:
     def _static_tables(self, fragment: Fragment) -> dict[str, pa.Table]:
         names = fragment.dataflow.snapshots
         return {name: table_of(stream_of(self.catalog, name), self.brokers) for name in names}
+
+
+def _for_all(failures: Sequence[DovetailError]) -> DovetailError:
+    """Of those that will not pass the first, else of all; with the names of all members that have one like it."""
+    alike = [failure for failure in failures if not failure.retry] or failures
+    for other in alike[1:]:
+        for key in at_fault(told_with_notes(other)):
+            blame(alike[0], key)
+    return alike[0]
 
 
 def table_of(stream: Stream, brokers: BrokerAddress) -> pa.Table:

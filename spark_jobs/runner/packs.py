@@ -10,30 +10,31 @@ import logging
 import threading
 import time
 import uuid
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, MutableMapping, Sequence
-from concurrent.futures import Executor
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 from broker.query_origin import QueryOrigin
-from broker.topics import Offsets
 from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable
 from joins.dataflow.graph import Dataflow
 from runtime.clock import now_ms
 from runtime.storage.backup_note import has_backup
 from runtime.storage.storage import Storage
-from spark_jobs.account.progress import Progress
-from spark_jobs.packing.checkpoints import Alone, PackMember, pack_up, taken_out
-from spark_jobs.packing.choice import Candidate, PackLimits, Quiet, packs
+from spark_jobs.packing.alone_note import is_to_be_alone, note_alone
+from spark_jobs.packing.checkpoints import Alone, Packed, PackMember, pack_up, taken_out
+from spark_jobs.packing.choice import FEWEST, Candidate, OpenPack, PackLimits, Quiet, joinings
 from spark_jobs.rescaling.generations import PACK, pack_of
 from spark_jobs.rescaling.rescale import retire_leftovers
 from spark_jobs.runner.failure import of_driver
 from spark_jobs.runner.launch import Launcher, megabytes, stopping
+from spark_jobs.runner.packed_query import PackAtWork, PackedQuery
 from spark_jobs.runner.query import RunningQuery, fenced
 from spark_jobs.runner.spark_session import bucket_keys
+from spark_jobs.stages.at_fault import at_fault, told_with_notes
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.removal import discard
 from sql.catalog import Actual, Desired, Query
@@ -45,87 +46,35 @@ _ATTEMPTS = 3
 """Of a pack whose environment ends it again and again: one of its views may be what does."""
 _AFTER_TROUBLE_S = 3600.0
 _ASK_AGAIN_S = 60.0
-_LOOK_S = 0.15
-"""For so long what Spark has said of a pack is good for the other members."""
+_REST_S = 10.0
+"""For so long a batch of those that are to be moved is waited for: one that is cut short is replayed before that."""
+_AT_ONCE = 8
 _AWAITED_TIMES = 10
-"""For so many times the time that it takes to be packed, views wait for others that are not quiet for so long yet."""
+"""For so many times the time that it takes to be packed, views wait for others that are not quiet for so long yet; and
+a pack that others have joined, or left, is left in peace.
+"""
 
-
-class PackAtWork:
-    """A pack in Spark, which is asked once for all members that are looked at together: each answer costs processor
-    time.
-    """
-
-    def __init__(self, running: RunningQuery) -> None:
-        self._running = running
-        self._asking = threading.Lock()
-        self._asked_s = -_LOOK_S
-        self._error: DovetailError | None = None
-        self._at_work = False
-
-    def error(self) -> DovetailError | None:
-        self._look()
-        return self._error
-
-    @property
-    def at_work(self) -> bool:
-        self._look()
-        return self._at_work
-
-    def progress(self, member: int) -> Progress:
-        self._look()
-        return self._running.noted(member)
-
-    def first_offsets(self, member: int) -> Offsets:
-        return self._running.first_offsets_of(member)
-
-    def stop(self) -> None:
-        self._running.stop()
-        self._running.progress()
-
-    def _look(self) -> None:
-        with self._asking:
-            if time.monotonic() - self._asked_s >= _LOOK_S:
-                self._error = self._running.error()
-                self._at_work = self._error is None and self._running.at_work
-                self._asked_s = time.monotonic()
-
-
-@dataclass(frozen=True)
-class PackedQuery:
-    """A view at work in a pack, as a ``RunningQuery`` would be for it alone.
-
-    beside   the names of the others
-    buckets  that it has when it is alone
-    """
-
-    running: PackAtWork
-    number: int
-    pack: Storage
-    beside: tuple[str, ...]
-    buckets: int
-
-    @property
-    def first_offsets(self) -> Offsets:
-        return self.running.first_offsets(self.number)
-
-    def progress(self) -> Progress:
-        return self.running.progress(self.number)
-
-    def error(self) -> DovetailError | None:
-        return self.running.error()
-
-    @property
-    def at_work(self) -> bool:
-        return self.running.at_work
+_One = TypeVar("_One")
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
 class _Pack:
-    """One at work; ``members`` by id."""
+    """One at work since ``since_s``; ``members`` by id."""
 
     running: PackAtWork
+    pack: Storage
     members: dict[int, PackedQuery]
+    topic_ids: Mapping[str, str]
+    since_s: float
+
+
+@dataclass(frozen=True)
+class _Verdict:
+    """A pack has failed: why, and for which views. They are to leave it; or all, where nobody knows (none)."""
+
+    why: str
+    views: frozenset[int]
 
 
 class Packs:
@@ -152,8 +101,8 @@ class Packs:
         self._lock = threading.RLock()
         self._moving: Counter[int] = Counter()
         self._at_work: dict[str, _Pack] = {}
-        self._apart: dict[str, str] = {}
-        """Packs that are to be taken apart: why."""
+        self._verdicts: dict[str, _Verdict] = {}
+        """On packs that have failed, by location."""
         self._attempts: Counter[str] = Counter()
         self._alone_until_s: dict[int, float] = {}
 
@@ -169,7 +118,7 @@ class Packs:
     def started(self, query: Query) -> PackedQuery | None:
         """A query whose checkpoint is in a pack, at work there with the others; None where it is alone by now.
 
-        Raises EnvironmentFault where the pack cannot start, and is taken apart at the next try.
+        Raises EnvironmentFault where the pack cannot start; at the next try those leave for whom it cannot.
         """
         with self._lock:
             query = self._launcher.as_it_is(query)
@@ -180,23 +129,28 @@ class Packs:
                 at_work = self._at_work.get(pack.location) or self._start(pack)
             except Exception as failure:
                 error = of_driver(failure, query.name)
-                self._count(pack, error)
-                if error.retry or pack.location not in self._apart:
+                self._count(pack, error, frozenset(map(int, at_fault(told_with_notes(failure)))))
+                if error.retry:
                     raise
+                # Not the end of this view: whose it is shows when it runs alone.
                 raise EnvironmentFault(
-                    f"its pack cannot start, and is taken apart: {error.what}", where=error.where, fix=error.fix
+                    f"its pack cannot start, and is tried without the view that it fails for: {error.what}",
+                    where=error.where,
+                    fix=error.fix,
                 ) from failure
             return at_work.members.get(query.id) if at_work is not None else None
 
     def failed(self, query: Query, packed: PackedQuery, error: DovetailError) -> None:
-        """The pack has ended: it is started again, or taken apart where that would not help."""
+        """The pack has ended: it is started again, without the view that it fails for where that would not help."""
         with self._lock:
             if self.has_stopped(packed):
                 return
+            views = packed.running.at_fault
             self._stop(packed.pack)
-            self._count(packed.pack, error)
-            if packed.pack.location in self._apart:
-                _LOG.warning('the pack of "%s" has failed: its views run alone\n%s', query.name, error)
+            self._count(packed.pack, error, views)
+            if (verdict := self._verdicts.get(packed.pack.location)) is not None:
+                leaving = "the view that it has failed for" if verdict.views else "all of its views"
+                _LOG.warning('the pack of "%s" has failed: %s will run alone\n%s', query.name, leaving, error)
 
     def has_stopped(self, packed: PackedQuery) -> bool:
         """Whether its pack was, by the runner."""
@@ -208,14 +162,23 @@ class Packs:
 
     def put_out(self, query: Query, why: str) -> None:
         """Have a query alone, its state in a checkpoint of its own; the others start again without it."""
+        self._put_out([query], why)
+
+    def _put_out(self, queries: Sequence[Query], why: str) -> None:
+        """Of one pack."""
         with self._lock:
-            query = self._launcher.as_it_is(query)
-            if (pack := self.pack_of(query)) is not None:
-                self._leave(pack, [query], why)
+            by_pack: dict[str, list[Query]] = defaultdict(list)
+            packs: dict[str, Storage] = {}
+            for query in map(self._launcher.as_it_is, queries):
+                if (pack := self.pack_of(query)) is not None:
+                    packs[pack.location] = pack
+                    by_pack[pack.location].append(query)
+            for location, members in by_pack.items():
+                self._leave(packs[location], members, why)
 
     def _put_out_loud(self, why: str, queries: Sequence[Query]) -> None:
-        for query in queries:
-            self.put_out(query, why)
+        self._put_out(queries, why)
+        self._keep_alone([query.id for query in queries], self._peace_s, noted=False)
 
     def stop_all(self) -> None:
         with self._lock:
@@ -235,6 +198,10 @@ class Packs:
                     self._discard(place)
 
     @property
+    def _peace_s(self) -> float:
+        return _AWAITED_TIMES * self._limits.after_s
+
+    @property
     def wanted(self) -> bool:
         """Whether views are packed at all."""
         return self._limits.after_s > 0
@@ -246,9 +213,12 @@ class Packs:
             self._listen(query, now_s)
         if self._moving.total():
             return
-        for query in queries:
-            if (why := self._quiet.loud(query.id)) and query.id not in busy and self.pack_of(query) is not None:
-                self._begin([query], partial(self._put_out_loud, why))
+        here = {query.id: query for query in queries}
+        for at_work in list(self._at_work.values()):
+            loud = self._quiet.leaves(at_work.members)
+            if loud and busy.isdisjoint(loud) and loud.keys() <= here.keys():
+                why = ", ".join(sorted(set(loud.values())))
+                self._begin([here[view] for view in loud], partial(self._put_out_loud, why))
                 return
         alone = {query.id: query for query in queries if self._may_be_packed(query, now_s)}
         quiet = [view for view in alone if self._quiet.long_enough(view, now_s)]
@@ -256,11 +226,15 @@ class Packs:
         awaited = [query for query in queries if self._is_on_its_way(query, alone, quiet)]
         if awaited and not any(self._quiet.long_enough(view, now_s, _AWAITED_TIMES) for view in quiet):
             return
+        there = self._open(here, now_s)
+        if not quiet or (not there and len(quiet) < FEWEST):
+            return
         known = [one for view in quiet if (one := self._candidate(alone[view], now_s)) is not None]
-        for views in packs(known)[:1]:
+        for joining in joinings(known, there, self._limits)[:1]:
             # Those that somebody is seeing to are let be: that takes no longer than until the next look.
-            if busy.isdisjoint(views):
-                self._begin([alone[view] for view in views], self._form)
+            if busy.isdisjoint(joining.views):
+                into = joining.into.location if joining.into is not None else ""
+                self._begin([alone[view] for view in joining.views], partial(self._form, into))
 
     # -- which
 
@@ -287,6 +261,18 @@ class Packs:
             return query.lease_ms == 0
         return query.id in alone and query.id not in quiet and not self._quiet.loud(query.id)
 
+    def _open(self, queries: Mapping[int, Query], now_s: float) -> list[OpenPack]:
+        """Packs that were left in peace for long enough to be joined, and of which everybody is at work."""
+        return [
+            OpenPack(location, len(pack.members), pack.topic_ids, self._quiet.load(pack.members))
+            for location, pack in list(self._at_work.items())
+            if now_s - pack.since_s >= self._peace_s
+            and all(self._is_at_work(queries.get(view)) for view in pack.members)
+        ]
+
+    def _is_at_work(self, query: Query | None) -> bool:
+        return query is not None and query.desired is Desired.RUNNING and query.actual is Actual.RUNNING
+
     def _candidate(self, query: Query, now_s: float) -> Candidate | None:
         """None where something stands against it, which is not asked again for a while."""
         origin = None
@@ -295,7 +281,7 @@ class Packs:
         if origin is None:
             self._alone_until_s[query.id] = now_s + _ASK_AGAIN_S
             return None
-        return Candidate(query.id, origin.topic_ids)
+        return Candidate(query.id, origin.topic_ids, self._quiet.load([query.id]))
 
     def _packable(self, query: Query) -> QueryOrigin | None:
         """The origin of a query that may share its batches: it has no backup and no period of its own, is not to be cut
@@ -305,7 +291,7 @@ class Packs:
         origin, flow = checkpoint.expect_origin(), plan.fragment(query.name).dataflow
         if flow.period_ms or plan.settings.number("buckets") not in (None, origin.buckets):
             return None
-        if has_backup(checkpoint.storage, now_ms()):
+        if has_backup(checkpoint.storage, now_ms()) or is_to_be_alone(checkpoint.storage, now_ms()):
             return None
         _, read = checkpoint.committed() or (-1, {})
         answered = all(
@@ -326,48 +312,96 @@ class Packs:
             except Exception as failure:  # noqa: BLE001 - the views go on as they were
                 error = of_driver(failure, queries[0].name)
                 _LOG.warning("views stay as they are, and are not moved\n%s", error, exc_info=not error.retry)
-                self._keep_alone(ids)
+                passes = error.retry or not self._launcher.session_lives
+                self._keep_alone(ids, self._peace_s if passes else _AFTER_TROUBLE_S, noted=not passes)
             finally:
                 self._moving.subtract(ids)
 
         self._tasks.submit(moved)
 
-    def _keep_alone(self, ids: Iterable[int]) -> None:
-        for view in ids:
+    def _keep_alone(self, views: Collection[int], for_s: float = _AFTER_TROUBLE_S, *, noted: bool = True) -> None:
+        """``noted``: after another start of the runner too."""
+        for view in views:
             self._quiet.forget(view)
-            self._alone_until_s[view] = time.monotonic() + _AFTER_TROUBLE_S
+            self._alone_until_s[view] = time.monotonic() + for_s
+        for query in self._queries():
+            if noted and query.id in views and query.desired is not Desired.DROPPED:
+                # Where that fails, it is for as long as this runner lives.
+                with suppress(DovetailError, OSError):
+                    note_alone(self._launcher.checkpoint(query), now_ms() + int(1000 * for_s))
 
     # -- into a pack
 
-    def _form(self, queries: Sequence[Query]) -> None:
+    def _form(self, into: str, queries: Sequence[Query]) -> None:
+        """``into``: where the pack is that they join, which another one with all of them takes the place of; or ''."""
         with self._lock:
             begun_s = time.monotonic()
+            there = self._at_work[into].pack if into in self._at_work else None
+            former = self._members(there) if there is not None else []
+            if into and not (former and all(self._is_at_work(query) for query in former)):
+                return
+            with self._moved(former):
+                made = self._formed(queries, there, former)
+            _LOG.info(
+                "packed %s%s: %s rows, %s in %.1f s", ", ".join(query.name for query in queries),
+                f" with {len(former)} others" if former else "", f"{made.rows:,}", megabytes(made.bytes),
+                time.monotonic() - begun_s,
+            )  # fmt: skip
+
+    def _formed(self, queries: Sequence[Query], there: Storage | None, former: Sequence[Query]) -> Packed:
+        every = [*queries, *former]
+
+        def told(size: int) -> None:
+            for query in every:
+                self._say(query, f"with {len(every) - 1} others" + (f", {megabytes(size)} written" if size else ""))
+
+        told(0)
+        self._to_rest(queries, there)
+        if there is not None:
+            self._end_pack(there, former)
+        settled = _at_once(self._settled, queries)
+        members = [self._member(query) for query in former]
+        pack = self._launcher.settings.checkpoints.inside(f"{self._prefix}{uuid.uuid4().hex[:8]}")
+        made = pack_up(self._launcher.session, settled, pack, self._keys, told, members)
+        try:
+            self._switch(pack, zip(every, [*settled, *members], [place.location for place in made.places], strict=True))
+        except EnvironmentFault:
+            pack.clear()
+            raise
+        for one in settled:
+            self._discard(one.checkpoint)
+        if there is not None:
+            self._discard(there)
+        return made
+
+    def _to_rest(self, queries: Sequence[Query], pack: Storage | None) -> None:
+        """Stop ``queries``, which run alone, each when it has no batch under way; ``pack`` has none then either."""
+        found = [self._running.get(query.id) for query in queries]
+        resting: list[RunningQuery | PackAtWork] = [one for one in found if isinstance(one, RunningQuery)]
+        if pack is not None:
+            resting.append(self._at_work[pack.location].running)
+        try:
+            _at_once(lambda one: one.come_to_rest(_REST_S), resting)
             for query in queries:
-                self._say(query, f"with {len(queries) - 1} others")
-                if (running := self._running.pop(query.id, None)) is not None:
-                    assert isinstance(running, RunningQuery)
+                if isinstance(running := self._running.pop(query.id, None), RunningQuery):
                     running.stop()
                     self._noted(query, running)
-            settled = [self._settled(query) for query in queries]
-            pack = self._launcher.settings.checkpoints.inside(f"{self._prefix}{uuid.uuid4().hex[:8]}")
+        except BaseException:
+            for one in resting:
+                one.go_on()
+            raise
 
-            def told(size: int) -> None:
-                for query in queries:
-                    self._say(query, f"with {len(queries) - 1} others, {megabytes(size)} written")
-
-            made = pack_up(self._launcher.session, settled, pack, self._keys, told)
-            places = [place.location for place in made.places]
-            try:
-                self._switch(pack, zip(queries, settled, places, strict=True))
-            except EnvironmentFault:
-                pack.clear()
-                raise
-            for one in settled:
-                self._discard(one.checkpoint)
-            _LOG.info(
-                "packed %s: %s rows, %s in %.1f s", ", ".join(query.name for query in queries), f"{made.rows:,}",
-                megabytes(made.bytes), time.monotonic() - begun_s,
-            )  # fmt: skip
+    def _end_pack(self, pack: Storage, members: Sequence[Query], *, fails: bool = False) -> None:
+        """Have a pack at rest, its last word noted of each of ``members``."""
+        if (at_work := self._at_work.get(pack.location)) is not None:
+            at_work.running.come_to_rest(_REST_S)
+        self._stop(pack)
+        for query in members:
+            if at_work is not None and query.id in at_work.members:
+                self._noted(query, at_work.members[query.id])
+        if not self._rests(Checkpoint(pack), fails=fails):
+            with stopping(self._launch(pack, members, settles=True)) as settling:
+                settling.await_settled()
 
     def _settled(self, query: Query) -> Alone:
         """A query that has been stopped, with each batch that it has begun committed."""
@@ -396,44 +430,64 @@ class Packs:
 
     def _start(self, pack: Storage) -> _Pack | None:
         members = self._members(pack)
+        leaving = {query.id: "it is not to run" for query in members if query.desired is not Desired.RUNNING}
+        leaving |= {query.id: "it is to have other buckets" for query in members if self._is_to_be_cut(query)}
+        if (verdict := self._verdicts.get(pack.location)) is not None:
+            leaving |= {query.id: verdict.why for query in members if not verdict.views or query.id in verdict.views}
         if not self.wanted:
-            self._apart.setdefault(pack.location, "DOVETAIL_PACK_AFTER_S is 0")
-        leaving = [query for query in members if query.desired is not Desired.RUNNING]
-        if why := self._apart.get(pack.location, ""):
-            leaving = members
+            leaving |= {query.id: "DOVETAIL_PACK_AFTER_S is 0" for query in members}
         if leaving:
-            members = self._leave(pack, leaving, why or "it is not to run")
+            members = self._leave(
+                pack, [query for query in members if query.id in leaving], ", ".join(sorted(set(leaving.values())))
+            )
         if not members:
             return None
         places = {query.id: self._launcher.checkpoint(query) for query in members}
         for place in places.values():
             retire_leftovers(place, self._launcher.brokers, self._launcher.settings.job.local_copy_dir)
+        origins = {view: Checkpoint(place).expect_origin() for view, place in places.items()}
         running = PackAtWork(self._launch(pack, members))
         self._at_work[pack.location] = _Pack(
             running,
+            pack,
             {
                 query.id: PackedQuery(
                     running,
                     number,
                     pack,
                     tuple(other.name for other in members if other.id != query.id),
-                    Checkpoint(places[query.id]).expect_origin().buckets,
+                    origins[query.id].buckets,
                 )
                 for number, query in enumerate(members)
             },
+            {topic: known for origin in origins.values() for topic, known in origin.topic_ids.items()},
+            time.monotonic(),
         )
         return self._at_work[pack.location]
+
+    def _is_to_be_cut(self, query: Query) -> bool:
+        """Whether its text names other buckets than it had: it was altered while nobody saw to it."""
+        with suppress(DovetailError):
+            wanted = self._launcher.plan(query).settings.number("buckets")
+            return wanted not in (None, Checkpoint(self._launcher.checkpoint(query)).expect_origin().buckets)
+        return False
 
     def _launch(self, pack: Storage, members: Sequence[Query], *, settles: bool = False) -> RunningQuery:
         settings = replace(self._launcher.settings.job, settles=settles)
         return self._launcher.started_pack(pack, {str(query.id): query for query in members}, settings)
 
-    def _count(self, pack: Storage, error: DovetailError) -> None:
-        """What a failure says against a pack: all of what is not its environment's, and that if it goes on."""
+    def _count(self, pack: Storage, error: DovetailError, views: frozenset[int]) -> None:
+        """What a failure says against a pack: all of what is not its environment's, and that if it goes on.
+
+        Where nobody knows for which of ``views`` it was, it is started again first: a topic that is another one now
+        ends the source of all, and is told of those who read it at the start.
+        """
         if not self._trouble():
             self._attempts[pack.location] += 1
-        if not error.retry or self._attempts[pack.location] >= _ATTEMPTS:
-            self._apart[pack.location] = f"it has failed: {error.what}"
+        attempts = self._attempts[pack.location]
+        if attempts >= _ATTEMPTS or (not error.retry and (views or attempts > 1)):
+            known = views & {query.id for query in self._members(pack)}
+            self._verdicts[pack.location] = _Verdict(f"it has failed: {error.what}", known)
 
     def _stop(self, pack: Storage) -> None:
         self._stop_at(pack.location)
@@ -453,31 +507,24 @@ class Packs:
         if len(members) - len(going) < 2:
             going = {query.id for query in members}
         with self._moved(members):
-            at_work = self._at_work.get(pack.location)
-            self._stop(pack)
             wanted = [query for query in members if query.desired is not Desired.DROPPED]
             for query in wanted:
                 self._say(query, f"{'leaves' if query.id in going else 'stays in'} its pack: {why}")
-                if at_work is not None and query.id in at_work.members:
-                    self._noted(query, at_work.members[query.id])
-            if not self._rests(Checkpoint(pack), fails=pack.location in self._apart):
-                with stopping(self._launch(pack, wanted, settles=True)) as settling:
-                    settling.await_settled()
-            gone = [self._member(query) for query in members if query.id in going]
+            self._end_pack(pack, wanted, fails=pack.location in self._verdicts)
             leavers = [query for query in members if query.id in going]
-            made = [
-                taken_out(self._launcher.session, one, self._keys).location if query in wanted else ""
-                for query, one in zip(leavers, gone, strict=True)
-            ]
-            self._switch(pack, zip(leavers, gone, made, strict=True))
+            gone = [self._member(query) for query in leavers]
+            there = [one for query, one in zip(leavers, gone, strict=True) if query in wanted]
+            made = iter(taken_out(self._launcher.session, there, self._keys))
+            places = [next(made).location if query in wanted else "" for query in leavers]
+            self._switch(pack, zip(leavers, gone, places, strict=True))
             staying = [query for query in members if query.id not in going]
             if staying:
                 for one in gone:
                     one.checkpoint.clear()
             else:
                 self._discard(pack)
-            if self._apart.pop(pack.location, ""):
-                self._keep_alone(going)
+            if (verdict := self._verdicts.pop(pack.location, None)) is not None:
+                self._keep_alone(verdict.views or going)
             self._attempts.pop(pack.location, None)
             for view in going:
                 self._quiet.forget(view)
@@ -543,3 +590,9 @@ class Packs:
     def _say(self, query: Query, said: str) -> None:
         with suppress(ServiceUnavailable):
             self._launcher.catalog.report(query.id, now_ms=now_ms(), actual=Actual.PACKING, error=redacted(said))
+
+
+def _at_once(work: Callable[[_One], _Made], every: Sequence[_One]) -> list[_Made]:
+    """Done for all, a few at a time: whoever asks Spark or the broker waits more than he works."""
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="packing") as several:
+        return list(several.map(work, every))

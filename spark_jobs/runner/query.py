@@ -33,7 +33,7 @@ from spark_jobs.account.progress import Account, CommittedBatch, Progress
 from spark_jobs.exchange import counts, notes, parcel
 from spark_jobs.packing.composition import reached, read_together
 from spark_jobs.packing.stage import PackProcessor
-from spark_jobs.runner.failure import typed
+from spark_jobs.runner.failure import said_of, typed
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.spark_session import bucket_keys, runs_elsewhere, writes_through
 from spark_jobs.source import kafka_source as source
@@ -41,6 +41,7 @@ from spark_jobs.source.batch_log import batches_after, ensure_log, place
 from spark_jobs.source.ends_watch import ends_watch
 from spark_jobs.source.idle import JsonOffsets
 from spark_jobs.stages import late
+from spark_jobs.stages.at_fault import at_fault
 from spark_jobs.stages.job import Job
 from spark_jobs.stages.level import LevelProcessor
 from spark_jobs.stages.output import SinkStage
@@ -75,6 +76,8 @@ class RunningQuery:
         self._noting = threading.Lock()
         """The members of a pack are looked at by several threads."""
         self._noted_in_silence: int | None = None
+        self.at_fault: frozenset[str] = frozenset()
+        """Once a pack has failed: the keys of the members that it has failed for; empty where nobody knows."""
         self._seed = Seed(checkpoint.storage)
         end = parsed_offsets(job.resumed_at) if job.resumed_at else None
         if (committed := checkpoint.committed()) is not None:
@@ -138,7 +141,9 @@ class RunningQuery:
             letter_bytes=max(member.target.letter_bytes for member in members),
         )
         starts = tuple(start for member in members for start in member.scan_starts)
-        job = replace(job, members=tuple(members), target=target, scan_starts=starts)
+        # Not those of the origin: some may be of members that have left.
+        topic_ids = {topic: known for member in members for topic, known in member.topic_ids.items()}
+        job = replace(job, members=tuple(members), target=target, scan_starts=starts, topic_ids=topic_ids)
         return RunningQuery(session, _taken_over(job, origin), checkpoint, settings)
 
     # -- running
@@ -280,7 +285,10 @@ class RunningQuery:
         if self._noted_in_silence is not None:
             return None
         failure = self._query.exception()
-        return None if failure is None else typed(failure, self._job.name)
+        if failure is None:
+            return None
+        self.at_fault = at_fault(said_of(failure))
+        return typed(failure, next((one.name for one in self._jobs if one.key in self.at_fault), self._job.name))
 
     @property
     def at_work(self) -> bool:
@@ -296,6 +304,19 @@ class RunningQuery:
     def running(self) -> bool:
         self._advance()
         return self._query.isActive
+
+    def come_to_rest(self, within_s: float) -> None:
+        """Begin no batch any more, and wait for the end of the one that is under way: ``stop`` then leaves none that
+        would have to be replayed. Who is at work for longer is not waited for.
+        """
+        ends_watch(self._job.target.brokers).hold(self._job.source)
+        deadline_s = time.monotonic() + within_s
+        while self._silence() is None and self._query.isActive and time.monotonic() < deadline_s:
+            time.sleep(_LOOK_S)
+
+    def go_on(self) -> None:
+        """After ``come_to_rest``, where it is not to stop after all."""
+        ends_watch(self._job.target.brokers).release(self._job.source)
 
     def stop(self) -> None:
         """End the query; a batch that is under way is replayed at the next start.

@@ -45,7 +45,8 @@ from spark_jobs.runner.figures import QueriesFigures
 from spark_jobs.runner.java_heap import give_memory_back
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.launch import Launcher, megabytes, stopping
-from spark_jobs.runner.packs import PackedQuery, Packs
+from spark_jobs.runner.packed_query import PackedQuery
+from spark_jobs.runner.packs import Packs
 from spark_jobs.runner.query import RunningQuery
 from spark_jobs.runner.runner_settings import RunnerSettings
 from spark_jobs.runner.spark_session import (
@@ -181,10 +182,7 @@ class Runner:
 
     @property
     def session_lives(self) -> bool:
-        try:
-            return not self._session.sparkContext._jsc.sc().isStopped()  # noqa: SLF001 - nothing public asks the JVM
-        except (Py4JError, OSError):
-            return False
+        return self._launcher.session_lives
 
     def healthy(self) -> Said:
         """Whether it looks after its queries."""

@@ -93,6 +93,7 @@ class EndsWatch:
         self._names: dict[socket.socket, str] = {}
         self._questions = 0
         self._silent: dict[str, int] = {}
+        self._held: set[str] = set()
         self._apart: dict[str, float] = {}
         self._slow_s = 0.0
         self._turns = Turns(os.cpu_count() or 1, longest_turn_s)
@@ -102,6 +103,13 @@ class EndsWatch:
     def silence(self, source: str) -> int | None:
         """While ``source`` waits, for its topics to grow or for its turn: a number that no other wait of it has."""
         return self._silent.get(source)
+
+    def hold(self, source: str) -> None:
+        """Have ``source`` begin no batch any more: whatever it asks next, it waits, until ``release`` or its end."""
+        self._held.add(source)
+
+    def release(self, source: str) -> None:
+        self._held.discard(source)
 
     def share(self, cores: int) -> None:
         """Have no more batches under way at once than there are cores for their tasks."""
@@ -155,6 +163,7 @@ class EndsWatch:
             self._silent.pop(waiting.question.source, None)
         if name := self._names.pop(source, None):
             self._turns.end(name)
+            self._held.discard(name)
         self._sources.unregister(source)
         source.close()
 
@@ -169,6 +178,9 @@ class EndsWatch:
         told = as_json(ends)
         for source, waiting in list(self._waiting.items()):
             topics = waiting.question.topics
+            if waiting.question.source in self._held:
+                self._silent[waiting.question.source] = waiting.number
+                continue
             if any(topic not in told for topic in topics):
                 self._answer(source, waiting, {})
                 continue

@@ -212,6 +212,8 @@ class KafkaReader(DataSourceStreamReader):
         ranges = [
             OffsetRange(topic, int(partition), start.get(topic, {}).get(partition, 0), offset)
             for topic, ends in of_topics(end).items()
+            # A batch of a pack that is run again may have been planned for a member that has left since.
+            if topic in self._job.dataflow.topics
             for partition, offset in ends.items()
         ]
         tasks = min(self._job.buckets, -(-sum(one.length for one in ranges) // _WORTH_A_TASK) or 1)

@@ -19,6 +19,7 @@ from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import unpack
 from spark_jobs.exchange.parcel import COUNTS, LATE, REJECTED, TOPIC, Parcel, from_batch, in_order
 from spark_jobs.exchange.tally import complete
+from spark_jobs.stages.at_fault import working_for
 from spark_jobs.stages.job import Job, opened
 from spark_jobs.stages.late import late_messages
 from spark_jobs.stages.task import batch_id, partition
@@ -75,7 +76,8 @@ def write_together(
     def outgoing() -> Iterator[Outgoing]:
         for (job, output), counted in zip(outputs, written, strict=True):
             counted.clear()
-            yield from _outgoing(job, output, counted)
+            with working_for(job.key):
+                yield from _outgoing(job, output, counted)
 
     if any(output.changes or output.rejected or output.late for _, output in outputs):
         write_once(target, partition, batch_id, outgoing)

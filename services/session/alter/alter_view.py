@@ -106,7 +106,7 @@ def _expect_running(query: Query) -> None:
         why, fix = "is paused", f"RESUME {query.view}, and alter it then"
     elif query.actual is Actual.FAILED:
         why, fix = f"has failed: {query.error}", f"mend that, RESUME {query.view}, and alter it then"
-    elif query.actual is not Actual.RUNNING:
+    elif query.actual not in (Actual.RUNNING, Actual.PACKING):
         why, fix = f"is {query.actual.value}", "wait until it is running: SHOW QUERIES shows what it waits for"
     else:
         return

@@ -123,8 +123,10 @@ def test_a_definition_with_other_buckets_is_the_same_and_names_the_way_to_them(s
         assert f"joined has this query already, running; it goes on: {way}" in done.text
 
 
-def test_one_that_nobody_takes_up_is_said_to_go_on_and_may_be_altered_back(session: Session) -> None:
+@pytest.mark.parametrize("actual", [Actual.RUNNING, Actual.PACKING])
+def test_one_that_nobody_takes_up_is_said_to_go_on_and_may_be_altered_back(session: Session, actual: Actual) -> None:
     catalog = session.context.catalog
+    say(catalog, catalog.query("joined"), actual)
     with pytest.raises(DovetailError, match="not rescaled yet"):
         session.run("ALTER VIEW joined SET (buckets = 3)")
     assert catalog.get("joined").ddl.endswith("SETTINGS buckets = 3")

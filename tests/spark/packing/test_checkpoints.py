@@ -69,7 +69,7 @@ class Packing:
 
     def apart(self, name: str, member: Storage, *, known: bool = True) -> Path:
         flow = self.flows[name] if known else None
-        made = taken_out(self._spark, PackMember(name, name, flow, member), self.keys)
+        [made] = taken_out(self._spark, [PackMember(name, name, flow, member)], self.keys)
         assert made.folder is not None
         return made.folder
 

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from spark_jobs.packing.choice import FEWEST, MOST, Candidate, PackLimits, Quiet, packs
+from spark_jobs.packing.choice import (
+    FEWEST,
+    MOST,
+    OF_ALL,
+    Candidate,
+    Joining,
+    Load,
+    OpenPack,
+    PackLimits,
+    Quiet,
+    joinings,
+)
 
 LIMITS = PackLimits(after_s=60.0, state_bytes=1000, rows_per_s=100.0)
 
@@ -48,13 +59,67 @@ def test_a_restart_and_a_count_that_begins_anew_begin_the_time_anew() -> None:
     assert not quiet.long_enough(7, 1000)
 
 
+def test_what_is_read_in_one_go_after_an_outage_is_no_reason_to_leave() -> None:
+    quiet = Quiet(LIMITS)
+    rows = lived(quiet, 10, 500, 0, 70)
+    quiet.note(7, rows + 100_000, 500, 71)
+    rows = lived(quiet, 10, 500, 72, 80, before=rows + 100_000)
+    assert "rows a second" in quiet.loud(7)
+    assert quiet.leaves([7]) == {}
+    rows = lived(quiet, 10, 500, 81, 95, before=rows)
+    assert quiet.loud(7) == ""
+    lived(quiet, 200, 500, 96, 140, before=rows)
+    assert list(quiet.leaves([7, 8])) == [7]
+
+
+def test_one_that_holds_much_leaves_at_once() -> None:
+    quiet = Quiet(LIMITS)
+    quiet.note(7, 0, 1001, 0)
+    quiet.note(8, 0, 1000, 0)
+    assert list(quiet.leaves([7, 8])) == [7]
+
+
+def test_of_those_that_do_too_much_together_the_greatest_leaves() -> None:
+    quiet = Quiet(LIMITS)
+    for view in range(OF_ALL):
+        quiet.note(view, 0, 1000, 0)
+    assert quiet.leaves(range(OF_ALL)) == {}
+    quiet.note(9, 0, 1, 0)
+    assert list(quiet.leaves([9, *range(OF_ALL)])) == [0]
+    for second in range(0, 41, 10):
+        for view in range(10):
+            quiet.note(view, second * (40 + view), 0, second)
+    assert list(quiet.leaves(range(10))) == [9]
+
+
 def test_those_are_packed_that_mean_the_same_topics() -> None:
     one = [Candidate(view, {"orders": "a", f"own-{view}": "x"}) for view in range(FEWEST)]
     other = [Candidate(view, {"orders": "b"}) for view in range(10, 10 + FEWEST)]
     few = [Candidate(20, {"users": "c", "orders": "c"})]
-    assert packs([*one, *other, *few]) == [tuple(range(FEWEST)), tuple(range(10, 10 + FEWEST))]
+    assert joinings([*one, *other, *few], [], LIMITS) == [
+        Joining(tuple(range(FEWEST))),
+        Joining(tuple(range(10, 10 + FEWEST))),
+    ]
+
+
+def new_packs(candidates: list[Candidate]) -> list[int]:
+    return [len(joining.views) for joining in joinings(candidates, [], LIMITS)]
 
 
 def test_a_pack_has_no_more_members_than_it_may() -> None:
-    assert [len(views) for views in packs([Candidate(view, {}) for view in range(MOST + FEWEST)])] == [MOST, FEWEST]
-    assert [len(views) for views in packs([Candidate(view, {}) for view in range(MOST + 1)])] == [MOST]
+    assert new_packs([Candidate(view, {}) for view in range(MOST + FEWEST)]) == [MOST, FEWEST]
+    assert new_packs([Candidate(view, {}) for view in range(MOST + 1)]) == [MOST]
+
+
+def test_a_pack_does_no_more_than_one_core_may() -> None:
+    assert new_packs([Candidate(view, {}, Load(100.0, 10)) for view in range(3 * OF_ALL)]) == [OF_ALL] * 3
+    assert new_packs([Candidate(view, {}, Load(1.0, 1000)) for view in range(2 * OF_ALL)]) == [OF_ALL] * 2
+
+
+def test_one_that_comes_later_joins_a_pack_that_has_room() -> None:
+    full, other = OpenPack("full", MOST, {}), OpenPack("other", 5, {"orders": "b"})
+    room = OpenPack("room", MOST - 2, {"orders": "a"})
+    late = [Candidate(view, {"orders": "a"}) for view in range(3)]
+    assert joinings(late[:1], [full, other, room], LIMITS) == [Joining((0,), room)]
+    assert joinings(late, [full, other, room], LIMITS) == [Joining((0, 1), room)]
+    assert joinings(late, [full, other], LIMITS) == []

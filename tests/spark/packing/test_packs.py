@@ -6,10 +6,15 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from broker.query_origin import ORIGIN_FILE, QueryOrigin
+from runtime.clock import now_ms
+from runtime.storage.local_folder import LocalFolder
+from spark_jobs.packing.alone_note import is_to_be_alone
 from sql.catalog import Actual, Desired, Query, What
 from sql.syntax.statements import Drop
 from tests.spark.kafka import send, values
@@ -89,6 +94,8 @@ def test_six_views_share_a_query_until_one_fails(
     # As one that was being made, or removed.
     unfinished = pack.with_name(f"{pack.name[:-8]}unnamed1")
     (unfinished / "seed").mkdir(parents=True)
+    # As one of before, which was not removed yet when the catalog named that in the pack.
+    former = left_behind(tmp_path / "checkpoints", Path(runner.catalog.query("pack_plain").checkpoint))
     load.go_on(300)
     again = runners()
     living = [name for name in VIEWS if name != "pack_dropped"]
@@ -97,6 +104,7 @@ def test_six_views_share_a_query_until_one_fails(
     assert standing(broker, "pack_dropped", ("user_id", "last")).total() == len(load.counted)
 
     assert not unfinished.exists()
+    assert not former.exists()
 
     again.catalog.drop(Drop(What.VIEW, "pack_dropped"), now_ms=3)
     deadline_s = time.monotonic() + WITHIN_S
@@ -111,8 +119,10 @@ def test_six_views_share_a_query_until_one_fails(
     failed = again.wait("pack_bounded", lambda query: query.actual is Actual.FAILED, WITHIN_S)
     assert "join_max_buffered_bytes" in failed.error
     assert not failed.progress.get("packed_with")
+    assert is_to_be_alone(LocalFolder(Path(failed.checkpoint)), now_ms())
+    # The others go on together.
     for name in living[:-1]:
-        again.wait(name, alone, WITHIN_S)
+        again.wait(name, packed_with(len(living) - 2), WITHIN_S)
         again.wait(name, has_read({orders: load.sent}), WITHIN_S)
     assert again.stop() == 0
 
@@ -165,6 +175,16 @@ def test_one_that_is_paused_leaves_and_all_do_where_no_packs_are_wanted(
     assert not list((tmp_path / "checkpoints").glob("pack-*"))
     highest = Counter({(k, max(range(k, 300, 7))): 1 for k in range(7)})
     assert [standing(broker, name, ("k", "s")) for name in names] == [highest] * len(names)
+
+
+def left_behind(checkpoints: Path, member: Path) -> Path:
+    """What a member was resumed from, with an identity of its own."""
+    place = checkpoints / member.name.partition(".")[0]
+    origin = QueryOrigin.read((member / ORIGIN_FILE).read_text(), where="")
+    place.mkdir()
+    again = replace(origin, identity=QueryOrigin.new_identity("pack_plain"), packed_levels=None)
+    (place / ORIGIN_FILE).write_text(again.text)
+    return place
 
 
 def multiset(broker: str, topic: str, *columns: str) -> Counter[Row]:

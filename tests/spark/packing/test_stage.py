@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
 import orjson
 import pyarrow as pa
+import pytest
 
 from changelog.changes import DELTA
+from changelog.errors import StateLimitExceeded
 from joins.dataflow.graph import Dataflow
 from joins.state.durable_copy import DurableCopy
 from joins.state.store import RunStore
@@ -18,6 +21,7 @@ from spark_jobs.exchange.tally import complete
 from spark_jobs.packing.composition import read_together
 from spark_jobs.packing.decode import parcels_of_pack
 from spark_jobs.packing.stage import forget_others, on_batch
+from spark_jobs.stages.at_fault import at_fault, without_note
 from spark_jobs.stages.job import Job
 from spark_jobs.stages.output import SinkBatch
 from tests.spark.flows import orders_clicks, orders_users
@@ -126,6 +130,16 @@ def test_the_state_of_a_member_goes_with_it() -> None:
     assert {name.partition(".")[0] for name in store.runs} == {"7", "77"}
     forget_others(store, replace(pack, members=pack.members[1:]).members)
     assert {name.partition(".")[0] for name in store.runs} == {"77"}
+
+
+def test_what_fails_says_for_which_member() -> None:
+    tight = orders_clicks("orders", "clicks", limit=10)
+    pack = packed(member("7", orders_clicks("orders", "clicks")), member("77", tight))
+    with pytest.raises(StateLimitExceeded) as failure:
+        run(pack, RunStore(), [("orders", 0, records(ORDERS))])
+    told = "".join(traceback.format_exception(failure.value))
+    assert at_fault(told) == {"77"}
+    assert without_note(told) == told.replace("\n[of member 77]", "")
 
 
 def test_counts_of_members_come_back_by_their_keys() -> None:

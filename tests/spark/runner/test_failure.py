@@ -38,6 +38,8 @@ def test_the_error_of_a_worker_keeps_its_kind_and_words(raised: DovetailError) -
     told = error(f"{TRACE}changelog.errors.{type(raised).__name__}: {raised}\n{TAIL}")
 
     assert type(told) is type(raised)
+    noted = error(f"{TRACE}changelog.errors.{type(raised).__name__}: {raised}\n[of member 7]\n{TAIL}")
+    assert str(noted) == str(told)
     assert (told.what, told.fix) == (raised.what, raised.fix)
     assert told.where == ", ".join(filter(None, ['query "view"', raised.where]))
 

@@ -93,6 +93,32 @@ def test_who_waits_is_answered_once_its_topic_grows(watch: EndsWatch, broker: st
         assert answer.ends == {"silent": {"0": 0}}
 
 
+def test_one_that_is_held_begins_nothing_whatever_comes(watch: EndsWatch, broker: str, source: Source) -> None:
+    for name in ("held", "free"):
+        make_topic(broker, name)
+        send(broker, name, [{"k": 1}])
+    watch.hold("held")
+    held, free = source("held", "held"), source("free", "free")
+    with ThreadPoolExecutor() as waiting:
+        asked = [waiting.submit(held.ask, None, 0.0), waiting.submit(free.ask, None, 0.0)]
+        assert asked[1].result(LONG_S) is not None
+        _until(partial(_waits, watch, "held"))
+        free.ask({"free": {"0": 1}}, 0.5)
+        assert not asked[0].done()
+        watch.release("held")
+        assert asked[0].result(LONG_S) is not None
+        watch.hold("held")
+        asked = [waiting.submit(held.ask, None, 0.0)]
+        _until(partial(_waits, watch, "held"))
+        held.close()
+        assert asked[0].result(LONG_S) is None
+    _until(lambda: watch.silence("held") is None)
+    # Another life of it is not held.
+    again = held.ask(None, 0.0)
+    assert again is not None
+    assert again.ends == {"held": {"0": 1}}
+
+
 def test_a_wait_has_a_number_of_its_own(watch: EndsWatch, broker: str, source: Source) -> None:
     make_topic(broker, "twice")
     asking = source("q", "twice")
