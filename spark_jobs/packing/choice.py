@@ -39,13 +39,21 @@ class PackLimits:
         return min(_SPAN_S, max(self.after_s, 1.0))
 
 
+LONGEST_BATCH_S = 10.0
+"""Who is at work on a batch for longer is not quiet, though nobody knows yet what it has read."""
+
+
 @dataclass
 class _Watched:
-    """rates   of the last spans, in rows a second"""
+    """rates    of the last spans, in rows a second
+    moved_s  when it had no batch under way, or another one than before
+    """
 
     since_s: float
     span_s: float
     rows: int
+    moved_s: float
+    batch: int
     state_bytes: int = 0
     rates: deque[float] = field(default_factory=lambda: deque(maxlen=_SPANS))
 
@@ -66,12 +74,22 @@ class Quiet:
     limits: PackLimits
     _views: dict[int, _Watched] = field(default_factory=dict)
 
-    def note(self, view: int, rows: int, state_bytes: int, now_s: float) -> None:
-        """It runs, has read so many rows in all, and holds so many bytes."""
-        one = self._views.setdefault(view, _Watched(now_s, now_s, rows))
+    def note(
+        self, view: int, rows: int, state_bytes: int, now_s: float, *, batch: int = -1, at_rest: bool = True
+    ) -> None:
+        """It runs, has read so many rows in all, and holds so many bytes.
+
+        batch    the last that it has committed
+        at_rest  whether none is under way
+        """
+        one = self._views.setdefault(view, _Watched(now_s, now_s, rows, now_s, batch))
         if rows < one.rows:
-            self._views[view] = one = _Watched(now_s, now_s, rows)
+            self._views[view] = one = _Watched(now_s, now_s, rows, now_s, batch)
         one.state_bytes = state_bytes
+        if at_rest or batch != one.batch:
+            one.moved_s, one.batch = now_s, batch
+        elif now_s - one.moved_s > LONGEST_BATCH_S:
+            one.since_s = now_s
         if (length_s := now_s - one.span_s) >= self.limits.span_s:
             one.rates.append((rows - one.rows) / length_s)
             one.span_s, one.rows = now_s, rows

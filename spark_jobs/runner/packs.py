@@ -26,7 +26,7 @@ from runtime.storage.backup_note import has_backup
 from runtime.storage.storage import Storage
 from spark_jobs.packing.alone_note import is_to_be_alone, note_alone
 from spark_jobs.packing.checkpoints import Alone, Packed, PackMember, pack_up, taken_out
-from spark_jobs.packing.choice import FEWEST, Candidate, OpenPack, PackLimits, Quiet, joinings
+from spark_jobs.packing.choice import FEWEST, LONGEST_BATCH_S, Candidate, OpenPack, PackLimits, Quiet, joinings
 from spark_jobs.rescaling.generations import PACK, pack_of
 from spark_jobs.rescaling.rescale import retire_leftovers
 from spark_jobs.runner.failure import of_driver
@@ -46,8 +46,6 @@ _ATTEMPTS = 3
 """Of a pack whose environment ends it again and again: one of its views may be what does."""
 _AFTER_TROUBLE_S = 3600.0
 _ASK_AGAIN_S = 60.0
-_REST_S = 10.0
-"""For so long a batch of those that are to be moved is waited for: one that is cut short is replayed before that."""
 _AT_ONCE = 8
 _AWAITED_TIMES = 10
 """For so many times the time that it takes to be packed, views wait for others that are not quiet for so long yet; and
@@ -244,7 +242,9 @@ class Packs:
             return
         rows = query.progress.get("counts", {}).get("rows_in", 0)
         size = sum(size for _, size in query.progress.get("state", {}).values())
-        self._quiet.note(query.id, rows, size, now_s)
+        running = self._running.get(query.id)
+        at_rest = not isinstance(running, RunningQuery) or running.at_rest
+        self._quiet.note(query.id, rows, size, now_s, batch=query.progress.get("batch", -1), at_rest=at_rest)
 
     def _may_be_packed(self, query: Query, now_s: float) -> bool:
         return (
@@ -381,7 +381,7 @@ class Packs:
         if pack is not None:
             resting.append(self._at_work[pack.location].running)
         try:
-            _at_once(lambda one: one.come_to_rest(_REST_S), resting)
+            _at_once(lambda one: one.come_to_rest(LONGEST_BATCH_S), resting)
             for query in queries:
                 if isinstance(running := self._running.pop(query.id, None), RunningQuery):
                     running.stop()
@@ -394,7 +394,7 @@ class Packs:
     def _end_pack(self, pack: Storage, members: Sequence[Query], *, fails: bool = False) -> None:
         """Have a pack at rest, its last word noted of each of ``members``."""
         if (at_work := self._at_work.get(pack.location)) is not None:
-            at_work.running.come_to_rest(_REST_S)
+            at_work.running.come_to_rest(LONGEST_BATCH_S)
         self._stop(pack)
         for query in members:
             if at_work is not None and query.id in at_work.members:

@@ -305,13 +305,18 @@ class RunningQuery:
         self._advance()
         return self._query.isActive
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether it is known that no batch is under way."""
+        return self._silence() is not None
+
     def come_to_rest(self, within_s: float) -> None:
         """Begin no batch any more, and wait for the end of the one that is under way: ``stop`` then leaves none that
         would have to be replayed. Who is at work for longer is not waited for.
         """
         ends_watch(self._job.target.brokers).hold(self._job.source)
         deadline_s = time.monotonic() + within_s
-        while self._silence() is None and self._query.isActive and time.monotonic() < deadline_s:
+        while not self.at_rest and self._query.isActive and time.monotonic() < deadline_s:
             time.sleep(_LOOK_S)
 
     def go_on(self) -> None:

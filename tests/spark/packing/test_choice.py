@@ -72,6 +72,18 @@ def test_what_is_read_in_one_go_after_an_outage_is_no_reason_to_leave() -> None:
     assert list(quiet.leaves([7, 8])) == [7]
 
 
+def test_one_that_is_at_work_on_a_long_batch_is_not_quiet() -> None:
+    quiet = Quiet(LIMITS)
+    for second in range(61):
+        quiet.note(7, 0, 0, second, batch=0, at_rest=False)
+        quiet.note(8, 0, 0, second, batch=second, at_rest=False)
+        quiet.note(9, 0, 0, second, batch=0, at_rest=second % 10 == 0)
+    assert [quiet.long_enough(view, 60) for view in (7, 8, 9)] == [False, True, True]
+    for second in range(61, 121):
+        quiet.note(7, 100, 0, second, batch=1)
+    assert quiet.long_enough(7, 120)
+
+
 def test_one_that_holds_much_leaves_at_once() -> None:
     quiet = Quiet(LIMITS)
     quiet.note(7, 0, 1001, 0)
