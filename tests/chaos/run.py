@@ -22,6 +22,9 @@ from tests.servers import mariadb
 
 HEAL_S = 300.0
 """The longest that all views may take to run again and to have read what there is."""
+PACK_AFTER_S = 3
+"""How long views are quiet: they share queries, and leave them, while processes are killed."""
+_COMPONENTS = ("kafka", "redis", "spark", "worker")
 _POLL_S = 0.2
 _STREAMS = (
     "CREATE STREAM orders (n int64, k int64, v int64, ts datetime64(3))",
@@ -209,7 +212,7 @@ def world(folder: Path, seed: int, say: Callable[[str], None]) -> Iterator[Chaos
     """A stack with all its components, and the source of a dictionary."""
     with (
         mariadb(folder / "mariadb") as source,
-        temporary_stack(folder / "stack", ("kafka", "redis", "spark", "worker"), broker_wait_s=20) as stack,
+        temporary_stack(folder / "stack", _COMPONENTS, broker_wait_s=20, pack_after_s=PACK_AFTER_S) as stack,
         Session.open(stack.connected_settings()) as session,
     ):
         yield Chaos(stack, session, Victims(stack, source), seed, say)
