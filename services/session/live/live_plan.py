@@ -9,7 +9,7 @@ from joins.host.activity import Activity, NodeWork
 from joins.state.holdings import Holding
 from runtime.query_plan import plan_of
 from services.session.context import Context
-from services.session.live.lookups import Cached, Lookups
+from services.session.live.lookups import Cached, KeptForLookups
 from sql.catalog import Query
 from sql.compile.dataflow import Stages, stages
 from sql.fragments import Engine, Fragment
@@ -53,7 +53,7 @@ def live_plans(context: Context, view: str) -> list[tuple[Query, LiveNode]]:
 
 def _live(query: Query, fragment: Fragment, workers: Collection[str]) -> LiveNode:
     if fragment.engine is Engine.FAUST:
-        lookups = Lookups.of(query.progress, workers)
+        lookups = KeptForLookups.of(query.progress, workers)
         return _LookedUp(query.progress.get("counts", {}), lookups).output(fragment.output)
     activity = Activity.read(query.progress.get("activity", {}))
     written = query.progress.get("counts", {}).get("rows_out")
@@ -106,7 +106,7 @@ class _LookedUp:
     """Of a fragment of the lookup workers, which count what comes in and what leaves, and tell what they keep."""
 
     counts: Mapping[str, int]
-    lookups: Lookups
+    lookups: KeptForLookups
 
     def output(self, node: Output) -> LiveNode:
         inputs = (self._node(node.input),)

@@ -41,14 +41,14 @@ class Cached:
 
 
 @dataclass(frozen=True)
-class Lookups:
+class KeptForLookups:
     """``tables``: by name; ``memo``: rows and bytes of what was emitted for updating left rows, None without one."""
 
     tables: Mapping[str, Cached] = field(default_factory=dict)
     memo: tuple[int, int] | None = None
 
     @staticmethod
-    def of(progress: Mapping[str, Any], live: Collection[str]) -> Lookups:
+    def of(progress: Mapping[str, Any], live: Collection[str]) -> KeptForLookups:
         """``progress`` of the query; what workers that do not live any more have told counts no more."""
         tables: dict[str, Cached] = {}
         memos = []
@@ -59,4 +59,4 @@ class Lookups:
                     tables[name] = own.beside(tables[name]) if name in tables else own
                 memos += [told["memo"]] if "memo" in told else []
         total = (sum(rows for rows, _ in memos), sum(size for _, size in memos))
-        return Lookups(tables, total if memos else None)
+        return KeptForLookups(tables, total if memos else None)
