@@ -15,6 +15,7 @@ Engineering Bulletin, 1995).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -43,18 +44,17 @@ class MatchCounts:
 
     def others_change(self, others: Changes) -> Changes:
         """``others`` are about to come: held rows that lose their last match are unmatched, those with a first not."""
-        found = self._held(others)
-        rows = found.changes.rows
-        numbers, firsts = numbered(rows)
-        moved = np.zeros(len(firsts), dtype=np.int64)
-        np.add.at(moved, numbers, products(others.deltas[found.probe], found.deltas))
-        rows = rows.take(pa.array(firsts))
-        before = self._counts_of(rows)
-        after = before + moved
-        self._insert(rows, moved)
+        met = _Met.none(self._own.schema)
+        for _, block in _blocks(others, self._own.counts(others.table, self._other.keys)):
+            found = self._own.probe(block.table, self._other.keys).summed()
+            found = found.where(self._holds(found.rows, block.take(found.probe).table))
+            met = met.together(_Met.of(found, block.deltas))
+        before = self._counts_of(met.rows)
+        after = before + met.moved
+        self._insert(met.rows, met.moved)
         flipped = np.flatnonzero((before == 0) != (after == 0))
-        standing = _standing(found, numbers, len(firsts))[flipped]
-        return Changes.with_deltas(rows.take(pa.array(flipped)), np.where(after[flipped] == 0, standing, -standing))
+        standing = met.standing[flipped]
+        return Changes.with_deltas(met.rows.take(pa.array(flipped)), np.where(after[flipped] == 0, standing, -standing))
 
     def own_change(self, own: Changes) -> Changes:
         """``own`` comes or goes: those of its rows that match nothing."""
@@ -66,16 +66,6 @@ class MatchCounts:
         self._insert(own.table, products(own.deltas, matched))
         return own.where(matched == 0)
 
-    def _held(self, others: Changes) -> Matches:
-        """The pairs of ``others`` and the held own rows that they match."""
-        parts = [Matches(np.zeros(0, dtype=np.int64), Changes.empty(self._own.schema).table)]
-        for first, block in _blocks(others, self._own.counts(others.table, self._other.keys)):
-            found = self._own.probe(block.table, self._other.keys).summed()
-            found = found.where(self._holds(found.rows, block.take(found.probe).table))
-            parts.append(Matches(first + found.probe, found.rows))
-        rows = pa.concat_tables([part.rows for part in parts]).combine_chunks()
-        return Matches(np.concatenate([part.probe for part in parts]), rows)
-
     def _insert(self, rows: pa.Table, counts: Deltas) -> None:
         pairs = Changes.with_deltas(rows.select(self._own.schema.names), counts)
         self._pairs.insert(pairs.where(counts != 0).consolidated())
@@ -86,6 +76,39 @@ class MatchCounts:
         found = self._pairs.equal(rows)
         np.add.at(counts, found.probe, found.deltas)
         return counts
+
+
+@dataclass(frozen=True)
+class _Met:
+    """Held rows that some others match, each once: so a hot key of both sides is no more rows than it has on one.
+
+    moved     by how much their match counts change
+    standing  how often they stand
+    """
+
+    rows: pa.Table
+    moved: Deltas
+    standing: Deltas
+
+    @staticmethod
+    def none(schema: pa.Schema) -> _Met:
+        return _Met(schema.empty_table(), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+    @staticmethod
+    def of(found: Matches, others: Deltas) -> _Met:
+        """``found``: held rows and the positions of those that match them, which come ``others`` times."""
+        rows = found.changes.rows
+        numbers, firsts = numbered(rows)
+        moved = np.zeros(len(firsts), dtype=np.int64)
+        np.add.at(moved, numbers, products(others[found.probe], found.deltas))
+        return _Met(rows.take(pa.array(firsts)), moved, _standing(found, numbers, len(firsts)))
+
+    def together(self, further: _Met) -> _Met:
+        rows = pa.concat_tables([self.rows, further.rows.cast(self.rows.schema)]).combine_chunks()
+        numbers, firsts = numbered(rows)
+        moved = np.zeros(len(firsts), dtype=np.int64)
+        np.add.at(moved, numbers, np.concatenate([self.moved, further.moved]))
+        return _Met(rows.take(pa.array(firsts)), moved, np.concatenate([self.standing, further.standing])[firsts])
 
 
 def _standing(found: Matches, numbers: Positions, count: int) -> Deltas:

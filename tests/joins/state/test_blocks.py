@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from changelog.changes import Changes
 from joins.dataflow.ports import Ingest, JoinKind
 from joins.dataflow.specification import JoinSpec
+from joins.matching import match_counts
 from joins.operators.bidirectional import BidirectionalSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.range import Band, RangeSpec
@@ -125,3 +126,17 @@ def test_a_million_pairs_at_most_are_made_of_one_row() -> None:
     sizes = [len(block.probe) for block in arrangement.probed(pa.table({"k": pa.array([1], pa.int64())}))]
 
     assert sizes == [1 << 20, 1 << 20, 2_500_000 - (2 << 20)]
+
+
+@pytest.mark.parametrize("kind", [JoinKind.SEMI, JoinKind.ANTI, JoinKind.MARK])
+def test_a_heavy_key_is_asked_for_in_blocks_and_gives_the_same(kind: JoinKind, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what a retraction on either side takes back. A block has all that a row finds, so it may have more."""
+    left, right = port(LEFT, Ingest.CHANGES), port(RIGHT, Ingest.CHANGES)
+    gone = [(row, -1) for row, _ in skewed("r", 30)[5:]]
+    batches = [*BATCHES, ([(row, -1) for row, _ in skewed("l", 40)[::3]], gone)]
+    expected = emitted(BidirectionalSpec(kind, left, right, condition=Measured()), batches)
+    monkeypatch.setattr(match_counts, "_PAIRS", MOST)
+    measured = Measured()
+    assert emitted(BidirectionalSpec(kind, left, right, condition=measured), batches) == expected
+    assert expected.total() > 0
+    assert max(measured.asked) <= MOST + 40
