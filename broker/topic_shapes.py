@@ -137,6 +137,16 @@ class TopicAdmin:
                 return
             time.sleep(_POLL_S)
 
+    def since(self, topic: str, written_ms: int) -> PartitionOffsets:
+        """By partition, the first record that was written at a moment or after it; the end where none was."""
+        asked = {
+            TopicPartition(topic, partition): OffsetSpec.for_timestamp(written_ms) for partition in self.ends(topic)
+        }
+        with self._errors():
+            found = offsets(self._admin, asked, IsolationLevel.READ_COMMITTED, self._timeout_s)
+        ends = self.ends(topic) if min(found.values(), default=0) < 0 else {}
+        return {partition: ends[partition] if offset < 0 else offset for (_, partition), offset in found.items()}
+
     def _ends(self, topic: str, level: IsolationLevel) -> PartitionOffsets:
         asked = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(self.expect(topic))}
         end = time.monotonic() + self._timeout_s

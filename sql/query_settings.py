@@ -266,19 +266,28 @@ def seek_offsets(seek_to: str) -> str:
         return ""
     if re.fullmatch(r"\d+(,\d+)*", seek_to):
         return seek_to
-    ago = re.fullmatch(r"-(\d+)(ms|s|m|h|d)", seek_to)
-    if ago is not None:
-        return str(-int(ago.group(1)) * _UNIT_MS[ago.group(2)])
-    try:
-        moment = datetime.fromisoformat(seek_to)
-    except ValueError:
+    ms = moment_ms(seek_to)
+    if ms is None:
         raise SqlError(
             f"seek_to cannot be {seek_to!r}",
             where="SETTINGS",
             fix="earliest, latest, '2026-01-31 12:00:00', '-2h', or an offset per partition: '5,3,11'",
-        ) from None
-    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return str(round(moment.timestamp() * 1000))
+        )
+    return str(ms)
+
+
+def moment_ms(text: str) -> int | None:
+    """``'2026-01-31 12:00:00'`` (UTC, if it says no other) in ms, ``'-2h'`` as ms before now, below 0; None for what is
+    no moment.
+    """
+    ago = re.fullmatch(r"-(\d+)(ms|s|m|h|d)", text)
+    if ago is not None:
+        return -int(ago.group(1)) * _UNIT_MS[ago.group(2)]
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return round((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 _UNIT_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}

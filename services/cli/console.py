@@ -52,7 +52,7 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   EXPLAIN SELECT .. | EXPLAIN v                       the plan, nothing is run
   EXPLAIN ANALYZE v [FORMAT json | mermaid]           the plan of a running view: rows, state, time of each node
   SHOW STATE OF v                                     what it holds: rows, bytes, keys, and those of most rows
-  WHY [NOT] v WHERE k = 5                             the records behind rows of a view; why there are none
+  WHY [NOT] v [SINCE '-2h'] WHERE k = 5               the records behind rows of a view; why there are none
   PAUSE v | RESUME v | TERMINATE v
   BACKUP VIEW v TO 'folder' | RESTORE VIEW v FROM 'folder'
   \\d lists what there is, \\d s describes it, \\df functions, \\dt topics; \\q or Ctrl-D leaves"""

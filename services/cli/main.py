@@ -159,12 +159,13 @@ def why(
     view: Annotated[str, typer.Argument(help="A materialized view.")],
     where: Annotated[str, typer.Argument(help="A condition on its columns, as in WHERE.")],
     absent: Annotated[bool, typer.Option("--not", help="Why there is no such row.")] = False,
+    since: Annotated[str, typer.Option(help="Pass over older records of append streams: a time in UTC, or -2h.")] = "",
     output: Output = Format.TABLE,
 ) -> None:
     """Show the records behind some rows of a view; or, where there are none, what became of those about them."""
     from services.cli import session_commands
 
-    session_commands.why(view, where, absent=absent, output=output)
+    session_commands.why(view, where, absent=absent, since=since, output=output)
 
 
 @app.command(epilog="Example: `dovetail demo`")

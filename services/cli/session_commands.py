@@ -69,11 +69,13 @@ def replay(topic: str, *, reasons: Sequence[str], dry_run: bool, output: Format)
         show_result(screen, session.execute(Replay(topic, tuple(reasons), dry_run)))
 
 
-def why(view: str, where: str, *, absent: bool, output: Format) -> None:
+def why(view: str, where: str, *, absent: bool, since: str, output: Format) -> None:
     screen = Screen(output)
     with opened(screen) as session:
         name = '"' + view.replace('"', '""') + '"'
-        run_script(session, screen, f"WHY {'NOT ' if absent else ''}{name} WHERE {where}", until_idle=False, echo=False)
+        bound = "SINCE '" + since.replace("'", "''") + "' " if since else ""
+        asked = f"WHY {'NOT ' if absent else ''}{name} {bound}WHERE {where}"
+        run_script(session, screen, asked, until_idle=False, echo=False)
 
 
 def verify(view: str, output: Format) -> None:

@@ -456,12 +456,16 @@ class System:
 
 @dataclass(frozen=True)
 class Why:
-    """WHY [NOT] view WHERE condition: the records behind some rows of a view, or why there are no such rows."""
+    """WHY [NOT] view [SINCE moment] WHERE condition: the records behind some rows of a view, or why there are none.
+
+    since   a moment as ``seek_to`` has it: of append streams no record is looked at that was written before; '': all
+    """
 
     view: str
     where: exp.Expr
     absent: bool = False
     text: str = ""
+    since: str = ""
 
 
 Statement = (

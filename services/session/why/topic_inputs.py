@@ -13,6 +13,7 @@ import pyarrow as pa
 from broker.reader import TopicReader
 from broker.topics import PartitionOffsets
 from changelog.decode import Decoder
+from changelog.schema import Kind
 from dictionaries.open import open_source
 from enrichment.dictionary_definitions import definition_of
 from services.session.contents import relation_rows
@@ -31,14 +32,20 @@ _SAY_EVERY_S = 5.0
 
 @dataclass
 class TopicInputs:
-    """``columns``: topic → the columns that the view reads; of other topics, those looked up in, all are read.
+    """The topics, each read up to where it ended when it was first asked for.
 
-    Every topic is read up to where it ended when it was first asked for.
+    columns    topic → the columns that the view reads; of other topics, those looked up in, all are read
+    since_ms   of an append stream the records that were written before are passed over, from its first record to the
+               first one that was not: of other streams an old record may be the one that stands. None: none are
     """
 
     context: Context
     columns: Mapping[str, tuple[str, ...]]
     uncounted: Uncounted
+    since_ms: int | None = None
+    notes: list[str] = field(default_factory=list)
+    """What the answers rest on: which records were passed over."""
+    _begins: dict[str, PartitionOffsets] = field(default_factory=dict)
     _ends: dict[str, PartitionOffsets] = field(default_factory=dict)
 
     def batches(self, scan: Scan) -> Iterator[Batch]:
@@ -46,17 +53,30 @@ class TopicInputs:
         own = tuple(name for _, name in scan.columns)
         decoder = Decoder(schema, tuple(dict.fromkeys((*self.columns.get(topic, own), *_needed(scan)))))
         ends = self._ends.setdefault(topic, self.context.topics.ends(topic))
-        total, count, said = sum(ends.values()), 0, time.monotonic()
+        begins = self._begun(scan)
+        total = sum(max(0, end - begins.get(partition, 0)) for partition, end in ends.items())
+        count, said = 0, time.monotonic()
 
         def unused(partitions: np.ndarray, offsets: np.ndarray) -> pa.Array:
             return self.uncounted.reasons(topic, partitions, offsets)
 
-        for records in TopicReader(self.context.brokers, topic).until(ends):
+        for records in TopicReader(self.context.brokers, topic, begins).until(ends):
             yield Batch.of(decoder, records, unused)
             count += records.num_rows
             if time.monotonic() - said > _SAY_EVERY_S:
                 said = time.monotonic()
                 self.context.say(f"{topic}: {count:,} of at most {total:,} records read")
+
+    def _begun(self, scan: Scan) -> PartitionOffsets:
+        """Where the partitions of a topic are read from, if not from their first records."""
+        topic = scan.topic
+        if self.since_ms is None or scan.stream.kind is not Kind.APPEND or scan.records is not None:
+            return {}
+        if topic not in self._begins:
+            self._begins[topic] = self.context.topics.since(topic, self.since_ms)
+            moment = pa.scalar(self.since_ms, pa.timestamp("ms")).cast(pa.string())
+            self.notes.append(f"{topic}: what was written before {moment} (UTC) was not looked at")
+        return self._begins[topic]
 
     def late(self, scan: Scan) -> pa.Table | None:
         return self.uncounted.late.get(scan.stream.name)

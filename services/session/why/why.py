@@ -22,6 +22,7 @@ from sql.fragments import Engine, Fragment
 from sql.plan.nodes import LookupTable, Scan
 from sql.plan.properties import walk
 from sql.planner import Plan, meeting_plan, plan_query
+from sql.query_settings import moment_ms
 from sql.syntax.parse import parse_one
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateView, Why
@@ -40,14 +41,26 @@ def why(context: Context, statement: Why) -> Rows:
     meeting, dialect = meeting_plan(statement.view, definition, context.catalog)
     terms = asked_terms(_in_rules(statement, dialect.rules).where, meeting, dialect)
     uncounted = Uncounted.of(context, plan)
-    inputs = TopicInputs(context, _columns_read(plan), uncounted)
+    inputs = TopicInputs(context, _columns_read(plan), uncounted, _since_ms(statement, context.now_ms))
     found = traced(meeting, terms, inputs)
-    written = _written(plan, terms, inputs)
-    for note in (*found.notes, *uncounted.doubts):
+    for note in (*found.notes, *uncounted.doubts, *inputs.notes):
         context.say(note)
-    if written != found.rows.num_rows:
-        context.say(_differing(plan, found.rows.num_rows, written))
+    # Of rows that are made of records before the moment the topic of the view knows, and this answer does not.
+    if not statement.since:
+        written = _written(plan, terms, inputs)
+        if written != found.rows.num_rows:
+            context.say(_differing(plan, found.rows.num_rows, written))
     return _answer(statement, found)
+
+
+def _since_ms(statement: Why, now_ms: int) -> int | None:
+    """Raises SqlError for what is no moment."""
+    if not statement.since:
+        return None
+    ms = moment_ms(statement.since)
+    if ms is None:
+        raise SqlError(f"{statement.since!r} is no moment", where="SINCE", fix="'2026-01-31 12:00:00' (UTC), or '-2h'")
+    return ms if ms >= 0 else now_ms + ms
 
 
 def _view(context: Context, name: str) -> CreateView:

@@ -205,12 +205,13 @@ def system(cursor: Cursor) -> System | Pause | Resume:
 
 
 def why(cursor: Cursor) -> Why:
-    """``WHY v WHERE k = 5``, ``WHY NOT v WHERE k = 5``."""
+    """``WHY v WHERE k = 5``, ``WHY NOT v SINCE '-2h' WHERE k = 5``."""
     cursor.clause = "WHY"
     cursor.expect("WHY")
     absent = len(cursor.tokens) > cursor.index + 1 and bool(cursor.accept("NOT"))
     view = cursor.path("the name of a view")
+    since = cursor.string("a moment: '2026-01-31 12:00:00', or '-2h'") if cursor.accept("SINCE") else ""
     where = where_clause(cursor)
     if where is None:
         cursor.fail("WHY is about rows that a condition names", fix=f"WHY {view} WHERE key = value")
-    return Why(view, where, absent)
+    return Why(view, where, absent, since=since)

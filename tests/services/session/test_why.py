@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,11 +130,29 @@ def test_each_reason_of_a_join(session: Session, running: Stack, monkeypatch: py
         ("why_clicks", "c.ad is 'a', and 'A' is looked for"),
         ("why_views", "v.ad is 'a', and 'A' is looked for"),
     )
+    bounded_in_time(session)
     with pytest.raises(Unsupported, match="does not tell which records") as refused:
         session.run("WHY why_near WHERE price + id = 5")
     assert "columns that tell: id, ad, price" in refused.value.fix
     with pytest.raises(SqlError, match="is not a materialized view"):
         session.run("WHY why_clicks WHERE id = 1")
+
+
+def bounded_in_time(session: Session) -> None:
+    """Of append streams what was written before is not read, and that is said."""
+    told(session, "WHY why_near SINCE '-1h' WHERE id = 1", ("why_clicks", "+1"), ("why_views", "+1"))
+    topics = session.context.topics
+    assert topics.since("why_clicks", 0) == dict.fromkeys(topics.ends("why_clicks"), 0)
+    now_ms = session.context.now_ms + 1
+    assert topics.since("why_clicks", now_ms) == topics.ends("why_clicks")
+    told(
+        session,
+        f"WHY NOT why_near SINCE '{dt.datetime.fromtimestamp(now_ms / 1000, dt.UTC).isoformat()}' WHERE id = 1",
+        ("why_clicks", "no record with c.id = 1, of 0 that can be read"),
+        ("why_views", "not looked into"),
+    )
+    with pytest.raises(SqlError, match="'soon' is no moment"):
+        session.run("WHY why_near SINCE 'soon' WHERE id = 1")
 
 
 def shown(running: Stack, monkeypatch: pytest.MonkeyPatch) -> None:

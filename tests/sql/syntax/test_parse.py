@@ -298,6 +298,13 @@ class TestWhy:
         assert isinstance(found, Why)
         assert (found.view, found.absent, found.where.sql()) == ("v", absent, "k = 5")
 
+    def test_it_is_bounded_in_time(self) -> None:
+        found = parse_one("WHY NOT v SINCE '-2h' WHERE k = 5")
+        assert isinstance(found, Why)
+        assert (found.view, found.absent, found.since, found.where.sql()) == ("v", True, "-2h", "k = 5")
+        with pytest.raises(SqlError, match="expected a moment"):
+            parse("WHY v SINCE yesterday WHERE k = 5")
+
     def test_it_is_about_rows(self) -> None:
         with pytest.raises(SqlError, match="WHY is about rows that a condition names") as refused:
             parse("WHY v")
