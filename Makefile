@@ -13,7 +13,7 @@ PROCESSES ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-join bench-lookup bench-skew bench-views golden checkpoints lock audit clean
+.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-join bench-lookup bench-skew bench-state bench-views golden checkpoints lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,6 +74,9 @@ bench-join: setup ## the join benchmark beside Spark's own stream-stream join
 
 bench-skew: setup ## the benchmark of skewed keys beside uniform ones with as many rows out
 	@$(BIN)/python -m benchmarks.skew
+
+bench-state: setup ## a join whose state is five times the memory it may have, beside the same in memory: rate, memory
+	@$(BIN)/python -m benchmarks.state
 
 bench-views: setup ## many views on one machine: latency, processor time while idle, memory; VIEWS=n
 	@$(BIN)/python -m benchmarks.views --views $(VIEWS)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -112,7 +113,9 @@ class Arrangement:
         self._counted = counted
         store.cut_by[name] = cut_by or CutBy(self.keys)
         store.layouts[name] = KeyLayout(self.keys, tuple(self.strict()), order)
-        self._runs = Runs(store, name, self.keys, order, self._worded, counted)
+        # Not a method of ours: a cycle of references would keep a portion in memory when its turn is over.
+        worded = partial(_worded, keys=self.keys, subkeys=() if order else self.subkeys)
+        self._runs = Runs(store, name, self.keys, order, worded, counted)
 
     @property
     def empty(self) -> bool:
@@ -162,13 +165,8 @@ class Arrangement:
         self, rows: pa.Table, keys: Sequence[str] | None = None, subkeys: Sequence[str] | None = None
     ) -> Hashes:
         """The ordering word of each row; ``keys`` and ``subkeys`` name its columns where they differ from ours."""
-        words = row_hashes(rows, self.keys if keys is None else keys) & HIGH
-        if self.subkeys and not self.order:
-            words |= row_hashes(rows, self.subkeys if subkeys is None else subkeys) & LOW
-        return words
-
-    def _worded(self, table: pa.Table) -> pa.Table:
-        return table.append_column(SORT, pa.array(self.sort_words(table)))
+        finer = () if self.order or not self.subkeys else self.subkeys if subkeys is None else subkeys
+        return _words(rows, self.keys if keys is None else keys, finer)
 
     # -- reading
 
@@ -454,6 +452,15 @@ class Arrangement:
         subkeys = run.table.select(self.subkeys).take(pa.array(positions))
         probe, place = located(finer, row_hashes(subkeys, self.subkeys))
         return probe, positions[place]
+
+
+def _words(rows: pa.Table, keys: Sequence[str], subkeys: Sequence[str]) -> Hashes:
+    words = row_hashes(rows, keys) & HIGH
+    return words | (row_hashes(rows, subkeys) & LOW) if subkeys else words
+
+
+def _worded(table: pa.Table, keys: Sequence[str], subkeys: Sequence[str]) -> pa.Table:
+    return table.append_column(SORT, pa.array(_words(table, keys, subkeys)))
 
 
 def _that_hold(run: Run, found: Spans, holds: Callable[[Positions, pa.Table], Mask]) -> Positions:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import Counter
 from dataclasses import replace
 
@@ -12,15 +14,17 @@ from hypothesis import strategies as st
 
 from changelog.errors import StateLimitExceeded
 from joins.dataflow.ports import Ingest, JoinKind
+from joins.dataflow.specification import OperatorSpec
 from joins.dataflow.state_memory import StateMemory
 from joins.host import portions
 from joins.host.in_memory import LocalQuery
+from joins.host.level import Arrival, LevelTask
 from joins.operators.bidirectional import BidirectionalSpec
 from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.reference.rows import Record, Row
 from joins.state.portion import WHOLE, Portion
 from joins.state.store import RunStore
-from tests.joins.harness import INPUTS, LEFT, RIGHT, port
+from tests.joins.harness import INPUTS, LEFT, RIGHT, decoded, port
 from tests.joins.host.test_recut import BOUND, AboveBound, drawn_steps, risen, specs, suits
 from tests.joins.hosted import Hosted, dataflow_of
 
@@ -184,3 +188,24 @@ def test_columns_of_rows_are_weighed_too() -> None:
     fed(query, [((key, "x" * 2_000, key), 1) for key in range(100)], [])
     assert max(store.buffered_bytes for store in query.stores) <= 10_000
     assert pa.concat_tables([run.table for store in query.stores for _, run in store.all_runs()]).num_rows >= 100
+
+
+@pytest.mark.parametrize("ingest", INPUTS)
+def test_a_portion_goes_when_its_turn_is_over(ingest: Ingest) -> None:
+    """At once: what waits for the collector of cycles would be in memory beside the portions that come next."""
+    gc.collect()
+    gc.disable()
+    try:
+        for spec in specs(ingest):
+            assert released(spec), spec
+    finally:
+        gc.enable()
+
+
+def released(spec: OperatorSpec) -> bool:
+    store = RunStore()
+    task = LevelTask(dataflow_of(spec), 1, 0, 1, store, {})
+    task.on_batch([Arrival(edge, decoded(one.schema, [((1, "a", 1), 1)], 0)) for edge, one in enumerate(spec.ports)])
+    known = weakref.ref(store)
+    del task, store
+    return known() is None
