@@ -1,7 +1,7 @@
 """What is asked over HTTP, and answered."""
 
-from services.serve.routes import changes, health, sql
+from services.serve.routes import changes, described, graph, health, listings, sql
 
-ENDPOINTS = (*sql.ROUTES, *changes.ROUTES, *health.ROUTES)
+ENDPOINTS = described.with_description((*sql.ROUTES, *changes.ROUTES, *listings.ROUTES, *graph.ROUTES, *health.ROUTES))
 
 __all__ = ["ENDPOINTS"]

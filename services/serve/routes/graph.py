@@ -1,0 +1,79 @@
+"""``GET /v1/graph``: what reads what. ``POST /v1/explain``: the plan of a query that is not run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from runtime.clock import now_ms
+from services.liveness import standings
+from services.serve.endpoints import Endpoint
+from services.serve.refusals import JSON, RequestRefused, answered
+from services.serve.service import service_of, user_of
+from services.serve.statements.script import TEXTS, script_of
+from services.session import Session
+from sql.plan.explain import line
+from sql.plan.nodes import Node, Output
+from sql.planner import plan_query
+from sql.syntax.statements import CreateView, Explain, Select
+
+
+async def graph(request: Request) -> Response:
+    return answered(await service_of(request).desk.answer(user_of(request), graph_of))
+
+
+def graph_of(session: Session) -> dict[str, Any]:
+    """Relations, with the state of those that queries make, and an edge from each to every one that uses it, through
+    plain views too.
+    """
+    catalog = session.context.catalog
+    states = {one.query.name: one for one in standings(catalog, now_ms())}
+    nodes, edges = [], []
+    for relation in catalog.relations():
+        standing = states.get(relation.name)
+        node: dict[str, Any] = {"name": relation.name, "kind": relation.what.value}
+        if standing is not None:
+            node |= {"state": standing.told, "why": standing.why, "topic": standing.query.topic}
+            node |= {"engine": standing.query.engine}
+        nodes.append(node)
+        edges += [{"from": used, "to": relation.name} for used in sorted(catalog.used(relation.name))]
+    return {"nodes": nodes, "edges": edges}
+
+
+async def explain(request: Request) -> Response:
+    service, user = service_of(request), user_of(request)
+    script = await script_of(request, service.settings)
+
+    def ask(session: Session) -> dict[str, Any]:
+        statements = script.statements(user)
+        inner = statements[0].statement if isinstance(statements[0], Explain) else statements[0]
+        if len(statements) != 1 or not isinstance(inner, Select | CreateView):
+            raise RequestRefused(
+                "the plan of one query can be shown", where="body", fix="send one SELECT or CREATE MATERIALIZED VIEW"
+            )
+        name = inner.name if isinstance(inner, CreateView) else "select"
+        plan = plan_query(name, inner, session.context.catalog)
+        fragments = [{"name": one.name, "engine": one.engine.value, "plan": tree(one.output)} for one in plan.fragments]
+        return {"text": plan.explain(), "fragments": fragments, "warnings": list(plan.warnings)}
+
+    return answered(await service.desk.answer(user, ask))
+
+
+def tree(node: Output | Node) -> dict[str, Any]:
+    """A node, by its line in EXPLAIN, and its inputs."""
+    return {"node": line(node), "inputs": [tree(below) for below in node.inputs]}
+
+
+_SQL = {"type": "object", "required": ["sql"], "properties": {"sql": {"type": "string"}}}
+ROUTES = (
+    Endpoint("GET", "/v1/graph", "What there is, its state, and what reads what.", graph),
+    Endpoint(
+        "POST",
+        "/v1/explain",
+        "The plan of a query, as text and as a tree; nothing is run. CREATE is for an admin, as it is to run it.",
+        explain,
+        body={TEXTS[0]: {"type": "string"}, JSON: _SQL},
+    ),
+)

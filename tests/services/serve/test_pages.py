@@ -1,0 +1,130 @@
+"""What a page asks: listings, relations, plans, the graph, and the description of it all."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from services.serve.access.role import Role
+from services.serve.gate import OPEN_PATHS
+from services.serve.routes import ENDPOINTS
+from services.serve.routes.listings import LISTINGS, path_of
+from sql.catalog import Catalog
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateStream
+from tests.docs.pages import Page, code_of
+from tests.services.serve.world import PLAIN, World, error_of
+
+VIEWS = "CREATE VIEW paid AS SELECT id FROM orders WHERE id > 0; CREATE VIEW large AS SELECT id FROM paid WHERE id > 9"
+QUERY = "SELECT id, count() AS n FROM orders GROUP BY id"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """With two views of a stream, which has no topic."""
+    made = World(tmp_path)
+    stream = parse_one("CREATE STREAM orders (id int64, `<b>` string)")
+    assert isinstance(stream, CreateStream)
+    catalog = Catalog.open(made.catalog_url)
+    catalog.create(stream, now_ms=0)
+    catalog.close()
+    assert made.sql(VIEWS).status_code == 200
+    return made
+
+
+def get(world: World, path: str, **headers: str) -> httpx.Response:
+    response = world.asked(lambda client: client.get(path, headers=headers))
+    assert isinstance(response, httpx.Response)
+    return response
+
+
+def explained(world: World, text: str) -> httpx.Response:
+    response = world.asked(lambda client: client.post("/v1/explain", content=text, headers=PLAIN))
+    assert isinstance(response, httpx.Response)
+    return response
+
+
+def test_listings(world: World) -> None:
+    found = get(world, "/v1/views").json()
+    assert [column["name"] for column in found["columns"]] == ["name", "topic", "state", "definition"]
+    assert [row["name"] for row in found["rows"]] == ["paid", "large"]
+    assert [row["name"] for row in get(world, "/v1/views?like=la%25").json()["rows"]] == ["large"]
+    assert [path_of(what) for what in LISTINGS][-1] == "/v1/dead-letters"
+    assert error_of(get(world, "/v1/views?like=%07"))["where"] == "parameter like, line 1, column 1"
+
+
+def test_a_relation_and_markup_in_it(world: World) -> None:
+    response = get(world, "/v1/relations/orders")
+    found = response.json()
+    assert (found["kind"], found["read_by"], found["reads"]) == ("stream", ["large", "paid"], [])
+    assert [column["column"] for column in found["columns"]] == ["id", "<b>", "_tp_time"]
+    assert "<" not in response.text
+    plain = get(world, "/v1/relations/paid").json()
+    assert (plain["reads"], plain["columns"]) == (["orders"], [{"column": "id", "type": "int64"}])
+    assert error_of(get(world, "/v1/relations/ordrs"))["kind"] == "UnknownName"
+
+
+def test_the_graph(world: World) -> None:
+    found = get(world, "/v1/graph").json()
+    assert [(node["name"], node["kind"]) for node in found["nodes"]] == [
+        ("orders", "stream"),
+        ("paid", "view"),
+        ("large", "view"),
+    ]
+    # Whoever reads a plain view reads what that is made of.
+    edges = [("orders", "paid"), ("orders", "large"), ("paid", "large")]
+    assert found["edges"] == [{"from": used, "to": user} for used, user in edges]
+
+
+def test_a_plan_as_a_tree(world: World) -> None:
+    found = explained(world, QUERY).json()
+    [fragment] = found["fragments"]
+    assert fragment["engine"] == "spark"
+    lines: list[str] = []
+
+    def walk(node: dict[str, Any]) -> None:
+        lines.append(node["node"])
+        for below in node["inputs"]:
+            walk(below)
+
+    walk(fragment["plan"])
+    assert lines == [re.sub(r"^[│├└─ ]+", "", text) for text in found["text"].splitlines()]
+    assert explained(world, f"EXPLAIN {QUERY}").json() == found
+    assert "the plan of one query" in error_of(explained(world, "SHOW VIEWS"))["what"]
+    assert error_of(get(world, "/v1/views/paid/plan"))["kind"] == "UnknownName"
+
+
+def test_everything_but_health_asks_who_asks(world: World) -> None:
+    world.token("ann", Role.READER)
+
+    async def ask(client: httpx.AsyncClient) -> dict[str, int]:
+        return {one.path: (await client.request(one.method, one.path)).status_code for one in ENDPOINTS}
+
+    answers = world.asked(ask)
+    assert {path for path, status in answers.items() if status != 401} == set(OPEN_PATHS)
+    assert {one.path for one in ENDPOINTS if one.role is None} == set(OPEN_PATHS)
+
+
+def test_the_description_has_every_route(world: World) -> None:
+    found = get(world, "/openapi.json").json()
+    assert found["openapi"].startswith("3.1")
+    operations = {(path, method) for path, methods in found["paths"].items() for method in methods}
+    assert operations == {(one.path, one.method.lower()) for one in ENDPOINTS}
+    for path, methods in found["paths"].items():
+        for operation in methods.values():
+            named = {one["name"] for one in operation.get("parameters", ()) if one["in"] == "path"}
+            assert named == set(re.findall(r"\{(\w+)\}", path))
+            assert operation["summary"]
+    sql = found["paths"]["/v1/sql"]["post"]
+    assert set(sql["requestBody"]["content"]) == {"text/plain", "application/sql", "application/json"}
+    assert sql["responses"]["4XX"]["content"]["application/json"]["schema"]["$ref"] == "#/components/schemas/Error"
+    assert found["paths"]["/health"]["get"]["security"] == []
+
+
+def test_the_page_has_every_route_and_no_other() -> None:
+    told = {code_of(row[0])[0] for row in Page.of("docs/serve.md").rows("path", "answer")}
+    assert told == {f"{one.method} {one.path}" for one in ENDPOINTS}
