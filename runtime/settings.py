@@ -108,7 +108,7 @@ class Settings(ServeSettings, KafkaSecurity, BaseSettings):
         description="key buckets of a query at its first start; ALTER VIEW changes them",
     )
     pack_after_s: Annotated[float, Field(ge=0)] = Field(
-        default=0, description="how long small views are quiet before they share a streaming query; 0: they never do"
+        default=60, description="how long small views are quiet before they share a streaming query; 0: they never do"
     )
     pack_state_bytes: int = Field(default=64 << 20, ge=0, description="largest state of a view that shares one")
     pack_rows_per_s: Seconds = Field(default=1_000, description="most rows a second that a view reads that shares one")
