@@ -121,10 +121,13 @@ def _views(context: Context, like: str | None) -> Rows:
                 "name": statement.name,
                 "topic": one.query.topic if one is not None else "",
                 "state": one.told if one is not None else "not materialized",
+                "reads": ", ".join(used for used in context.catalog.used(statement.name) if used != statement.into),
+                "used by": ", ".join(user.name for user in context.catalog.users(statement.name)),
                 "definition": relation.shown,
             }
         )
-    return _rows(lines, name=pa.string(), topic=pa.string(), state=pa.string(), definition=pa.string())
+    columns = ("name", "topic", "state", "reads", "used by", "definition")
+    return _rows(lines, **dict.fromkeys(columns, pa.string()))
 
 
 def _queries(context: Context, like: str | None) -> Rows:

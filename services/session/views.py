@@ -45,6 +45,7 @@ def create_view(context: Context, statement: CreateView) -> Done:
     if statement.with_data and (statement.into is not None or not statement.materialized):
         raise Unsupported(f'"{statement.name}" has no topic of its own', where="WITH DATA", fix="leave it out")
     plan = plan_query(statement.name, statement, context.catalog)
+    context.catalog.expect_acyclic(statement, plan.uses)
     replaced = [query for query in context.catalog.queries() if query.view == statement.name]
     if not statement.materialized:
         return _plain_view(context, statement, plan, existing, replaced)

@@ -13,11 +13,12 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable, SqlError, StackError, Unsupported
 from sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, workers
+from sql.catalog.cycles import refuse_cycle
 from sql.catalog.metadata_tables import engine_for, identity, make
 from sql.catalog.records import Actual, Desired, Leadership, Query, Relation, RelationDefinition, What, Worker
 from sql.stream_settings import kept_text
 from sql.syntax.like import matches
-from sql.syntax.statements import CreateFunction, CreateIndex, CreateStream, Drop, Index
+from sql.syntax.statements import CreateFunction, CreateIndex, CreateStream, CreateView, Drop, Index
 
 
 class Catalog:
@@ -75,7 +76,8 @@ class Catalog:
         """Adds a relation and, of a materialized view, the query that fills it, with the fragments ``upstream`` of it.
 
         ``uses`` names the relations that a view reads and writes; they cannot be dropped before it. With IF NOT EXISTS
-        an existing relation is left alone and returned; with OR REPLACE it gives way, unless others use it.
+        an existing relation is left alone and returned; with OR REPLACE it gives way, unless others use it. Raises
+        Unsupported for a view that would be made of its own rows.
 
         ``seen`` is what had the name when the caller looked, at most one: SqlError where it is another one by now.
         """
@@ -84,10 +86,13 @@ class Catalog:
         text = kept_text(definition) if isinstance(definition, CreateStream) else definition.text
         relation = Relation(definition.name, What.of(definition), text, now_ms)
         used = {definition.stream} if isinstance(definition, CreateIndex) else uses
+        used = tuple(used)
         with self._write() as connection:
             existing = stored_relations.find(connection, relation.name)
             if existing is not None and definition.if_not_exists:
                 return existing, stored_queries.find(connection, relation.name)
+            if isinstance(definition, CreateView):
+                refuse_cycle(connection, definition, used)
             if existing is not None:
                 stored_relations.refuse_to_give_way(connection, existing, definition)
             if seen is not None and list(seen) != ([] if existing is None else [existing]):
@@ -160,6 +165,11 @@ class Catalog:
             existing = stored_relations.find(connection, definition.name)
             if existing is not None and not definition.if_not_exists:
                 stored_relations.refuse_to_give_way(connection, existing, definition)
+
+    def expect_acyclic(self, view: CreateView, uses: Iterable[str]) -> None:
+        """Raises Unsupported where ``create`` would: a view that would be made of its own rows."""
+        with self._read() as connection:
+            refuse_cycle(connection, view, uses)
 
     def going(self, statement: Drop) -> list[Relation]:
         """What ``drop`` would drop now. Raises as that does."""
