@@ -16,6 +16,7 @@ from broker.address import BrokerAddress
 from broker.topics import PartitionOffsets
 from changelog.decode import Decoder
 from changelog.errors import ServiceUnavailable
+from changelog.formats.heartbeat import said
 from changelog.schema import TIME, StreamSchema
 from changelog.topic_content import content
 
@@ -131,16 +132,26 @@ def _is_end(message: Message, topic: str) -> bool:
 
 
 def as_records(messages: list[Message]) -> pa.Table:
-    """What a decoder takes."""
+    """What a decoder takes. The time of a heartbeat is the one that it tells."""
+    values = [message.value() for message in messages]
     columns = [
         [message.key() for message in messages],
-        [message.value() for message in messages],
-        [message.timestamp()[1] for message in messages],
+        values,
+        [
+            message.timestamp()[1] if value is not None else _told(message)
+            for message, value in zip(messages, values, strict=True)
+        ],
         [message.partition() for message in messages],
         [message.offset() for message in messages],
     ]
     arrays = [pa.array(column, _stored(kind)).cast(kind) for column, kind in zip(columns, RECORDS.types, strict=True)]
     return pa.table(arrays, schema=RECORDS)
+
+
+def _told(message: Message) -> int:
+    """The time of a record without value."""
+    told = None if message.key() else said(dict(message.headers() or ()))
+    return int(message.timestamp()[1]) if told is None else told
 
 
 def _stored(kind: pa.DataType) -> pa.DataType:

@@ -1,7 +1,8 @@
 """From Kafka records to typed rows with a delta; a record that cannot be used is set aside with its reason.
 
 A record with neither key nor value is a **heartbeat**: no row, but the word of the producer that the event time of its
-partition has reached the timestamp of the record. An empty key counts as none, since compacted topics demand one.
+partition has reached the timestamp of the record, or what ``changelog.formats.heartbeat`` has in its place. An empty
+key counts as none, since compacted topics demand one.
 
 A batch is decoded as a whole. Records that stand in the way of that are taken out, the rest is decoded as a whole, and
 those taken out are looked at one by one: a few bad records cost little more than none.

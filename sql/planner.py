@@ -13,6 +13,7 @@ from sqlglot.tokenizer_core import TokenType
 from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from changelog.schema import TIME, Column, Kind, StreamSchema
 from joins.dataflow.graph import Dataflow
+from joins.dataflow.ports import Watermark
 from sql.bind.aggregates import is_grouped
 from sql.bind.binder import Binder
 from sql.bind.bounded.snapshot import Snapshot, snapshot_of
@@ -137,7 +138,13 @@ class Plan:
             primary_key=made.key if made.unique and set(made.key) <= names else (),
             event_time=TIME if TIME in names else None,
         )
-        return Stream(schema, made.topic, rules_of(made.input), trusted=True)
+        return Stream(schema, made.topic, rules_of(made.input), told=_told(made), trusted=True)
+
+
+def _told(made: Output) -> tuple[Watermark, ...]:
+    """The watermarks over its columns. The query has rejected the times that cannot be used."""
+    columns = () if made.clock is None else made.clock.columns
+    return tuple(Watermark(name, -later, max_future_ms=None, told=True) for name, later in columns)
 
 
 def plan_query(
@@ -196,6 +203,7 @@ def bound_query(name: str, statement: Select | CreateView, catalog: Relations, s
         period_ms=_period_ms(statement.emit),
         limit=limit,
         target=None if into is None else _target(into, catalog),
+        told=isinstance(statement, CreateView) and statement.materialized and into is None,
     )
 
 
@@ -209,11 +217,16 @@ def meeting_plan(name: str, statement: Select | CreateView, catalog: Relations) 
 def _read(
     statement: Select | CreateView, catalog: Relations, settings: QuerySettings
 ) -> tuple[exp.Query, Dialect, Mapping[str, Value]]:
-    """The query, its dialect, and the settings that come with it: final rows are not told by the topic of a view."""
+    """The query, its dialect, and the settings that come with it: not every view tells which of its rows are final."""
     query, dialect = reading(statement, catalog)
     final = _closes(statement.emit) or (settings["output"] == "append" and is_grouped(query))
-    query, of_view = inlined(query, catalog) if final else (query, {})
+    query, of_view = inlined(query, catalog, lambda view: _tells(view, catalog)) if final else (query, {})
     return query, dialect, of_view
+
+
+def _tells(view: CreateView, catalog: Relations) -> bool:
+    """Whether the topic of a view says how far its rows have come."""
+    return view.materialized and bool(_stream_of(catalog)(view).told)
 
 
 def _closes(emit: Emit | None) -> bool:

@@ -91,12 +91,15 @@ class Consulted:
 
 @dataclass(frozen=True)
 class Stream:
-    """A topic with its schema. ``trusted``: a query of Dovetail writes it. ``timed``: ``_tp_time`` is part of ``*``."""
+    """A topic with its schema. ``trusted``: a query of Dovetail writes it, and tells the watermarks ``told``.
+    ``timed``: ``_tp_time`` is part of ``*``.
+    """
 
     schema: StreamSchema
     topic: str
     rules: Rules
     watermark: Watermark | None = None
+    told: tuple[Watermark, ...] = ()
     trusted: bool = False
 
     @property

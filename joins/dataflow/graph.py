@@ -88,6 +88,8 @@ class Sink:
     exchanged  rows meet by ``key`` before they are written, so that a retraction comes before its replacement even if
                two buckets made them; false where the last node is already cut by (a part of) the key
     format     'changelog' or 'upsert'
+    clock      by port of the last operator, as ``OperatorNode.clock``: heartbeats tell readers the watermark that the
+               output has by it. Empty: none is told
     """
 
     edge: int
@@ -97,6 +99,7 @@ class Sink:
     updating: bool
     exchanged: bool
     format: str = "changelog"
+    clock: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,7 @@ class Watermark:
     shared         rows are late when they are behind the least watermark of the join's inputs, not behind their own
     max_future_ms  a time so far after that of its record cannot be used; None: any time can. Not of whole numbers
     drops_late     rows behind it are late; false: it only tells how far the input has come
+    told           heartbeats alone move it, no row does: the writer, a query, knows what it has yet to write
     """
 
     column: str
@@ -128,6 +129,7 @@ class Watermark:
     shared: bool = False
     max_future_ms: int | None = DAY_MS
     drops_late: bool = True
+    told: bool = False
 
 
 @dataclass(frozen=True)

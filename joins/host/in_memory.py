@@ -51,6 +51,7 @@ class LocalQuery:
         self.counters: dict[str, int] = defaultdict(int)
         self.late: list[Late] = []
         self.refused: list[Refused] = []
+        self.told: int | None = None
         self.activity = Activity()
 
     def restart(self) -> None:
@@ -83,17 +84,20 @@ class LocalQuery:
         """One batch: decoded rows by index of scan. The rows that reach the sink, None if there are none.
 
         Rows of one key come in the order in which they have to be written: retractions before insertions. ``marks``,
-        of the edges of scans, come besides those that the rows make: heartbeats, idle partitions.
+        of the edges of scans, come besides those that the rows make: heartbeats, idle partitions. Where the watermark
+        of the output has advanced, ``told`` is where it stands now.
         """
         scanned = Activity()
         waiting = self._scanned(decoded, scanned)
         shown = self._on_every_edge([*self._marks(decoded), *marks])
         done = [scanned]
+        self.told = None
         for level in self._levels:
             arrived, waiting = self._split(waiting, level)
             for bucket in range(self._buckets):
                 output = self._run(level, bucket, arrived[bucket], shown)
                 waiting.extend(output.departures)
+                self.told = output.told if output.told is not None else self.told
                 done.append(output.activity)
         self.activity.add(Activity.of_batch(done))
         return self._sunk(waiting)
@@ -111,7 +115,8 @@ class LocalQuery:
         marks = []
         for index, rows in decoded.items():
             scan = self._dataflow.scans[index]
-            event_ms = greatest_ms(rows.column(scan.watermark.column)) if scan.watermark else None
+            watermark = scan.watermark
+            event_ms = None if watermark is None or watermark.told else greatest_ms(rows.column(watermark.column))
             if event_ms is not None:
                 marks.append(Mark(scan.edge, 0, event_ms))
         return marks

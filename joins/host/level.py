@@ -17,7 +17,7 @@ from joins.host.activity import Activity, NodeWork
 from joins.host.exchange import KEYLESS, dealt
 from joins.host.state_limit import check_buffered
 from joins.inputs.arrival import in_order
-from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
+from joins.inputs.watermarks import Mark, Relay, Watermarks, output_watermark, relayed
 from joins.state.holdings import holdings
 from joins.state.store import RunStore
 
@@ -71,6 +71,8 @@ class LevelOutput:
     """Where the watermark of each edge stands now; those that stand nowhere yet are not there."""
     activity: Activity = field(default_factory=Activity)
     """What each node did in this batch, and holds after it."""
+    told: int | None = None
+    """Where the watermark of the query's output stands now, if it has advanced in this batch; in all buckets alike."""
 
 
 def late_of(edge: int) -> str:
@@ -157,6 +159,13 @@ class LevelTask:
         output.activity.held = {name: {self._bucket: holding} for name, holding in held.items()}
         return output
 
+    def _told(self, running: _Running) -> int | None:
+        """The watermark of the query's output, where the node is the one whose rows that are."""
+        sink = self._dataflow.sink
+        if running.node.output != sink.edge or not sink.clock:
+            return None
+        return output_watermark(sink.clock, running.watermarks.values)
+
     def _work(
         self, running: _Running, received: Mapping[int, list[pa.Table]], marks: Sequence[Mark], output: LevelOutput
     ) -> NodeWork:
@@ -164,12 +173,15 @@ class LevelTask:
         begun_ns = self._clock()
         opened = self._opened(running)
         inputs = _on_time(running, received, output.late)
+        before = self._told(running)
         changes = running.operator.on_batch(inputs)
         output.refused += _refused(running)
         if opened is not None:
             changes = Changes.concat([opened, changes])
         running.watermarks.advance(marks)
         changes = _in_time(running, changes)
+        if (reached := self._told(running)) != before:
+            output.told = reached
         check_buffered(running.node.operator, self._store, self._buckets)
         left = self._leave(running.node, changes, running.transforms, output)
         rows_in = tuple(0 if rows is None else rows.num_rows for rows in inputs)

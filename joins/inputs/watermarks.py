@@ -2,7 +2,8 @@
 
 **Definition.** A *mark* is the greatest event time that a partition of an input has shown. The watermark of an input is
 the least mark of its partitions, less the delay: rows behind it are taken to be in. It never moves back. A partition
-that nothing has been read from yet, and one that is *idle*, takes no part in the minimum.
+that nothing has been read from yet, and one that is *idle*, takes no part in the minimum. But where the watermark is
+told by the query that writes the input, one that nothing has been told in yet holds it back.
 
 An input all of whose partitions are idle takes no part in its operator: it stands where the least of the other inputs
 stands, and where all are idle each stands where the furthest has come, whichever fell silent first. With ``shared`` an
@@ -29,6 +30,9 @@ from changelog.event_times import not_behind
 from changelog.rows import Mask, numpy_column
 from joins.dataflow.graph import OperatorNode
 from joins.dataflow.ports import Port, Watermark
+
+UNSHOWN = -(1 << 62)
+"""The mark of a partition that is known to be there and has shown nothing yet: it holds the watermark back."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +118,19 @@ class Relay:
     def marks(self, marks: Iterable[Mark]) -> list[Mark]:
         """Those of its edges, when ``marks`` are in."""
         self.watermarks.advance(marks)
-        known = [value for value in self.watermarks.values if value is not None]
-        if len(known) < len(self.clock):
-            return []
-        reached = min(value + behind for value, behind in zip(known, self.clock, strict=True))
-        return [Mark(edge, 0, reached) for edge in self.edges]
+        reached = output_watermark(self.clock, self.watermarks.values)
+        return [] if reached is None else [Mark(edge, 0, reached) for edge in self.edges]
+
+
+def output_watermark(clock: Sequence[int], values: Sequence[int | None]) -> int | None:
+    """That of what leaves an operator whose inputs have the watermarks ``values``; None: it stands nowhere yet.
+
+    clock   see ``joins.dataflow.graph.OperatorNode``
+    """
+    known = [value for value in values if value is not None]
+    if len(known) < len(clock):
+        return None
+    return min(value + behind for value, behind in zip(known, clock, strict=True))
 
 
 def relayed(relays: Sequence[Relay], marks: Iterable[Mark]) -> list[Mark]:
@@ -161,8 +173,9 @@ class _Input:
             self.silent.add(mark.partition)
             scalars[f"idle.{place}"] = 1
             return
-        self.silent.discard(mark.partition)
-        scalars.pop(f"idle.{place}", None)
+        if mark.event_ms != UNSHOWN:
+            self.silent.discard(mark.partition)
+            scalars.pop(f"idle.{place}", None)
         greatest = max(self.marks.get(mark.partition, mark.event_ms), mark.event_ms)
         self.marks[mark.partition] = scalars[f"mark.{place}"] = greatest
 
@@ -175,12 +188,13 @@ class _Input:
     def own(self) -> int | None:
         """The least mark of the partitions that are not idle, less the delay."""
         marks = [mark for partition, mark in self.marks.items() if partition not in self.silent]
-        return min(marks) - self.watermark.delay_ms if marks else None
+        return min(marks) - self.watermark.delay_ms if marks and UNSHOWN not in marks else None
 
     @property
     def furthest(self) -> int | None:
         """The greatest mark of all, less the delay."""
-        return max(self.marks.values()) - self.watermark.delay_ms if self.marks else None
+        marks = [mark for mark in self.marks.values() if mark != UNSHOWN]
+        return max(marks) - self.watermark.delay_ms if marks else None
 
 
 def _least(values: Sequence[int | None]) -> int | None:

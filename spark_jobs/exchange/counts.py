@@ -32,6 +32,8 @@ STATE_BYTES = "state_bytes"
 WATERMARK = "watermark"
 _READING = "="
 """The first letter of a reading's name, which no count has."""
+TOLD = f"{_READING}told"
+"""The watermark that heartbeats are to tell: the last stage takes it, so Spark does not report it."""
 SPARK_SCHEMA = "name string, count long"
 
 

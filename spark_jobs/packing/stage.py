@@ -134,6 +134,7 @@ def _run(member: Job, bucket: OneBucket, parcels: list[Parcel]) -> SinkBatch:
     written = SinkBatch(output.changes)
     for level, said in output.levels.items():
         own = bucket.stores[level]
+        written.told = said.told if said.told is not None else written.told
         written.counted.update(said.counters)
         written.counted.update(counts.state_readings(level, BUCKET, own.rows, own.buffered_bytes))
         written.counted.update(counts.watermark_readings(said.watermarks))

@@ -42,6 +42,7 @@ from spark_jobs.source.ends_watch import ends_watch
 from spark_jobs.source.idle import JsonOffsets
 from spark_jobs.stages import late
 from spark_jobs.stages.at_fault import at_fault
+from spark_jobs.stages.heartbeats import HeartbeatStage
 from spark_jobs.stages.job import Job
 from spark_jobs.stages.level import LevelProcessor
 from spark_jobs.stages.output import SinkStage
@@ -331,7 +332,7 @@ class RunningQuery:
         """
         self._query.stop()
         with suppress(ServiceUnavailable):
-            fence(replace(self._job.target, life=_new_life(), broker_wait_s=_LAST_CALL_S), self._job.buckets)
+            fence(replace(self._job.target, life=_new_life(), broker_wait_s=_LAST_CALL_S), self._job.writers)
 
 
 def fenced(brokers: BrokerAddress, origin: QueryOrigin, settings: JobSettings) -> int:
@@ -389,7 +390,7 @@ def job_of(
     of_query = {output_topic: settings.output_partitions, letters: 1} if output_topic else {}
     late_topic = {settings.late_topic: 1} if settings.late_topic else {}
     topics.ensure(client, {**of_query, MARKS_TOPIC: MARKS_PARTITIONS, **late_topic})
-    topics.widen(client, MARKS_TOPIC, origin.buckets)
+    topics.widen(client, MARKS_TOPIC, origin.buckets + 1)
     target = _target(brokers, origin, settings)
     if output_topic:
         target = replace(
@@ -398,6 +399,8 @@ def job_of(
             letter_bytes=topics.message_bytes(client, letters),
         )
     ensure_log(brokers)
+    told = {scan.topic for scan in dataflow.scans if scan.watermark is not None and scan.watermark.told}
+    told |= {output_topic} if output_topic and dataflow.sink.clock else set()
     return Job(
         name=name,
         dataflow=dataflow,
@@ -417,6 +420,7 @@ def job_of(
         history=origin.history,
         resumed_at=origin.resumed_at,
         settles=settings.settles,
+        partitions={topic: len(topics.partitions(client, topic)) for topic in sorted(told)},
     )
 
 
@@ -424,7 +428,7 @@ def _taken_over(job: Job, origin: QueryOrigin) -> Job:
     """The job of a query that has run before: nobody of an earlier life writes any more; and what was written since its
     checkpoint, where that is from a backup, is read again.
     """
-    mark = fence(job.target, origin.buckets)
+    mark = fence(job.target, job.writers)
     refuse_dropped(job.target, mark)
     checkpoint = Checkpoint(job.checkpoint)
     if mark <= checkpoint.last_planned:
@@ -445,7 +449,9 @@ def _written_since(checkpoint: Checkpoint, job: Job, mark: int) -> list[tuple[Js
 
 
 def stages(rows: DataFrame, job: Job) -> DataFrame:
-    """Decoded rows → level 1 → ... → level n, which writes; or one exchange more, after which the sink writes."""
+    """Decoded rows → level 1 → ... → level n, which writes; or one exchange more, after which the sink writes. Where a
+    watermark is told, another one follows: behind it all is written.
+    """
     shipped = job.ship()
     if job.members:
         rows = rows.groupBy("bucket").transformWithStateInPandas(
@@ -459,4 +465,6 @@ def stages(rows: DataFrame, job: Job) -> DataFrame:
         )
     if not job.fused_sink:
         rows = rows.repartition(job.buckets, "bucket").mapInArrow(SinkStage(shipped), counts.SPARK_SCHEMA)
+    if job.told_apart:
+        rows = rows.repartition(1).mapInArrow(HeartbeatStage(shipped), counts.SPARK_SCHEMA)
     return rows.observe(counts.OBSERVATION, *counts.observed(late.counters(job.dataflow)), notes.observed_notes())

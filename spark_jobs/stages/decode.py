@@ -23,6 +23,7 @@ from joins.dataflow.graph import Dataflow, TopicScan
 from joins.dataflow.ports import Transform, transformed
 from joins.host.activity import Activity, NodeWork
 from joins.host.exchange import KEYLESS, dealt
+from joins.inputs.watermarks import UNSHOWN
 from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import pack
 from spark_jobs.exchange.notes import noted
@@ -177,7 +178,10 @@ class Outbox:
 
 @dataclass(frozen=True)
 class ScanReading:
-    """One scan of a topic: what becomes of its decoded rows. ``number`` is its own in the dataflow."""
+    """One scan of a topic: what becomes of its decoded rows. ``number`` is its own in the dataflow.
+
+    partitions   of the topic, where its watermark is told: each has to have been told one; else 0
+    """
 
     number: int
     scan: TopicScan
@@ -185,6 +189,7 @@ class ScanReading:
     first_offsets: dict[int, int]
     ordered: bool
     refusable: bool
+    partitions: int = 0
 
     def send(self, decoded: pa.Table, records: pa.RecordBatch, partition: int, outbox: Outbox) -> pa.Table:
         """Put the rows; REJECTED: the records of those whose event time cannot be used."""
@@ -221,7 +226,7 @@ class ScanReading:
         return rows.filter(pa.array(~bad)) if rejected.num_rows else rows, rejected
 
     def _mark(self, rows: pa.Table, partition: int, outbox: Outbox) -> None:
-        if self.scan.watermark is not None:
+        if self.scan.watermark is not None and not self.scan.watermark.told:
             event_ms = greatest_ms(rows.column(self.scan.watermark.column))
             if event_ms is not None:
                 outbox.mark(self.scan, partition, event_ms)
@@ -230,6 +235,8 @@ class ScanReading:
         if self.scan.watermark is not None:
             heard = heartbeats.filter(pc.field("offset") >= self.first_offsets.get(partition, 0)).column("event_ms")
             if len(heard):
+                for other in range(self.partitions):
+                    outbox.mark(self.scan, other, UNSHOWN)
                 outbox.mark(self.scan, partition, pc.max(heard).as_py())
 
     def fall_silent(self, silence: Silence, outbox: Outbox) -> None:
@@ -295,6 +302,7 @@ def _reading(job: Job, indexes: list[int]) -> Reading:
                 dict(job.scan_starts[index]),
                 _is_ordered(job.dataflow, scan.edge),
                 _is_refusable(job.dataflow, scan.edge),
+                job.partitions[scan.topic] if scan.watermark is not None and scan.watermark.told else 0,
             )
             for index, scan in zip(indexes, scans, strict=True)
         ),

@@ -35,6 +35,7 @@ class Job:
     settles       plans no batch of its own: those that have begun come to their end
     members       of a pack: the jobs that are run together, each in one bucket. ``dataflow`` has all that they read
     key           of a member: what its part of the pack's state is called. It reads from its own ``resumed_at`` on
+    partitions    how many there are of the output topic, and of the inputs whose watermarks are told
     replays       of batches whose output is written already: start, as ``batch_log.place`` gives it → end
     """
 
@@ -59,6 +60,7 @@ class Job:
     settles: bool = False
     members: tuple[Job, ...] = ()
     key: str = ""
+    partitions: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def buckets(self) -> int:
@@ -77,6 +79,16 @@ class Job:
     def fused_sink(self) -> bool:
         """Whether the last level writes what it makes, without a further exchange: in one bucket all rows meet."""
         return self.dataflow.levels > 0 and (self.buckets == 1 or not self.dataflow.sink.exchanged)
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether the watermark of the output is told when all buckets have written, by a writer of its own."""
+        return bool(self.dataflow.sink.clock) and self.buckets > 1
+
+    @property
+    def writers(self) -> int:
+        """How many there are that write in transactions."""
+        return self.buckets + self.told_apart
 
     def ship(self) -> bytes:
         return pickle.dumps(self)

@@ -96,6 +96,8 @@ class BucketOfLevel:
         output.counters |= noted(f"{self.level}.{self.bucket}", output.activity)
         if self.bucket == KEYLESS:
             output.counters |= counts.watermark_readings(output.watermarks)
+            if self.job.told_apart and output.told is not None:
+                output.counters[counts.TOLD] = output.told
         return output
 
     def _held(self, activity: Activity) -> dict[int, list[Holding]]:
@@ -137,7 +139,8 @@ class BucketOfLevel:
     def write(self, output: LevelOutput, passing: list[Parcel]) -> Counter[str]:
         """Write what leaves here, with what earlier stages sent along; the counts of this partition."""
         changes = [departure.rows for departure in output.departures]
-        written = SinkBatch(changes, self._refused(output), self._late(output), Counter(output.counters))
+        told = None if self.job.told_apart else output.told
+        written = SinkBatch(changes, self._refused(output), self._late(output), Counter(output.counters), told)
         written.take(passing)
         return write_batch(self.job, self.bucket, batch_id(), written)
 

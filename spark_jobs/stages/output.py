@@ -19,6 +19,7 @@ from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import unpack
 from spark_jobs.exchange.parcel import COUNTS, LATE, REJECTED, TOPIC, Parcel, from_batch, in_order
 from spark_jobs.exchange.tally import complete
+from spark_jobs.stages import heartbeats
 from spark_jobs.stages.at_fault import working_for
 from spark_jobs.stages.job import Job, opened
 from spark_jobs.stages.late import late_messages
@@ -35,6 +36,12 @@ class SinkBatch:
     rejected: list[pa.Table] = field(default_factory=list)
     late: list[pa.Table] = field(default_factory=list)
     counted: Counter[str] = field(default_factory=Counter)
+    told: int | None = None
+    """The watermark that heartbeats are to tell behind the rows."""
+
+    @property
+    def speaks(self) -> bool:
+        return bool(self.changes or self.rejected or self.late) or self.told is not None
 
     def take(self, parcels: Iterable[Parcel]) -> None:
         for parcel in in_order(parcels):
@@ -79,7 +86,7 @@ def write_together(
             with working_for(job.key):
                 yield from _outgoing(job, output, counted)
 
-    if any(output.changes or output.rejected or output.late for _, output in outputs):
+    if any(output.speaks for _, output in outputs):
         write_once(target, partition, batch_id, outgoing)
     for (_, output), counted in zip(outputs, written, strict=True):
         # Not with +, which leaves out what is 0 or below it: a state of no rows is told too.
@@ -99,6 +106,8 @@ def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Ou
         yield Outgoing(job.dead_letter_topic, list(letter_messages(job, rows)), with_headers=True)
     for rows in output.late:
         yield Outgoing(job.late_topic, list(late_messages(job, rows)), with_headers=True)
+    if output.told is not None:
+        yield from heartbeats.outgoing(job, output.told)
 
 
 def within(messages: list[OutgoingMessage], job: Job) -> tuple[list[OutgoingMessage], list[OutgoingMessage]]:

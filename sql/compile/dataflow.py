@@ -231,6 +231,7 @@ def sink_of(plan: Output, edge: int) -> Sink:
         updating=plan.updating or plan.marked,
         exchanged=plan.exchanged,
         format=plan.format,
+        clock=() if plan.clock is None else plan.clock.behind,
     )
 
 

@@ -59,6 +59,11 @@ class EventTimeOrigin:
         return self.scan.schema.field(self.scan.internal(self.column)).type
 
     @property
+    def told(self) -> Watermark | None:
+        """The watermark over it that the query tells which writes what is scanned."""
+        return next((one for one in self.scan.told if one.column == self.column), None)
+
+    @property
     def whole(self) -> bool:
         """Whether it is a whole number rather than a time."""
         return bool(pa.types.is_integer(self.type))
@@ -97,6 +102,14 @@ def origin_of(node: Node, expr: Expr) -> EventTimeOrigin | None:
     """
     found = _followed(node, expr)
     return found if isinstance(found, EventTimeOrigin) else None
+
+
+def passage_of(node: Node, expr: Expr) -> Passage | None:
+    """The operator, and its column, that the values of an expression over ``node`` follow; None where they follow that
+    of a scan, or no time.
+    """
+    found = _followed(node, expr)
+    return found if isinstance(found, Passage) else None
 
 
 def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
@@ -172,7 +185,7 @@ def clocked(node: Node, time: Expr, given: Given) -> tuple[Node, int] | None:
     if found is None:
         return None
     if isinstance(found, EventTimeOrigin):
-        watermark = found.scan.watermark or given(found)
+        watermark = found.scan.watermark or found.told or given(found)
         followed = watermark is not None and watermark.column == found.column
     elif isinstance(found.node, UnionAll):
         union = _clocked_union(found.node, found.column, given)

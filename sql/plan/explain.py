@@ -97,7 +97,8 @@ def _output(node: Output) -> str:
     columns = f"columns={','.join(name for name, _ in node.columns)}"
     period = [f"every {length_text(node.period_ms, pa.timestamp('ms'))}"] if node.period_ms else []
     hybrid = [node.hybrid.readable] if node.hybrid is not None else []
-    emission = [f"emits={emits}", *period, *exchange, *hybrid]
+    told = [f"tells the watermark of {','.join(name for name, _ in node.clock.columns)}"] if node.clock else []
+    emission = [f"emits={emits}", *period, *exchange, *hybrid, *told]
     return "  ".join([f"{kind} {node.name}", f"topic={node.topic}", key, columns, *emission])
 
 

@@ -71,6 +71,7 @@ class Scan:
     stated   the WATERMARK clause of the stream; ``watermark`` is what the query goes by
     kept_with   the alias of a scan that has the same rows, in the same join: they are read and kept as those of it. '':
                 they are for themselves
+    told     of a view: the watermarks that its query tells, by column; one is taken where it is asked for
     """
 
     alias: str
@@ -87,6 +88,7 @@ class Scan:
     deletes: str = ""
     stated: Watermark | None = None
     kept_with: str = ""
+    told: tuple[Watermark, ...] = ()
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -569,6 +571,19 @@ class LookupJoin:
 
 
 @dataclass(frozen=True)
+class OutputClock:
+    """The watermark of a query's output.
+
+    behind   by input of the last operator, how much less than its watermark a time may be that is yet to leave (ms, or
+             the number itself); the output has the least of these
+    columns  those that are not behind it, and how much more than it they are at least
+    """
+
+    behind: tuple[int, ...]
+    columns: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
 class Output:
     """What leaves the query: the rows of its topic.
 
@@ -578,6 +593,7 @@ class Output:
     updating   rows can be taken back; ``marked`` asks for ``_tp_delta`` even where they cannot
     period_ms  what changes leaves so often at most (EMIT PERIODIC); 0: at once
     hybrid     the state that may be larger than memory; None: none may
+    clock      the watermark that heartbeats tell those who read the topic; None: none
     """
 
     name: str
@@ -595,6 +611,7 @@ class Output:
     format: str = "changelog"
     period_ms: int = 0
     hybrid: HybridState | None = None
+    clock: OutputClock | None = None
 
     @property
     def inputs(self) -> tuple[Node, ...]:

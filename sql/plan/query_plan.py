@@ -22,6 +22,7 @@ class QueryPlan:
     period_ms  what changes leaves so often at most (EMIT PERIODIC)
     limit     it ends after so many changes; None: never
     target    the stream that it writes INTO; None: a topic of its own
+    told      others may read that topic: it tells the watermark of its rows
     upstream  the fragments before the last, the first of them first; none before the rule ``cut_fragments``
     output    what leaves the last one; None before the rule ``sink``
     """
@@ -36,6 +37,7 @@ class QueryPlan:
     period_ms: int = 0
     limit: int | None = None
     target: Stream | None = None
+    told: bool = False
     upstream: tuple[Output, ...] = ()
     output: Output | None = None
 

@@ -9,6 +9,7 @@ from changelog.schema import Kind, StreamSchema
 from sql.expressions.evaluate import family
 from sql.plan.nodes import Output
 from sql.plan.output import output, together
+from sql.plan.output_clock import output_clock
 from sql.plan.properties import Engine, runs_on
 from sql.plan.query_plan import QueryPlan
 from sql.relations import Stream
@@ -18,7 +19,13 @@ def sink(plan: QueryPlan) -> QueryPlan:
     """Raises SqlError or Unsupported for columns that are not those of the target, and for a key that there is not."""
     topic = plan.name if plan.target is None else plan.target.topic
     made = output(plan.name, topic, plan.rows, plan.columns, plan.marked, plan.settings)
-    return replace(plan, output=made if plan.target is None else _into(made, plan.target))
+    return replace(plan, output=_timed(made, plan) if plan.target is None else _into(made, plan.target))
+
+
+def _timed(made: Output, plan: QueryPlan) -> Output:
+    """``made`` with the watermark of its rows, if they stay: what can be taken back is never in."""
+    stays = not made.updating and not made.marked
+    return replace(made, clock=output_clock(made.input, made.columns)) if plan.told and stays else made
 
 
 def _into(made: Output, target: Stream) -> Output:

@@ -78,10 +78,10 @@ def _closed(node: Node) -> Node:
 
 
 def _later(node: Node, delay_ms: int) -> Node:
-    """``node`` with the watermarks that its tables state so much later."""
+    """``node`` with the watermarks that its tables state, or its views tell, so much later."""
     if not isinstance(node, Scan):
         return rebuilt(node, lambda below: _later(below, delay_ms))
-    if not delay_ms or node.watermark is None or node.stated is None:
+    if not delay_ms or node.watermark is None or (node.stated is None and not node.watermark.told):
         return node
     if not pa.types.is_timestamp(declared_type(node.stream, node.watermark.column)):
         raise Unsupported(

@@ -76,12 +76,17 @@ class _Joining:
             if records.num_rows:
                 batch[index], heard_ms = _decoded(self.decoders[index], records, scan)
                 marks += [Mark(scan.edge, 0, heard_ms)] if heard_ms is not None else []
-        rows = self.query.feed(batch, marks) if batch or self.opening else None
+        if not batch and not self.opening:
+            return False
         self.opening = False
+        rows = self.query.feed(batch, marks)
         if batch and (buckets := next(self.buckets, None)) is not None:
             self.query.rescale(buckets)
+        written = self.topics[self.launch.topic]
         if rows is not None:
-            self.topics[self.launch.topic].append(_records(rows, self.launch.fragment.dataflow.sink))
+            written.append(_records(rows, self.launch.fragment.dataflow.sink))
+        if self.query.told is not None:
+            written.append([Record(None, None, self.query.told)])
         return bool(batch)
 
     def restart(self) -> None:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
 from runtime.settings import read_settings
 from services.jars import JarSet, jar_folder
 from sql.catalog import Catalog, Query
@@ -73,6 +75,17 @@ class Running:
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
+
+
+def killed(runner: Running) -> None:
+    """Kill -9 of a runner and all its processes."""
+    process = psutil.Process(runner.process.pid)
+    tree = [*process.children(recursive=True), process]
+    for one in reversed(tree):
+        with suppress(psutil.NoSuchProcess):
+            one.kill()
+    psutil.wait_procs(tree, timeout=30)
+    runner.process.wait(30)
 
 
 def read_in(rows: int) -> Callable[[Query], bool]:

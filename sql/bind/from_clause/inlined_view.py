@@ -1,13 +1,17 @@
 """EMIT ON WINDOW CLOSE over a materialized view that is read alone: the query is bound as if the view were a plain one.
 
-Its topic tells what the view holds at every moment, but carries no watermark that would say what of it is final.
+So what the view itself lets go can wait until it is final. Groups over a view whose topic tells a watermark need
+nothing of this.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from sqlglot import exp
 
 from changelog.errors import UnknownName
+from sql.bind.aggregates import is_grouped
 from sql.bind.reading import spelled_out
 from sql.query_settings import Value
 from sql.relations import Relations
@@ -18,8 +22,12 @@ _OF_OUTPUT = ("output", "output_format", "buckets", "late_topic")
 """Settings that are about the topics and the state of a view rather than about its rows."""
 
 
-def inlined(query: exp.Query, catalog: Relations) -> tuple[exp.Query, dict[str, Value]]:
-    """The query with the materialized view that it reads alone as a CTE, and the settings of that view."""
+def inlined(
+    query: exp.Query, catalog: Relations, tells: Callable[[CreateView], bool]
+) -> tuple[exp.Query, dict[str, Value]]:
+    """The query with the materialized view that it reads alone as a CTE, and the settings of that view; as it is where
+    it has groups of its own and the view ``tells`` a watermark that may close them.
+    """
     if not isinstance(query, exp.Select) or query.args.get("joins") or query.ctes:
         return query, {}
     source = query.args.get("from_") or query.args.get("from")
@@ -28,9 +36,9 @@ def inlined(query: exp.Query, catalog: Relations) -> tuple[exp.Query, dict[str, 
         view = catalog.get(name).definition if name else None
     except UnknownName:
         return query, {}
-    if not isinstance(view, CreateView):
+    if not isinstance(view, CreateView) or (is_grouped(query) and tells(view)):
         return query, {}
-    inner, settings = inlined(spelled_out(view, catalog)[0], catalog)
+    inner, settings = inlined(spelled_out(view, catalog)[0], catalog, tells)
     of_rows = {name: value for name, value in view.settings.items() if name not in _OF_OUTPUT}
     return query.copy().with_(name, as_=inner.copy()), {**settings, **of_rows}
 

@@ -52,8 +52,10 @@ def _origin(node: Node, column: str, place: str) -> EventTimeOrigin:
 
 
 def _told_by(origin: EventTimeOrigin, delay_ms: int, settings: QuerySettings) -> Watermark:
-    """How far the rows of a scan have come: what is stated of it, else a watermark behind which no row is late."""
-    known = origin.scan.watermark
+    """How far the rows of a scan have come: what is stated of it, or told by the query that writes it, else a watermark
+    behind which no row is late.
+    """
+    known = origin.scan.watermark or origin.told
     if known is not None and known.column == origin.column:
         return known
     future_ms = settings.duration_ms("max_future")

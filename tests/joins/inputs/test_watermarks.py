@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from changelog.changes import DELTA
 from joins.dataflow.ports import Ingest, Port, Watermark
-from joins.inputs.watermarks import Mark, Watermarks
+from joins.inputs.watermarks import UNSHOWN, Mark, Watermarks, output_watermark
 
 SCHEMA = pa.schema([("t", pa.timestamp("us"))])
 LEFT, RIGHT = 4, 5
@@ -162,3 +162,20 @@ def test_whole_numbers_stand_for_themselves() -> None:
     assert not watermarks.late(0, numbers).any()
     moved(watermarks, (LEFT, 0, 12))
     assert watermarks.late(0, numbers).tolist() == [True, False]
+
+
+def test_a_partition_that_is_known_and_has_shown_nothing_holds_back_where_others_are_told() -> None:
+    scalars: dict[str, int] = {}
+    watermarks = two(port(0), port(0), scalars)
+
+    assert moved(watermarks, (LEFT, 0, 40), (LEFT, 1, UNSHOWN), (RIGHT, 0, 7)) == (None, 7)
+    assert moved(two(port(0), port(0), scalars), (LEFT, 1, 30)) == (30, 7)
+    assert moved(watermarks, (LEFT, 1, 30), (LEFT, 1, UNSHOWN), (LEFT, 0, UNSHOWN)) == (30, 7)
+    # Nor is one that has fallen silent awake because it is known to be there.
+    assert moved(watermarks, (LEFT, 1, None), (LEFT, 1, UNSHOWN)) == (40, 7)
+
+
+def test_what_leaves_an_operator_has_the_least_of_the_watermarks_of_its_inputs() -> None:
+    assert output_watermark((0, -10), (40, 45)) == 35
+    assert output_watermark((0, -10), (40, None)) is None
+    assert output_watermark((3,), (40,)) == 43

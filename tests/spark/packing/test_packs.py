@@ -18,8 +18,8 @@ from spark_jobs.packing.alone_note import is_to_be_alone
 from sql.catalog import Actual, Desired, Query, What
 from sql.syntax.statements import Drop
 from tests.spark.kafka import send, values
-from tests.spark.rescaling.test_rescale import Load, Row, kill, standing
-from tests.spark.running import Running
+from tests.spark.rescaling.test_rescale import Load, Row, standing
+from tests.spark.running import Running, killed
 
 pytestmark = pytest.mark.services
 
@@ -90,7 +90,7 @@ def test_six_views_share_a_query_until_one_fails(
 
     load.go_on(3000)
     runner.wait("pack_plain", has_read({orders: 700}), WITHIN_S)
-    kill(runner)
+    killed(runner)
     # As one that was being made, or removed.
     unfinished = pack.with_name(f"{pack.name[:-8]}unnamed1")
     (unfinished / "seed").mkdir(parents=True)

@@ -13,6 +13,7 @@ import pytest
 
 from changelog.changes import DELTA
 from changelog.errors import StateLimitExceeded
+from changelog.formats.heartbeat import heartbeat
 from joins.dataflow.graph import Dataflow
 from joins.state.durable_copy import DurableCopy
 from joins.state.store import RunStore
@@ -22,10 +23,14 @@ from spark_jobs.packing.composition import read_together
 from spark_jobs.packing.decode import parcels_of_pack
 from spark_jobs.packing.stage import forget_others, on_batch
 from spark_jobs.stages.at_fault import at_fault, without_note
+from spark_jobs.stages.heartbeats import outgoing
 from spark_jobs.stages.job import Job
 from spark_jobs.stages.output import SinkBatch
+from sql.planner import plan_query
+from sql.syntax.statements import CreateView
 from tests.spark.flows import orders_clicks, orders_users
 from tests.spark.jobs import job_of
+from tests.sql.planner import Planner
 
 KEYS = (40,)
 RECORDS = pa.schema(
@@ -150,3 +155,31 @@ def test_counts_of_members_come_back_by_their_keys() -> None:
     assert found == {"7": Counter({"rows_in": 3, "=state_rows.1.0": 0}), "9": Counter({"late.2": 1})}
     counted, readings = counts.parted(found["7"])
     assert (counted, readings[counts.STATE_ROWS]) == (Counter({"rows_in": 3}), {"1.0": 0})
+
+
+def test_a_member_tells_its_readers_how_far_it_has_come() -> None:
+    view = "SELECT window_start AS opened, count(*) AS n FROM TUMBLE(rides, at, INTERVAL '10 SECONDS')"
+    planner = Planner.of(
+        "CREATE TABLE rides (at TIMESTAMPTZ, WATERMARK FOR at AS at - INTERVAL '5 SECONDS') APPEND ONLY",
+        f"CREATE MATERIALIZED VIEW tens AS {view} GROUP BY window_start EMIT ON WINDOW CLOSE",
+    )
+    definition = planner.catalog.get("tens").definition
+    assert isinstance(definition, CreateView)
+    timed = member("1", plan_query("tens", definition, planner.catalog).dataflow)
+    pack, store = packed(timed, member("2", orders_users("orders", "users"))), RunStore()
+
+    def told(first: int, *seconds: int) -> int | None:
+        values: list[dict[str, object] | bytes] = [{"at": f"1970-01-01 00:00:{second:02}"} for second in seconds]
+        outputs = run(pack, store, [("rides", 0, records(values, first))])
+        assert 1 not in outputs
+        return outputs[0].told
+
+    assert (begin := told(0, 3)) is not None
+    assert told(1, 7, 20) == begin + 17_000
+    assert told(3, 19) is None
+    assert told(4, 32) == begin + 29_000
+    beats = list(outgoing(replace(timed, partitions={timed.output_topic: 3}), 17))
+    assert [one.partition for one in beats] == [0, 1, 2]
+    assert [one.messages for one in beats] == [[heartbeat(17)]] * 3
+    assert SinkBatch(told=17).speaks
+    assert not SinkBatch().speaks

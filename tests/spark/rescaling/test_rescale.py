@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 
 from changelog.row_reader import WIRE_DELTA
 from sql.catalog import Actual, Query
 from tests.spark.kafka import send, values
-from tests.spark.running import Running
+from tests.spark.running import Running, killed
 
 pytestmark = pytest.mark.services
 
@@ -74,16 +72,6 @@ def has_read(rows: int) -> Callable[[Query], bool]:
     return lambda query: sum(sum(of.values()) for of in query.progress.get("offsets", {}).values()) >= rows
 
 
-def kill(runner: Running) -> None:
-    process = psutil.Process(runner.process.pid)
-    tree = [*process.children(recursive=True), process]
-    for one in reversed(tree):
-        with suppress(psutil.NoSuchProcess):
-            one.kill()
-    psutil.wait_procs(tree, timeout=30)
-    runner.process.wait(30)
-
-
 @pytest.fixture
 def runners(tmp_path: Path, broker: str) -> Iterator[Callable[[], Running]]:
     """Starts a runner over one catalog, as often as it is asked to."""
@@ -126,7 +114,7 @@ def test_under_load_and_killed_in_the_midst(
     alter(runner, "counted", 1)
     unfinished = tmp_path / "checkpoints" / "1-counted.2"
     runner.wait("counted", lambda _: unfinished.exists(), WITHIN_S)
-    kill(runner)
+    killed(runner)
     assert Path(runner.catalog.query("counted").checkpoint).name == "1-counted.1"
     load.go_on(300)
     again = runners()

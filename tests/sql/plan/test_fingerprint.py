@@ -36,6 +36,8 @@ NOT_OF_THE_STATE = {
         f"Output.hybrid{member}": "how much of it is in memory, not what it is"
         for member in ("", ".memory.bytes", ".memory.keys", ".joins", ".groups")
     },
+    "Output.clock": "what is told of the rows, not what they are",
+    "Scan.told": "the watermark that the query goes by is there",
     "Static.single": "what its SQL says",
     **{f"{kind.__name__}.place": "where it is written, for errors" for kind in (*get_args(Node), Output)},
 }

@@ -1,0 +1,48 @@
+"""The watermark of the output, told to its readers: a heartbeat in each partition of the topic, behind the rows.
+
+    bucket 0  rows of batch 7, committed ─┐
+    bucket 1  rows of batch 7, committed ─┴─▶ heartbeats of batch 7, committed
+
+Each bucket writes its rows in a transaction of its own, and a partition of the topic gets rows of all of them. So no
+bucket can say that all rows before a time are there; only who writes when all have committed can. Where there is one
+bucket, or a pack, its transaction has the heartbeats too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from broker.producer_queue import Outgoing
+from broker.transactional_writer import write_once
+from changelog.formats.heartbeat import heartbeat
+from spark_jobs.exchange import counts
+from spark_jobs.stages.job import Job, opened
+from spark_jobs.stages.task import batch_id
+
+
+@dataclass(frozen=True)
+class HeartbeatStage:
+    """For ``mapInArrow``, in one task behind an exchange: the counts of all that the batch has written pass through,
+    and the heartbeats are written, unless an earlier attempt did.
+    """
+
+    shipped: bytes
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        job, told = opened(self.shipped), []
+        for batch in batches:
+            is_told = pc.equal(batch.column("name"), counts.TOLD)
+            told += batch.column("count").filter(is_told).to_pylist()
+            yield batch.filter(pc.invert(is_told))
+        if told:
+            write_once(job.target, job.buckets, batch_id(), lambda: outgoing(job, max(told)))
+
+
+def outgoing(job: Job, told: int) -> Iterator[Outgoing]:
+    """The heartbeats that tell a watermark."""
+    for partition in range(job.partitions[job.output_topic]):
+        yield Outgoing(job.output_topic, [heartbeat(told)], with_headers=True, partition=partition)
