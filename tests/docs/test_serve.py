@@ -32,7 +32,8 @@ def world(stack: Stack, tmp_path: Path) -> Iterator[World]:
     """With the stream that the page follows."""
     made = World(tmp_path, BrokerAddress(stack.endpoint("kafka")))
     with made.open_session(silent, unasked) as session:
-        session.run("CREATE STREAM readings (n int64, t string); INSERT INTO readings VALUES (1, 'one'), (2, 'two')")
+        session.run("CREATE STREAM readings (n int64, t string) SETTINGS shards = 1")
+        session.run("INSERT INTO readings VALUES (1, 'one'), (2, 'two')")
         yield made
         leave_nothing(session)
 
