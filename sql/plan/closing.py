@@ -16,6 +16,7 @@ from changelog.errors import Unsupported
 from changelog.schema import Kind
 from joins.aggregates.aggregation import Closing
 from joins.dataflow.ports import Watermark
+from sql.plan.clocks.union_clocks import why_union_is_timeless
 from sql.plan.conditions.window_keys import window_of
 from sql.plan.event_times import EventTimeOrigin, clocked, with_watermark
 from sql.plan.nodes import (
@@ -41,7 +42,6 @@ from sql.plan.nodes import (
     rebuilt,
 )
 from sql.plan.properties import changes, source_of, watermark_at
-from sql.plan.union_clocks import why_union_is_timeless
 from sql.query_settings import QuerySettings
 from sql.syntax.rules import Rules
 from sql.watermarks import as_set

@@ -7,9 +7,9 @@ from dataclasses import replace
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import Kind, StreamSchema
 from sql.expressions.evaluate import family
+from sql.plan.clocks.output_clock import output_clock
 from sql.plan.nodes import Output
 from sql.plan.output import output, together
-from sql.plan.output_clock import output_clock
 from sql.plan.properties import Engine, runs_on
 from sql.plan.query_plan import QueryPlan
 from sql.relations import Stream

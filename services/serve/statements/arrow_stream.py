@@ -14,7 +14,7 @@ import pyarrow as pa
 from changelog.errors import DovetailError
 from services.serve.refusals import RequestRefused
 from services.serve.statements.bounds import Allowance
-from services.serve.statements.results import Begun, Piece, Portion
+from services.serve.statements.results import Begun, Piece, RowsPiece
 from sql.syntax.statements import Describe, Print, Select, Show, Statement
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -60,7 +60,7 @@ class _Stream:
         self._writer = pa.ipc.new_stream(pa.PythonFile(self._sink, mode="w"), schema)
 
     def of(self, piece: Piece) -> Iterator[bytes]:
-        rows = piece.rows if isinstance(piece, Portion) else self._schema.empty_table()
+        rows = piece.rows if isinstance(piece, RowsPiece) else self._schema.empty_table()
         for start in range(0, rows.num_rows, _ROWS):
             part = rows.slice(start, _ROWS)
             self._writer.write_table(self._allowance.share(part))

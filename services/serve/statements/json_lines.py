@@ -23,7 +23,7 @@ from changelog.errors import DovetailError
 from changelog.formats import json_text
 from services.serve.refusals import account_of, status_of
 from services.serve.statements.bounds import Allowance
-from services.serve.statements.results import Begun, Finished, Piece, Portion
+from services.serve.statements.results import Begun, Finished, Piece, RowsPiece
 from sql.syntax.rules import Rules
 from sql.syntax.types import display
 
@@ -66,7 +66,7 @@ class _Lines:
         match piece:
             case Begun():
                 yield self._begin(piece)
-            case Portion():
+            case RowsPiece():
                 async for chunk in self._portion(piece.rows):
                     yield chunk
             case Finished():

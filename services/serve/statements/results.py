@@ -24,7 +24,7 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class Portion:
+class RowsPiece:
     """Some rows of the result that has begun."""
 
     rows: pa.Table
@@ -38,7 +38,7 @@ class Finished:
     notes: tuple[str, ...] = ()
 
 
-Piece = Begun | Portion | Finished
+Piece = Begun | RowsPiece | Finished
 
 
 def pieces(
@@ -61,7 +61,7 @@ def _of(result: Result, number: int, over: Event, *, until_idle: bool) -> Iterat
             yield Begun(number, "text", text=result.text)
         case Rows():
             yield Begun(number, "rows", result.table.schema, notes=tuple(filter(None, [result.note])))
-            yield Portion(result.table)
+            yield RowsPiece(result.table)
         case Live():
             with result.changelog as changelog:
                 yield Begun(number, "changelog", changelog.schema, notes=result.notes)
@@ -69,4 +69,4 @@ def _of(result: Result, number: int, over: Event, *, until_idle: bool) -> Iterat
                     if over.is_set():
                         return
                     if rows.num_rows:
-                        yield Portion(rows)
+                        yield RowsPiece(rows)
