@@ -220,7 +220,8 @@ def _read(
     """The query, its dialect, and the settings that come with it: not every view tells which of its rows are final."""
     query, dialect = reading(statement, catalog)
     final = _closes(statement.emit) or (settings["output"] == "append" and is_grouped(query))
-    query, of_view = inlined(query, catalog, lambda view: _tells(view, catalog)) if final else (query, {})
+    told = bool(settings["view_watermarks"])
+    query, of_view = inlined(query, catalog, lambda view: told and _tells(view, catalog)) if final else (query, {})
     return query, dialect, of_view
 
 

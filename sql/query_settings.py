@@ -108,6 +108,13 @@ SETTINGS: tuple[Setting, ...] = (
         "sides of a join that have the same rows, by one key, are read and kept once; 0: each for itself",
     ),
     Setting(
+        "view_watermarks",
+        bool,
+        "",
+        True,
+        "a view that is read tells its watermark, where it has one; 0: it is read without",
+    ),
+    Setting(
         "default_hash_join",
         str,
         "",

@@ -71,6 +71,30 @@ def test_a_query_goes_on_under_the_plan_that_it_was_made_with(text: str) -> None
             assert again.fingerprint == query.fingerprint == plan.fragment(query.name).fingerprint
 
 
+RIDES = (
+    "CREATE SOURCE rides (at timestamp, WATERMARK FOR at AS at - INTERVAL '1 SECOND')",
+    (
+        "CREATE MATERIALIZED VIEW tens AS SELECT window_start AS opened, count(*) AS n"
+        " FROM TUMBLE(rides, at, INTERVAL '10 SECONDS') GROUP BY window_start EMIT ON WINDOW CLOSE"
+    ),
+)
+MINUTES = (
+    "CREATE MATERIALIZED VIEW v AS SELECT window_start, sum(n) AS n FROM TUMBLE(tens, opened, INTERVAL '1 MINUTE')"
+    " GROUP BY window_start EMIT ON WINDOW CLOSE"
+)
+
+
+def test_a_view_over_a_view_goes_on_without_the_watermark_that_nobody_told() -> None:
+    catalog = Planner.of(*RIDES).catalog
+    view = parse_one(MINUTES)
+    assert isinstance(view, CreateView)
+    now, former = (plan_query("v", view, catalog, settings) for settings in ({}, {"view_watermarks": False}))
+    assert now.fingerprint != former.fingerprint
+    for plan in (now, former):
+        [query] = queries_of(plan, MINUTES)
+        assert plan_of(query, catalog).fingerprint == plan.fingerprint
+
+
 def test_a_query_of_no_plan_that_is_known_is_planned_as_now() -> None:
     """Its checkpoint is refused then, with what differs from now."""
     catalog = Planner.of(*SOURCES).catalog

@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from changelog.schema import SEQUENCE, TIME, Kind
+from joins.dataflow.ports import Watermark
 from sql.bind.from_clause.from_item import FromItem
 from sql.functions.translate import Dialect
 from sql.plan.nodes import Scan
@@ -31,11 +32,17 @@ def scanned(stream: Stream, alias: str, settings: QuerySettings, dialect: Dialec
         trusted=stream.trusted,
         watermark=stream.watermark if stream.schema.kind == Kind.APPEND else None,
         stated=stream.watermark,
-        told=tuple(replace(one, idle_ms=settings.duration_ms("idle_timeout")) for one in stream.told),
+        told=_told(stream, settings),
     )
     node = _started(scan, settings, seeks)
     starred = [*declared, TIME] if stream.timed and TIME not in declared else declared
     return FromItem.of(node, alias, starred, dialect, hidden=reserved)
+
+
+def _told(stream: Stream, settings: QuerySettings) -> tuple[Watermark, ...]:
+    if not settings["view_watermarks"]:
+        return ()
+    return tuple(replace(one, idle_ms=settings.duration_ms("idle_timeout")) for one in stream.told)
 
 
 def _started(scan: Scan, settings: QuerySettings, seeks: bool) -> Scan:

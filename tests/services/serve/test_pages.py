@@ -50,7 +50,8 @@ def explained(world: World, text: str) -> httpx.Response:
 
 def test_listings(world: World) -> None:
     found = get(world, "/v1/views").json()
-    assert [column["name"] for column in found["columns"]] == ["name", "topic", "state", "reads", "used by", "definition"]
+    columns = ["name", "topic", "state", "reads", "used by", "definition"]
+    assert [column["name"] for column in found["columns"]] == columns
     assert [row["name"] for row in found["rows"]] == ["paid", "large"]
     assert [row["name"] for row in get(world, "/v1/views?like=la%25").json()["rows"]] == ["large"]
     assert [path_of(what) for what in LISTINGS][-1] == "/v1/dead-letters"
