@@ -90,6 +90,7 @@ class Sink:
     format     'changelog' or 'upsert'
     clock      by port of the last operator, as ``OperatorNode.clock``: heartbeats tell readers the watermark that the
                output has by it. Empty: none is told
+    grid       times of rows are at multiples of the first number, and the second one more
     """
 
     edge: int
@@ -100,6 +101,7 @@ class Sink:
     exchanged: bool
     format: str = "changelog"
     clock: tuple[int, ...] = ()
+    grid: tuple[int, int] = (1, 0)
 
 
 @dataclass(frozen=True)

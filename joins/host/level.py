@@ -17,7 +17,7 @@ from joins.host.activity import Activity, NodeWork
 from joins.host.exchange import KEYLESS, dealt
 from joins.host.state_limit import check_buffered
 from joins.inputs.arrival import in_order
-from joins.inputs.watermarks import Mark, Relay, Watermarks, output_watermark, relayed
+from joins.inputs.watermarks import Mark, Relay, Watermarks, next_on, output_watermark, relayed
 from joins.state.holdings import holdings
 from joins.state.store import RunStore
 
@@ -164,7 +164,8 @@ class LevelTask:
         sink = self._dataflow.sink
         if running.node.output != sink.edge or not sink.clock:
             return None
-        return output_watermark(sink.clock, running.watermarks.values)
+        reached = output_watermark(sink.clock, running.watermarks.values)
+        return None if reached is None else next_on(sink.grid, reached)
 
     def _work(
         self, running: _Running, received: Mapping[int, list[pa.Table]], marks: Sequence[Mark], output: LevelOutput

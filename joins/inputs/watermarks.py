@@ -133,6 +133,14 @@ def output_watermark(clock: Sequence[int], values: Sequence[int | None]) -> int 
     return min(value + behind for value, behind in zip(known, clock, strict=True))
 
 
+def next_on(grid: tuple[int, int], watermark: int) -> int:
+    """The least time on ``grid``, multiples of its first number and its second one more, that is not behind the
+    ``watermark``. Of rows with such times it says the same, and advances less often.
+    """
+    step, first = grid
+    return first - (first - watermark) // step * step
+
+
 def relayed(relays: Sequence[Relay], marks: Iterable[Mark]) -> list[Mark]:
     """``marks``, and those that the relays, upstream first, make of them."""
     every = list(marks)

@@ -232,6 +232,7 @@ def sink_of(plan: Output, edge: int) -> Sink:
         exchanged=plan.exchanged,
         format=plan.format,
         clock=() if plan.clock is None else plan.clock.behind,
+        grid=(1, 0) if plan.clock is None else plan.clock.grid,
     )
 
 

@@ -577,10 +577,12 @@ class OutputClock:
     behind   by input of the last operator, how much less than its watermark a time may be that is yet to leave (ms, or
              the number itself); the output has the least of these
     columns  those that are not behind it, and how much more than it they are at least
+    grid     times of rows are at multiples of the first number, and the second one more
     """
 
     behind: tuple[int, ...]
     columns: tuple[tuple[str, int], ...]
+    grid: tuple[int, int] = (1, 0)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 Rows leave in time where groups close, and where a range join has watermarks on both sides and its rows stay. A column
 that follows the time of these rows has that watermark, a constant earlier or later. A column that padded rows leave
 NULL has none: of a NULL no watermark can say that it is in.
+
+Of windows it advances from one to the next: between two of their ends nothing is told that a reader could go by.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import replace
 from joins.dataflow.ports import JoinKind
 from sql.expressions.expression import Expr
 from sql.plan.event_times import Passage, passage_of
-from sql.plan.nodes import Aggregate, Join, Node, OutputClock
+from sql.plan.nodes import Aggregate, Join, Map, Node, OutputClock, Window
 from sql.plan.properties import inputs_of
 
 _PADDED = {JoinKind.LEFT: (False, True), JoinKind.RIGHT: (True, False), JoinKind.FULL: (True, True)}
@@ -30,7 +32,7 @@ def output_clock(node: Node, columns: Sequence[tuple[str, Expr]]) -> OutputClock
     if behind is None:
         return None
     same = [(name, passage.shift_units) for name, passage in found if passage.column == first.column]
-    return OutputClock(behind, tuple(same))
+    return OutputClock(behind, tuple(same), _grid(first))
 
 
 def _told(node: Node, expr: Expr) -> Passage | None:
@@ -57,3 +59,18 @@ def _behind(passage: Passage) -> tuple[int, ...] | None:
         timed = replace(node, how=node.how.with_clock(passage.column))
         return timed.how.clock_shifts(inputs_of(timed))
     return node.shifts or None
+
+
+def _grid(passage: Passage) -> tuple[int, int]:
+    """Where the times of the rows that leave may be: windows begin at multiples of their slide."""
+    if not isinstance(passage.node, Aggregate):
+        return 1, 0
+    node, name = passage.node.input, passage.column
+    while isinstance(node, Map):
+        renamed = dict(node.columns)[name].plain
+        if renamed is None:
+            return 1, 0
+        node, name = node.input, renamed
+    if isinstance(node, Window) and name in (node.start, node.end):
+        return node.slide_ms, 0 if name == node.start else node.size_ms % node.slide_ms
+    return 1, 0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from changelog.changes import DELTA
 from joins.dataflow.ports import Ingest, Port, Watermark
-from joins.inputs.watermarks import UNSHOWN, Mark, Watermarks, output_watermark
+from joins.inputs.watermarks import UNSHOWN, Mark, Watermarks, next_on, output_watermark
 
 SCHEMA = pa.schema([("t", pa.timestamp("us"))])
 LEFT, RIGHT = 4, 5
@@ -179,3 +179,11 @@ def test_what_leaves_an_operator_has_the_least_of_the_watermarks_of_its_inputs()
     assert output_watermark((0, -10), (40, 45)) == 35
     assert output_watermark((0, -10), (40, None)) is None
     assert output_watermark((3,), (40,)) == 43
+
+
+@given(st.integers(1, 20), st.integers(0, 19), st.integers(-100, 100))
+def test_on_a_grid_the_next_time_on_it_says_the_same(step: int, first: int, watermark: int) -> None:
+    times = [first + step * number for number in range(-200, 200)]
+    told = next_on((step, first), watermark)
+    assert told in times
+    assert [time < told for time in times] == [time < watermark for time in times]

@@ -175,9 +175,9 @@ def test_a_member_tells_its_readers_how_far_it_has_come() -> None:
         return outputs[0].told
 
     assert (begin := told(0, 3)) is not None
-    assert told(1, 7, 20) == begin + 17_000
+    assert told(1, 7, 20) == begin + 20_000
     assert told(3, 19) is None
-    assert told(4, 32) == begin + 29_000
+    assert told(4, 32) == begin + 30_000
     beats = list(outgoing(replace(timed, partitions={timed.output_topic: 3}), 17))
     assert [one.partition for one in beats] == [0, 1, 2]
     assert [one.messages for one in beats] == [[heartbeat(17)]] * 3

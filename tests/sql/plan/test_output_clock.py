@@ -67,6 +67,25 @@ def test_columns_that_follow_the_time_of_rows_that_stay(text: str, columns: dict
     assert f"tells the watermark of {','.join(columns)}" in plan.explain()
 
 
+@pytest.mark.parametrize(
+    ("text", "grid"),
+    [
+        (f"SELECT window_start AS opened, k {TENS} {CLOSED}", (10_000, 0)),
+        (
+            (
+                "SELECT window_end AS closed FROM HOP(a, at, INTERVAL '4 SECONDS', INTERVAL '10 SECONDS') "
+                f"GROUP BY window_end {CLOSED}"
+            ),
+            (4_000, 2_000),
+        ),
+        ("SELECT at AS moment, count(*) AS n FROM a GROUP BY at EMIT ON WINDOW CLOSE", (1, 0)),
+        (f"SELECT a.k AS k, a.at AS first FROM a JOIN b ON {NEAR}", (1, 0)),
+    ],
+)
+def test_windows_tell_it_from_one_to_the_next(text: str, grid: tuple[int, int]) -> None:
+    assert view(text).dataflow.sink.grid == grid
+
+
 @pytest.mark.parametrize("text", NONE.values(), ids=NONE)
 def test_no_watermark_is_told(text: str) -> None:
     plan = view(text)
