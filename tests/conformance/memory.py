@@ -80,13 +80,13 @@ class _Joining:
             return False
         self.opening = False
         rows = self.query.feed(batch, marks)
-        if batch and (buckets := next(self.buckets, None)) is not None:
-            self.query.rescale(buckets)
         written = self.topics[self.launch.topic]
         if rows is not None:
             written.append(_records(rows, self.launch.fragment.dataflow.sink))
         if self.query.told is not None:
             written.append([Record(None, None, self.query.told)])
+        if batch and (buckets := next(self.buckets, None)) is not None:
+            self.query.rescale(buckets)
         return bool(batch)
 
     def restart(self) -> None:
