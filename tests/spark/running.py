@@ -7,8 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -86,6 +86,26 @@ def killed(runner: Running) -> None:
             one.kill()
     psutil.wait_procs(tree, timeout=30)
     runner.process.wait(30)
+
+
+@contextmanager
+def runners_over(folder: Path, broker: str, **common: object) -> Iterator[Callable[..., Running]]:
+    """Starts a runner over the catalog of a folder as often as it is asked to, each with settings of its own besides
+    the ``common`` ones; none outlives the block.
+    """
+    started: list[Running] = []
+
+    def start(**settings: object) -> Running:
+        started.append(Running(folder, broker, log=f"runner-{len(started)}.log", **{**common, **settings}))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for running in started:
+            if running.process.poll() is None:
+                running.stop()
+            running.catalog.close()
 
 
 def read_in(rows: int) -> Callable[[Query], bool]:

@@ -14,7 +14,7 @@ import pytest
 from tests.servers.spark_cluster import SparkCluster, SparkDaemon, kill_all, spark_cluster
 from tests.spark.changelog import summed, write
 from tests.spark.kafka import send
-from tests.spark.running import Running, read_in, read_to
+from tests.spark.running import Running, read_in, read_to, runners_over
 
 pytestmark = pytest.mark.services
 
@@ -34,18 +34,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 @pytest.fixture
 def start(cluster: SparkCluster, broker: str, tmp_path: Path) -> Iterator[Callable[..., Running]]:
     """Starts a runner whose tasks run in the cluster."""
-    started: list[Running] = []
+    with runners_over(tmp_path, broker, SPARK_MASTER=cluster.master, DRIVER_MEMORY_GIB=1) as started:
 
-    def one(conf: str = "", **settings: object) -> Running:
-        settings |= {"SPARK_MASTER": cluster.master, "SPARK_CONF": f"spark.executor.memory=512m {conf}"}
-        started.append(Running(tmp_path, broker, "runner.log", DRIVER_MEMORY_GIB=1, **settings))
-        return started[-1]
+        def one(conf: str = "", **settings: object) -> Running:
+            return started(SPARK_CONF=f"spark.executor.memory=512m {conf}", **settings)
 
-    yield one
-    for running in started:
-        if running.process.poll() is None:
-            running.stop()
-        running.catalog.close()
+        yield one
 
 
 def test_a_join_is_exact_though_an_executor_and_a_worker_are_killed(

@@ -19,7 +19,7 @@ from sql.catalog import Actual, Desired, Query, What
 from sql.syntax.statements import Drop
 from tests.spark.kafka import send, values
 from tests.spark.rescaling.test_rescale import Load, Row, standing
-from tests.spark.running import Running, killed
+from tests.spark.running import Running, killed, runners_over
 
 pytestmark = pytest.mark.services
 
@@ -52,19 +52,8 @@ def has_read(topics: Mapping[str, int]) -> Callable[[Query], bool]:
 
 @pytest.fixture
 def runners(tmp_path: Path, broker: str) -> Iterator[Callable[..., Running]]:
-    """Starts a runner over one catalog, as often as it is asked to."""
-    started: list[Running] = []
-
-    def start(after_s: int = 6) -> Running:
-        log = f"runner-{len(started)}.log"
-        started.append(Running(tmp_path, broker, log=log, BUCKETS=2, PACK_AFTER_S=after_s, PACK_ROWS_PER_S=100_000))
-        return started[-1]
-
-    yield start
-    for running in started:
-        if running.process.poll() is None:
-            running.stop()
-        running.catalog.close()
+    with runners_over(tmp_path, broker, BUCKETS=2, PACK_AFTER_S=6, PACK_ROWS_PER_S=100_000) as start:
+        yield start
 
 
 def test_six_views_share_a_query_until_one_fails(
@@ -164,7 +153,7 @@ def test_one_that_is_paused_leaves_and_all_do_where_no_packs_are_wanted(
         runner.wait(name, has_read({numbers: 200}), WITHIN_S)
     assert runner.stop() == 0
 
-    again = runners(after_s=0)
+    again = runners(PACK_AFTER_S=0)
     for name in others:
         again.wait(name, alone, WITHIN_S)
     again.catalog.want(paused, Desired.RUNNING, now_ms=2)

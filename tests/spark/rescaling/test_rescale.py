@@ -11,7 +11,7 @@ import pytest
 from changelog.row_reader import WIRE_DELTA
 from sql.catalog import Actual, Query
 from tests.spark.kafka import send, values
-from tests.spark.running import Running, killed
+from tests.spark.running import Running, killed, runners_over
 
 pytestmark = pytest.mark.services
 
@@ -74,18 +74,8 @@ def has_read(rows: int) -> Callable[[Query], bool]:
 
 @pytest.fixture
 def runners(tmp_path: Path, broker: str) -> Iterator[Callable[[], Running]]:
-    """Starts a runner over one catalog, as often as it is asked to."""
-    started: list[Running] = []
-
-    def start() -> Running:
-        started.append(Running(tmp_path, broker, log=f"runner-{len(started)}.log", BUCKETS=2))
-        return started[-1]
-
-    yield start
-    for running in started:
-        if running.process.poll() is None:
-            running.stop()
-        running.catalog.close()
+    with runners_over(tmp_path, broker, BUCKETS=2) as start:
+        yield start
 
 
 COUNTED = (

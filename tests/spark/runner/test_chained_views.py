@@ -18,7 +18,7 @@ from broker.topic_shapes import TopicAdmin, TopicShape
 from changelog.formats.heartbeat import HEADER
 from sql.catalog import Actual
 from tests.spark.kafka import messages
-from tests.spark.running import Running, killed
+from tests.spark.running import Running, killed, runners_over
 
 pytestmark = pytest.mark.services
 
@@ -69,18 +69,8 @@ class Rides:
 
 @pytest.fixture
 def runners(tmp_path: Path, broker: str) -> Iterator[Callable[[], Running]]:
-    """Starts a runner over one catalog, as often as it is asked to."""
-    started: list[Running] = []
-
-    def start() -> Running:
-        started.append(Running(tmp_path, broker, log=f"runner-{len(started)}.log", BUCKETS=2))
-        return started[-1]
-
-    yield start
-    for running in started:
-        if running.process.poll() is None:
-            running.stop()
-        running.catalog.close()
+    with runners_over(tmp_path, broker, BUCKETS=2) as start:
+        yield start
 
 
 def test_windows_over_windows_close_though_the_runner_is_killed(
