@@ -43,6 +43,9 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "200000",
     "spark.sql.adaptive.enabled": "false",
     "spark.python.daemon.module": "spark_jobs.daemon",
+    # Spark and its Python processes meet at sockets in a folder. At a port the first to connect is taken for the
+    # worker: a foreign connection, a scan of ports say, would leave a query standing still for ever.
+    "spark.python.unix.domain.socket.enabled": "true",
     # Code generation costs more than it saves on a handful of packed rows.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
