@@ -42,6 +42,7 @@ def test_it_holds_every_file_of_the_packages(wheel: Path) -> None:
     tracked = packaged(run("git", "ls-files", cwd=ROOT).splitlines())
     assert inside == {name for name in tracked if name.split("/")[0] in rooms}
     assert "dovetail" in rooms
+    assert "dovetail/py.typed" in inside  # without it no type checker of a user believes its types
 
 
 @pytest.mark.services
