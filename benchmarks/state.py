@@ -29,7 +29,7 @@ import psutil
 import pyarrow as pa
 
 from changelog.changes import DELTA
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink
 from joins.dataflow.ports import Ingest, JoinKind, Port
 from joins.dataflow.state_memory import StateMemory
 from joins.host.bucket import BucketTask
@@ -153,7 +153,7 @@ def dataflow(memory: StateMemory | None) -> Dataflow:
     spec = BidirectionalSpec(JoinKind.INNER, Port(LEFT, ("l.k",), Ingest.APPEND), Port(RIGHT, ("r.k",), Ingest.APPEND))
     return Dataflow(
         scans=(),
-        nodes=(OperatorNode(1, spec, (0, 1), (), 2, memory=memory),),
+        nodes=(OperatorNode(1, spec, (0, 1), (Outlet(2),), memory=memory),),
         edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ("l.k",))),
         sink=Sink(2, (*LEFT.names, *RIGHT.names), ("l.k",), ("k",), False, False),
     )

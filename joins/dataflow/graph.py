@@ -1,6 +1,9 @@
 """A query as the hosts run it: scans, operators in levels, exchanges between them, a sink.
 
     scan ──edge──▶ node (level 1) ──edge──▶ node (level 2) ──edge──▶ sink
+                        └─────────edge──▶ node (level 2) ──edge──▶ ..
+
+What a node makes may have several readers: each has an edge of its own.
 
 Rows travel on edges as Arrow tables: the columns of the edge, ``arrival`` where the receiving port needs the order of
 records, and ``delta`` last. An edge names the columns by whose hash its rows are cut into buckets; a bucket of a level
@@ -61,8 +64,16 @@ class TopicScan:
 
 
 @dataclass(frozen=True)
+class Outlet:
+    """A way out of an operator: its changes pass ``transforms`` on to ``edge``."""
+
+    edge: int
+    transforms: tuple[Transform, ...] = ()
+
+
+@dataclass(frozen=True)
 class OperatorNode:
-    """An operator at a level; its inputs are edges in port order, its changes pass ``transforms`` on to ``output``.
+    """An operator at a level; its inputs are edges in port order, its changes leave by every one of its ``outlets``.
 
     clock   by port: how much less than its watermark the time of a row may be that is yet to leave (0 or below); so the
             output has the least of these for its watermark. Empty: nothing is known of it
@@ -72,10 +83,14 @@ class OperatorNode:
     level: int
     operator: OperatorSpec
     inputs: tuple[int, ...]
-    transforms: tuple[Transform, ...]
-    output: int
+    outlets: tuple[Outlet, ...]
     clock: tuple[int, ...] = ()
     memory: StateMemory | None = None
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The edges that it feeds."""
+        return tuple(outlet.edge for outlet in self.outlets)
 
 
 @dataclass(frozen=True)
@@ -162,15 +177,15 @@ class Dataflow:
     def scans_behind(self, edge_id: int) -> frozenset[int]:
         """The numbers of the scans whose rows an edge carries, or rows that are made of theirs."""
         own = {number for number, scan in enumerate(self.scans) if scan.edge == edge_id}
-        inputs = [edge for node in self.nodes if node.output == edge_id for edge in node.inputs]
+        inputs = [edge for node in self.nodes if edge_id in node.outputs for edge in node.inputs]
         return frozenset(own.union(*(self.scans_behind(edge) for edge in inputs)))
 
-    def beyond(self, edge_id: int) -> tuple[int, ...]:
-        """An edge, and those beyond operators of one input: they have its watermark."""
-        edges = [edge_id]
+    def beyond(self, *edge_ids: int) -> tuple[int, ...]:
+        """Edges, and those beyond operators of one input: they have the same watermark."""
+        edges = list(edge_ids)
         for node in self.nodes:
             if len(node.operator.ports) == 1 and node.inputs[0] in edges:
-                edges.append(node.output)
+                edges.extend(node.outputs)
         return tuple(edge for edge in edges if edge != self.sink.edge)
 
     def listening(self, edge_id: int) -> frozenset[int]:
@@ -183,7 +198,7 @@ class Dataflow:
 
     def told_by(self, node: OperatorNode) -> frozenset[int]:
         """The levels that need the watermark that a node makes."""
-        return frozenset(level for edge in self.beyond(node.output) for level in self.listening(edge))
+        return frozenset(level for edge in self.beyond(*node.outputs) for level in self.listening(edge))
 
     @property
     def clocks(self) -> tuple[OperatorNode, ...]:

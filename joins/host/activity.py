@@ -20,7 +20,7 @@ Document = Mapping[str, Any]
 class NodeWork:
     """rows_in   by port, the rows that the node took in; late ones are none
     changes   rows by which it changed its output
-    rows_out  of these what left, after the steps that follow the node in the same stage
+    rows_out  of these what left, after the steps that follow the node in the same stage; to all who read it, added up
     busy_ns   time that it and these steps took, in all buckets together
     batches   in which it was asked
     """

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from changelog.changes import DELTA, DELTA_TYPE, Changes
 from changelog.schema import ARRIVAL, RECORD, WRITTEN
-from joins.dataflow.graph import Dataflow, OperatorNode
-from joins.dataflow.ports import Port, Transform, transformed
+from joins.dataflow.graph import Dataflow, OperatorNode, Outlet
+from joins.dataflow.ports import Port, transformed
 from joins.dataflow.specification import Opening, Refusing, Running, Timed
 from joins.host.activity import Activity, NodeWork
 from joins.host.exchange import KEYLESS, dealt
@@ -82,12 +82,12 @@ def late_of(edge: int) -> str:
 
 @dataclass(frozen=True)
 class _Running:
-    """A node at work; ``number`` is its own in the dataflow."""
+    """A node at work; ``number`` is its own in the dataflow, ``outlets`` have the static tables that they need."""
 
     number: int
     node: OperatorNode
     operator: Running
-    transforms: tuple[Transform, ...]
+    outlets: tuple[Outlet, ...]
     watermarks: Watermarks
 
 
@@ -118,14 +118,14 @@ class LevelTask:
                 index,
                 node,
                 node.operator.started(store, str(index)),
-                tuple(step.bound(snapshots) for step in node.transforms),
+                tuple(_bound(outlet, snapshots) for outlet in node.outlets),
                 Watermarks(node.inputs, node.operator.ports, store.scalars),
             )
             for index, node in enumerate(dataflow.nodes)
             if node.level == level
         ]
         self._relays = [
-            Relay.of(node, node.operator.ports, dataflow.beyond(node.output), store.scalars)
+            Relay.of(node, node.operator.ports, dataflow.beyond(*node.outputs), store.scalars)
             for node in dataflow.clocks
             if node.level < level and level in dataflow.told_by(node)
         ]
@@ -162,7 +162,7 @@ class LevelTask:
     def _told(self, running: _Running) -> int | None:
         """The watermark of the query's output, where the node is the one whose rows that are."""
         sink = self._dataflow.sink
-        if running.node.output != sink.edge or not sink.clock:
+        if sink.edge not in running.node.outputs or not sink.clock:
             return None
         reached = output_watermark(sink.clock, running.watermarks.values)
         return None if reached is None else next_on(sink.grid, reached)
@@ -184,7 +184,7 @@ class LevelTask:
         if (reached := self._told(running)) != before:
             output.told = reached
         check_buffered(running.node.operator, self._store, self._buckets)
-        left = self._leave(running.node, changes, running.transforms, output)
+        left = sum(self._leave(changes, outlet, output) for outlet in running.outlets)
         rows_in = tuple(0 if rows is None else rows.num_rows for rows in inputs)
         return NodeWork(rows_in, len(changes), left, self._clock() - begun_ns)
 
@@ -194,23 +194,27 @@ class LevelTask:
             return None
         return running.operator.opened()
 
-    def _leave(self, node: OperatorNode, changes: Changes, transforms: Sequence[Transform], output: LevelOutput) -> int:
-        """How many rows left."""
-        rows = transformed(changes.table, transforms)
+    def _leave(self, changes: Changes, outlet: Outlet, output: LevelOutput) -> int:
+        """How many rows left by it."""
+        rows = transformed(changes.table, outlet.transforms)
         if not Changes(rows).only_insertions:
             rows = Changes(rows).consolidated().table
         count = int(rows.num_rows)
         if count == 0:
             return 0
         sink = self._dataflow.sink
-        if node.output == sink.edge and not sink.exchanged:
-            output.departures.append(Departure(node.output, HERE, rows))
+        if outlet.edge == sink.edge and not sink.exchanged:
+            output.departures.append(Departure(outlet.edge, HERE, rows))
             return count
-        edge = self._dataflow.edge(node.output)
+        edge = self._dataflow.edge(outlet.edge)
         output.departures.extend(
-            Departure(node.output, bucket, part) for bucket, part in dealt(rows, edge, self._buckets)
+            Departure(outlet.edge, bucket, part) for bucket, part in dealt(rows, edge, self._buckets)
         )
         return count
+
+
+def _bound(outlet: Outlet, snapshots: Mapping[str, pa.Table]) -> Outlet:
+    return replace(outlet, transforms=tuple(step.bound(snapshots) for step in outlet.transforms))
 
 
 def _on_time(running: _Running, received: Mapping[int, list[pa.Table]], late: list[Late]) -> list[pa.Table | None]:

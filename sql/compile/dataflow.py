@@ -12,7 +12,7 @@ from sqlglot import exp
 from changelog.changes import DELTA
 from changelog.errors import InternalError
 from changelog.schema import TIME
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
 from joins.dataflow.ports import Pad, Transform
 from sql.compile.operators import operator_of
 from sql.expressions.evaluate import RowMap, quoted
@@ -195,7 +195,8 @@ class _Compiler:
             operator = operator_of(source)
             memory = None if self.hybrid is None else memory_of(source, self.hybrid)
             clock = _clock(source)
-            made = OperatorNode(stream.level, operator, stream.inputs, stream.transforms, edge.id, clock, memory)
+            outlet = Outlet(edge.id, stream.transforms)
+            made = OperatorNode(stream.level, operator, stream.inputs, (outlet,), clock, memory)
             self.stages.append(made)
             self.operated.append(source)
         return edge.id

@@ -45,7 +45,8 @@ def reach(dataflows: Iterable[Dataflow]) -> Numbers:
         for node in dataflow.nodes:
             for kind, distance in _distances(node.operator):
                 total[_is_whole(kind)] += distance
-        parts = [*(scan.transforms for scan in dataflow.scans), *(node.transforms for node in dataflow.nodes)]
+        outlets = itertools.chain.from_iterable(node.outlets for node in dataflow.nodes)
+        parts = [*(scan.transforms for scan in dataflow.scans), *(outlet.transforms for outlet in outlets)]
         steps = itertools.chain.from_iterable(parts)
         total[False] += sum(step.size_ms for step in steps if isinstance(step, WindowStep))
     return total

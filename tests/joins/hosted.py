@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.schema import StreamSchema
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
 from joins.dataflow.specification import OperatorSpec
 from joins.dataflow.state_memory import StateMemory
 from joins.host.in_memory import LocalQuery
@@ -60,7 +60,7 @@ def dataflow_of(operator: OperatorSpec, memory: StateMemory | None = None) -> Da
     inputs = tuple(range(len(scans)))
     return Dataflow(
         scans=scans,
-        nodes=(OperatorNode(1, operator, inputs, (), 2, memory=memory),),
+        nodes=(OperatorNode(1, operator, inputs, (Outlet(2),), memory=memory),),
         edges=(
             *(Edge(edge, 1, operator.ports[edge].keys, operator.ports[edge].everywhere) for edge in inputs),
             Edge(2, 2, ()),

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from changelog.schema import Column, Kind, StreamSchema
 from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Fold
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.dataflow.state_memory import StateMemory
 from joins.operators.bidirectional import BidirectionalSpec
@@ -83,7 +83,7 @@ def orders_clicks(
     )
     return Dataflow(
         scans=(scan(ORDERS, left, "l", ("k", "a"), 0), scan(CLICKS, right, "r", ("k", "b"), 1)),
-        nodes=(OperatorNode(1, operator, (0, 1), (), 2),),
+        nodes=(OperatorNode(1, operator, (0, 1), (Outlet(2),)),),
         edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ("l.k",))),
         sink=Sink(2, ("l.k", "l.a", "r.b"), ("l.k",), ("k",), kind is not JoinKind.INNER, exchanged),
     )
@@ -108,7 +108,7 @@ def orders_near_clicks(left: str, right: str, idle_ms: int | None = None, exchan
             scan(TIMED_ORDERS, left, "l", ("k", "at"), 0, watermark=watermark),
             scan(TIMED_CLICKS, right, "r", ("k", "at"), 1, watermark=watermark),
         ),
-        nodes=(OperatorNode(1, operator, (0, 1), (), 2),),
+        nodes=(OperatorNode(1, operator, (0, 1), (Outlet(2),)),),
         edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ("l.k",))),
         sink=Sink(2, ("l.k", "l.at", "r.at"), ("l.k",), ("k",), False, exchanged),
     )
@@ -123,11 +123,45 @@ def orders_users(orders: str, users: str) -> Dataflow:
     return Dataflow(
         scans=(scan(ORDERS, orders, "l", ("k", "a"), 0), scan(USERS, users, "u", ("id", "k", "name"), 1)),
         nodes=(
-            OperatorNode(1, KeyedSpec(Port(_USER, ("u.id",), Ingest.UPSERT, ("u.id",))), (1,), (), 2),
-            OperatorNode(2, join, (0, 2), (), 3),
+            OperatorNode(1, KeyedSpec(Port(_USER, ("u.id",), Ingest.UPSERT, ("u.id",))), (1,), (Outlet(2),)),
+            OperatorNode(2, join, (0, 2), (Outlet(3),)),
         ),
         edges=(Edge(0, 2, ("l.k",)), Edge(1, 1, ("u.id",)), Edge(2, 2, ("u.k",)), Edge(3, 3, ("u.id",))),
         sink=Sink(3, ("l.a", "u.name"), ("u.id",), ("id",), True, True),
+    )
+
+
+@dataclass(frozen=True)
+class Again:
+    """The columns of users under another alias."""
+
+    def __call__(self, rows: pa.Table) -> pa.Table:
+        return rows.rename_columns([name.replace("u.", "v.", 1) for name in rows.column_names])
+
+    def bound(self, snapshots: Mapping[str, pa.Table]) -> Again:
+        return self
+
+
+def orders_users_twice(orders: str, users: str, shared: bool) -> Dataflow:
+    """Three levels: ``orders_users``, and users once more by ``id``; ``shared``: kept once, for both joins."""
+    flow = orders_users(orders, users)
+    keyed, first = flow.nodes
+    again = pa.schema([(field.name.replace("u.", "v."), field.type) for field in _USER])
+    both = pa.schema([*_LEFT, *_USER])
+    join = BidirectionalSpec(
+        JoinKind.LEFT, Port(both, ("u.id",), Ingest.CHANGES), Port(again, ("v.id",), Ingest.CHANGES)
+    )
+    readers = (*keyed.outlets, Outlet(4, (Again(),)))
+    nodes = (
+        (replace(keyed, outlets=readers), first)
+        if shared
+        else (keyed, first, replace(keyed, inputs=(6,), outlets=readers[1:]))
+    )
+    return Dataflow(
+        scans=flow.scans if shared else (*flow.scans, replace(flow.scans[1], edge=6)),
+        nodes=(*nodes, OperatorNode(3, join, (3, 4), (Outlet(5),))),
+        edges=(*flow.edges, Edge(4, 3, ("v.id",)), Edge(5, 4, ("u.id",)), Edge(6, 1, ("u.id",))),
+        sink=Sink(5, ("l.a", "u.name", "v.name"), ("u.id",), ("id",), True, False),
     )
 
 
@@ -140,8 +174,10 @@ def enriched_orders(orders: str, users: str, latest: bool = True) -> Dataflow:
             scan(USERS, users, "u", ("id", "k", "name"), 1),
         ),
         nodes=(
-            OperatorNode(1, KeyedSpec(Port(_USER, ("u.id",), Ingest.UPSERT, ("u.id",))), (1,), (), 2),
-            OperatorNode(2, EnrichmentSpec(JoinKind.LEFT, Port(_LEFT, ("l.k",), Ingest.APPEND), right), (0, 2), (), 3),
+            OperatorNode(1, KeyedSpec(Port(_USER, ("u.id",), Ingest.UPSERT, ("u.id",))), (1,), (Outlet(2),)),
+            OperatorNode(
+                2, EnrichmentSpec(JoinKind.LEFT, Port(_LEFT, ("l.k",), Ingest.APPEND), right), (0, 2), (Outlet(3),)
+            ),
         ),
         edges=(Edge(0, 2, ("l.k",)), Edge(1, 1, ("u.id",)), Edge(2, 2, ("u.k",)), Edge(3, 3, ("l.k",))),
         sink=Sink(3, ("l.k", "l.a", "u.name"), ("l.k",), ("k",), False, False),
@@ -181,7 +217,7 @@ def orders_counted(topic: str, above: int) -> Dataflow:
     counted = AggregateSpec(port, (Aggregation("n", Fold.COUNT, "", pa.int64()),), insertions=True)
     return Dataflow(
         scans=(orders,),
-        nodes=(OperatorNode(1, counted, (0,), (), 1),),
+        nodes=(OperatorNode(1, counted, (0,), (Outlet(1),)),),
         edges=(Edge(0, 1, ()), Edge(1, 2, ())),
         sink=Sink(1, ("n",), (), (), True, False),
     )

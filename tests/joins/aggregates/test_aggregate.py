@@ -24,7 +24,7 @@ from changelog.schema import StreamSchema
 from joins.aggregates.aggregate import AggregateOperator, AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Closing, Fold, GroupFunction
 from joins.aggregates.group_values import best
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
 from joins.dataflow.ports import Ingest, Port
 from joins.host.in_memory import LocalQuery
 from joins.reference.groups.aggregate import ReferenceAggregate
@@ -68,7 +68,7 @@ def dataflow(operator: AggregateSpec) -> Dataflow:
     keys = operator.port.keys
     return Dataflow(
         scans=(TopicScan(StreamSchema("t", ()), "t", (), (), 0),),
-        nodes=(OperatorNode(1, operator, (0,), (), 1),),
+        nodes=(OperatorNode(1, operator, (0,), (Outlet(1),)),),
         edges=(Edge(0, 1, keys), Edge(1, 2, keys)),
         sink=Sink(1, (), keys, keys, True, False),
     )

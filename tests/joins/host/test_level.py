@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
 from changelog.schema import StreamSchema
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.dataflow.specification import OperatorSpec
 from joins.host.in_memory import LocalQuery
@@ -87,7 +87,7 @@ def dataflow(toy: Waiting | None = None, **options: bool) -> Dataflow:
     operator = BidirectionalSpec(JoinKind.INNER, left, right) if toy is None else WaitingSpec((left, right), toy)
     return Dataflow(
         scans=scans,
-        nodes=(OperatorNode(1, operator, (0, 1), (), 2),),
+        nodes=(OperatorNode(1, operator, (0, 1), (Outlet(2),)),),
         edges=(Edge(0, 1, ("l.k",)), Edge(1, 1, ("r.k",)), Edge(2, 2, ())),
         sink=Sink(2, tuple(BOTH.names), (), (), True, False),
     )
@@ -173,7 +173,7 @@ def test_marks_reach_operators_beyond_a_keyed_one() -> None:
     flat = dataflow(waiting)
     _, users = flat.nodes[0].operator.ports
     upserts = replace(users, ingest=Ingest.UPSERT, primary_key=("r.k",))
-    keyed = OperatorNode(1, WaitingSpec((upserts,), waiting), (1,), (), 3)
+    keyed = OperatorNode(1, WaitingSpec((upserts,), waiting), (1,), (Outlet(3),))
     deep = replace(
         flat,
         nodes=(keyed, replace(flat.nodes[0], level=2, inputs=(0, 3))),

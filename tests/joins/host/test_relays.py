@@ -7,7 +7,7 @@ import pyarrow as pa
 from changelog.schema import StreamSchema
 from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.aggregation import Aggregation, Closing, Fold
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Sink, TopicScan
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
 from joins.dataflow.ports import Ingest, JoinKind, Port, Watermark
 from joins.inputs.watermarks import Mark, Relay, Watermarks, relayed
 from joins.operators.range import Band, RangeSpec
@@ -54,9 +54,9 @@ def test_marks_are_told_to_the_levels_beyond_a_clock() -> None:
     flow = Dataflow(
         scans=tuple(TopicScan(StreamSchema("s", ()), "s", (), (), edge) for edge in (LEFT, RIGHT)),
         nodes=(
-            OperatorNode(1, join, (LEFT, RIGHT), (), JOINED, clock=(0, -10)),
-            OperatorNode(2, groups, (JOINED,), (), GROUPED),
-            OperatorNode(3, groups, (GROUPED,), (), LAST),
+            OperatorNode(1, join, (LEFT, RIGHT), (Outlet(JOINED),), clock=(0, -10)),
+            OperatorNode(2, groups, (JOINED,), (Outlet(GROUPED),)),
+            OperatorNode(3, groups, (GROUPED,), (Outlet(LAST),)),
         ),
         edges=tuple(Edge(edge, level, ("k",)) for edge, level in levels.items()),
         sink=Sink(LAST, ("k",), ("k",), ("k",), False, False),
@@ -64,5 +64,5 @@ def test_marks_are_told_to_the_levels_beyond_a_clock() -> None:
     assert flow.listening(LEFT) == {1, 2, 3}
     assert flow.listening(GROUPED) == {3}
     assert flow.beyond(JOINED) == (JOINED, GROUPED)
-    assert [node.output for node in flow.clocks] == [JOINED]
+    assert [node.outputs for node in flow.clocks] == [(JOINED,)]
     assert flow.told_by(flow.nodes[0]) == {2, 3}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from joins.dataflow.graph import Dataflow, Edge, OperatorNode
+from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet
 from joins.dataflow.ports import Ingest, JoinKind, Port
 from joins.operators.enrichment import EnrichmentSpec
 from spark_jobs.source.history import HistoryPhase, next_end, phases
@@ -35,7 +35,7 @@ def twice_enriched(orders: str, users: str, clicks: str) -> Dataflow:
     return replace(
         flow,
         scans=(*flow.scans, scan(CLICKS, clicks, "r", ("k", "b"), 4)),
-        nodes=(*flow.nodes, OperatorNode(3, second, (3, 4), (), 5)),
+        nodes=(*flow.nodes, OperatorNode(3, second, (3, 4), (Outlet(5),))),
         edges=(*flow.edges, Edge(4, 3, ("r.k",)), Edge(5, 4, ("l.k",))),
         sink=replace(flow.sink, edge=5),
     )

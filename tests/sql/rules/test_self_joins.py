@@ -96,7 +96,7 @@ def test_one_scan_and_one_port_are_left() -> None:
     assert scan.columns == ("id", "k", "v", "w")
     assert isinstance(join.operator, BidirectionalSpec)
     assert join.operator.right_as_left == (("b.id", "a.id"), ("b.k", "a.k"), ("b.w", "a.w"))
-    assert (join.inputs, keyed.inputs) == ((keyed.output,), (scan.edge,))
+    assert (join.inputs, keyed.inputs) == (keyed.outputs, (scan.edge,))
 
     flow = planner.only("SELECT a.v, b.w, c.id FROM t AS a JOIN t AS b ON a.k = b.k JOIN t AS c ON a.k = c.k").dataflow
     [scan], [keyed, join] = flow.scans, flow.nodes
