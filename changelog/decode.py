@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.changes import DELTA, DELTA_TYPE
+from changelog.encodings.interface import SchemaSource
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
 from changelog.row_reader import WIRE_DELTA, RowReader
@@ -57,17 +58,19 @@ class Decoder:
     """Decodes the records of one stream into rows of ``columns`` (declared ones, ``_tp_time``, ``_tp_sn``). Pickles.
 
     Members that no column needs are not looked at. ``_tp_time`` is the value's member of that name, else the column of
-    the event time, else the timestamp of the record; ``_tp_sn`` is its offset.
+    the event time, else the timestamp of the record; ``_tp_sn`` is its offset. ``schemas``: for formats that have their
+    schemas by id.
     """
 
-    def __init__(self, schema: StreamSchema, columns: tuple[str, ...]) -> None:
+    def __init__(self, schema: StreamSchema, columns: tuple[str, ...], schemas: SchemaSource | None = None) -> None:
         self.schema = schema
         self.columns = columns
-        self._reader = RowReader(schema, columns)
+        self._schemas = schemas
+        self._reader = RowReader(schema, columns, schemas)
         self._shape = self._rows_schema()
 
-    def __reduce__(self) -> tuple[type[Decoder], tuple[StreamSchema, tuple[str, ...]]]:
-        return Decoder, (self.schema, self.columns)
+    def __reduce__(self) -> tuple[type[Decoder], tuple[StreamSchema, tuple[str, ...], SchemaSource | None]]:
+        return Decoder, (self.schema, self.columns, self._schemas)
 
     def decode(self, batch: pa.Table | pa.RecordBatch) -> Decoded:
         """``batch``: key, value (binary), timestamp, partition (int32), offset (int64) of records of this stream."""

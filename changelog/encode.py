@@ -12,10 +12,11 @@ import polars as pl
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
+from changelog.encodings import registry
+from changelog.encodings.interface import SchemaSource, Writes
 from changelog.errors import InternalError
-from changelog.formats import json_text
 from changelog.row_reader import WIRE_DELTA, WIRE_DELTA_TYPE
-from changelog.schema import Kind, StreamSchema
+from changelog.schema import JSON, Kind, RecordFormat, StreamSchema
 
 Positions = npt.NDArray[np.int64]
 
@@ -35,12 +36,33 @@ class Encoded:
         return len(self.values)
 
 
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """The formats of values and of keys; ``schemas`` for those that have their schemas by id."""
+
+    value: RecordFormat = JSON
+    key: RecordFormat = JSON
+    schemas: SchemaSource | None = None
+
+    def values(self, rows: pa.Table) -> list[bytes | None]:
+        return self._written(Writes(self.value, schemas=self.schemas), rows)
+
+    def keys(self, rows: pa.Table) -> list[bytes | None]:
+        return self._written(Writes(self.key, of_key=True, schemas=self.schemas), rows)
+
+    def _written(self, asked: Writes, rows: pa.Table) -> list[bytes | None]:
+        # Arrow's own to_pylist makes an object for each value on the way, and takes ten times as long.
+        written: list[bytes | None] = pl.Series(registry.writer(asked).write(rows)).to_list()
+        return written
+
+
 def encode(
     rows: pa.Table,
     columns: tuple[str, ...],
     key: tuple[tuple[str, str], ...],
     updating: bool,
     format: str = "changelog",  # noqa: A002
+    forms: Forms | None = None,
 ) -> Encoded:
     """The records of ``rows``, whose column ``delta`` counts each row.
 
@@ -49,15 +71,19 @@ def encode(
     format    'changelog': a record per row and count; the rows of a key are adjacent, retractions first.
               'upsert': a record per key, its last inserted row, or a tombstone if rows were only retracted; ``rows``
               are all changes of their keys in this step, and the key is that of a row.
+    forms     the formats of values and keys; None: JSON
     """
+    forms = forms or Forms()
     if format == "changelog":
-        return _changelog(rows, columns, key, updating)
+        return _changelog(rows, columns, key, updating, forms)
     if format == "upsert":
-        return _upsert(rows, columns, key)
+        return _upsert(rows, columns, key, forms)
     raise InternalError(f"unknown output format {format!r}")
 
 
-def _changelog(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str], ...], updating: bool) -> Encoded:
+def _changelog(
+    rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str], ...], updating: bool, forms: Forms
+) -> Encoded:
     deltas = Changes(rows).deltas
     if not Changes(rows).only_insertions:
         order = np.lexsort((deltas > 0, _key_groups(rows, key)))
@@ -68,19 +94,19 @@ def _changelog(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, s
     values = rows.select(columns)
     if updating:
         values = values.append_column(WIRE_DELTA, pa.array(np.sign(deltas), WIRE_DELTA_TYPE))
-    return Encoded(_keys(rows, key), _bytes(json_text.objects(values)))
+    return Encoded(_keys(rows, key, forms), forms.values(values))
 
 
-def _upsert(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str], ...]) -> Encoded:
+def _upsert(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str], ...], forms: Forms) -> Encoded:
     written = dict.fromkeys((*columns, *(column for column, _ in key)))
     changes = Changes(rows.select([*written, DELTA])).consolidated()
     deltas, groups = changes.deltas, _key_groups(changes.table, key)
     order = np.lexsort((np.arange(len(deltas)), deltas > 0, groups))
     last = np.append(groups[order][1:] != groups[order][:-1], True) if len(order) else np.array([], dtype=np.bool_)
     net = changes.table.take(pa.array(order[last]))
-    values = _bytes(json_text.objects(net.select(columns)))
+    values = forms.values(net.select(columns))
     return Encoded(
-        _keys(net, key),
+        _keys(net, key, forms),
         [value if delta > 0 else None for value, delta in zip(values, Changes(net).deltas.tolist(), strict=True)],
     )
 
@@ -94,19 +120,14 @@ def _key_groups(rows: pa.Table, key: tuple[tuple[str, str], ...]) -> Positions:
     return frame.with_row_index("position").select(first).to_series().to_numpy().astype(np.int64)
 
 
-def _keys(rows: pa.Table, key: tuple[tuple[str, str], ...]) -> list[bytes | None]:
+def _keys(rows: pa.Table, key: tuple[tuple[str, str], ...], forms: Forms) -> list[bytes | None]:
     if not key:
         return [None] * rows.num_rows
     columns, names = zip(*key, strict=True)
-    return _bytes(json_text.objects(rows.select(columns).rename_columns(names)))
+    return forms.keys(rows.select(columns).rename_columns(names))
 
 
-def _bytes(texts: pl.Series) -> list[bytes | None]:
-    encoded: list[bytes | None] = texts.cast(pl.Binary).to_list()
-    return encoded
-
-
-def records_of(schema: StreamSchema, rows: pa.Table) -> Encoded:
+def records_of(schema: StreamSchema, rows: pa.Table, schemas: SchemaSource | None = None) -> Encoded:
     """The records of ``rows`` (columns of the stream, ``delta`` last) in the wire format of the stream's kind.
 
     UPSERT: insertions one by one, in order; with retractions among them, a record per primary key, its last inserted
@@ -114,15 +135,16 @@ def records_of(schema: StreamSchema, rows: pa.Table) -> Encoded:
     keyed by the whole row, so that a retraction follows its insertion into its partition.
     """
     columns = tuple(name for name in rows.column_names if name != DELTA)
+    forms = Forms(schema.value, schema.key, schemas)
     if schema.kind is Kind.UPSERT:
         if Changes(rows).only_insertions:
-            return encode(rows, columns, _same(schema.primary_key), updating=False)
-        return encode(rows, columns, _same(schema.primary_key), updating=True, format="upsert")
+            return encode(rows, columns, _same(schema.primary_key), updating=False, forms=forms)
+        return encode(rows, columns, _same(schema.primary_key), updating=True, format="upsert", forms=forms)
     if schema.kind is Kind.CHANGELOG_KV:
-        return encode(rows, columns, _same(schema.primary_key), updating=True)
+        return encode(rows, columns, _same(schema.primary_key), updating=True, forms=forms)
     if schema.kind is Kind.CHANGELOG:
-        return encode(rows, columns, _same(columns), updating=True)
-    return encode(rows, columns, (), updating=False)
+        return encode(rows, columns, _same(columns), updating=True, forms=forms)
+    return encode(rows, columns, (), updating=False, forms=forms)
 
 
 def _same(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:

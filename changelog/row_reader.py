@@ -19,44 +19,44 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changelog.encodings import registry
+from changelog.encodings.interface import Reads, SchemaSource
 from changelog.errors import RecordRejected
-from changelog.formats.json_batch import BatchReader, Declined, Positions, decline_where, mentioning
-from changelog.formats.json_record import RecordReader
+from changelog.formats.json_batch import Declined, Positions, decline_where
 from changelog.formats.json_types import described
 from changelog.formats.members import Member
-from changelog.keys import as_object, as_objects
 from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, Kind, StreamSchema
 
 WIRE_DELTA = "_tp_delta"
 WIRE_DELTA_TYPE = pa.int32()
 """It is 1 or -1 in every record."""
-_TOMBSTONE = b'{"_tp_delta":-1}'
 
 
 class RowReader:
     """Reads what rows of ``columns`` need: these, the primary key, the event time, the delta."""
 
-    def __init__(self, schema: StreamSchema, columns: tuple[str, ...]) -> None:
+    def __init__(self, schema: StreamSchema, columns: tuple[str, ...], schemas: SchemaSource | None = None) -> None:
         self.keyed = schema.kind in (Kind.UPSERT, Kind.CHANGELOG_KV)
         self.counted = schema.kind is not Kind.APPEND
         self._kind = schema.kind
         self._primary_key = schema.primary_key if self.keyed else ()
         self._members = tuple(_members(schema, columns, self._primary_key))
         keys = tuple(member for member in self._members if member.name in self._primary_key)
-        self._text_key = len(keys) == 1 and pa.types.is_string(keys[0].type)
         names = {member.name for member in self._members}
         self._renamed = tuple(column for column in schema.columns if column.former and column.name in names)
-        self._batch, self._record = BatchReader(self._with_former()), RecordReader(self._members)
-        self._key_batch, self._key_record = BatchReader(keys), RecordReader(keys)
+        self._record = registry.reader(Reads(schema.value, schema, self._members, schemas=schemas))
+        wide = Reads(schema.value, schema, self._with_former(), schemas=schemas)
+        self._batch = registry.reader(wide) if self._renamed else self._record
+        self._key = registry.reader(Reads(schema.key, schema, keys, of_key=True, schemas=schemas))
+        self._key_names = tuple(member.name for member in keys)
         self.schema = pa.schema([(member.name, member.type) for member in self._members])
 
     def read_batch(self, keys: pa.Array, values: pa.Array) -> pa.Table:
         """The members of all rows; raises Declined where a record needs a closer look."""
-        if values.null_count:
-            if self._kind is not Kind.UPSERT:
-                decline_where(values.is_null())
-            values = values.fill_null(_TOMBSTONE)
-        rows = self._under_present_names(self._batch.read(values), values)
+        if values.null_count and self._kind is not Kind.UPSERT:
+            decline_where(values.is_null())
+        read = self._batch.read(values) if values.null_count == 0 else self._read_with_tombstones(values)
+        rows = self._under_present_names(read, values)
         if self.counted:
             decline_where(pc.not_equal(pc.abs(rows.column(WIRE_DELTA)), 1))
         return self._with_keys(rows, keys, values)
@@ -65,27 +65,60 @@ class RowReader:
         """The members of one row. Raises RecordRejected."""
         if value is None and self._kind is not Kind.UPSERT:
             raise RecordRejected(f"null value in {_ARTICLED[self._kind]} stream")
-        record = self._record.parsed_object(_TOMBSTONE if value is None else value, "value")
+        record = {WIRE_DELTA: -1} if value is None else self._record.parsed(value)
         for column in self._renamed:
             if column.name not in record:
                 record |= _former_member(record, column)
-        if any(name not in record for name in self._primary_key):
-            of_key = self._key_record.parsed_object(as_object(key, self._primary_key, self._text_key), "key")
-            record = {**{name: of_key[name] for name in self._primary_key if name in of_key}, **record}
+        of_key = self._members_of_key(key, record)
         for name in self._primary_key:
-            if record.get(name) is None:
-                state = "null" if name in record else "missing"
+            if record.get(name, of_key.get(name)) is None:
+                state = "null" if name in record or name in of_key else "missing"
                 raise RecordRejected(f"primary key column {name} is {state}")
         if self.counted and record.get(WIRE_DELTA, 1) not in (1, -1):
             found = described(record[WIRE_DELTA]).removeprefix("number ")
             raise RecordRejected(f"{WIRE_DELTA} is {found}; it must be 1 or -1")
-        return self._record.values(record)
+        row = self._record.values(record)
+        if of_key:
+            found_in_key = dict(zip(self._key_names, self._key.values(of_key), strict=True))
+            places = {member.name: place for place, member in enumerate(self._members)}
+            for name in of_key:
+                row[places[name]] = found_in_key[name]
+        return row
+
+    def _members_of_key(self, key: bytes | None, record: Mapping[str, Any]) -> dict[str, Any]:
+        """The primary key columns that ``record`` lacks and the key has."""
+        lacking = [name for name in self._primary_key if name not in record]
+        if not lacking or key is None:
+            return {}
+        found = self._key.parsed(key)
+        return {name: found[name] for name in lacking if name in found}
 
     def table(self, rows: list[list[Any]]) -> pa.Table:
         """What ``read_record`` gave, as a table."""
         columns = zip(*rows, strict=True) if rows else [()] * len(self._members)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
         return pa.table(arrays, schema=self.schema)
+
+    def _read_with_tombstones(self, values: pa.Array) -> pa.Table:
+        """As the reader reads them, and for each null a row of defaults that is taken away."""
+        valid = values.is_valid().to_numpy(zero_copy_only=False)
+        present = np.flatnonzero(valid)
+        try:
+            rows = self._batch.read(values.take(pa.array(present)))
+        except Declined as declined:
+            raise Declined(None if declined.positions is None else present[declined.positions]) from None
+        spread = rows.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
+        for place, member in enumerate(self._with_former()):
+            default = -1 if member.name == WIRE_DELTA else member.default
+            if default is not None:
+                filled = pc.if_else(pa.array(valid), spread.column(place), pa.scalar(default, member.type))
+                spread = spread.set_column(place, member.name, filled)
+        return spread
+
+    def _mentioning(self, values: pa.Array, name: str) -> pa.Array:
+        if values.null_count == 0:
+            return self._batch.mentioning(values, name)
+        return pc.and_(values.is_valid(), self._batch.mentioning(values.fill_null(b""), name))
 
     def _with_former(self) -> tuple[Member, ...]:
         """The members to be read: of a renamed column those under its former names too, and none of them by default."""
@@ -102,7 +135,7 @@ class RowReader:
             found = pc.coalesce(present, *(rows.column(name) for name in column.former))
             # A NULL that a record has under the present name stands, whatever else it has.
             taken = pc.and_(present.is_null(), found.is_valid())
-            decline_where(pc.and_(taken, mentioning(values, column.name)))
+            decline_where(pc.and_(taken, self._mentioning(values, column.name)))
             if column.default is not None:
                 decline_where(found.is_null())
             rows = rows.set_column(rows.schema.get_field_index(column.name), column.name, found)
@@ -114,14 +147,16 @@ class RowReader:
         for name in self._primary_key:
             if rows.column(name).null_count:
                 absent = rows.column(name).is_null()
-                decline_where(pc.and_(absent, mentioning(values, name)))
+                decline_where(pc.and_(absent, self._mentioning(values, name)))
                 lacking |= absent.to_numpy()
         return self._filled(rows, keys, np.flatnonzero(lacking)) if lacking.any() else rows
 
     def _filled(self, rows: pa.Table, keys: pa.Array, lacking: Positions) -> pa.Table:
         """``rows`` with the primary key columns that are NULL at the positions ``lacking`` taken from ``keys``."""
         try:
-            of_key = self._key_batch.read(as_objects(keys.take(pa.array(lacking)), self._primary_key, self._text_key))
+            asked = keys.take(pa.array(lacking))
+            decline_where(asked.is_null())
+            of_key = self._key.read(asked)
         except Declined as declined:
             raise Declined(None if declined.positions is None else lacking[declined.positions]) from None
         places = np.zeros(len(keys), dtype=np.int64)

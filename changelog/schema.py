@@ -57,12 +57,31 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordFormat:
+    """How the bytes of a value or of a key hold members: a kind of ``changelog/encodings/registry.py``, with options.
+
+    options  name and value, in the order of the names; those that are left out have the default of the kind
+    """
+
+    kind: str = "json"
+    options: tuple[tuple[str, str], ...] = ()
+
+    def option(self, name: str, default: str = "") -> str:
+        return dict(self.options).get(name, default)
+
+
+JSON = RecordFormat()
+
+
+@dataclass(frozen=True, slots=True)
 class StreamSchema:
     """The declared shape of a stream; ``event_time`` names the column of ``_tp_time`` (else Kafka's timestamp).
 
     version      UPSERT: the column by whose greatest value the row of a primary key stands, in whatever order records
                  come; '': the last record counts
     first_stays  of records of one version the first counts, else the last
+    value        the format of the values of its records
+    key          that of their keys, where a key is read or written
     """
 
     name: str
@@ -72,6 +91,8 @@ class StreamSchema:
     event_time: str | None = None
     version: str = ""
     first_stays: bool = False
+    value: RecordFormat = JSON
+    key: RecordFormat = JSON
 
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)

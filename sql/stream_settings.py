@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from changelog.encodings.registry import FORMATS, format_kind
+from changelog.encodings.settings import OPTION
 from changelog.errors import UnknownName, Unsupported
-from changelog.suggest import suggestion
+from changelog.suggest import nearest, suggestion
 from sql.syntax.redact import redacted
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateStream
@@ -25,6 +27,8 @@ class StreamSetting:
 
 
 _JSON = "write the records as JSON objects: docs/topics.md says how"
+_DATA_FORMATS = tuple(name for kind in FORMATS for name in kind.data_format)
+_ENCODINGS = tuple(name for kind in FORMATS for name in kind.encode)
 _KAFKA = "records come from Kafka: any client writes them, and so does INSERT"
 STREAM_SETTINGS = (
     StreamSetting("mode", Rules.TIMEPLUS),
@@ -32,7 +36,7 @@ STREAM_SETTINGS = (
     StreamSetting("version_column", Rules.TIMEPLUS),
     StreamSetting("late_insert_overrides", Rules.TIMEPLUS),
     StreamSetting("type", Rules.TIMEPLUS, ("kafka",), _KAFKA),
-    StreamSetting("data_format", Rules.TIMEPLUS, ("jsoneachrow", "json"), _JSON),
+    StreamSetting("data_format", Rules.TIMEPLUS, _DATA_FORMATS, _JSON),
     StreamSetting("topic", None),
     StreamSetting("brokers", Rules.TIMEPLUS),
     StreamSetting("shards", None),
@@ -45,8 +49,13 @@ STREAM_SETTINGS = (
         "scan.startup.mode", Rules.RISINGWAVE, ("earliest",), "a table has all its records; a query says seek_to"
     ),
     StreamSetting("format", Rules.RISINGWAVE, ("plain", "upsert"), _JSON),
-    StreamSetting("encode", Rules.RISINGWAVE, ("json",), _JSON),
+    StreamSetting("encode", Rules.RISINGWAVE, _ENCODINGS, _JSON),
+    *(
+        StreamSetting(option.setting, Rules.TIMEPLUS, option.choices)
+        for option in {option.setting: option for kind in FORMATS for option in kind.options if option.setting}.values()
+    ),
 )
+_OPTION_SETTINGS = {option.setting for kind in FORMATS for option in kind.options if option.setting}
 _OF_THE_CLIENT = ("password", "username", "security_protocol", "sasl_mechanism")
 """How brokers are reached, which the process says and no stream; as is what begins with ``properties.``."""
 
@@ -65,11 +74,37 @@ def expect_settings(statement: CreateStream) -> None:
     where = "SETTINGS" if statement.rules is Rules.TIMEPLUS else "WITH, FORMAT, ENCODE"
     known = {one.name: one for one in STREAM_SETTINGS if one.rules in (None, statement.rules)}
     for name, value in statement.settings.items():
-        if _is_of_the_client(name) and name not in known:
+        if name.startswith(OPTION) or (_is_of_the_client(name) and name not in known):
             continue
         setting = known.get(name)
         if setting is None:
             raise UnknownName(f'a stream has no setting "{name}"', where=where, fix=suggestion(name, known))
         if setting.choices and str(value).lower() not in setting.choices:
             taken = " or ".join(setting.choices)
-            raise Unsupported(f"{name} cannot be {value}, only {taken}", where=where, fix=setting.fix)
+            raise Unsupported(f"{name} cannot be {value}, only {taken}", where=where, fix=_fix(setting, str(value)))
+    _expect_options(statement, where)
+
+
+def _fix(setting: StreamSetting, value: str) -> str:
+    guess = nearest(value, setting.choices)
+    return setting.fix if guess is None else f'did you mean "{guess}"?'
+
+
+def _expect_options(statement: CreateStream, where: str) -> None:
+    """Raises where an option is given that is not one of the format, or a value that it cannot have."""
+    kind = format_kind(statement.schema.value.kind)
+    by_encode = {OPTION + option.name: option for option in kind.options}
+    for name, value in statement.settings.items():
+        if name.startswith(OPTION) and name not in by_encode:
+            asked, known = name.removeprefix(OPTION), [option.name for option in kind.options]
+            raise UnknownName(
+                f'{kind.name} has no option "{asked}"', where=where, fix=suggestion(asked, known, "leave it out")
+            )
+        if name in _OPTION_SETTINGS and name not in {option.setting for option in kind.options}:
+            raise Unsupported(f"{name} says nothing of {kind.name}", where=where, fix="leave it out")
+        option = by_encode.get(name)
+        if option is not None and option.choices and str(value).lower() not in option.choices:
+            taken = " or ".join(option.choices)
+            raise Unsupported(
+                f"{option.name} cannot be {value}, only {taken}", where=where, fix=f"{option.name} = {taken}"
+            )

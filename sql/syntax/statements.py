@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from changelog.encodings.settings import value_format
 from changelog.errors import SqlError
 from changelog.schema import Column, Kind, StreamSchema
 from joins.dataflow.ports import Watermark
@@ -114,6 +115,7 @@ class CreateStream:
             self.event_time,
             self.version,
             bool(self.version) and first_stays,
+            value=value_format(self.settings),
         )
 
 

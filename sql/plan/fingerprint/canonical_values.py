@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from changelog.schema import Column, StreamSchema
+from changelog.schema import JSON, Column, RecordFormat, StreamSchema
 from joins.aggregates.aggregation import Aggregation, Closing
 from joins.dataflow.ports import Watermark
 from sql.expressions.expression import Expr
@@ -60,7 +60,13 @@ def stream(declared: StreamSchema) -> Form:
         event_time=declared.event_time,
         version=declared.version,
         first_stays=declared.first_stays,
+        value=_format(declared.value),
+        key=_format(declared.key),
     )
+
+
+def _format(of: RecordFormat) -> Form | None:
+    return None if of == JSON else members(kind=of.kind, options=pairs(of.options))
 
 
 def declaration(column: Column) -> Mapping[str, Form]:

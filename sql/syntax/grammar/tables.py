@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from changelog.encodings.settings import OPTION
 from changelog.schema import Kind
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key, watermark
-from sql.syntax.grammar.settings import with_clause
+from sql.syntax.grammar.settings import assignments, with_clause
 from sql.syntax.grammar.streams import check, text_of
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateIndex, CreateStream, Index, Setting
@@ -57,8 +58,10 @@ def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> No
         settings["format"] = cursor.name("a format").lower()
     elif cursor.accept("ENCODE"):
         settings["encode"] = cursor.name("an encoding").lower()
-        if cursor.at("("):
-            cursor.wrapped(cursor.nested)
+        if cursor.accept("("):
+            given = {} if cursor.at(")") else assignments(cursor)
+            cursor.expect(")")
+            settings.update({OPTION + name: value for name, value in given.items()})
     elif cursor.accept("ON CONFLICT DO UPDATE FULL", "ON CONFLICT OVERWRITE"):
         # A later record replaces an earlier one: what a primary key means in any case.
         pass

@@ -1,0 +1,63 @@
+"""JSON objects, a member per column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+from changelog.encodings.interface import FormatKind, MemberReader, MemberWriter, Reads, Writes
+from changelog.formats import json_text
+from changelog.formats.json_batch import BatchReader, mentioning
+from changelog.formats.json_record import RecordReader
+from changelog.keys import as_object, as_objects
+
+
+class _Objects:
+    def __init__(self, asked: Reads) -> None:
+        self._batch, self._record = BatchReader(asked.members), RecordReader(asked.members)
+        self._place = asked.place
+
+    def read(self, values: pa.Array) -> pa.Table:
+        return self._batch.read(values)
+
+    def mentioning(self, values: pa.Array, name: str) -> pa.Array:
+        return mentioning(values, name)
+
+    def parsed(self, value: bytes) -> dict[str, Any]:
+        return self._record.parsed_object(value, self._place)
+
+    def values(self, record: dict[str, Any]) -> list[Any]:
+        return self._record.values(record)
+
+
+class _Keys(_Objects):
+    """Objects, and bare values of a single column."""
+
+    def __init__(self, asked: Reads) -> None:
+        super().__init__(asked)
+        self._columns = asked.stream.primary_key
+        self._text = len(asked.members) == 1 and pa.types.is_string(asked.members[0].type)
+
+    def read(self, values: pa.Array) -> pa.Table:
+        return super().read(as_objects(values, self._columns, self._text))
+
+    def parsed(self, value: bytes) -> dict[str, Any]:
+        return super().parsed(as_object(value, self._columns, self._text))
+
+
+class _Texts:
+    def write(self, rows: pa.Table) -> pa.Array:
+        return json_text.objects(rows).cast(pl.Binary).to_arrow()
+
+
+def _reader(asked: Reads) -> MemberReader:
+    return _Keys(asked) if asked.of_key else _Objects(asked)
+
+
+def _writer(_: Writes) -> MemberWriter:
+    return _Texts()
+
+
+JSON_FORMAT = FormatKind("json", _reader, _writer, data_format=("jsoneachrow", "json"), encode=("json",))

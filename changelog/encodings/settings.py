@@ -1,0 +1,39 @@
+"""The format that the settings of a stream declare: ``data_format`` of Timeplus, ENCODE of RisingWave."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from changelog.encodings.interface import FormatKind
+from changelog.encodings.registry import FORMATS
+from changelog.schema import JSON, RecordFormat
+
+DATA_FORMAT = "data_format"
+ENCODE = "encode"
+OPTION = f"{ENCODE}."
+"""What the names of the options in ``ENCODE x (..)`` begin with, among the settings of a stream."""
+
+
+def value_format(settings: Mapping[str, object]) -> RecordFormat:
+    """JSON where nothing is said, or no format: a catalog of before may hold such a word, which said nothing."""
+    kind = kind_of(settings)
+    return JSON if kind is None else RecordFormat(kind.name, _options(kind, settings))
+
+
+def kind_of(settings: Mapping[str, object]) -> FormatKind | None:
+    """The kind that is named; None where none is, or an unknown one."""
+    data_format, encode = (str(settings.get(name, "")).lower() for name in (DATA_FORMAT, ENCODE))
+    for kind in FORMATS:
+        if data_format in kind.data_format or encode in kind.encode:
+            return kind
+    return None
+
+
+def _options(kind: FormatKind, settings: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    found = {}
+    for option in kind.options:
+        for name in (option.setting, OPTION + option.name):
+            if name in settings:
+                said = settings[name]
+                found[option.name] = str(said).lower() if isinstance(said, bool) else str(said)
+    return tuple(sorted(found.items()))
