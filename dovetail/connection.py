@@ -11,22 +11,23 @@ from changelog.errors import SqlError, Unsupported
 from dovetail.change_feed import ChangeFeed
 from dovetail.query_result import QueryResult
 from dovetail.stream_handle import StreamHandle
-from runtime.settings import read_settings
+from services.known_stacks import found_settings
 from services.session import Live, Session, agreed
 from services.session.rows import insert_table
 from sql.syntax.parse import parse, parse_one
 
 
 def connect(**settings: object) -> Connection:
-    """A connection to the local stack, or to what the settings name.
+    """A connection to the local stack, from any folder, or to what the settings name.
 
     settings  as in docs/operations.md, in small letters and without DOVETAIL_: ``brokers="kafka:9092"``,
               ``catalog_url="postgresql+psycopg://.."``, ``data_dir="/var/lib/dovetail"``. Those that are not given are
               those of the environment
 
-    Raises StackError where no stack runs, and UnknownName for a setting that does not exist.
+    Raises StackError where no stack runs, or several of which none is of this folder; UnknownName for a setting that
+    does not exist.
     """
-    return Connection(Session.open(read_settings(settings), confirm=agreed))
+    return Connection(Session.open(found_settings(settings), confirm=agreed))
 
 
 class Connection:

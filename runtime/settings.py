@@ -7,7 +7,7 @@ default; an empty variable is an unset one. Units are in the names. Secrets are 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import quote
@@ -215,8 +215,9 @@ def _as_text(value: object) -> str:
     return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
 
 
-def read_settings(given: Mapping[str, object] | None = None) -> Settings:
-    """The settings of this process, of which those ``given`` stand before its environment.
+def read_settings(given: Mapping[str, object] | None = None, env_files: Sequence[Path] = (Path(".env"),)) -> Settings:
+    """The settings of this process: those ``given`` stand before its environment, and that before ``env_files``, of
+    which a later one stands before an earlier one.
 
     Raises StackError, which names the one that is wrong, and UnknownName for one that is given and does not exist.
     """
@@ -224,7 +225,7 @@ def read_settings(given: Mapping[str, object] | None = None) -> Settings:
         if name not in Settings.model_fields:
             raise UnknownName(f"there is no setting {name}", fix=suggestion(name, Settings.model_fields))
     try:
-        settings = Settings(**(given or {}))  # type: ignore[arg-type]
+        settings = Settings(_env_file=tuple(env_files), **(given or {}))  # type: ignore[arg-type, call-arg]
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         name = f"DOVETAIL_{'_'.join(str(part) for part in first['loc']).upper()}"

@@ -149,7 +149,7 @@ def _refuse_damaged(damaged: list[Jar], jar_cache: Path) -> None:
         raise StackError(
             f"{len(damaged)} jars differ from their sha256 in jars.lock, first {damaged[0].file_name}",
             where=str(jar_cache),
-            fix="check the repository or proxy that serves them; then delete the folder above and run: make setup",
+            fix="check the repository or proxy that serves them; then delete the folder above, and try again",
         )
 
 
@@ -182,7 +182,7 @@ def _unresolvable(lines: list[str]) -> StackError:
     return StackError(
         f"the jars could not be fetched: {named[0] if named else ''.join(lines[-3:]).strip()}",
         fix="check the network and its proxy (Java reads http.proxyHost from JAVA_TOOL_OPTIONS), or point "
-        "DOVETAIL_IVY_SETTINGS at an Ivy settings file of your own mirror; then run: make setup",
+        "DOVETAIL_IVY_SETTINGS at an Ivy settings file of your own mirror; then try again",
     )
 
 
@@ -190,7 +190,10 @@ def _ivy_jar() -> Path:
     spec = find_spec("pyspark")
     found = [] if spec is None or spec.origin is None else list(Path(spec.origin).parent.glob("jars/ivy-*.jar"))
     if not found:
-        raise StackError("PySpark, whose Ivy fetches the jars, is not installed", fix="run: make setup")
+        raise StackError(
+            "PySpark, whose Ivy fetches the jars, is not installed",
+            fix="pip install dovetail; or, in a checkout: make setup",
+        )
     return found[0]
 
 

@@ -36,6 +36,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.name not in TAKE_MINUTES)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_stacks_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test finds a stack that somebody runs on this machine, and leaves no note of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """``golden("explain/inner.txt", text)`` holds a text against tests/golden; ``make golden`` rewrites the file."""

@@ -1,4 +1,4 @@
-"""The wheel, installed into an empty folder: it holds what runs, and the page's first lines of Python run from it."""
+"""The wheel, installed into an empty folder: it holds what runs, and its stack is found from another one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from services.stack.state import read_state
 from tests.docs.pages import Page
 from tests.paths import ROOT
 
@@ -46,8 +47,8 @@ def test_it_holds_every_file_of_the_packages(wheel: Path) -> None:
 
 
 @pytest.mark.services
-def test_the_first_lines_of_python_run_from_it(wheel: Path, tmp_path: Path) -> None:
-    """In an empty folder, with the libraries of this environment and no file of this checkout."""
+def test_its_stack_is_found_from_another_folder_and_the_first_lines_of_python_run(wheel: Path, tmp_path: Path) -> None:
+    """Started in an empty folder, with the libraries of this environment and no file of this checkout."""
     installed, folder = tmp_path / "installed", tmp_path / "empty"
     folder.mkdir()
     run(
@@ -71,6 +72,8 @@ def test_the_first_lines_of_python_run_from_it(wheel: Path, tmp_path: Path) -> N
     place = "import services; print(services.__file__)"
     assert run(sys.executable, "-c", place, cwd=folder, environment=environment).startswith(str(installed))
     [lines] = [block for block in Page.of("docs/python.md").blocks("python") if "connect()" in block]
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
     try:
         run(
             sys.executable,
@@ -83,7 +86,12 @@ def test_the_first_lines_of_python_run_from_it(wheel: Path, tmp_path: Path) -> N
             cwd=folder,
             environment=environment,
         )
-        printed = run(sys.executable, "-c", lines, cwd=folder, environment=environment)
+        printed = run(sys.executable, "-c", lines, cwd=elsewhere, environment=environment)
+        streams = run(sys.executable, dovetail, "sql", "-c", "SHOW STREAMS", cwd=elsewhere, environment=environment)
+        run(sys.executable, dovetail, "status", cwd=elsewhere, environment=environment)
     finally:
-        run(sys.executable, dovetail, "down", cwd=folder, environment=environment)
+        run(sys.executable, dovetail, "down", cwd=elsewhere, environment=environment)
+    assert "prices" in streams
+    assert list(elsewhere.iterdir()) == []
+    assert read_state(folder / ".dovetail" / "stack.json") is None
     assert printed == Page.of("docs/python.md").blocks("text")[0]

@@ -40,7 +40,7 @@ UntilIdle = Annotated[bool, typer.Option("--until-idle", help="End a streaming S
 def up(
     without: Annotated[list[str] | None, typer.Option(help="A component to leave out; may be given again.")] = None,
 ) -> None:
-    """Start the local stack: Kafka, Redis, Spark runner, lookup worker, HTTP server. What runs is left alone."""
+    """Start the local stack of this folder: Kafka, Redis, Spark runner, lookup worker, HTTP server. What runs stays."""
     from services.cli import stack_commands
 
     stack_commands.up(without or ())
@@ -186,25 +186,27 @@ def demo(
 @app.command(epilog="Example: `dovetail worker`")
 def worker() -> None:
     """Run a lookup worker until Ctrl-C. The partitions of lookup queries spread over all workers that run."""
-    from runtime.settings import read_settings
     from services.cli.failures import told
     from services.cli.show import Screen
     from services.cli.worker import work
+    from services.known_stacks import found_settings
 
-    with told(Screen()):
-        work(read_settings())
+    screen = Screen()
+    with told(screen):
+        work(found_settings(say=screen.note))
 
 
 @app.command(epilog="Example: `dovetail serve`")
 def serve() -> None:
     """Run the HTTP server until Ctrl-C: SQL and changes for whoever has a token. `dovetail up` starts one too."""
-    from runtime.settings import read_settings
     from services.cli.failures import told
     from services.cli.server.serve import run_server
     from services.cli.show import Screen
+    from services.known_stacks import found_settings
 
-    with told(Screen()):
-        run_server(read_settings())
+    screen = Screen()
+    with told(screen):
+        run_server(found_settings(say=screen.note))
 
 
 @app.command("version", epilog="Example: `dovetail version`")

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import typer
 
-from runtime.settings import read_settings
 from services.cli.failures import FAILED, UNDECIDED, told
 from services.cli.row_format import Format
 from services.cli.run import run_script, show_result
 from services.cli.show import Screen, rows_text
 from services.cli.tail import tail_rows
+from services.known_stacks import found_settings
 from services.session import Session, agreed
 from services.session.context import unasked
 from services.session.verification.verify import Verdict
@@ -24,8 +24,10 @@ from sql.syntax.statements import Replay
 @contextmanager
 def opened(screen: Screen, *, yes: bool = False) -> Iterator[Session]:
     """A session; what goes wrong in it is told on the screen. ``yes`` is the answer to what it asks."""
-    with told(screen), Session.open(read_settings(), say=screen.note, confirm=agreed if yes else asked) as session:
-        yield session
+    with told(screen):
+        settings = found_settings(say=screen.note)
+        with Session.open(settings, say=screen.note, confirm=agreed if yes else asked) as session:
+            yield session
 
 
 def asked(what: str) -> bool:

@@ -15,6 +15,7 @@ from services.cli.failures import FAILED, told
 from services.cli.row_format import Format
 from services.cli.show import Screen
 from services.cli.view_log import view_log
+from services.known_stacks import forget, found_settings, remember
 from services.liveness import Standing, account, await_settled, standings
 from services.stack import Stack
 from services.stack.components import COMPONENT_NAMES, component
@@ -34,6 +35,7 @@ def up(without: Sequence[str]) -> None:
     screen = Screen()
     with told(screen):
         stack = Stack(read_settings())
+        remember(stack.settings)
         left_out = {component(name).name for name in without}
         stack.up([name for name in COMPONENT_NAMES if name not in left_out], on_progress=screen.note)
         settings = stack.connected_settings()
@@ -65,7 +67,9 @@ def _settled(settings: Settings, stack: Stack, screen: Screen) -> list[Standing]
 def down() -> None:
     screen = Screen()
     with told(screen):
-        ended = Stack(read_settings()).down(screen.note)
+        settings = found_settings(say=screen.note)
+        ended = Stack(settings).down(screen.note)
+        forget(settings)
         screen.note(f"stopped {', '.join(ended)}" if ended else "nothing was running", style="green")
 
 
@@ -73,7 +77,7 @@ def status(output: Format) -> None:
     """The components, and the queries that are not as they should be. Its end code is 0 only if all is well."""
     screen = Screen(output)
     with told(screen):
-        stack = Stack(read_settings())
+        stack = Stack(found_settings(say=screen.note))
         lines = stack.status()
         screen.components(lines)
         down = [line for line in lines if line.phase in (Phase.EXITED, Phase.RESTARTING)]
@@ -95,12 +99,12 @@ def logs(component: str, view: str | None, *, follow: bool, lines: int) -> None:
     """Of a component, or of one view where ``component`` says so."""
     screen = Screen()
     with told(screen):
-        for line in _logged(component, view, follow=follow, lines=lines):
+        stack = Stack(found_settings(say=screen.note))
+        for line in _logged(stack, component, view, follow=follow, lines=lines):
             screen.raw(line)
 
 
-def _logged(component: str, view: str | None, *, follow: bool, lines: int) -> Iterator[str]:
-    stack = Stack(read_settings())
+def _logged(stack: Stack, component: str, view: str | None, *, follow: bool, lines: int) -> Iterator[str]:
     if component == VIEW and view is not None:
         return view_log(stack.settings, view, follow=follow, lines=lines)
     if component == VIEW or view is not None:

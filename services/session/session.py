@@ -5,6 +5,7 @@ from __future__ import annotations
 from broker.address import BrokerAddress
 from changelog.errors import StackError
 from runtime.settings import Settings
+from services.known_stacks import elsewhere
 from services.session import listing, queries, rows
 from services.session.alter.alter_view import alter_view
 from services.session.backup.backup_view import backup_view
@@ -87,7 +88,7 @@ class Session:
             raise StackError(
                 "no stack is running",
                 where=str(settings.data_dir),
-                fix="dovetail up; or name brokers in DOVETAIL_BROKERS",
+                fix=f"dovetail up; or name brokers in DOVETAIL_BROKERS{elsewhere(settings)}",
             )
         catalog = Catalog.open(connected.catalog_address, python_functions=connected.runs_python_functions)
         return Session(

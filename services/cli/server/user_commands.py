@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from runtime.clock import now_ms
-from runtime.settings import read_settings
 from services.cli.failures import told
 from services.cli.row_format import Format
 from services.cli.show import Screen
+from services.known_stacks import found_settings
 from services.serve.access.role import Role
 from services.serve.access.users import UserFile
 
@@ -18,7 +18,7 @@ _USERS = pa.schema([("user", pa.string()), ("role", pa.string()), ("since", pa.t
 def add(name: str, role: Role) -> None:
     screen = Screen()
     with told(screen):
-        token = UserFile.of(read_settings()).add(name, role, now_ms())
+        token = UserFile.of(found_settings(say=screen.note)).add(name, role, now_ms())
         screen.note(f'the token of "{name}", {role}; it is shown this once:')
         screen.raw(token)
 
@@ -26,7 +26,7 @@ def add(name: str, role: Role) -> None:
 def list_users(output: Format) -> None:
     screen = Screen(output)
     with told(screen):
-        users = UserFile.of(read_settings()).read() or ()
+        users = UserFile.of(found_settings(say=screen.note)).read() or ()
         rows = [{"user": user.name, "role": user.role.value, "since": user.added_ms} for user in users]
         screen.rows(pa.Table.from_pylist(rows, schema=_USERS))
 
@@ -34,5 +34,5 @@ def list_users(output: Format) -> None:
 def revoke(name: str) -> None:
     screen = Screen()
     with told(screen):
-        UserFile.of(read_settings()).revoke(name)
+        UserFile.of(found_settings(say=screen.note)).revoke(name)
         screen.note(f'the token of "{name}" is worth nothing any more', style="green")
