@@ -30,7 +30,7 @@ $(STAMP): requirements.lock pyproject.toml services/jars.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
-up: setup ## start the local stack: Kafka, Redis, the Spark runner, a lookup worker and the HTTP server
+up: setup ## start the local stack: Kafka, Redis, a schema registry, the Spark runner, a lookup worker and the HTTP server
 	@$(BIN)/dovetail up
 
 down: setup ## stop what `make up` started

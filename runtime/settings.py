@@ -19,6 +19,7 @@ from broker.address import BrokerAddress
 from changelog.errors import StackError, UnknownName
 from changelog.suggest import suggestion
 from runtime.kafka_security import AbsolutePath, KafkaSecurity
+from runtime.serving.registry_settings import RegistrySettings
 from runtime.serving.serve_settings import ServeSettings
 from runtime.storage.places import checked_location
 
@@ -31,7 +32,7 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dovetail" / "jars"
 
 
-class Settings(ServeSettings, KafkaSecurity, BaseSettings):
+class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
     """Every setting: name, type, default, help."""
 
     model_config = SettingsConfigDict(

@@ -55,7 +55,16 @@ def test_the_schema_refuses_what_breaks_a_rule(path: tuple[str, ...], value: obj
 def test_it_holds_the_servers_of_the_stack() -> None:
     monitoring = {name for name in SERVICES if SERVICES[name].get("profiles") == ["monitoring"]}
     assert monitoring == {"prometheus", "grafana"}
-    assert set(SERVICES) - monitoring == {"kafka", "redis", "mysql", "clickhouse", "spark", "worker", "serve"}
+    assert set(SERVICES) - monitoring == {
+        "kafka",
+        "redis",
+        "mysql",
+        "clickhouse",
+        "spark",
+        "worker",
+        "serve",
+        "registry",
+    }
 
 
 @pytest.mark.parametrize("name", [name for name in SERVICES if "build" in SERVICES[name]])
@@ -139,6 +148,7 @@ def test_the_health_that_is_asked_for_is_answered_where_it_is_asked() -> None:
     assert asked["spark"] == [str(fields["runner_port"].default)]
     for name in ("worker", "serve"):
         assert asked[name] == [SERVICES[name]["environment"][f"DOVETAIL_{name.upper()}_PORT"]]
+    assert asked["registry"] == [SERVICES["registry"]["environment"]["DOVETAIL_SCHEMA_REGISTRY_PORT"]]
 
 
 def locked(path: str) -> dict[str, str]:

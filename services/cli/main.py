@@ -40,7 +40,7 @@ UntilIdle = Annotated[bool, typer.Option("--until-idle", help="End a streaming S
 def up(
     without: Annotated[list[str] | None, typer.Option(help="A component to leave out; may be given again.")] = None,
 ) -> None:
-    """Start the local stack of this folder: Kafka, Redis, Spark runner, lookup worker, HTTP server. What runs stays."""
+    """Start the local stack of this folder: Kafka, Redis, registry, Spark runner, lookup worker, HTTP server."""
     from services.cli import stack_commands
 
     stack_commands.up(without or ())

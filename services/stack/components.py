@@ -10,9 +10,17 @@ from services.stack.kafka import KafkaBroker
 from services.stack.lookup_worker import LookupWorker
 from services.stack.redis_server import RedisServer
 from services.stack.serving.http_server import HttpServer
+from services.stack.serving.schema_registry import SchemaRegistry
 from services.stack.spark_runner import SparkRunner
 
-COMPONENTS: tuple[Component, ...] = (KafkaBroker(), RedisServer(), SparkRunner(), LookupWorker(), HttpServer())
+COMPONENTS: tuple[Component, ...] = (
+    KafkaBroker(),
+    RedisServer(),
+    SchemaRegistry(),
+    SparkRunner(),
+    LookupWorker(),
+    HttpServer(),
+)
 COMPONENT_NAMES: tuple[str, ...] = tuple(component.name for component in COMPONENTS)
 
 

@@ -18,7 +18,7 @@ class LookupWorker:
     """Healthy once ``/healthz`` says so."""
 
     name: str = "worker"
-    after: tuple[str, ...] = ("kafka", "redis")
+    after: tuple[str, ...] = ("kafka", "redis", "registry")
     module: str = "services.worker"
 
     def prepare(self, settings: Settings) -> Launch:

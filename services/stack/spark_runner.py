@@ -21,7 +21,7 @@ class SparkRunner:
     """
 
     name: str = "spark"
-    after: tuple[str, ...] = ("kafka",)
+    after: tuple[str, ...] = ("kafka", "registry")
     module: str = "spark_jobs.runner"
 
     def prepare(self, settings: Settings) -> Launch:

@@ -25,7 +25,7 @@ def temporary_stack(folder: Path, components: Sequence[str] = ("kafka",), **chan
 def temporary_settings(folder: Path, **changed: object) -> Settings:
     """The settings of a stack that meets no other one."""
     settings = read_settings()
-    ports = ("kafka_port", "kafka_controller_port", "redis_port", "runner_port", "worker_port", "serve_port")
-    free_ports = dict.fromkeys(ports, 0)
-    apart = {"data_dir": folder, "jar_dir": settings.jars, "brokers": None, "redis_url": None, "catalog_url": None}
+    free_ports = {name: 0 for name in Settings.model_fields if name.endswith("_port")}
+    elsewhere = dict.fromkeys(("brokers", "redis_url", "catalog_url", "schema_registry_url"))
+    apart = {"data_dir": folder, "jar_dir": settings.jars} | elsewhere
     return settings.model_copy(update=apart | free_ports | changed)

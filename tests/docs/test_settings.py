@@ -64,7 +64,8 @@ def test_a_setting_of_a_stream_is_one_that_the_code_reads() -> None:
 
 def test_the_page_has_all_settings_of_a_process() -> None:
     columns = ("setting", "default", "what it is")
-    pages = (Page.of("docs/security.md"), Page.of("docs/serve.md"), OPERATIONS)
+    names = ("security", "schema-registry", "serve")
+    pages = (*(Page.of(f"docs/{name}.md") for name in names), OPERATIONS)
     found = [row for page in pages for row in page.rows(*columns)]
     assert found == [process_line(name, field) for name, field in Settings.model_fields.items()]
 

@@ -1,1 +1,1 @@
-"""The component that answers over HTTP."""
+"""The components that answer over HTTP."""

@@ -19,7 +19,7 @@ class HttpServer:
     """Healthy once ``/health`` says so."""
 
     name: str = "serve"
-    after: tuple[str, ...] = ("kafka",)
+    after: tuple[str, ...] = ("kafka", "registry")
     module: str = "services.serve"
 
     def prepare(self, settings: Settings) -> Launch:

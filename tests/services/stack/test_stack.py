@@ -286,3 +286,15 @@ def test_the_http_server_is_a_part_of_the_stack(tmp_path: Path) -> None:
         kill_and_wait(pid)
         assert await_ready(stack, "serve", after=pid).endpoint == address
         assert httpx.get(f"{address}/health").json() == {"healthy": True}
+
+
+def test_the_schema_registry_is_a_part_of_the_stack(tmp_path: Path) -> None:
+    with temporary_stack(tmp_path, ("registry",)) as stack:
+        address = stack.endpoint("registry")
+        assert stack.connected_settings().schema_registry_url == address
+        kept = httpx.post(f"{address}/subjects/s-value/versions", json={"schema": '"int"'}).json()
+        _, pid = status_of(stack, "registry")
+        assert pid is not None
+        kill_and_wait(pid)
+        assert await_ready(stack, "registry", after=pid).endpoint == address
+        assert httpx.get(f"{address}/schemas/ids/{kept['id']}").json() == {"schema": '"int"'}

@@ -1,0 +1,25 @@
+"""``python -m services.registry``: the schema registry, until it is told to stop."""
+
+from __future__ import annotations
+
+import sys
+
+from changelog.errors import DovetailError
+from runtime.logs.process_log import configure_logs
+from runtime.settings import read_settings
+from services.registry.process import serve_registry
+
+
+def main() -> int:
+    try:
+        settings = read_settings()
+        configure_logs(settings.log_level, settings.log_format)
+        serve_registry(settings)
+    except DovetailError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

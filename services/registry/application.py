@@ -1,0 +1,299 @@
+"""The routes of the registry, and what every request passes before: the name it was sent to, and its size."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from broker.registry.protobuf_text import serialised_text
+from broker.registry.registered import Reference, SchemaNonsense, SchemaText, SchemaType
+from runtime.settings import Settings
+from services.registry.refusals import RefusalCode, RegistryRefused
+from services.registry.store import Version
+from services.registry.subjects import EVERYBODY, Subjects
+from services.serve.gate import expect_host, expect_own_page
+from services.serve.refusals import RequestRefused
+from services.serve.statements.bodies import body_of
+
+_LOG = logging.getLogger("dovetail.registry")
+_MEDIA = "application/vnd.schemaregistry.v1+json"
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+_BODY_S = 10
+_NOT_KEPT = ("metadata", "ruleSet")
+Asked = Callable[["Asking"], Any]
+
+
+class Asking:
+    """A request as the routes see it: parts of its path, its query, its body."""
+
+    def __init__(self, subjects: Subjects, request: Request, body: bytes) -> None:
+        self.subjects = subjects
+        self._request = request
+        self._body = body
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """Of the path, by name."""
+        return self._request.path_params
+
+    def part(self, name: str) -> str:
+        return self.parts[name]
+
+    def flag(self, name: str) -> bool:
+        return self._request.query_params.get(name, "").lower() == "true"
+
+    def word(self, name: str) -> str:
+        return self._request.query_params.get(name, "")
+
+    @property
+    def schema_id(self) -> int:
+        text = self.part("id")
+        if not (text.isascii() and text.isdigit() and len(text) < 11):
+            raise RegistryRefused(RefusalCode.SCHEMA_UNKNOWN, f"{text!r} is no id of a schema; give a number")
+        return int(text)
+
+    def members(self) -> dict[str, Any]:
+        """The body, which is a JSON object."""
+        try:
+            read = orjson.loads(self._body)
+        except orjson.JSONDecodeError as fault:
+            raise RegistryRefused(RefusalCode.INVALID_REQUEST, f"the body is no JSON: {fault.msg}") from None
+        if not isinstance(read, dict):
+            raise RegistryRefused(RefusalCode.INVALID_REQUEST, "the body is no JSON object")
+        return read
+
+    def schema(self) -> SchemaText:
+        """The schema that the body holds."""
+        members = self.members()
+        for name in _NOT_KEPT:
+            if members.get(name):
+                raise RegistryRefused(RefusalCode.INVALID_SCHEMA, f"{name} is not kept here; leave it out")
+        kind, text = members.get("schemaType") or SchemaType.AVRO, members.get("schema")
+        if kind not in SchemaType.__members__:
+            raise RegistryRefused(RefusalCode.INVALID_SCHEMA, f"schemaType is one of {', '.join(SchemaType)}")
+        if not isinstance(text, str) or not text:
+            raise RegistryRefused(RefusalCode.INVALID_SCHEMA, "schema is to be the text of a schema")
+        references = members.get("references") or []
+        if not isinstance(references, list):
+            raise RegistryRefused(RefusalCode.INVALID_SCHEMA, "references is to be an array")
+        return SchemaText(SchemaType(kind), text, tuple(_reference(one) for one in references))
+
+
+def registry_application(subjects: Subjects, settings: Settings) -> Starlette:
+    """The ASGI application over ``subjects``."""
+    names = settings.schema_registry_hosts or ""
+    hosts = {*_LOOPBACK_NAMES, settings.schema_registry_bind.lower(), *names.lower().split(",")}
+
+    def route(path: str, method: str, asked: Asked) -> Route:
+        async def handle(request: Request) -> Response:
+            expect_host(request.headers, hosts)
+            expect_own_page(request.headers, request.url.scheme, ())
+            body = await body_of(request, settings.serve_body_bytes, _BODY_S)
+            return _answer(await run_in_threadpool(asked, Asking(subjects, request, body)))
+
+        return Route(path, handle, methods=[method])
+
+    app = Starlette(
+        routes=[route(*one) for one in _ROUTES],
+        exception_handlers={
+            RegistryRefused: _refused,
+            RequestRefused: _not_taken,
+            HTTPException: _unknown,
+            Exception: _defect,
+        },
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+def _answer(said: Any, status: int = HTTPStatus.OK, allowed: str | None = None) -> Response:
+    return Response(orjson.dumps(said), status, {"Allow": allowed} if allowed else None, _MEDIA)
+
+
+def _told(number: int, message: str, status: int, allowed: str | None = None) -> Response:
+    return _answer({"error_code": number, "message": message}, status, allowed)
+
+
+def _refused(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RegistryRefused)
+    return _told(int(error.code), error.message, error.status)
+
+
+def _not_taken(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestRefused)
+    return _told(error.status, error.what, error.status)
+
+
+def _unknown(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    what = f"{request.method} {request.url.path}: {error.detail}"
+    return _told(error.status_code, what, error.status_code, (error.headers or {}).get("Allow"))
+
+
+def _defect(request: Request, error: Exception) -> Response:
+    _LOG.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return _told(50001, "the registry met a defect of its own and has logged it", HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _reference(given: Any) -> Reference:
+    match given:
+        case {"name": str(name), "subject": str(subject), "version": int(version)}:
+            return Reference(name, subject, version)
+    raise RegistryRefused(RefusalCode.INVALID_SCHEMA, "a reference has a name, a subject and a version")
+
+
+def _shown(schema: SchemaText, text: str) -> dict[str, Any]:
+    """Members of a schema; that of AVRO is not named, as older clients expect it."""
+    shown: dict[str, Any] = {"schema": text}
+    if schema.type is not SchemaType.AVRO:
+        shown["schemaType"] = schema.type.value
+    if schema.references:
+        shown["references"] = [
+            {"name": one.name, "subject": one.subject, "version": one.version} for one in schema.references
+        ]
+    return shown
+
+
+def _text(asking: Asking, schema: SchemaText) -> str:
+    if schema.type is not SchemaType.PROTOBUF or asking.word("format") != "serialized":
+        return schema.text
+    try:
+        return serialised_text(asking.subjects.whole(schema))
+    except SchemaNonsense as nonsense:
+        raise RegistryRefused(RefusalCode.INVALID_SCHEMA, str(nonsense)) from None
+
+
+def _version(asking: Asking, version: Version) -> dict[str, Any]:
+    schema = asking.subjects.schema(version.schema_id)
+    told = {"subject": version.subject, "version": version.version, "id": version.schema_id}
+    return told | _shown(schema, _text(asking, schema))
+
+
+def _schema(asking: Asking) -> Any:
+    schema = asking.subjects.schema(asking.schema_id)
+    return _shown(schema, _text(asking, schema))
+
+
+def _subject_version(asking: Asking) -> Version:
+    return asking.subjects.version(asking.part("subject"), asking.part("version"), deleted=asking.flag("deleted"))
+
+
+def _register(asking: Asking) -> Any:
+    made = asking.subjects.register(asking.part("subject"), asking.schema())
+    return _version(asking, made)
+
+
+def _look_up(asking: Asking) -> Any:
+    found = asking.subjects.look_up(asking.part("subject"), asking.schema(), deleted=asking.flag("deleted"))
+    return _version(asking, found)
+
+
+def _compatible(asking: Asking) -> Any:
+    reasons = asking.subjects.objections(asking.part("subject"), asking.schema(), asking.parts.get("version"))
+    said: dict[str, Any] = {"is_compatible": not reasons}
+    return said | {"messages": reasons} if asking.flag("verbose") else said
+
+
+def _set_level(asking: Asking, subject: str) -> Any:
+    given = asking.members().get("compatibility")
+    if not isinstance(given, str):
+        raise RegistryRefused(RefusalCode.INVALID_LEVEL, "compatibility is to be a text")
+    asking.subjects.set_level(subject, given)
+    return {"compatibility": given.upper()}
+
+
+def _own_level(asking: Asking) -> Any:
+    inherited = asking.flag("defaultToGlobal")
+    return {"compatibilityLevel": asking.subjects.level(asking.part("subject"), inherited=inherited)}
+
+
+_SUBJECT = "/subjects/{subject}"
+_VERSION = "/subjects/{subject}/versions/{version}"
+_CHECK = "/compatibility/subjects/{subject}/versions"
+_CONFIG = "/config/{subject}"
+_ROUTES: tuple[tuple[str, str, Asked], ...] = (
+    ("/", "GET", lambda asking: {}),
+    ("/health", "GET", lambda asking: {"subjects": len(asking.subjects.names())}),
+    ("/schemas/types", "GET", lambda asking: [*SchemaType]),
+    ("/schemas/ids/{id}", "GET", _schema),
+    ("/schemas/ids/{id}/schema", "GET", lambda asking: orjson.Fragment(_schema(asking)["schema"])),
+    (
+        "/schemas/ids/{id}/subjects",
+        "GET",
+        lambda asking: [
+            one.subject for one in asking.subjects.having(asking.schema_id, deleted=asking.flag("deleted"))
+        ],
+    ),
+    (
+        "/schemas/ids/{id}/versions",
+        "GET",
+        lambda asking: [
+            {"subject": one.subject, "version": one.version}
+            for one in asking.subjects.having(asking.schema_id, deleted=asking.flag("deleted"))
+        ],
+    ),
+    (
+        "/subjects",
+        "GET",
+        lambda asking: [
+            name
+            for name in asking.subjects.names(deleted=asking.flag("deleted"))
+            if name.startswith(asking.word("subjectPrefix"))
+        ],
+    ),
+    (_SUBJECT, "POST", _look_up),
+    (
+        _SUBJECT,
+        "DELETE",
+        lambda asking: asking.subjects.delete(asking.part("subject"), permanent=asking.flag("permanent")),
+    ),
+    (
+        f"{_SUBJECT}/versions",
+        "GET",
+        lambda asking: [
+            one.version for one in asking.subjects.versions(asking.part("subject"), deleted=asking.flag("deleted"))
+        ],
+    ),
+    (f"{_SUBJECT}/versions", "POST", _register),
+    (_VERSION, "GET", lambda asking: _version(asking, _subject_version(asking))),
+    (
+        _VERSION,
+        "DELETE",
+        lambda asking: asking.subjects.delete_version(
+            asking.part("subject"), asking.part("version"), permanent=asking.flag("permanent")
+        ),
+    ),
+    (
+        f"{_VERSION}/schema",
+        "GET",
+        lambda asking: orjson.Fragment(_version(asking, _subject_version(asking))["schema"]),
+    ),
+    (
+        f"{_VERSION}/referencedby",
+        "GET",
+        lambda asking: asking.subjects.referring(_subject_version(asking)),
+    ),
+    (_CHECK, "POST", _compatible),
+    (_CHECK + "/{version}", "POST", _compatible),
+    ("/config", "GET", lambda asking: {"compatibilityLevel": asking.subjects.level()}),
+    ("/config", "PUT", lambda asking: _set_level(asking, EVERYBODY)),
+    (_CONFIG, "GET", _own_level),
+    (_CONFIG, "PUT", lambda asking: _set_level(asking, asking.part("subject"))),
+    (
+        _CONFIG,
+        "DELETE",
+        lambda asking: {"compatibility": asking.subjects.set_level(asking.part("subject"), None)},
+    ),
+    ("/mode", "GET", lambda asking: {"mode": "READWRITE"}),
+    ("/mode/{subject}", "GET", lambda asking: {"mode": "READWRITE"}),
+)

@@ -1,0 +1,72 @@
+"""Whether a schema may follow others: what was written by one is read by the other.
+
+Of Avro the rules of its specification, by Apache's own library. Of JSON Schema and Protobuf only a schema that is
+equal: where others are to follow, the level of the subject is NONE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import avro.compatibility
+import avro.errors
+
+from broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
+from services.registry.avro_schema import parsed
+
+
+class Level(StrEnum):
+    """Which way, and whether against the last version or all of them."""
+
+    NONE = "NONE"
+    BACKWARD = "BACKWARD"
+    BACKWARD_TRANSITIVE = "BACKWARD_TRANSITIVE"
+    FORWARD = "FORWARD"
+    FORWARD_TRANSITIVE = "FORWARD_TRANSITIVE"
+    FULL = "FULL"
+    FULL_TRANSITIVE = "FULL_TRANSITIVE"
+
+    @property
+    def transitive(self) -> bool:
+        return self.value.endswith("_TRANSITIVE")
+
+    @property
+    def new_reads_old(self) -> bool:
+        return self.value.startswith(("BACKWARD", "FULL"))
+
+    @property
+    def old_reads_new(self) -> bool:
+        return self.value.startswith(("FORWARD", "FULL"))
+
+
+def objections(new: WholeSchema, former: Sequence[WholeSchema], level: Level) -> list[str]:
+    """Why ``new`` may not follow ``former``, the schemas of its subject in order; none if it may."""
+    asked = former if level.transitive else former[-1:]
+    return [reason for old in asked for reason in _objections(new, old, level)]
+
+
+def _objections(new: WholeSchema, old: WholeSchema, level: Level) -> list[str]:
+    if level is Level.NONE or new == old:
+        return []
+    if new.type is not old.type:
+        return [f"the schema is of {new.type} and the one before of {old.type}"]
+    if new.type is not SchemaType.AVRO:
+        return [f"changes of {new.type} are not compared here; set the compatibility of the subject to NONE"]
+    found = []
+    if level.new_reads_old:
+        found += [f"the new schema cannot read the old: {reason}" for reason in _unreadable(new, old)]
+    if level.old_reads_new:
+        found += [f"the old schema cannot read the new: {reason}" for reason in _unreadable(old, new)]
+    return found
+
+
+def _unreadable(reader: WholeSchema, writer: WholeSchema) -> list[str]:
+    checker = avro.compatibility.ReaderWriterCompatibilityChecker()
+    try:
+        result = checker.get_compatibility(parsed(reader), parsed(writer))
+    except (avro.errors.AvroException, SchemaNonsense, RecursionError) as fault:
+        return [f"it cannot be compared: {fault}"]
+    if result.compatibility is avro.compatibility.SchemaCompatibilityType.compatible:
+        return []
+    return sorted(str(message) for message in result.messages) or ["they do not fit"]

@@ -1,0 +1,43 @@
+"""A schema registry: the one of the local stack, in a process of its own."""
+
+from __future__ import annotations
+
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from services.stack.free_ports import choose_ports
+from tests.paths import ROOT
+from tests.servers.process import Server
+
+
+@contextmanager
+def schema_registry(folder: Path) -> Iterator[Server]:
+    """Running, with nothing in it, its file below ``folder``."""
+    (port,) = choose_ports(0)
+    variables = {
+        "PYTHONPATH": str(ROOT),
+        "DOVETAIL_DATA_DIR": str(folder),
+        "DOVETAIL_SCHEMA_REGISTRY_PORT": str(port),
+    }
+    argv = ["env", *(f"{name}={value}" for name, value in variables.items()), sys.executable, "-m", "services.registry"]
+    server = Server("registry", argv, folder, port, "", _answers)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.kill()
+
+
+def address(server: Server) -> str:
+    return f"http://{server.host}:{server.port}"
+
+
+def _answers(server: Server) -> bool:
+    try:
+        with urllib.request.urlopen(f"{address(server)}/health", timeout=1) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False

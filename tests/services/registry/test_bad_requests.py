@@ -1,0 +1,158 @@
+"""What a registry is sent that it cannot use: each is answered, says what is wrong, and leaves it at work."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runtime.settings import Settings
+from services.registry.application import registry_application
+from services.registry.store import SchemaStore
+from services.registry.subjects import Subjects
+
+AT = "http://127.0.0.1:8081"
+Ask = Callable[..., httpx.Response]
+DEEP = '{"type":"array","items":' * 900 + '"int"' + "}" * 900
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
+    store = SchemaStore(tmp_path_factory.mktemp("registry") / "schemas.db")
+    app = registry_application(Subjects(store), Settings())
+
+    def asked(method: str, path: str, body: Any = None, **more: Any) -> httpx.Response:
+        async def run() -> httpx.Response:
+            transport = httpx.ASGITransport(app)
+            async with httpx.AsyncClient(transport=transport, base_url=AT) as client:
+                content = body if isinstance(body, bytes | None) else orjson.dumps(body)
+                return await client.request(method, path, content=content, **more)
+
+        return asyncio.run(run())
+
+    yield asked
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "code"),
+    [
+        ("GET", "/nowhere", None, 404),
+        ("PATCH", "/subjects", None, 405),
+        ("POST", "/schemas/ids/1", None, 405),
+        ("GET", "/schemas/ids/999999", None, 40403),
+        ("GET", "/schemas/ids/x", None, 40403),
+        ("GET", "/schemas/ids/-1", None, 40403),
+        ("GET", "/schemas/ids/" + "9" * 400, None, 40403),
+        ("GET", "/subjects/none/versions", None, 40401),
+        ("GET", "/subjects/none/versions/0", None, 40401),
+        ("DELETE", "/subjects/none", None, 40401),
+        ("GET", "/config/none", None, 40408),
+        ("PUT", "/config", {"compatibility": "SIDEWAYS"}, 42203),
+        ("PUT", "/config", {}, 42203),
+        ("POST", "/subjects/s/versions", b"", 422),
+        ("POST", "/subjects/s/versions", b"{", 422),
+        ("POST", "/subjects/s/versions", b"\xff\xfe", 422),
+        ("POST", "/subjects/s/versions", [], 422),
+        ("POST", "/subjects/s/versions", {}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": 5}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": "nonsense"}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": '"nowhere"'}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": '{"type":"record"}'}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": '{"type":"enum","name":"e","symbols":["x","x"]}'}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": "[[[]]]"}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": DEEP}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": '"int"', "schemaType": "XML"}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": '"int"', "ruleSet": {"domainRules": []}}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": '"int"', "references": "x"}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": '"int"', "references": [{"name": "x"}]}, 42201),
+        (
+            "POST",
+            "/subjects/s/versions",
+            {"schema": '"int"', "references": [{"name": "x", "subject": "none", "version": 1}]},
+            40401,
+        ),
+        ("POST", "/subjects/s/versions", {"schema": '{"type":5}', "schemaType": "JSON"}, 42201),
+        ("POST", "/subjects/s/versions", {"schema": "message A {", "schemaType": "PROTOBUF"}, 42201),
+        (
+            "POST",
+            "/subjects/s/versions",
+            {"schema": 'syntax="proto3"; import "../../etc/passwd"; message A {}', "schemaType": "PROTOBUF"},
+            42201,
+        ),
+        ("POST", "/subjects/s/versions", b" " * (2 << 20), 413),
+    ],
+)
+def test_bad_requests_are_answered(ask: Ask, method: str, path: str, body: Any, code: int) -> None:
+    answer = ask(method, path, body)
+    assert answer.json()["error_code"] == code
+    assert answer.json()["message"]
+    assert str(code).startswith(str(answer.status_code))
+    assert ask("GET", "/health").json() == {"subjects": 0}
+
+
+def test_a_page_of_another_site_gets_nothing(ask: Ask) -> None:
+    foreign = ask("PUT", "/config", {"compatibility": "NONE"}, headers={"Origin": "http://evil.example"})
+    rebound = ask("GET", "/subjects", headers={"Host": "evil.example"})
+    assert (foreign.status_code, rebound.status_code) == (403, 421)
+
+
+@given(
+    method=st.sampled_from(["GET", "POST", "PUT", "DELETE"]),
+    path=st.sampled_from(
+        [
+            "/subjects/s",
+            "/subjects/s/versions",
+            "/config/s",
+            "/compatibility/subjects/s/versions/latest",
+            "/schemas/ids/1",
+        ]
+    ),
+    body=st.one_of(
+        st.binary(max_size=40),
+        st.dictionaries(
+            st.sampled_from(["schema", "schemaType", "references", "compatibility", "metadata"]),
+            st.recursive(
+                st.none() | st.booleans() | st.integers(0, 9) | st.text(max_size=8),
+                lambda inner: (
+                    st.lists(inner, max_size=2)
+                    | st.dictionaries(st.sampled_from(["type", "name", "fields", "items"]), inner, max_size=3)
+                ),
+                max_leaves=8,
+            ).map(lambda value: value if isinstance(value, str) else orjson.dumps(value).decode()),
+        ),
+    ),
+)
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_nonsense_is_never_a_defect_of_the_registry(ask: Ask, method: str, path: str, body: Any) -> None:
+    answer = ask(method, path, body)
+    assert answer.status_code < 500
+    assert answer.status_code < 400 or answer.json()["message"]
+
+
+def test_import_paths_stay_within(tmp_path: Path) -> None:
+    store = SchemaStore(tmp_path / "schemas.db")
+    app = registry_application(Subjects(store), Settings())
+
+    async def run() -> list[int]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url=AT) as client:
+            proto = {"schemaType": "PROTOBUF"}
+            part = proto | {"schema": 'syntax="proto3"; message B {}'}
+            assert (await client.post("/subjects/part/versions", json=part)).status_code == 200
+            statuses = []
+            for name in ("b.proto", "../b.proto", "/tmp/b.proto", "", "a\0b"):
+                refers = [{"name": name, "subject": "part", "version": 1}]
+                body = proto | {"schema": 'syntax="proto3"; import "b.proto"; message A { B b = 1; }'}
+                answer = await client.post("/subjects/whole/versions", json=body | {"references": refers})
+                statuses.append(answer.status_code)
+            return statuses
+
+    assert asyncio.run(run()) == [200, 422, 422, 422, 422]
+    store.close()
