@@ -49,3 +49,6 @@ class ServeSettings(BaseModel):
     serve_tail_rows: int = Field(
         default=20_000, ge=1, description="rows that wait for a client that follows; one with more is told to resume"
     )
+    serve_watch_s: _Seconds = Field(
+        default=5, description="between two looks at the queries, which it keeps for an hour: the charts of its page"
+    )

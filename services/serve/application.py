@@ -30,6 +30,7 @@ def application(service: Service) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        service.watcher.start()
         yield
         service.close()
 

@@ -25,8 +25,9 @@ _HEADERS = {
 }
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _OWN_PAGES = ("same-origin", "none")
-OPEN_PATHS = ("/health", "/ready", "/openapi.json")
-"""What is answered to anybody who reaches the port: nothing of it is about data."""
+PAGE = "/page/"
+OPEN_PATHS = ("/", "/health", "/ready", "/openapi.json")
+"""What is answered to anybody who reaches the port, with the files under PAGE: nothing of it is about data."""
 
 
 def is_loopback(address: str) -> bool:
@@ -56,7 +57,7 @@ class Gate:
             headers = Headers(scope=scope)
             expect_host(headers, self._hosts)
             expect_own_page(headers, scope["scheme"], self._origins)
-            if scope["path"] not in OPEN_PATHS:
+            if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(PAGE):
                 scope.setdefault("state", {})["user"] = self._doorkeeper.admitted(headers.get("authorization"))
         except DovetailError as error:
             await refusal(error, f"{scope['method']} {scope['path']}")(scope, receive, _guarded(send))

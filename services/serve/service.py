@@ -14,6 +14,7 @@ from services.serve.readiness import Readiness
 from services.serve.statements.bounds import Allowance
 from services.serve.statements.desk import Desk, OpenSession
 from services.serve.tails.fan_out import FanOut
+from services.serve.watch.watcher import Watcher
 from services.session.context import silent, unasked
 
 
@@ -26,6 +27,7 @@ class Service:
     readiness: Readiness
     fan_out: FanOut
     figures: Figures
+    watcher: Watcher
 
     @staticmethod
     def of(settings: Settings, open_session: OpenSession) -> Service:
@@ -33,7 +35,9 @@ class Service:
         desk = Desk(settings, open_session)
         readiness = Readiness(lambda: open_session(silent, unasked))
         fan_out = FanOut(settings, lambda: open_session(silent, unasked))
-        return Service(settings, users, Doorkeeper(users), desk, readiness, fan_out, Figures(desk, fan_out))
+        figures = Figures(desk, fan_out)
+        watcher = Watcher(lambda: open_session(silent, unasked), settings.serve_watch_s)
+        return Service(settings, users, Doorkeeper(users), desk, readiness, fan_out, figures, watcher)
 
     def allowance(self) -> Allowance:
         return Allowance(self.settings.serve_rows, self.settings.serve_answer_bytes)
@@ -42,6 +46,7 @@ class Service:
         self.desk.close()
         self.readiness.close()
         self.fan_out.close()
+        self.watcher.close()
 
 
 def service_of(request: Request) -> Service:

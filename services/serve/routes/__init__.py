@@ -1,7 +1,17 @@
 """What is asked over HTTP, and answered."""
 
-from services.serve.routes import changes, described, graph, health, listings, sql
+from services.serve.routes import changes, described, graph, health, history, listings, page, sql
 
-ENDPOINTS = described.with_description((*sql.ROUTES, *changes.ROUTES, *listings.ROUTES, *graph.ROUTES, *health.ROUTES))
+ENDPOINTS = described.with_description(
+    (
+        *page.ROUTES,
+        *sql.ROUTES,
+        *changes.ROUTES,
+        *listings.ROUTES,
+        *graph.ROUTES,
+        *history.ROUTES,
+        *health.ROUTES,
+    )
+)
 
 __all__ = ["ENDPOINTS"]

@@ -9,7 +9,8 @@ from starlette.responses import Response
 
 from runtime.clock import now_ms
 from services.liveness import standings
-from services.serve.endpoints import Endpoint
+from services.serve.endpoints import Endpoint, Parameter
+from services.serve.fragments_graph import fragments_of
 from services.serve.refusals import JSON, RequestRefused, answered
 from services.serve.service import service_of, user_of
 from services.serve.statements.script import TEXTS, script_of
@@ -19,9 +20,17 @@ from sql.plan.nodes import Node, Output
 from sql.planner import plan_query
 from sql.syntax.statements import CreateView, Explain, Select
 
+_DETAILS = ("relations", "fragments")
+
 
 async def graph(request: Request) -> Response:
-    return answered(await service_of(request).desk.answer(user_of(request), graph_of))
+    detail = request.query_params.get("detail", _DETAILS[0])
+    if detail not in _DETAILS:
+        raise RequestRefused(
+            f"{detail!r} is no detail of a graph", where="parameter detail", fix=f"one of: {', '.join(_DETAILS)}"
+        )
+    made = fragments_of if detail == "fragments" else graph_of
+    return answered(await service_of(request).desk.answer(user_of(request), made))
 
 
 def graph_of(session: Session) -> dict[str, Any]:
@@ -68,7 +77,13 @@ def tree(node: Output | Node) -> dict[str, Any]:
 
 _SQL = {"type": "object", "required": ["sql"], "properties": {"sql": {"type": "string"}}}
 ROUTES = (
-    Endpoint("GET", "/v1/graph", "What there is, its state, and what reads what.", graph),
+    Endpoint(
+        "GET",
+        "/v1/graph",
+        "What there is, its state, and what reads what.",
+        graph,
+        parameters=(Parameter("detail", "query", "fragments: those of views, and topics, too", _DETAILS),),
+    ),
     Endpoint(
         "POST",
         "/v1/explain",

@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from services.serve.access.role import Role
-from services.serve.gate import OPEN_PATHS
+from services.serve.gate import OPEN_PATHS, PAGE
 from services.serve.routes import ENDPOINTS
 from services.serve.routes.listings import LISTINGS, path_of
-from sql.catalog import Catalog
+from sql.catalog import Catalog, Query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream
 from tests.docs.pages import Page, code_of
@@ -106,8 +106,9 @@ def test_everything_but_health_asks_who_asks(world: World) -> None:
         return {one.path: (await client.request(one.method, one.path)).status_code for one in ENDPOINTS}
 
     answers = world.asked(ask)
-    assert {path for path, status in answers.items() if status != 401} == set(OPEN_PATHS)
-    assert {one.path for one in ENDPOINTS if one.role is None} == set(OPEN_PATHS)
+    open_paths = {*OPEN_PATHS, f"{PAGE}{{folder}}/{{file}}"}
+    assert {path for path, status in answers.items() if status != 401} == open_paths
+    assert {one.path for one in ENDPOINTS if one.role is None} == open_paths
 
 
 def test_the_description_has_every_route(world: World) -> None:
@@ -129,3 +130,33 @@ def test_the_description_has_every_route(world: World) -> None:
 def test_the_page_has_every_route_and_no_other() -> None:
     told = {code_of(row[0])[0] for row in Page.of("docs/serve.md").rows("path", "answer")}
     assert told == {f"{one.method} {one.path}" for one in ENDPOINTS}
+
+
+def test_the_graph_of_fragments_and_topics(world: World) -> None:
+    """Of two fragments only the one that reads the topic hangs on the stream; a lookup, on the one that looks up."""
+    catalog = Catalog.open(world.catalog_url)
+    stream = parse_one("CREATE STREAM raw (id int64) SETTINGS topic = 'elsewhere'")
+    assert isinstance(stream, CreateStream)
+    catalog.create(stream, now_ms=0)
+    for name in ("paid.1", "paid"):
+        catalog.add_query(Query(name, "", "", "", topic=name, view="paid"), now_ms=0)
+    for query, topic in zip(catalog.queries(), ("orders", "paid.1"), strict=True):
+        catalog.report(query.id, now_ms=1, progress={"starts": {topic: {"0": 0}}})
+    catalog.close()
+    found = get(world, "/v1/graph?detail=fragments").json()
+    kinds = {node["name"]: node["kind"] for node in found["nodes"]}
+    assert kinds == {
+        "orders": "stream",
+        "raw": "stream",
+        "elsewhere": "topic",
+        "paid.1": "fragment",
+        "paid": "view",
+        "large": "view",
+    }
+    edges = [(edge["from"], edge["to"]) for edge in found["edges"]]
+    assert ("elsewhere", "raw") in edges
+    assert ("orders", "paid.1") in edges
+    assert ("paid.1", "paid") in edges
+    assert ("orders", "paid") not in edges
+    refused = error_of(get(world, "/v1/graph?detail=all"))
+    assert refused["fix"] == "one of: relations, fragments"

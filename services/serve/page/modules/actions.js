@@ -1,0 +1,52 @@
+/** What an admin does to a view: pause, resume, drop with what hangs on it. */
+
+import { get, run } from "./api.js";
+import { agreed, failure } from "./dialog.js";
+import { h } from "./dom.js";
+import { name as quoted } from "./quote.js";
+import { may } from "./user.js";
+
+/**
+ * The buttons of a view; none for who may not. `done` is called after each.
+ * @param {string} view
+ * @param {HTMLElement} told where errors are shown
+ * @param {() => void} done
+ */
+export function buttons(view, told, done) {
+  if (!may("admin")) return { elements: [], set() {} };
+  const button = (title, act, options = {}) =>
+    h("button", { ...options, type: "button", "aria-label": `${title} ${view}`, click: (event) => attempt(event.target, act) }, title);
+  const attempt = async (target, act) => {
+    target.disabled = true;
+    told.replaceChildren();
+    try {
+      await act();
+      done();
+    } catch (error) {
+      told.replaceChildren(failure(error));
+    } finally {
+      target.disabled = false;
+    }
+  };
+  const pause = button("Pause", () => run(`PAUSE ${quoted(view)}`));
+  const resume = button("Resume", () => run(`RESUME ${quoted(view)}`));
+  const drop = button("Drop", () => dropped(view), { class: "danger" });
+  return {
+    elements: [pause, resume, drop],
+    /** @param {string} state */
+    set(state) {
+      pause.hidden = state.startsWith("paused");
+      resume.hidden = !pause.hidden;
+    },
+  };
+}
+
+async function dropped(view) {
+  const { read_by: users } = await get(`/v1/relations/${encodeURIComponent(view)}`);
+  const others = users.length
+    ? [h("p", {}, "With it goes what is made of it:"), h("ul", {}, users.map((one) => h("li", {}, one)))]
+    : [h("p", {}, "Nothing else is made of it.")];
+  const stays = h("p", { class: "faint" }, "The records stay in their topics.");
+  if (!(await agreed(`Drop ${view}?`, [...others, stays], users.length ? `Drop all ${users.length + 1}` : "Drop it"))) return;
+  await run(`DROP VIEW ${quoted(view)}${users.length ? " CASCADE" : ""}`, { agree: true });
+}

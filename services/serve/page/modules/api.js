@@ -1,0 +1,109 @@
+/** Questions to the service: who asks, errors as it tells them, and statements. */
+
+const KEY = "dovetail-token";
+const MOST_AT_ONCE = 2;
+const TRIES = 4;
+
+let working = 0;
+const waiting = [];
+
+/** What the service refused: what, where and how to fix it. */
+export class Refused extends Error {
+  /** @param {{kind: string, what: string, where: string, fix: string, offset?: number}} told @param {number} status */
+  constructor(told, status) {
+    super(told.what);
+    Object.assign(this, told);
+    this.status = status;
+  }
+}
+
+/** The token lives as long as the tab does. */
+export function token() {
+  return sessionStorage.getItem(KEY) ?? "";
+}
+
+/** @param {string} given `""` forgets it */
+export function remember(given) {
+  if (given) sessionStorage.setItem(KEY, given);
+  else sessionStorage.removeItem(KEY);
+}
+
+/** The header that says who asks. */
+export function credentials() {
+  return token() ? { Authorization: `Bearer ${token()}` } : {};
+}
+
+/** The JSON answer to a GET. Raises Refused. */
+export function get(path, signal) {
+  return ask(path, { signal }, (response) => response.json());
+}
+
+/** The JSON answer to a text that is sent. Raises Refused. */
+export function post(path, text, signal) {
+  const headers = { "Content-Type": "text/plain" };
+  return ask(path, { method: "POST", body: text, headers, signal }, (response) => response.json());
+}
+
+/**
+ * What statements give: a result each, up to the first that fails. Raises Refused, with the results before it as
+ * `results`.
+ * @param {string} sql
+ * @param {{agree?: boolean, untilIdle?: boolean, signal?: AbortSignal}} [how]
+ * @returns {Promise<Array<{kind: string, text?: string, columns?: Array, rows: Array, notes: Array<string>, why?: string}>>}
+ */
+export function run(sql, { agree = false, untilIdle = true, signal } = {}) {
+  const body = JSON.stringify({ sql, agree, until_idle: untilIdle });
+  const headers = { "Content-Type": "application/json" };
+  return ask("/v1/sql", { method: "POST", body, headers, signal }, async (response) => results(await response.text()));
+}
+
+function results(lines) {
+  const found = [];
+  for (const line of lines.split("\n").filter(Boolean).map((one) => JSON.parse(one))) {
+    if (line.result) found.push({ ...line.result, rows: [], notes: line.result.notes ?? [] });
+    if (line.row) found.at(-1).rows.push(line.row);
+    if (line.end) {
+      found.at(-1).notes.push(...(line.end.notes ?? []));
+      found.at(-1).why = line.end.why;
+    }
+    if (line.error) throw Object.assign(new Refused(line.error, 200), { results: found });
+  }
+  return found;
+}
+
+/** A few requests at once; what is busy is asked again, as its answer says. */
+async function ask(path, options, read) {
+  if (working >= MOST_AT_ONCE) await new Promise((resolve) => waiting.push(resolve));
+  working += 1;
+  try {
+    for (let tried = 1; ; tried += 1) {
+      const headers = { ...options.headers, ...credentials() };
+      const response = await fetch(path, { ...options, headers, credentials: "omit", redirect: "error" });
+      if (response.ok) return await read(response);
+      const again = response.headers.get("Retry-After");
+      if (again === null || tried === TRIES || options.signal?.aborted) throw await refusal(response);
+      await pause(Number(again) * 1000, options.signal);
+    }
+  } finally {
+    working -= 1;
+    waiting.shift()?.();
+  }
+}
+
+/** The error of an answer that is none of ours has its status. */
+export async function refusal(response) {
+  const told = await response.json().catch(() => null);
+  return new Refused(
+    told?.error ?? { kind: "", what: `the server answered ${response.status}`, where: response.url, fix: "see its log" },
+    response.status,
+  );
+}
+
+/** Wait so long, or until the signal. */
+export function pause(ms, signal) {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+  });
+}

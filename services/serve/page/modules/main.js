@@ -1,0 +1,79 @@
+/** The frame: who asks, which panel, and what keeps the page from working. */
+
+import { say, h } from "./dom.js";
+import { show as changes } from "./changes.js";
+import { failure } from "./dialog.js";
+import { show as editor } from "./editor.js";
+import { show as graph } from "./graph.js";
+import { login, logout } from "./user.js";
+import { show as views } from "./views.js";
+import { show as view } from "./view.js";
+
+/**
+ * Path → title and what shows it: `show(place, name, frame)`. `frame.signal` ends with the panel, `frame.fail` tells
+ * what keeps it from its work.
+ */
+const PANELS = {
+  views: { title: "Views", show: (place, name, frame) => (name ? view : views)(place, name, frame) },
+  graph: { title: "Graph", show: graph },
+  changes: { title: "Changes", show: changes },
+  sql: { title: "SQL", show: editor },
+};
+const FIRST = "views";
+
+const main = document.getElementById("main");
+const nav = document.getElementById("panels");
+let shown = new AbortController();
+
+/** @param {Error|null} error */
+function fail(error) {
+  const trouble = document.getElementById("trouble");
+  const told = error === null ? "" : [error.what ?? error.message, error.fix && `fix: ${error.fix}`].filter(Boolean).join("\n");
+  say(trouble, told);
+  trouble.hidden = !told;
+  if (error?.status === 401) location.reload();
+}
+
+/** `#/views/name` → the panel and its name. */
+function route() {
+  const [path, name = ""] = location.hash.replace(/^#\/?/, "").split("/", 2);
+  return { path: path in PANELS ? path : FIRST, name: decoded(name) };
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+async function open() {
+  shown.abort();
+  shown = new AbortController();
+  const { signal } = shown;
+  const { path, name } = route();
+  fail(null);
+  for (const link of nav.children) {
+    if (link.dataset.path === path) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = `${name || PANELS[path].title} · Dovetail`;
+  main.replaceChildren();
+  try {
+    await PANELS[path].show(main, name, { signal, fail });
+  } catch (error) {
+    if (!signal.aborted) main.prepend(failure(error));
+  }
+}
+
+async function start() {
+  for (const [path, { title }] of Object.entries(PANELS)) nav.append(h("a", { href: `#/${path}`, "data-path": path }, title));
+  const user = await login();
+  const leave = !user.open && h("button", { click: logout }, "Leave");
+  document.getElementById("user").append(user.open ? "open to all who reach it" : `${user.name}, ${user.role}`, leave || "");
+  addEventListener("hashchange", open);
+  await open();
+}
+
+start().catch((error) => main.replaceChildren(failure(error)));

@@ -1,0 +1,68 @@
+/** What is known of one node of the graph: figures, columns, what is kept and until when, the plan. */
+
+import { get, run } from "./api.js";
+import { failure } from "./dialog.js";
+import { h } from "./dom.js";
+import { bytes, count, duration, moment } from "./format.js";
+import { name as quoted } from "./quote.js";
+
+const STATE = /^[│├└─ ]*(\S+).*?  state: (.+?)(?=  \S|$)/;
+
+/** Fills the panel beside the graph. @param {HTMLElement} aside @param {Object} node */
+export async function describe(aside, node, signal) {
+  const place = h("div");
+  const close = h("button", { type: "button", class: "push", click: () => (aside.hidden = true) }, "Close");
+  aside.hidden = false;
+  aside.replaceChildren(h("div", { class: "bar" }, h("h2", {}, node.name), h("span", { class: "faint" }, node.kind), close), place);
+  try {
+    const parts = node.state === undefined ? await ofRelation(node, signal) : await ofQuery(node, signal);
+    place.replaceChildren(...parts);
+  } catch (error) {
+    if (!signal.aborted) place.replaceChildren(failure(error));
+  }
+}
+
+async function ofRelation(node, signal) {
+  if (node.kind === "topic") return [facts([["topic", node.name]])];
+  const relation = await get(`/v1/relations/${encodeURIComponent(node.name)}`, signal);
+  const columns = relation.columns.map((one) => h("li", { class: "mono" }, `${one.column} ${one.type}`));
+  return [
+    facts([
+      ["reads", relation.reads.join(", ") || "–"],
+      ["is read by", relation.read_by.join(", ") || "–"],
+    ]),
+    h("h2", {}, "Columns"),
+    h("ul", {}, columns),
+    h("h2", {}, "Definition"),
+    h("pre", {}, relation.definition),
+  ];
+}
+
+/** A view, or a fragment of one: the plan is that of the view. */
+async function ofQuery(node, signal) {
+  const { queries, now_ms: now } = await get("/v1/history", signal);
+  const query = queries.find((one) => one.name === node.name);
+  const [plan, work] = await Promise.all(
+    [`EXPLAIN ${quoted(node.view)}`, `EXPLAIN ANALYZE ${quoted(node.view)}`].map(async (sql) => (await run(sql, { signal }))[0].text),
+  );
+  const kept = plan.split("\n").map((line) => line.match(STATE)).filter(Boolean);
+  return [
+    node.why && h("pre", { class: "error" }, node.why),
+    facts([
+      ["state", node.state],
+      ["watermark", query?.watermark_ms ? `${moment(query.watermark_ms)} UTC, ${duration(now - query.watermark_ms)} ago` : "none"],
+      ["holds", query?.state_rows ? `${count(query.state_rows)} rows, ${bytes(query.state_bytes)}` : "nothing"],
+      ["state bound", kept.length ? kept.map(([, operator, bound]) => `${operator}: ${bound}`).join("; ") : "nothing is kept"],
+      ["topic", node.topic],
+    ]),
+    h("p", {}, h("a", { href: `#/views/${encodeURIComponent(node.view)}` }, "charts of the last hour")),
+    h("h2", {}, "EXPLAIN"),
+    h("pre", { class: "plan" }, plan),
+    h("h2", {}, "What it has done"),
+    h("pre", { class: "plan" }, work),
+  ].filter(Boolean);
+}
+
+function facts(lines) {
+  return h("dl", { class: "facts" }, lines.flatMap(([title, value]) => [h("dt", {}, title), h("dd", {}, value)]));
+}

@@ -1,0 +1,32 @@
+/** The results of statements. */
+
+import { h } from "./dom.js";
+import { cell, count } from "./format.js";
+
+const MOST_ROWS = 1000;
+
+/** @param {Object} result of `run` @param {number} number of its statement */
+export function shown(result, number) {
+  const notes = result.notes.map((one) => h("p", { class: "faint" }, one));
+  const why = result.why && h("p", { class: "faint" }, `not all: ${result.why}`);
+  return h("section", { class: "result", "aria-label": `result ${number}` }, body(result), notes, why);
+}
+
+function body(result) {
+  if (result.kind === "done") return h("p", { class: "said" }, result.text);
+  if (result.kind === "text") return h("pre", { class: "card" }, result.text);
+  return [table(result.columns, result.rows.slice(0, MOST_ROWS)), h("p", { class: "faint" }, size(result.rows.length))];
+}
+
+function size(rows) {
+  const told = `${count(rows)} row${rows === 1 ? "" : "s"}`;
+  return rows > MOST_ROWS ? `${told}, of which these are the first ${count(MOST_ROWS)}` : told;
+}
+
+/** Rows as a table. @param {Array<{name: string, type: string}>} columns @param {Array<Object>} rows */
+export function table(columns, rows) {
+  const head = columns.map((one) => h("th", { scope: "col", title: one.type }, one.name));
+  const value = (one) => h("td", { class: typeof one === "number" && "number" }, cell(one));
+  const line = (row) => h("tr", {}, columns.map((one) => value(row[one.name])));
+  return h("div", { class: "wrap" }, h("table", { class: "table" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows.map(line))));
+}

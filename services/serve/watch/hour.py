@@ -1,0 +1,79 @@
+"""The readings of one query over the last hour, and what they come to."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from services.serve.watch.reading import QueryReading
+
+Floats = npt.NDArray[np.float64]
+_PLACE = {field.name: place for place, field in enumerate(fields(QueryReading))}
+_SECOND_MS = 1000.0
+
+
+class Hour:
+    """The last ``most`` readings, older ones first."""
+
+    def __init__(self, most: int) -> None:
+        self._rows: Floats = np.full((most, len(_PLACE)), np.nan)
+        self._added = 0
+
+    def add(self, reading: QueryReading) -> None:
+        self._rows[self._added % len(self._rows)] = astuple(reading)
+        self._added += 1
+
+    def column(self, name: str) -> Floats:
+        """The readings of one figure."""
+        most = len(self._rows)
+        values = self._rows[:, _PLACE[name]]
+        return values[: self._added] if self._added <= most else np.roll(values, -(self._added % most))
+
+    def last(self, name: str) -> float:
+        return float(self._rows[(self._added - 1) % len(self._rows), _PLACE[name]])
+
+    def rates(self, name: str, points: int | None = None) -> Floats:
+        """Of a count, per second, between readings; between as many as leave no more than ``points`` rates, if told.
+
+        A count that falls begins anew: nothing is known of the time between.
+        """
+        counts, at_ms = self.column(name), self.column("at_ms")
+        if points is not None and len(counts) > points + 1:
+            chosen = np.linspace(0, len(counts) - 1, points + 1).astype(np.int64)
+            counts, at_ms = counts[chosen], at_ms[chosen]
+        grown, passed_s = np.diff(counts), np.diff(at_ms) / _SECOND_MS
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where((grown >= 0) & (passed_s > 0), grown / passed_s, np.nan)
+
+    def latencies(self) -> Floats:
+        """At each reading: how long the first record has waited that was not answered then, and a batch on top of it.
+
+        As exact as readings are close: a record counts from the reading that saw it first. NaN where that is not known.
+        """
+        at_ms, ended, read = self.column("at_ms"), self.column("ended"), self.column("read")
+        # Ends that are not known stand where the ones before were: ends never go back while a topic is the same.
+        known = np.fmax.accumulate(ended) if len(ended) else ended
+        first = np.minimum(np.searchsorted(known, read, side="right"), np.arange(len(at_ms)))
+        waited = np.where(read < ended, at_ms - at_ms[first], 0.0)
+        return np.where(np.isnan(read), np.nan, waited + np.nan_to_num(self.column("batch_ms")))
+
+    def now(self) -> dict[str, float]:
+        """The last reading, with its rates, lag and latency."""
+        rates = {f"{name}_per_s": float(_last(self.rates(name))) for name in ("rows_in", "rows_out")}
+        told = {name: self.last(name) for name in _PLACE if name not in ("ended", "read")}
+        lag = self.last("ended") - self.last("read")
+        return told | rates | {"lag": lag, "latency_ms": float(_last(self.latencies()))}
+
+    def series(self) -> dict[str, list[Any]]:
+        """Figure → its values at ``at_ms``, for a chart; rates are those up to each reading."""
+        told = {name: self.column(name) for name in _PLACE if name not in ("ended", "read")}
+        told |= {f"{name}_per_s": np.append(np.nan, self.rates(name)) for name in ("rows_in", "rows_out")}
+        told |= {"lag": self.column("ended") - self.column("read"), "latency_ms": self.latencies()}
+        return {name: values[-self._added :].tolist() for name, values in told.items()}
+
+
+def _last(values: Floats) -> float:
+    return float(values[-1]) if len(values) else float("nan")

@@ -1,0 +1,150 @@
+"""Looks at all queries every few seconds, and keeps what it has seen for an hour."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaException
+
+from changelog.errors import DovetailError
+from runtime.clock import now_ms
+from services.liveness import Standing, standings
+from services.serve.watch.hour import Hour
+from services.serve.watch.reading import Ends, QueryReading, offsets_of
+from services.session import Session
+
+_LOG = logging.getLogger("dovetail.serve")
+_HOUR_S = 3600.0
+_MOST_HOURS = 500
+"""Of more queries only the last two readings are kept."""
+_POINTS = 60
+_TOPIC_READINGS = 6
+"""Of a topic there is no chart: the rate over these is that of the moment."""
+
+
+@dataclass
+class WatchedQuery:
+    """error, error_ms   the last one that it had, and when that was seen first; it may have passed since"""
+
+    standing: Standing
+    hour: Hour
+    error: str = ""
+    error_ms: int = 0
+
+
+class Watcher:
+    """``every_s``: between two looks, on a thread of its own. Whoever asks is given what the last look has found."""
+
+    def __init__(self, open_session: Callable[[], Session], every_s: float) -> None:
+        self._open = open_session
+        self.every_s = every_s
+        self._readings = max(int(_HOUR_S / every_s), 2)
+        self._watched: dict[str, WatchedQuery] = {}
+        self._topics: dict[str, Hour] = {}
+        self._trouble = ""
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="watcher", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def told(self) -> dict[str, Any]:
+        """All queries as they were at the last look, with their rates over the hour in a few points."""
+        watched = dict(self._watched)
+        return {
+            "now_ms": now_ms(),
+            "every_s": self.every_s,
+            "trouble": self._trouble,
+            "queries": [_members(one) for one in watched.values()],
+            "topics": {name: _rate(hour) for name, hour in dict(self._topics).items()},
+        }
+
+    def series(self, name: str) -> dict[str, Any] | None:
+        """The hour of a query; None where there is none of this name."""
+        found = self._watched.get(name)
+        return None if found is None else {"name": name, "now_ms": now_ms(), "series": found.hour.series()}
+
+    def _watch(self) -> None:
+        session: Session | None = None
+        try:
+            while not self._over.is_set():
+                try:
+                    session = session or self._open()
+                    self.look(session)
+                    self._trouble = ""
+                except DovetailError as failure:
+                    if not self._trouble:
+                        _LOG.warning("the queries cannot be watched\n%s", failure)
+                    self._trouble = str(failure)
+                self._over.wait(self.every_s)
+        finally:
+            if session is not None:
+                session.close()
+
+    def look(self, session: Session) -> None:
+        at_ms = now_ms()
+        found = standings(session.context.catalog, at_ms)
+        ends = _ends(session, {topic for one in found for topic in offsets_of(one.query)})
+        self._topics = {topic: self._of_topic(topic, sum(of.values()), at_ms) for topic, of in ends.items()}
+        self._watched = {one.query.name: self._noted(one, number, ends, at_ms) for number, one in enumerate(found)}
+
+    def _of_topic(self, topic: str, ended: int, at_ms: int) -> Hour:
+        found = self._topics.get(topic, Hour(_TOPIC_READINGS))
+        found.add(QueryReading(at_ms, ended=ended))
+        return found
+
+    def _noted(self, standing: Standing, number: int, ends: Ends, at_ms: int) -> WatchedQuery:
+        """A query of the same name that was made anew begins anew."""
+        query = standing.query
+        known = self._watched.get(query.name)
+        if known is None or known.standing.query.id != query.id:
+            known = WatchedQuery(standing, Hour(self._readings if number < _MOST_HOURS else 2))
+        known.hour.add(QueryReading.of(query, ends, at_ms))
+        if standing.why and standing.why != known.error:
+            known.error, known.error_ms = standing.why, at_ms
+        known.standing = standing
+        return known
+
+
+def _ends(session: Session, topics: set[str]) -> Ends:
+    """Of those topics that answer: a lag that is not known is not 0."""
+    found: dict[str, Mapping[int, int]] = {}
+    for topic in sorted(topics):
+        try:
+            found[topic] = session.context.topics.ends(topic)
+        except (DovetailError, KafkaException, TimeoutError):
+            continue
+    return found
+
+
+def _rate(hour: Hour) -> float:
+    """Records per second."""
+    rates = hour.rates("ended", 1)
+    return float(rates[0]) if len(rates) else float("nan")
+
+
+def _members(one: WatchedQuery) -> dict[str, Any]:
+    query = one.standing.query
+    told: Mapping[str, Any] = {
+        "name": query.name,
+        "view": query.view,
+        "engine": query.engine,
+        "topic": query.topic,
+        "state": one.standing.told,
+        "well": one.standing.well,
+        "error": one.error,
+        "error_ms": one.error_ms,
+        "failing": bool(one.standing.why),
+    }
+    recent = np.nan_to_num(one.hour.rates("rows_out", _POINTS)).tolist()
+    return {**told, **one.hour.now(), "recent": recent}

@@ -1,0 +1,109 @@
+"""The changelog as it grows: what comes, in both forms; filters, pause, chart; and a connection that is lost."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.services.serve.page.conftest import Opened
+from tests.services.serve.page.shop import MARKUP, Shop
+
+pytestmark = pytest.mark.services
+
+
+def rows(page: Page) -> Locator:
+    return page.locator("table.changes tbody tr")
+
+
+def texts(page: Page) -> list[list[str]]:
+    return [one.locator("td").all_inner_texts() for one in rows(page).all()]
+
+
+def test_insertions_and_retractions_and_what_they_fold_into(opened: Opened, shop: Shop) -> None:
+    shop.sql(
+        "CREATE MUTABLE STREAM stock (item string, n int64) PRIMARY KEY (item);"
+        "CREATE MATERIALIZED VIEW stock_now AS SELECT item, n FROM stock EMIT CHANGELOG"
+    )
+    page = opened("changes/stock_now")
+    shop.sql(f"INSERT INTO stock VALUES ('cup', 5), ('{MARKUP}', 3)")
+    expect(rows(page)).to_have_count(2)
+    shop.sql("INSERT INTO stock VALUES ('cup', 4)")
+    expect(rows(page)).to_have_count(4)
+    assert texts(page)[:2] == [["+1", "cup", "4"], ["-1", "cup", "5"]]
+    classes = [one.get_attribute("class") for one in rows(page).all()]
+    assert sorted(map(str, classes)) == ["in", "in", "in", "out"]
+    colours = {
+        kind: page.locator(f"tr.{kind}").first.evaluate("(row) => getComputedStyle(row).backgroundColor")
+        for kind in ("in", "out")
+    }
+    assert colours["in"] != colours["out"]
+    page.get_by_label("form").select_option("table")
+    expect(rows(page)).to_have_count(2)
+    assert sorted(texts(page)) == [["1", MARKUP, "3"], ["1", "cup", "4"]]
+    page.get_by_label("filter by value").fill("CU")
+    expect(rows(page)).to_have_count(1)
+    page.get_by_label("column to filter by").select_option("n")
+    expect(rows(page)).to_have_count(0)
+    page.get_by_label("filter by value").fill("3")
+    expect(rows(page)).to_have_text([f"1{MARKUP}3"])
+
+
+def test_while_it_is_paused_changes_wait(opened: Opened, shop: Shop) -> None:
+    page = opened("changes/orders")
+    expect(rows(page)).not_to_have_count(0)
+    pause = page.get_by_role("button", name="Pause")
+    pause.click()
+    before = texts(page)
+    shop.order((70, "tea", 1.0), (71, "tea", 2.0))
+    expect(page.get_by_role("status").filter(has_text="2 wait")).to_be_visible()
+    assert texts(page) == before
+    page.get_by_role("button", name="Go on").click()
+    expect(rows(page).first).to_contain_text("71")
+
+
+def test_a_chart_of_a_column(opened: Opened) -> None:
+    page = opened("changes/sales")
+    expect(rows(page)).not_to_have_count(0)
+    options = page.get_by_label("chart of").locator("option").all_inner_texts()
+    assert options == ["no chart", "n", "total"]
+    page.get_by_label("chart of").select_option("total")
+    expect(page.locator("figure[aria-label=total] canvas")).to_be_visible()
+    expect(page.locator("figure[aria-label=total] strong")).not_to_be_empty()
+
+
+def test_it_goes_on_after_the_server_was_killed(opened: Opened, shop: Shop) -> None:
+    """Nothing is missed, and nothing comes twice."""
+    page = opened("changes/orders", allowed="ERR_")
+    expect(rows(page)).not_to_have_count(0)
+    before = rows(page).count()
+    shop.end_server()
+    expect(page.get_by_role("alert")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    shop.order((80, "tea", 1.0))
+    expect(rows(page).first).to_contain_text("80")
+    assert rows(page).count() == before + 1
+
+
+def test_events_may_be_cut_anywhere(opened: Opened) -> None:
+    """Whatever the pieces are in which bytes arrive: the same events."""
+    page = opened("views")
+    found = page.evaluate(
+        """async () => {
+          const { events } = await import("/page/modules/sse.js");
+          const start = 'retry: 1000\\nid: a/\\nevent: start\\ndata: {"n":"ü€𝄞"}\\n\\n';
+          const bytes = new TextEncoder().encode(`${start}: beat\\n\\nid: b\\nevent: rows\\ndata: [1]\\n\\n`);
+          const cuts = Array.from(bytes, (_, place) => place + 1);
+          const all = new Set();
+          for (const size of cuts) {
+            const body = new ReadableStream({ start(out) {
+              for (let at = 0; at < bytes.length; at += size) out.enqueue(bytes.slice(at, at + size));
+              out.close();
+            } });
+            const heard = [];
+            for await (const event of events(body)) heard.push(event);
+            all.add(JSON.stringify(heard));
+          }
+          return [...all];
+        }"""
+    )
+    assert found == ['[{"type":"start","id":"a/","data":{"n":"ü€𝄞"}},{"type":"rows","id":"b","data":[1]}]']

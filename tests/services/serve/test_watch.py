@@ -1,0 +1,105 @@
+"""The hour of a query: rates, latency and what is forgotten."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.serve.watch.hour import Hour
+from services.serve.watch.reading import QueryReading
+from services.serve.watch.watcher import Watcher
+from services.session.context import silent, unasked
+from sql.catalog import Actual, Catalog, Desired, Query
+from tests.services.serve.world import World, error_of
+
+FIGURES = st.one_of(st.floats(0, 1e12), st.just(math.nan))
+READINGS = st.lists(
+    st.builds(QueryReading, at_ms=st.just(0.0), rows_in=FIGURES, rows_out=FIGURES, ended=FIGURES, read=FIGURES),
+    max_size=40,
+)
+
+
+def hour_of(readings: list[QueryReading], most: int = 720) -> Hour:
+    hour = Hour(most)
+    for reading in readings:
+        hour.add(reading)
+    return hour
+
+
+def test_rates_are_per_second_and_a_count_that_falls_begins_anew() -> None:
+    rates = hour_of(
+        [QueryReading(0, rows_out=0), QueryReading(2000, rows_out=10), QueryReading(4000, rows_out=4)]
+    ).rates("rows_out")
+    assert rates[0] == 5
+    assert math.isnan(rates[1])
+
+
+def test_latency_is_how_long_the_first_record_has_waited_and_a_batch() -> None:
+    """Record 11 is seen at 1 s; the query is at 10 until 3 s, and has read all at 4 s."""
+    places = [(0, 10, 10), (1000, 11, 10), (2000, 15, 10), (3000, 15, 10), (4000, 15, 15)]
+    hour = hour_of([QueryReading(at, ended=ended, read=read, batch_ms=100) for at, ended, read in places])
+    assert hour.latencies().tolist() == [100, 100, 1100, 2100, 100]
+    assert hour.now()["lag"] == 0
+
+
+@given(READINGS, st.integers(2, 20), st.integers(1, 10))
+def test_what_is_kept_is_bounded_and_the_last(readings: list[QueryReading], most: int, points: int) -> None:
+    """Whatever is not known: nothing fails, figures are as long as what is kept, and none is below 0."""
+    readings = [replace(one, at_ms=float(place)) for place, one in enumerate(readings, start=1)]
+    hour = hour_of(readings, most)
+    kept = readings[-most:]
+    series = hour.series() if readings else {}
+    assert all(len(values) == len(kept) for values in series.values())
+    assert series.get("at_ms", []) == [one.at_ms for one in kept]
+    rates = hour.rates("rows_out", points)
+    assert len(rates) <= min(points, max(len(kept) - 1, 0))
+    assert not (rates < 0).any()
+    assert not (hour.latencies() < 0).any()
+
+
+def test_what_was_not_seen_is_not_there(tmp_path: Path) -> None:
+    def ask(path: str) -> httpx.Response:
+        response = World(tmp_path).asked(lambda client: client.get(path))
+        assert isinstance(response, httpx.Response)
+        return response
+
+    assert ask("/v1/history").json()["queries"] == []
+    assert ask("/v1/user").json() == {"name": "everybody", "role": "admin", "open": True}
+    refused = ask("/v1/history/%3Cb%3E")
+    assert refused.status_code == 404
+    assert error_of(refused)["what"] == 'no query "<b>" has been seen'
+    assert "<b>" not in refused.text
+
+
+def test_a_query_that_is_made_anew_begins_anew_and_its_error_is_remembered(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    catalog = Catalog.open(world.catalog_url)
+    first = catalog.add_query(Query("v", "", "", "", topic="v"), now_ms=1)
+    watcher = Watcher(lambda: world.open_session(silent, unasked), every_s=1)
+    with world.open_session(silent, unasked) as session:
+        catalog.report(first.id, now_ms=2, actual=Actual.FAILED, error="it broke\n  fix:   mend it")
+        watcher.look(session)
+        catalog.report(first.id, now_ms=3, actual=Actual.PAUSED, error="")
+        watcher.look(session)
+        [told] = watcher.told()["queries"]
+        assert (told["error"], told["failing"]) == ("it broke\n  fix:   mend it", False)
+        assert told["error_ms"] > 3
+        catalog.want("v", Desired.DROPPED, now_ms=4)
+        watcher.look(session)
+        assert watcher.told()["queries"] == []
+        assert watcher.series("v") is None
+        catalog.forget_query(first.id)
+        catalog.add_query(Query("v", "", "", "", topic="v"), now_ms=5)
+        watcher.look(session)
+        [told] = watcher.told()["queries"]
+        assert told["error"] == "no Spark runner has given a sign of life for 10 s"
+        assert told["failing"]
+        series = watcher.series("v")
+        assert series is not None
+        assert len(series["series"]["at_ms"]) == 1
+    catalog.close()
