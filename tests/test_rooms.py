@@ -42,7 +42,7 @@ ROOMS = {
         "confluent_kafka numpy pandas polars prometheus_client py4j pyarrow pyspark",
     ),
     "services": room("broker changelog dictionaries enrichment joins runtime sql", None),
-    "dovetail": room("changelog runtime services sql", "pandas polars pyarrow sqlglot"),
+    "dovetail": room("changelog runtime services sql", "IPython pandas polars pyarrow sqlglot"),
 }
 IMPURE_MODULES = frozenset({"asyncio", "random", "secrets", "socket", "subprocess", "time", "uuid"})
 CLOCK_READS = frozenset({"now", "utcnow", "today"})
