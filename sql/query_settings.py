@@ -108,6 +108,13 @@ SETTINGS: tuple[Setting, ...] = (
         "sides of a join that have the same rows, by one key, are read and kept once; 0: each for itself",
     ),
     Setting(
+        "subplans_once",
+        bool,
+        "",
+        True,
+        "keyed streams, joins and groups that a query has several times are kept once; 0: each for itself",
+    ),
+    Setting(
         "view_watermarks",
         bool,
         "",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
 import pyarrow as pa
@@ -41,8 +42,9 @@ from sql.plan.nodes import (
     Window,
 )
 from sql.plan.properties import inputs_of
+from sql.plan.state.kept_with import kept_with
 from sql.plan.state.node_memory import memory_of
-from sql.plan.state.same_rows import kept_with
+from sql.plan.state.subplans import as_subplan
 from sql.plan.unique_keys import cut_by, found_by
 from sql.plan.upserts import UPSERTS
 from sql.transforms.array_join_step import ArrayJoinStep
@@ -53,7 +55,7 @@ from sql.transforms.window_step import WindowStep
 
 def dataflow(plan: Output) -> Dataflow:
     """The physical plan."""
-    return _Compiler(plan.hybrid).output(plan)
+    return _Compiler(plan.hybrid, plan.subplans_once).output(plan)
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,18 @@ class Stages:
 
     scans: tuple[Scan, ...]
     operators: tuple[Node, ...]
+    shared: tuple[Node, ...] = ()
+    """Of these operators: those that several read."""
 
 
 def stages(plan: Output) -> Stages:
     """Of ``dataflow(plan)``."""
-    compiler = _Compiler(plan.hybrid)
+    compiler = _Compiler(plan.hybrid, plan.subplans_once)
     compiler.output(plan)
-    return Stages(tuple(compiler.scanned), tuple(compiler.operated))
+    several = (len(stage.outlets) > 1 for stage in compiler.stages)
+    return Stages(
+        tuple(compiler.scanned), tuple(compiler.operated), tuple(itertools.compress(compiler.operated, several))
+    )
 
 
 _INSERTED = Expr.condition(
@@ -93,12 +100,15 @@ class _Stream:
 @dataclass
 class _Compiler:
     hybrid: HybridState | None
+    once: bool
     scans: list[TopicScan] = field(default_factory=list)
     stages: list[OperatorNode] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
     snapshots: list[str] = field(default_factory=list)
     scanned: list[Scan] = field(default_factory=list)
     operated: list[Node] = field(default_factory=list)
+    begun: list[_Stream] = field(default_factory=list)
+    """Of subplans: several may read them."""
 
     def output(self, plan: Output) -> Dataflow:
         rows = self._stream(plan.input)
@@ -114,6 +124,14 @@ class _Compiler:
         )
 
     def _stream(self, node: Node) -> _Stream:
+        if not self.once or as_subplan(node) is None:
+            return self._made(node)
+        found = next((stream for stream in self.begun if stream.source == node), None)
+        if found is None:
+            self.begun.append(found := self._made(node))
+        return found
+
+    def _made(self, node: Node) -> _Stream:
         match node:
             case Scan():
                 return _scanned(node)
@@ -184,13 +202,16 @@ class _Compiler:
         return _Stream(node, edges, level, node.schema)
 
     def _emit(self, stream: _Stream, keys: tuple[str, ...], level: int, broadcast: bool = False) -> int:
-        """The edge that the rows of ``stream`` leave by; their scan or stage is complete with it."""
+        """The edge that the rows of ``stream`` leave by; their scan or stage is there with it."""
         edge = Edge(id=len(self.edges), level=level, keys=keys, broadcast=broadcast)
         self.edges.append(edge)
         source = stream.source
         if isinstance(source, Scan):
             self.scans.append(scan_stage(source, stream.transforms, edge.id))
             self.scanned.append(source)
+        elif self.once and as_subplan(source) is not None and source in self.operated:
+            made = self.stages[place := self.operated.index(source)]
+            self.stages[place] = replace(made, outlets=(*made.outlets, Outlet(edge.id, stream.transforms)))
         else:
             operator = operator_of(source)
             memory = None if self.hybrid is None else memory_of(source, self.hybrid)

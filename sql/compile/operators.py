@@ -67,7 +67,8 @@ from sql.plan.nodes import (
     Window,
 )
 from sql.plan.properties import retracts, source_of, watermark_at
-from sql.plan.state.same_rows import first_of, kept_with, same_rows
+from sql.plan.state.kept_with import first_of, kept_with
+from sql.plan.state.same_rows import same_rows
 from sql.plan.time_text import in_units
 from sql.plan.unique_keys import cut_by, found_by
 from sql.plan.upserts import fused_key, fused_version

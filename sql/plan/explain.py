@@ -37,21 +37,24 @@ from sql.plan.nodes import (
 )
 from sql.plan.properties import changes, grows, input_of, inputs_of, retracts, watermark_at
 from sql.plan.state.held_twice import compared, held_again
-from sql.plan.state.same_rows import kept_with
+from sql.plan.state.kept_with import kept_with
+from sql.plan.state.subplans import Met, aliases
 from sql.plan.state.unbounded_groups import unbounded, unbounded_partitions, unbounded_set
 from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
 
 
 def explain(plan: Output | Node) -> str:
     """The node's line, and below it its inputs, drawn as branches."""
-    return "\n".join(_lines(plan, held_again(plan)))
+    return "\n".join(_lines(plan, held_again(plan), Met.none_of(plan)))
 
 
-def _lines(node: Output | Node, again: Mapping[str, tuple[str, ...]]) -> list[str]:
+def _lines(node: Output | Node, again: Mapping[str, tuple[str, ...]], met: Met) -> list[str]:
     """``again``: under which other aliases the rows of a scan are kept."""
+    if met.again(node):
+        return [line_again(node)]
     held = again.get(node.alias, ()) if isinstance(node, Scan) else ()
     text = "  ".join([line(node), *([f"kept twice: also as {', '.join(held)}"] if held else [])])
-    return [text, *branches([_lines(below, again) for below in node.inputs])]
+    return [text, *branches([_lines(below, again, met) for below in node.inputs])]
 
 
 def branches(inputs: Sequence[list[str]]) -> list[str]:
@@ -62,6 +65,11 @@ def branches(inputs: Sequence[list[str]]) -> list[str]:
         lines.append(("└─ " if last else "├─ ") + head)
         lines += [("   " if last else "│  ") + text for text in rest]
     return lines
+
+
+def line_again(node: Output | Node) -> str:
+    """Of an operator that stands above already: ``Keyed  key=l.id  read and kept with l``."""
+    return "  ".join([*line(node).split("  ")[:2], f"read and kept with {aliases(node)}"])
 
 
 def line(node: Output | Node) -> str:

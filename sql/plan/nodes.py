@@ -595,6 +595,7 @@ class Output:
     updating   rows can be taken back; ``marked`` asks for ``_tp_delta`` even where they cannot
     period_ms  what changes leaves so often at most (EMIT PERIODIC); 0: at once
     hybrid     the state that may be larger than memory; None: none may
+    subplans_once   equal operators below are one, and several read its rows (``sql.plan.state.subplans``)
     clock      the watermark that heartbeats tell those who read the topic; None: none
     """
 
@@ -614,6 +615,7 @@ class Output:
     period_ms: int = 0
     hybrid: HybridState | None = None
     clock: OutputClock | None = None
+    subplans_once: bool = False
 
     @property
     def inputs(self) -> tuple[Node, ...]:

@@ -16,6 +16,7 @@ periods        the groups of EMIT PERIODIC take up what has come so often at mos
 hybrid         state that may be larger than memory gets its share of it
 prune          only the columns that something above reads travel
 self_joins     sides of a join that have the same rows are one
+subplans       operators that would keep the same rows are one
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from sql.rules.hybrid import hybrid
 from sql.rules.join_keys import join_keys
 from sql.rules.kept_once.multiway import multiway
 from sql.rules.kept_once.self_joins import self_joins
+from sql.rules.kept_once.subplans import subplans
 from sql.rules.keyed_inputs import keyed_inputs
 from sql.rules.periods import periods
 from sql.rules.prune import prune
@@ -57,6 +59,7 @@ RULES: tuple[Rule, ...] = (
     hybrid,
     prune,
     self_joins,
+    subplans,
 )
 
 

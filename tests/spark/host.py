@@ -16,11 +16,12 @@ from services.jars import jar_paths
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 from spark_jobs.runner.spark_session import start_session
-from tests.spark.flows import enriched_orders, in_portions, orders_clicks
+from tests.spark.flows import enriched_orders, in_portions, orders_clicks, orders_users_twice
 
 FLOWS = {
     "clicks": lambda left, right: orders_clicks(left, right, JoinKind.LEFT),
     "portions": lambda left, right: in_portions(orders_clicks(left, right, JoinKind.LEFT), StateMemory(20_000)),
+    "shared": lambda left, right: orders_users_twice(left, right, shared=True),
     "enriched": lambda left, right: enriched_orders(left, right, latest=False),
 }
 

@@ -13,8 +13,9 @@ from services.session.live.lookups import Cached, KeptForLookups
 from sql.catalog import Query
 from sql.compile.dataflow import Stages, stages
 from sql.fragments import Engine, Fragment
-from sql.plan.explain import line
+from sql.plan.explain import line, line_again
 from sql.plan.nodes import LookupTable, Node, Output, Scan
+from sql.plan.state.subplans import Met
 
 
 @dataclass(frozen=True)
@@ -57,31 +58,39 @@ def _live(query: Query, fragment: Fragment, workers: Collection[str]) -> LiveNod
         return _LookedUp(query.progress.get("counts", {}), lookups).output(fragment.output)
     activity = Activity.read(query.progress.get("activity", {}))
     written = query.progress.get("counts", {}).get("rows_out")
-    return _Staged(stages(fragment.output), activity).output(fragment.output, written)
+    readers = Met.none_of(fragment.output)
+    return _Staged(stages(fragment.output), activity, readers).output(fragment.output, written)
 
 
 @dataclass(frozen=True)
 class _Staged:
     """Of a fragment of Spark. Steps that keep nothing belong to the stage below them: what leaves the uppermost of them
-    is what leaves the stage.
+    is what leaves the stage. Of one that several read is told once, and what leaves it of all of them together.
     """
 
     stages: Stages
     activity: Activity
+    met: Met
 
     def output(self, node: Output, written: int | None) -> LiveNode:
         return LiveNode(line(node), None, written, inputs=(self._node(node.input, beneath_step=False),))
 
     def _node(self, node: Node, *, beneath_step: bool) -> LiveNode:
         """``beneath_step``: what leaves the node is not what leaves its stage."""
+        if self.met.again(node):
+            return LiveNode(line_again(node), None, None)
         work, held = self._of(node)
         below = tuple(self._node(one, beneath_step=not self._is_stage(node)) for one in node.inputs)
         if work is None:
             return LiveNode(line(node), None, None if beneath_step else self._leaving(node), held, below)
-        return LiveNode(line(node), work, None if beneath_step else work.rows_out, held, below)
+        told = not beneath_step or self._is_shared(node)
+        return LiveNode(line(node), work, work.rows_out if told else None, held, below)
 
     def _is_stage(self, node: Node) -> bool:
         return any(one is node for one in (*self.stages.scans, *self.stages.operators))
+
+    def _is_shared(self, stage: Node) -> bool:
+        return stage in self.stages.shared
 
     def _of(self, node: Node) -> tuple[NodeWork | None, Mapping[str, Holding]]:
         """What a stage has done, and holds."""
@@ -98,7 +107,7 @@ class _Staged:
         while not self._is_stage(step) and step.inputs:
             step = step.inputs[0]
         work, _ = self._of(step)
-        return None if work is None else work.rows_out
+        return None if work is None or self._is_shared(step) else work.rows_out
 
 
 @dataclass(frozen=True)

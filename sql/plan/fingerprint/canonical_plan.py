@@ -136,6 +136,7 @@ def _output(node: Output) -> Form:
         marked=node.marked,
         exchanged=node.exchanged,
         format=node.format,
+        subplans_once=node.subplans_once,
         input=canonical(node.input),
     )
 

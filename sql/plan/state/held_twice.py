@@ -36,7 +36,10 @@ def held_again(plan: Output | Node) -> Mapping[str, tuple[str, ...]]:
     """Alias of a scan whose rows are kept -> the other aliases under which the same rows are."""
     kept = list(_kept(plan, held=False))
     by_topic = {scan.topic: tuple(other.alias for other in kept if other.topic == scan.topic) for scan in kept}
-    others = {scan.alias: tuple(name for name in by_topic[scan.topic] if name != scan.alias) for scan in kept}
+    # What several read is there for each of them, and kept once.
+    others = {
+        scan.alias: tuple(dict.fromkeys(name for name in by_topic[scan.topic] if name != scan.alias)) for scan in kept
+    }
     return {alias: found for alias, found in others.items() if found}
 
 

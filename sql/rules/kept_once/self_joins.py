@@ -7,7 +7,7 @@
 The first of them gets the columns that the others need besides; its rows are there under the names of all. So are those
 of an n-way join. Joins that bound their state by time keep of each side what that side needs, and so stay as they are.
 
-It is the last of the rules: which columns travel is known, and no other one meets sides that are not read.
+It is one of the last rules: which columns travel is known, and only ``subplans`` meets sides that are not read.
 
 ``SETTINGS self_join_once = 0`` leaves them as they are.
 """
@@ -19,7 +19,8 @@ from dataclasses import replace
 from sql.plan.joins import Bidirectional
 from sql.plan.nodes import Join, Map, MultiwayJoin, Node, Output, column_of, rebuilt
 from sql.plan.query_plan import QueryPlan
-from sql.plan.state.same_rows import SameRows, kept_with, same_rows
+from sql.plan.state.kept_with import kept_with
+from sql.plan.state.same_rows import SameRows, same_rows
 
 
 def self_joins(plan: QueryPlan) -> QueryPlan:

@@ -113,6 +113,26 @@ def test_a_self_join_shows_its_rows_once(watched: Watched) -> None:
     assert len(lines) == 7
 
 
+def test_groups_that_are_read_twice_show_their_rows_once(watched: Watched) -> None:
+    """What leaves them goes to both; which of these rows pass the steps of one reader is not told."""
+    watched.view(
+        "CREATE MATERIALIZED VIEW counted AS WITH g AS (SELECT item, count(*) AS n FROM orders GROUP BY item) "
+        "SELECT a.item AS item, b.n AS next FROM g AS a JOIN g AS b ON a.n = b.n + 4 WHERE b.n < 7"
+    )
+    fill(watched)
+    watched.report()
+
+    state = [(str(node).split()[0], part, rows) for _, node, part, rows, *_ in watched.state("counted")]
+    assert state[:2] == [("Bidirectional", "left", 2), ("Bidirectional", "right", 1)]
+    assert state[2:] == [("Aggregate", "groups", 2), ("Aggregate", "rows", 0)]
+    lines = [line.lstrip("│ └─├") for line in watched.told("EXPLAIN ANALYZE counted").splitlines()]
+    first, again = (number for number, line in enumerate(lines) if line.startswith("Aggregate"))
+    assert lines[first + 1].startswith("in 10  made 2  out 3  fan-out 0.20  state 2 rows, ")
+    assert lines[again:] == ["Aggregate  by=orders.item  read and kept with orders"]
+    [output] = json.loads(watched.told("EXPLAIN ANALYZE counted FORMAT json")).values()
+    assert [reader["rows_out"] for reader in output["inputs"][0]["inputs"]] == [None, None]
+
+
 def test_the_live_plan_as_text(watched: Watched) -> None:
     watched.view(PRICED)
     fill(watched)

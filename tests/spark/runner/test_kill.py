@@ -18,7 +18,7 @@ from joins.dataflow.ports import JoinKind
 from joins.host.in_memory import LocalQuery
 from runtime.storage.local_folder import LocalFolder
 from spark_jobs.state.checkpoint import Checkpoint
-from tests.spark.flows import orders_clicks
+from tests.spark.flows import orders_clicks, orders_users_twice
 from tests.spark.hosted import HostedQuery
 from tests.spark.kafka import messages, multiset, records, send, values
 
@@ -44,6 +44,27 @@ def test_ten_kills_lose_nothing_and_repeat_nothing(broker: str, topics: Callable
 
     dataflow = orders_clicks(left, right, JoinKind.LEFT)
     assert multiset(values(broker, "killed")) == unbroken(broker, dataflow, tmp_path / "killed")
+
+
+def test_kills_leave_state_that_several_read_whole(broker: str, topics: Callable[..., str], tmp_path: Path) -> None:
+    """Users are kept once for two joins; what leaves is what leaves where each of these has its own."""
+    orders, users = topics("orders"), topics("users")
+    chance = random.Random(7)
+    ids = [chance.randrange(60) for _ in range(1200)]
+    moved = [{"id": user, "k": chance.randrange(40), "name": f"{n}"} for n, user in enumerate(ids)]
+    send(broker, users, moved, [{"id": user} for user in ids])
+    send(broker, orders, [{"k": chance.randrange(40), "a": f"a{n}"} for n in range(600)])
+    chosen = {"brokers": broker, "name": "shared", "flow": "shared", "left": orders, "right": users}
+
+    for kill in range(4):
+        HostedQuery(tmp_path, {**chosen, "records_per_batch": PER_BATCH}).kill_after(chance.uniform(0, 1.2))
+        if kill % 2:
+            shutil.rmtree(tmp_path / "copy", ignore_errors=True)
+    HostedQuery(tmp_path, {**chosen, "records_per_batch": 10 * RECORDS}).finish()
+
+    written = multiset(values(broker, "shared"))
+    for shared in (True, False):
+        assert written == unbroken(broker, orders_users_twice(orders, users, shared), tmp_path / "shared")
 
 
 def unbroken(broker: str, dataflow: Dataflow, checkpoint: Path) -> Counter[tuple[object, ...]]:

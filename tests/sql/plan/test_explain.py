@@ -48,6 +48,11 @@ QUERIES = {
     "ON t.symbol = q.symbol JOIN trades AS l ON q.symbol = l.symbol",
     "multiway_off": "SELECT o.id, name, f.amount FROM orders AS o JOIN customers AS c ON o.id = c.id "
     "LEFT JOIN filed AS f ON c.id = f.id SETTINGS multiway_join = 0",
+    "subplans": "WITH sold AS (SELECT o.customer AS customer, max(amount) AS most, count(*) AS n FROM orders AS o "
+    "JOIN parts AS p ON o.id = p.order_id GROUP BY o.customer) SELECT s.customer, t.n, o.id FROM sold AS s "
+    "JOIN sold AS t ON s.n = t.customer JOIN orders AS o ON o.customer = t.customer WHERE amount > 10",
+    "subplans_off": "SELECT a.id, b.symbol FROM orders AS a JOIN orders AS b ON a.customer = b.amount "
+    "SETTINGS subplans_once = 0",
     "full_using": "SELECT * FROM shipments FULL JOIN (SELECT id AS part, order_id FROM parts) AS p USING (order_id)",
     "subquery": "WITH big AS (SELECT id, amount * 2 AS twice FROM orders WHERE amount > 5) "
     "SELECT b.id, twice FROM big AS b",

@@ -50,6 +50,7 @@ STATEFUL = (
     "static",
     "three_way",
     "multiway",
+    "subplans",
     "array_join",
     "grows_window",
     "top_n",

@@ -52,6 +52,9 @@ QUERIES = {
     "JOIN names AS n ON t.symbol = n.symbol",
     "self_joins": "SELECT a.price, b.at, q.bid FROM trades AS a JOIN trades AS b ON a.symbol = b.symbol "
     "LEFT JOIN quotes AS q ON a.symbol = q.symbol AND q.bid > a.price",
+    "subplans": "WITH paid AS (SELECT o.customer AS customer, sum(p.price) AS total FROM orders AS o JOIN prices AS p "
+    "ON o.symbol = p.symbol GROUP BY o.customer) SELECT a.customer, b.total, o.id FROM paid AS a JOIN paid AS b "
+    "ON a.total = b.customer JOIN orders AS o ON o.customer = b.customer WHERE o.id > 7",
 }
 
 

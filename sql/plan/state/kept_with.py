@@ -1,0 +1,30 @@
+"""Inputs that are kept with another one of the same join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sql.plan.nodes import Aggregate, Keyed, Map, Node, Scan
+
+
+def kept_with(node: Node) -> str:
+    """The alias of the scan with whose rows those of ``node`` are kept; '': they are kept for themselves."""
+    scan = scan_of(node)
+    return "" if scan is None else scan.kept_with
+
+
+def first_of(inputs: Iterable[Node], repeated: Node) -> int:
+    """The place of the one among ``inputs`` with which ``repeated`` is kept."""
+    return next(place for place, node in enumerate(inputs) if _alias(node) == kept_with(repeated))
+
+
+def _alias(node: Node) -> str:
+    scan = scan_of(node)
+    return "" if scan is None else scan.alias
+
+
+def scan_of(node: Node) -> Scan | None:
+    """The one scan below, where all that lies between are steps, a key and groups."""
+    while isinstance(node, Map | Keyed | Aggregate):
+        node = node.input
+    return node if isinstance(node, Scan) else None
