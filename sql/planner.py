@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -25,12 +25,13 @@ from sql.bind.static import is_static
 from sql.fragments import Fragment
 from sql.functions.translate import Dialect
 from sql.plan.explain import explain
+from sql.plan.join_order import JoinOrder
 from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
 from sql.plan.properties import rules_of, walk
 from sql.plan.query_plan import QueryPlan
 from sql.plan.state.unbounded_joins import unbounded_joins
 from sql.query_settings import QuerySettings, Value, checked
-from sql.relations import Consulted, MadeOf, Relations, Stream
+from sql.relations import Consulted, MadeOf, Relations, Sizes, Stream
 from sql.rules import meeting, rewritten
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import too_deep
@@ -58,6 +59,8 @@ class Plan:
     """What its text names besides."""
     limit: int | None = None
     """Of a streaming SELECT: after how many changes it ends."""
+    orders: tuple[JoinOrder, ...] = ()
+    """Of chains of joins that are not in the order of the text."""
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -111,16 +114,17 @@ class Plan:
     def explain(self) -> str:
         if len(self.fragments) > 1:
             parts = (f"Fragment {one.name}  engine={one.engine}\n{one.explain()}" for one in self.fragments)
-            return "\n\n".join([*self._end, *parts])
+            return "\n\n".join([*self._head, *parts])
         if self.output is not None:
-            return "\n".join([*self._end, explain(self.output)])
+            return "\n".join([*self._head, explain(self.output)])
         relations = self.snapshot.relations if self.snapshot is not None else ()
         reads = ", ".join(f"table({name})" for name in relations)
         return f"Snapshot {self.name}  engine=duckdb  columns={','.join(self.columns)}\n└─ {reads}  read once"
 
     @property
-    def _end(self) -> list[str]:
-        return [] if self.limit is None else [f"Limit {self.limit}  ends after so many changes"]
+    def _head(self) -> list[str]:
+        limit = [] if self.limit is None else [f"Limit {self.limit}  ends after so many changes"]
+        return [*limit, *(order.readable for order in self.orders)]
 
     def stream(self) -> Stream:
         """The output topic as an input of other queries."""
@@ -148,9 +152,14 @@ def _told(made: Output) -> tuple[Watermark, ...]:
 
 
 def plan_query(
-    name: str, statement: Select | CreateView, catalog: Relations, settings: Mapping[str, Value] | None = None
+    name: str,
+    statement: Select | CreateView,
+    catalog: Relations,
+    settings: Mapping[str, Value] | None = None,
+    sizes: Sizes | None = None,
 ) -> Plan:
     """The plan of a SELECT, or of the query of a materialized view; settings of the statement go before ``settings``.
+    With ``sizes`` joins are put in an order that fits them; a plan that others have to make again is made without.
 
     Raises a SqlError that names the clause and the nearest thing that works.
     """
@@ -163,7 +172,7 @@ def plan_query(
         return Plan(name, merged, snapshot=snapshot, reads=reads, made_of=catalog.made_of)
     try:
         bound = bound_query(name, statement, catalog, merged)
-        made = rewritten(bound)
+        made = rewritten(replace(bound, sizes=sizes))
     except RecursionError:
         raise too_deep() from None
     fragments = tuple(map(Fragment.of, made.fragments))
@@ -179,6 +188,7 @@ def plan_query(
         fragments=fragments,
         made_of=catalog.made_of,
         limit=made.limit,
+        orders=made.orders,
     )
 
 

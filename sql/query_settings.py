@@ -101,6 +101,20 @@ SETTINGS: tuple[Setting, ...] = (
         "joins of several streams by one key are one operator that keeps each input once; 0: a chain of joins of two",
     ),
     Setting(
+        "join_reorder",
+        bool,
+        "",
+        True,
+        "a chain of INNER joins is joined in the order that keeps the fewest rows, as a view is created; 0: as written",
+    ),
+    Setting(
+        "join_order",
+        str,
+        "",
+        None,
+        "the order of such chains, ((a c) b), (d (e f)); a view that is created has its own written here",
+    ),
+    Setting(
         "self_join_once",
         bool,
         "",

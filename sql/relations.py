@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -22,6 +22,9 @@ class Named(Protocol):
 
 HasRows = CreateStream | CreateView | CreateDictionary | CreateIndex
 """What may stand in FROM."""
+
+Sizes = Callable[[str], int | None]
+"""Topic → about how many records it has; None where that is not known."""
 
 
 def with_rows(definition: HasRows | CreateFunction, place: str) -> HasRows:

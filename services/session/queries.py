@@ -15,12 +15,12 @@ from runtime.leases import RENEWED_EVERY_S, lease_from_now
 from services.session.context import Context
 from services.session.drop import await_gone, topics_of_select
 from services.session.result import Done, Text
-from services.session.topics import output_shape
+from services.session.topics import output_shape, sizes
 from sql.catalog import Actual, Desired, Query
 from sql.catalog.entries import queries_of
 from sql.fragments import Engine
 from sql.planner import Plan, plan_query
-from sql.syntax.statements import CreateView, Explain, ExplainView, Pause, Resume
+from sql.syntax.statements import CreateView, Explain, ExplainView, Pause, Resume, Select
 
 _POLL_S = 0.1
 _SAY_AFTER_S = 5.0
@@ -143,20 +143,30 @@ def resume(context: Context, statement: Resume) -> Done:
 
 
 def explain(context: Context, statement: Explain) -> Text:
-    inner = statement.statement
-    name = inner.name if isinstance(inner, CreateView) else "select"
-    plan = plan_query(name, inner, context.catalog)
+    return _explained(as_created(context, statement.statement))
+
+
+def as_created(context: Context, statement: Select | CreateView) -> Plan:
+    """The plan that a statement gets when it is run now: the joins of a materialized view in an order that fits what
+    its inputs hold.
+    """
+    name = statement.name if isinstance(statement, CreateView) else "select"
+    ordered = isinstance(statement, CreateView) and statement.materialized
+    return plan_query(name, statement, context.catalog, sizes=sizes(context) if ordered else None)
+
+
+def _explained(plan: Plan) -> Text:
     return Text("\n\n".join([plan.explain(), *warned(plan)]))
 
 
 def explain_view(context: Context, statement: ExplainView) -> Text:
-    """The plan of a view as it would be made now."""
+    """The plan of a view as it would be made now, but for the order of its joins, which stays as it is."""
     relation = context.catalog.get(statement.name)
     if not isinstance(relation.definition, CreateView):
         raise Unsupported(
             f'"{relation.name}" is no view: no plan makes its rows', where="EXPLAIN", fix=f"DESCRIBE {relation.name}"
         )
-    return explain(context, Explain(relation.definition))
+    return _explained(plan_query(relation.name, relation.definition, context.catalog))
 
 
 def warned(plan: Plan) -> tuple[str, ...]:

@@ -11,10 +11,12 @@ from collections.abc import Iterable
 from broker.names import memo_topic
 from broker.topic_shapes import TopicShape, config_for
 from changelog.dead_letter import topic_of as dead_letter_topic
+from changelog.errors import ServiceUnavailable, UnknownName
 from changelog.schema import Kind
 from services.session.context import Context
 from sql.catalog import Query
 from sql.planner import Plan
+from sql.relations import Sizes
 
 
 def make(context: Context, topic: str, shape: TopicShape) -> bool:
@@ -52,6 +54,28 @@ def state_topics(fragments: Iterable[Query]) -> list[str]:
 
 def dead_letter_topics(fragments: Iterable[Query]) -> list[str]:
     return [dead_letter_topic(query.name) for query in fragments]
+
+
+def sizes(context: Context) -> Sizes:
+    """About how many records topics hold, as far as the broker says; each is asked once, and nothing more of a broker
+    that does not answer.
+    """
+    known: dict[str, int | None] = {}
+    silent = False
+
+    def asked(topic: str) -> int | None:
+        nonlocal silent
+        if topic not in known and not silent:
+            try:
+                ends, begins = context.topics.ends(topic), context.topics.begins(topic)
+                known[topic] = sum(end - begins.get(partition, 0) for partition, end in ends.items())
+            except UnknownName:
+                known[topic] = None
+            except ServiceUnavailable:
+                silent = True
+        return known.get(topic)
+
+    return asked
 
 
 def output_shape(plan: Plan, topic: str, partitions: int = -1) -> TopicShape:

@@ -11,7 +11,7 @@ own, since two queries in one topic would write each row twice.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from changelog.errors import DovetailError, SqlError, Unsupported
@@ -20,16 +20,19 @@ from runtime.query_plan import on_trial
 from services.session import topics
 from services.session.context import Context
 from services.session.drop import await_gone, clear, expect_disposable
-from services.session.queries import await_running, engines_of, expect_runner, leased, warned
+from services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
 from services.session.result import Done
 from sql.catalog import Desired, Query, Relation
 from sql.catalog.entries import queries_of
+from sql.plan.join_order import orders_text
 from sql.plan.nodes import Scan
 from sql.plan.properties import walk
 from sql.planner import Plan, plan_query
+from sql.syntax.alterations import with_setting
 from sql.syntax.statements import CreateView, Drop
 
 _BUCKETS = "buckets"
+_ORDER = "join_order"
 
 
 def create_view(context: Context, statement: CreateView) -> Done:
@@ -44,7 +47,7 @@ def create_view(context: Context, statement: CreateView) -> Done:
     context.catalog.expect_free(statement)
     if statement.with_data and (statement.into is not None or not statement.materialized):
         raise Unsupported(f'"{statement.name}" has no topic of its own', where="WITH DATA", fix="leave it out")
-    plan = plan_query(statement.name, statement, context.catalog)
+    plan = as_created(context, statement)
     context.catalog.expect_acyclic(statement, plan.uses)
     replaced = [query for query in context.catalog.queries() if query.view == statement.name]
     if not statement.materialized:
@@ -61,6 +64,7 @@ def create_view(context: Context, statement: CreateView) -> Done:
             f"{_other_buckets(statement, existing)}"
             "WITH DATA at the end of the statement would begin anew, with an empty topic"
         )
+    statement = _in_order(statement, plan)
     if statement.into is None:
         _expect_topic(context, statement, plan, existing)
     elif existing is not None:
@@ -70,15 +74,26 @@ def create_view(context: Context, statement: CreateView) -> Done:
     return _materialized(context, statement, plan, existing, replaced)
 
 
+def _in_order(statement: CreateView, plan: Plan) -> CreateView:
+    """``statement`` with the order of its joins, as they stand in ``plan``: it is the one of every later plan."""
+    if not plan.orders or _ORDER in statement.settings:
+        return statement
+    return with_setting(statement, _ORDER, orders_text(tuple(order.tree for order in plan.orders)))
+
+
 def _same(statement: CreateView, existing: Relation) -> bool:
-    """Whether the view has this query already: what it computes, its plan and its fingerprint do not tell in full."""
+    """Whether the view has this query already: what it computes, its plan and its fingerprint do not tell in full.
+
+    An order of joins that the statement does not name is left to the view.
+    """
     before = existing.definition
-    return isinstance(before, CreateView) and _meaning(before) == _meaning(statement)
+    left_open = {_BUCKETS} if _ORDER in statement.settings else {_BUCKETS, _ORDER}
+    return isinstance(before, CreateView) and _meaning(before, left_open) == _meaning(statement, left_open)
 
 
-def _meaning(view: CreateView) -> tuple[object, ...]:
-    """What makes two statements one, wherever their words stand, and however many buckets they name."""
-    settings = {name: value for name, value in view.settings.items() if name != _BUCKETS}
+def _meaning(view: CreateView, left_open: Collection[str]) -> tuple[object, ...]:
+    """What makes two statements one, wherever their words stand, and whatever they say of settings ``left_open``."""
+    settings = {name: value for name, value in view.settings.items() if name not in left_open}
     return repr(view.query), view.emit, settings, view.into, view.materialized, view.columns
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from sql.expressions.expression import Expr
+from sql.plan.join_order import JoinOrder
 from sql.plan.nodes import Node, Output
 from sql.query_settings import QuerySettings
-from sql.relations import Stream
+from sql.relations import Sizes, Stream
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class QueryPlan:
     limit     it ends after so many changes; None: never
     target    the stream that it writes INTO; None: a topic of its own
     told      others may read that topic: it tells the watermark of its rows
+    sizes     about how many records its topics have; None: nobody is to ask
+    orders    of chains of joins that are not in the order of the text
     upstream  the fragments before the last, the first of them first; none before the rule ``cut_fragments``
     output    what leaves the last one; None before the rule ``sink``
     """
@@ -38,6 +41,8 @@ class QueryPlan:
     limit: int | None = None
     target: Stream | None = None
     told: bool = False
+    sizes: Sizes | None = None
+    orders: tuple[JoinOrder, ...] = ()
     upstream: tuple[Output, ...] = ()
     output: Output | None = None
 

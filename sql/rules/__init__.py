@@ -3,6 +3,7 @@
 unnest         subqueries of WHERE become SEMI and ANTI joins
 strategy       a join becomes bidirectional, enrichment, asof, .., as its sides are
 push_down      conditions move towards the scans, as far as the kinds of join above them allow
+join_order     chains of INNER joins are joined in the order that keeps the fewest rows between them
 join_keys      equalities of a join condition become its keys, the rest its residual condition
 bands          inequalities of a time of each side make it a join of rows that are near in time
                groups by a window, or a time, go when the watermark has passed it
@@ -28,6 +29,7 @@ from sql.rules.bands import bands
 from sql.rules.cut_fragments import cut_fragments
 from sql.rules.hybrid import hybrid
 from sql.rules.join_keys import join_keys
+from sql.rules.join_order.rule import join_order
 from sql.rules.kept_once.multiway import multiway
 from sql.rules.kept_once.self_joins import self_joins
 from sql.rules.kept_once.subplans import subplans
@@ -44,7 +46,7 @@ from sql.rules.window_close import window_close
 
 Rule = Callable[[QueryPlan], QueryPlan]
 
-MEETING: tuple[Rule, ...] = (unnest, strategy, push_down, top_n, join_keys)
+MEETING: tuple[Rule, ...] = (unnest, strategy, push_down, top_n, join_order, join_keys)
 """After these the plan says which rows meet; the rest is about how they are kept, run and written."""
 RULES: tuple[Rule, ...] = (
     *MEETING,

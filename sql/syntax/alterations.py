@@ -7,6 +7,7 @@ What is not named stays as the user wrote it, and what comes out is read like an
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import assert_never
 
 from sqlglot import exp
@@ -132,14 +133,15 @@ def _read(text: str) -> CreateStream:
     return made
 
 
-def with_setting(view: CreateView, name: str, value: int) -> CreateView:
+def with_setting(view: CreateView, name: str, value: int | str) -> CreateView:
     """``view`` with ``name = value`` in its SETTINGS, which get it where they have none."""
     cursor = Cursor(view.text, Dovetail().tokenize(view.text))
     start, end, said = _settings_end(cursor, name)
-    made = parse_one(f"{view.text[:start]}{said} = {value}{view.text[end:]}")
+    written = exp.Literal.string(value).sql() if isinstance(value, str) else value
+    made = parse_one(f"{view.text[:start]}{said} = {written}{view.text[end:]}")
     if not isinstance(made, CreateView) or made.settings != {**view.settings, name: value}:
         raise InternalError("an altered view is none", where=view.text)
-    return made
+    return replace(made, with_data=view.with_data)
 
 
 def _settings_end(cursor: Cursor, name: str) -> tuple[int, int, str]:

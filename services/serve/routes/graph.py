@@ -15,9 +15,9 @@ from services.serve.refusals import JSON, RequestRefused, answered
 from services.serve.service import service_of, user_of
 from services.serve.statements.script import TEXTS, script_of
 from services.session import Session
+from services.session.queries import as_created
 from sql.plan.explain import line
 from sql.plan.nodes import Node, Output
-from sql.planner import plan_query
 from sql.syntax.statements import CreateView, Explain, Select
 
 _DETAILS = ("relations", "fragments")
@@ -62,8 +62,7 @@ async def explain(request: Request) -> Response:
             raise RequestRefused(
                 "the plan of one query can be shown", where="body", fix="send one SELECT or CREATE MATERIALIZED VIEW"
             )
-        name = inner.name if isinstance(inner, CreateView) else "select"
-        plan = plan_query(name, inner, session.context.catalog)
+        plan = as_created(session.context, inner)
         fragments = [{"name": one.name, "engine": one.engine.value, "plan": tree(one.output)} for one in plan.fragments]
         return {"text": plan.explain(), "fragments": fragments, "warnings": list(plan.warnings)}
 

@@ -24,8 +24,9 @@ from typer.testing import CliRunner
 from broker import clients
 from changelog.errors import SqlError, Unsupported
 from runtime.leases import LEASE_S
+from runtime.query_plan import plan_of
 from services.cli.main import app
-from services.session import Done, Live, Rows, Session
+from services.session import Done, Live, Rows, Session, Text
 from services.session.input_progress import await_caught_up, await_reading, input_ends
 from services.session.verification.verify import Verdict
 from services.stack import Stack, temporary_stack
@@ -100,6 +101,49 @@ def test_a_view_follows_its_inputs_and_can_be_verified(session: Session) -> None
     verified = session.verify("priced")
     assert verified.holds
     assert (verified.expected, verified.found) == (2, 2)
+
+
+def test_the_order_of_joins_is_that_of_the_inputs_when_a_view_is_created(session: Session) -> None:
+    """And stays: what comes later, another look at the plan, the same statement again change nothing."""
+    session.run(
+        "CREATE TABLE lines (id int PRIMARY KEY, order_id int); CREATE TABLE kinds (id int PRIMARY KEY, name varchar);"
+        + ORDERS
+    )
+    statement = (
+        "CREATE MATERIALIZED VIEW priced AS SELECT l.id AS id, o.amount AS amount, k.name AS name FROM lines AS l "
+        "JOIN orders AS o ON l.order_id = o.id JOIN kinds AS k ON o.amount = k.id WHERE k.name = 'a'"
+    )
+
+    def explained(what: str) -> str:
+        [text] = session.run(what)
+        assert isinstance(text, Text)
+        return text.text
+
+    assert "Join order" not in explained(f"EXPLAIN {statement}")
+    lines = ", ".join(f"({number}, {number % 10})" for number in range(3000))
+    session.run(f"INSERT INTO lines VALUES {lines}")
+    session.run("INSERT INTO orders VALUES " + ", ".join(f"({number}, 1, {number % 2})" for number in range(10)))
+    session.run("INSERT INTO kinds VALUES (0, 'a'), (1, 'b')")
+    assert explained(f"EXPLAIN {statement}").startswith("Join order (l (o k))  about ")
+    assert "Join order" not in explained(f"EXPLAIN {statement} SETTINGS join_reorder = 0")
+    session.run(statement)
+    settle(session, "priced")
+    definition = session.context.catalog.get("priced").definition
+    assert isinstance(definition, CreateView)
+    assert definition.settings == {"join_order": "(l (o k))"}
+    [query] = session.context.catalog.fragments("priced")
+    assert query.plan.startswith("Join order (l (o k))  about ")
+    session.run("INSERT INTO kinds VALUES " + ", ".join(f"({number}, 'c')" for number in range(2, 4000)))
+    assert plan_of(query, session.context.catalog).fingerprint == query.fingerprint
+    assert explained("EXPLAIN priced").startswith("Join order (l (o k))  as SETTINGS join_order has it")
+    [again] = session.run(statement.replace("CREATE", "CREATE OR REPLACE"))
+    assert isinstance(again, Done)
+    assert "has this query already" in again.text
+    session.run("PAUSE priced; INSERT INTO lines VALUES (3000, 0); RESUME priced")
+    settle(session, "priced")
+    verified = session.verify("priced")
+    assert verified.holds
+    assert verified.found == 1501
 
 
 def test_a_row_that_nobody_derived_is_found_by_verify(

@@ -30,6 +30,9 @@ QUERIES = {
     "WHERE t.price > 10",
     "top_n": "SELECT id, customer FROM (SELECT *, row_number() OVER (PARTITION BY customer ORDER BY id DESC) AS n FROM "
     "orders) AS o WHERE n BETWEEN 2 AND 3 AND customer > 7 AND id > 1",
+    "join_order": "SELECT t.price, o.id, p.price AS known FROM orders AS o JOIN prices AS p ON o.symbol = p.symbol "
+    "JOIN changelog(trades, at) AS t ON t.price = p.price WHERE o.id + p.price > t.price "
+    "SETTINGS join_order = '(t (p o))'",
     "join_keys": "SELECT t.price, q.bid FROM trades AS t ASOF JOIN quotes AS q ON upper(t.symbol) = q.symbol "
     "AND t.at >= q.at",
     "bands": "SELECT t.price, q.bid FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "

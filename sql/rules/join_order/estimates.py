@@ -1,0 +1,128 @@
+"""About how many rows a node of a plan has, told from the records of the topics below it and from its conditions.
+
+Guesses, as databases without statistics make them: what equals a constant is a tenth of the rows, or one row of a
+unique key; any other condition leaves a third. Under a value of a column that is no unique key there are ten rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from sqlglot import exp
+
+from joins.dataflow.ports import JoinKind
+from sql.expressions.expression import Expr, columns_read
+from sql.expressions.predicates import split
+from sql.plan.nodes import (
+    Aggregate,
+    ArrayJoin,
+    Join,
+    Keyed,
+    LookupJoin,
+    LookupTable,
+    Map,
+    MultiwayJoin,
+    Node,
+    Over,
+    Scan,
+    Sessions,
+    SetOperation,
+    Static,
+    StaticJoin,
+    TopN,
+    UnionAll,
+    Window,
+)
+from sql.plan.unique_keys import unique_keys
+from sql.relations import Sizes
+
+EQUAL_TO_CONSTANT = 0.1
+ANY_CONDITION = 1 / 3
+ROWS_OF_A_VALUE = 10
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """rows  that pass the conditions of a node
+    all   without them: by so many its unique keys differ
+    """
+
+    rows: float
+    all: float
+
+    @property
+    def values(self) -> float:
+        """Different values of a column that is no unique key."""
+        return max(1.0, self.all / ROWS_OF_A_VALUE)
+
+    def times(self, factor: float) -> Estimate:
+        return Estimate(self.rows * factor, self.all * factor)
+
+
+def estimate(node: Node, sizes: Sizes) -> Estimate | None:
+    """None where nothing is known: of a topic without records, or of one that cannot be asked."""
+    match node:
+        case Scan():
+            records = sizes(node.topic)
+            return _filtered(node, node.where, Estimate(records, records)) if records else None
+        case Static() | LookupTable():
+            return None
+        case Map():
+            below = estimate(node.input, sizes)
+            return None if below is None else _filtered(node.input, node.where, below)
+        case Window():
+            below = estimate(node.input, sizes)
+            return None if below is None else below.times(node.size_ms / node.slide_ms)
+        case Keyed() | Sessions() | ArrayJoin() | Over() | StaticJoin() | LookupJoin():
+            return estimate(node.inputs[0], sizes)
+        case Aggregate() | TopN():
+            return _of_groups(node, estimate(node.input, sizes))
+        case UnionAll() | SetOperation() | Join() | MultiwayJoin():
+            return _of_several(node, sizes)
+        case _:
+            assert_never(node)
+
+
+def _of_several(node: UnionAll | SetOperation | Join | MultiwayJoin, sizes: Sizes) -> Estimate | None:
+    """Of a union all rows; of a join the rows of the larger side, as far as an inner one finds them on the other."""
+    parts = [estimate(part, sizes) for part in node.inputs]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    if isinstance(node, UnionAll):
+        return Estimate(sum(part.rows for part in known), sum(part.all for part in known))
+    if isinstance(node, SetOperation) or (isinstance(node, Join) and node.kind.asks):
+        return known[0]
+    *_, other, larger = sorted(known, key=lambda part: part.rows)
+    inner = isinstance(node, Join) and node.kind is JoinKind.INNER
+    return Estimate(larger.rows * (other.rows / other.all if inner else 1.0), larger.all)
+
+
+def _of_groups(node: Aggregate | TopN, below: Estimate | None) -> Estimate | None:
+    if below is None:
+        return None
+    groups = 1.0
+    if node.by:
+        told_apart = any(set(key) <= set(node.by) for key in unique_keys(node.input))
+        groups = below.rows if told_apart else max(1.0, below.rows / ROWS_OF_A_VALUE)
+    if isinstance(node, TopN):
+        groups = min(below.rows, groups * (node.last - node.first + 1))
+    return Estimate(groups, groups)
+
+
+def _filtered(node: Node, where: Expr | None, below: Estimate) -> Estimate:
+    """The rows of ``node`` that pass ``where``."""
+    rows = below.rows
+    if where is not None:
+        alone = {key[0] for key in unique_keys(node) if len(key) == 1}
+        for term in split(where):
+            rows *= _part(term, alone, below.all)
+    return Estimate(rows, below.all)
+
+
+def _part(term: Expr, alone: set[str], rows: float) -> float:
+    tree = term.tree.unnest()
+    if isinstance(tree, exp.EQ) and not (columns_read(tree.left) and columns_read(tree.right)):
+        return 1 / rows if set(term.columns) & alone else EQUAL_TO_CONSTANT
+    return ANY_CONDITION

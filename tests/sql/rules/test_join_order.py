@@ -1,0 +1,170 @@
+"""Which order the joins of a chain get, by what is known of their inputs, and which stay as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from sql.fragments import Fragment
+from sql.plan.join_order import orders_text
+from sql.plan.nodes import Join, MultiwayJoin
+from sql.plan.properties import walk
+from sql.planner import Plan, plan_query
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import CreateView, Select
+from tests.sql.planner import Planner
+
+DDL = (
+    "CREATE TABLE orders (id INT, customer INT, day INT, total DOUBLE, PRIMARY KEY (id))",
+    "CREATE TABLE lines (id INT, order_id INT, part INT, PRIMARY KEY (id))",
+    "CREATE TABLE customers (id INT, nation INT, name VARCHAR, PRIMARY KEY (id))",
+    "CREATE TABLE nations (id INT, region INT, name VARCHAR, PRIMARY KEY (id))",
+    "CREATE TABLE regions (id INT, name VARCHAR, PRIMARY KEY (id))",
+    "CREATE TABLE log (customer INT, part INT, at TIMESTAMP)",
+    "CREATE TABLE p (k INT, m INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5 seconds') APPEND ONLY",
+    "CREATE STREAM clicks (customer int, part int)",
+    "CREATE MUTABLE STREAM held (customer int, part int) PRIMARY KEY customer",
+)
+RECORDS = {
+    "orders": 1_000_000,
+    "lines": 4_000_000,
+    "customers": 100_000,
+    "nations": 25,
+    "regions": 5,
+    "log": 50_000,
+    "p": 10_000,
+    "clicks": 1_000_000,
+    "held": 1_000,
+}
+CHAIN = "FROM lines AS l JOIN orders AS o ON l.order_id = o.id JOIN customers AS c ON o.customer = c.id"
+
+
+def planned(query: str, records: Mapping[str, int | None] = RECORDS) -> Plan:
+    statement = parse_one(query)
+    assert isinstance(statement, Select | CreateView)
+    return plan_query("q", statement, Planner.of(*DDL).catalog, sizes=records.get)
+
+
+def order(query: str, records: Mapping[str, int | None] = RECORDS) -> str:
+    """The orders that are not those of the text."""
+    return orders_text(tuple(one.tree for one in planned(f"SELECT 1 AS one {query}", records).orders))
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        # What a condition leaves few rows of goes first, and the largest input last.
+        (f"{CHAIN} WHERE c.id = 7", "(l (o c))"),
+        (f"{CHAIN} WHERE c.name = 'ann'", "(l (o c))"),
+        # Two dimensions are one small side of the join with what is large.
+        (f"{CHAIN} JOIN nations AS n ON c.nation = n.id WHERE n.name = 'PERU'", "(l (o (c n)))"),
+        (f"{CHAIN} JOIN nations AS n ON c.nation = n.id JOIN regions AS r ON n.region = r.id", "(l (o (c (n r))))"),
+        # Equalities of WHERE, whatever the order of FROM.
+        ("FROM lines AS l, orders AS o, customers AS c WHERE l.order_id = o.id AND o.customer = c.id AND c.id = 7",
+         "(l (o c))"),
+        # Under an outer join, and over one, which is an input as any other and stays.
+        (f"{CHAIN} LEFT JOIN nations AS n ON c.nation = n.id WHERE c.id = 7", "(l (o c))"),
+        (("FROM lines AS l LEFT JOIN orders AS o ON l.order_id = o.id JOIN clicks AS k ON k.part = l.part "
+         "JOIN customers AS c ON c.id = k.customer AND c.id = 7"), "(l (k c))"),
+        # A subquery is an input, and may hold a chain of its own.
+        ((f"FROM (SELECT l.id, c.nation {CHAIN} WHERE c.id = 7) AS s JOIN nations AS n ON s.nation = n.id "
+         "JOIN regions AS r ON n.region = r.id"), "(l (o c))"),
+        (("FROM log AS g JOIN lines AS l ON g.part = l.part JOIN (SELECT customer, count(*) AS n FROM orders GROUP BY "
+         "customer) AS o ON o.customer = g.customer"), "((g o) l)"),
+        # Nothing is gained by another order: one already keeps the fewest.
+        ("FROM customers AS c JOIN nations AS n ON c.nation = n.id JOIN regions AS r ON n.region = r.id", "(c (n r))"),
+        ("FROM regions AS r JOIN nations AS n ON n.region = r.id JOIN customers AS c ON c.nation = n.id", ""),
+        # One key: an n-way join keeps nothing between them.
+        ("FROM log AS g JOIN orders AS o ON g.customer = o.customer JOIN clicks AS k ON o.customer = k.customer", ""),
+        # Two inputs have one order.
+        ("FROM lines AS l JOIN orders AS o ON l.order_id = o.id WHERE o.id = 7", ""),
+        # What answers a row once, or goes by time, stays.
+        ("FROM clicks AS k JOIN held AS h ON k.customer = h.customer JOIN held AS i ON h.part = i.customer", ""),
+        (("FROM p AS a JOIN p AS b ON a.k = b.k AND a.at BETWEEN b.at AND b.at + INTERVAL '5 seconds' "
+         "JOIN regions AS r ON b.m = r.id"), ""),
+        # Not all inputs of an outer join are free.
+        (("FROM lines AS l LEFT JOIN orders AS o ON l.order_id = o.id LEFT JOIN customers AS c ON o.customer = c.id "
+         "WHERE l.id > 7"), ""),
+        ("FROM lines AS l FULL JOIN orders AS o ON l.order_id = o.id JOIN customers AS c ON o.customer = c.id", ""),
+    ],
+)  # fmt: skip
+def test_the_fewest_rows_are_kept_between_joins(query: str, found: str) -> None:
+    assert order(query) == found
+
+
+def test_without_the_key_of_a_chain_every_join_counts() -> None:
+    query = "FROM lines AS l JOIN orders AS o ON l.part = o.day JOIN regions AS r ON o.day = r.id"
+    assert order(query) == ""
+    assert order(f"{query} SETTINGS multiway_join = 0") == "(l (o r))"
+
+
+@pytest.mark.parametrize("unknown", [None, 0])
+@pytest.mark.parametrize("topic", ["lines", "orders", "customers"])
+def test_of_an_input_that_nothing_is_known_of_the_text_says_the_order(topic: str, unknown: int | None) -> None:
+    query = f"{CHAIN} WHERE c.id = 7"
+    assert order(query) != ""
+    assert order(query, {**RECORDS, topic: unknown}) == ""
+
+
+def test_inputs_that_have_only_begun_tell_little() -> None:
+    assert order(f"{CHAIN} WHERE c.id = 7", {"lines": 400, "orders": 100, "customers": 10}) == ""
+
+
+def test_the_setting_leaves_the_order_of_the_text() -> None:
+    query = f"SELECT l.id, c.name {CHAIN} WHERE c.id = 7 SETTINGS join_reorder = 0"
+    plan = planned(query)
+    assert plan.orders == ()
+    assert plan.fingerprint == Planner.of(*DDL).plan(query).fingerprint
+
+
+def test_nobody_to_ask_leaves_the_order_of_the_text() -> None:
+    assert Planner.of(*DDL).plan(f"SELECT l.id {CHAIN} WHERE c.id = 7").orders == ()
+
+
+def test_the_order_that_is_set_is_the_one_that_was_chosen() -> None:
+    """Whatever has become of the inputs since."""
+    joined = f"{CHAIN} JOIN nations AS n ON c.nation = n.id WHERE c.name <> 'ann' AND n.name = 'PERU'"
+    query = f"SELECT l.id, o.day, c.name {joined}"
+    chosen = planned(query)
+    text = orders_text(tuple(one.tree for one in chosen.orders))
+    assert text
+    again = planned(f"{query} SETTINGS join_order = '{text}'", dict.fromkeys(RECORDS, 1_000_000))
+    assert again.fingerprint == chosen.fingerprint
+    assert again.schema == chosen.schema
+    assert f"Join order {text}  as SETTINGS join_order has it" in again.explain()
+
+
+def test_columns_stand_as_they_are_selected_and_keys_tell_rows_apart_as_before() -> None:
+    query = f"SELECT * {CHAIN} WHERE c.name = 'ann'"
+    ordered, written = planned(query), planned(f"{query} SETTINGS join_reorder = 0")
+    assert ordered.orders != ()
+    assert ordered.schema == written.schema
+    told = [(one.output.key_names, one.output.unique, one.output.updating) for one in map(last, (ordered, written))]
+    assert told[0] == told[1]
+
+
+def test_explain_says_why() -> None:
+    text = planned(f"SELECT l.id {CHAIN} WHERE c.id = 7").explain()
+    assert text.startswith(
+        "Join order (l (o c))  about 10 rows kept between joins, as written 4,000,000  estimated rows: l 4,000,000, "
+        "o 1,000,000, c 1\n"
+    )
+
+
+def test_no_order_has_a_join_without_an_equality() -> None:
+    """Regions and nations are few, and nothing compares them: their product is never a way."""
+    few = "FROM orders AS o JOIN nations AS n ON o.day = n.id JOIN regions AS r ON o.customer = r.id"
+    fragment = last(planned(f"SELECT l.id {few} JOIN lines AS l ON l.order_id = o.id"))
+    assert all(node.keys for node in walk(fragment.output) if isinstance(node, Join | MultiwayJoin))
+
+
+def test_many_inputs_are_joined_two_by_two() -> None:
+    inputs = "".join(f" JOIN customers AS c{n} ON c{n - 1}.nation = c{n}.id" for n in range(1, 14))
+    query = f"FROM customers AS c0{inputs} WHERE c13.name = 'ann' AND c12.name = 'bob'"
+    found = order(query)
+    assert "(c12 c13)" in found
+
+
+def last(plan: Plan) -> Fragment:
+    return plan.fragments[-1]
