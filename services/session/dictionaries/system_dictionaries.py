@@ -21,6 +21,10 @@ _STATUSES = ("FAILED", "FAILED_AND_RELOADING", "LOADING", "LOADED_AND_RELOADING"
 _SHARES = ("hit_rate", "found_rate")
 _LATEST = ("loading_start_time", "last_successful_update_time")
 _OF_LATEST = ("loading_duration", "last_exception")
+_REPORTED = pa.schema(
+    [field.with_type(pa.timestamp("ms", tz="UTC")) if field.name in _LATEST else field for field in DICTIONARIES]
+)
+"""As workers report it: their times are milliseconds."""
 
 
 def statistics(context: Context, name: str | None = None) -> pa.Table:
@@ -30,7 +34,12 @@ def statistics(context: Context, name: str | None = None) -> pa.Table:
     ]
     reports = _reports(context) if definitions else {}
     lines = [_line(made, reports.get(made.name, ())) for made in definitions if isinstance(made, CreateDictionary)]
-    return pa.Table.from_pylist(lines, schema=DICTIONARIES)
+    return table_of(lines)
+
+
+def table_of(lines: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """The lines as ``system.dictionaries`` has them."""
+    return pa.Table.from_pylist(list(lines), schema=_REPORTED).cast(DICTIONARIES)
 
 
 def _reports(context: Context) -> Mapping[str, Sequence[Figures]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from services.commands.command_codec import Outcome
-from services.session.dictionaries.system_dictionaries import merged, reported, source_text
+from services.session.dictionaries.system_dictionaries import merged, reported, source_text, table_of
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateDictionary
 
@@ -48,6 +50,13 @@ def test_the_worst_status_and_the_last_times_stand() -> None:
     assert (line["status"], line["last_exception"]) == ("FAILED", "the source does not answer")
     assert (line["loading_start_time"], line["last_successful_update_time"]) == (2_000, 1_000)
     assert line["loading_duration"] == pytest.approx(0.5)
+
+
+def test_times_are_those_that_workers_report_in_milliseconds() -> None:
+    line = table_of([merged([ONE, TWO])]).to_pylist()[0]
+    assert line["loading_start_time"] == datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC)
+    assert line["last_successful_update_time"] == datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert table_of([merged([])]).to_pylist()[0]["loading_start_time"] is None
 
 
 def test_what_no_worker_has_open_is_not_loaded() -> None:
