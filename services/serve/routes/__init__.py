@@ -1,6 +1,6 @@
 """What is asked over HTTP, and answered."""
 
-from services.serve.routes import changes, described, graph, health, history, listings, page, sql
+from services.serve.routes import changes, described, dictionaries, graph, health, history, listings, page, sql
 
 ENDPOINTS = described.with_description(
     (
@@ -10,6 +10,7 @@ ENDPOINTS = described.with_description(
         *listings.ROUTES,
         *graph.ROUTES,
         *history.ROUTES,
+        *dictionaries.ROUTES,
         *health.ROUTES,
     )
 )

@@ -44,6 +44,12 @@ export function post(path, text, signal) {
   return ask(path, { method: "POST", body: text, headers, signal }, (response) => response.json());
 }
 
+/** The JSON answer to an object that is sent. Raises Refused. */
+export function send(path, members, signal) {
+  const headers = { "Content-Type": "application/json" };
+  return ask(path, { method: "POST", body: JSON.stringify(members), headers, signal }, (response) => response.json());
+}
+
 /**
  * What statements give: a result each, up to the first that fails. Raises Refused, with the results before it as
  * `results`.

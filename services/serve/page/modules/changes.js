@@ -8,7 +8,8 @@ import { follow } from "./sse.js";
 
 /** @param {HTMLElement} place @param {string} name what is followed */
 export async function show(place, name, { signal, fail }) {
-  const heading = h("div", { class: "bar" }, h("h1", {}, "Changes"), await chooser(name, signal));
+  const { views, names } = await known(signal);
+  const heading = h("div", { class: "bar" }, h("h1", {}, "Changes"), chooser(name, names));
   place.append(heading);
   if (!name) {
     place.append(h("p", { class: "empty" }, "Choose what to follow."));
@@ -38,7 +39,7 @@ export async function show(place, name, { signal, fail }) {
     const path = `/v1/views/${encodeURIComponent(name)}/changes?from=${begin.value}`;
     const heard = ({ type, data }) => {
       if (mine.aborted) return;
-      if (type === "start" && view === null) view = new ChangesView(body, data.columns);
+      if (type === "start" && view === null) view = new ChangesView(body, data.columns, views.has(name) ? name : "");
       if (type === "rows") view?.add(data);
     };
     const trouble = (error) => told.replaceChildren(...(error === null ? [] : [failure(error)]));
@@ -47,10 +48,14 @@ export async function show(place, name, { signal, fail }) {
   start();
 }
 
-/** All that can be followed. */
-async function chooser(name, signal) {
+/** All that can be followed, and the views among them. */
+async function known(signal) {
   const [streams, views] = await Promise.all([get("/v1/streams", signal), get("/v1/views", signal)]);
-  const names = [...views.rows.filter((one) => one.topic), ...streams.rows].map((one) => one.name);
+  const made = views.rows.filter((one) => one.topic).map((one) => one.name);
+  return { views: new Set(made), names: [...made, ...streams.rows.map((one) => one.name)] };
+}
+
+function chooser(name, names) {
   const all = new Set(name ? [...names, name] : ["", ...names]);
   const options = [...all].map((one) => h("option", { value: one, selected: one === name }, one));
   const go = (event) => (location.hash = `#/changes/${encodeURIComponent(event.target.value)}`);

@@ -4,6 +4,7 @@ import { chart } from "./chart.js";
 import { h, say } from "./dom.js";
 import { columnsOf, delta, Fold } from "./fold.js";
 import { cell, count, short } from "./format.js";
+import { condition } from "./why.js";
 
 const MOST_LINES = 500;
 const MOST_ROWS = 20000;
@@ -12,8 +13,13 @@ const EVERY_MS = 150;
 const NUMBER = /^(u?int|float|decimal)/;
 
 export class ChangesView {
-  /** @param {HTMLElement} place @param {Array<{name: string, type: string}>} columns */
-  constructor(place, columns) {
+  /**
+   * @param {HTMLElement} place
+   * @param {Array<{name: string, type: string}>} columns
+   * @param {string} view that WHY can be asked of; `""`: it is none
+   */
+  constructor(place, columns, view) {
+    this.view = view;
     this.columns = columnsOf(columns);
     this.fold = new Fold(MOST_ROWS);
     this.log = [];
@@ -109,9 +115,17 @@ export class ChangesView {
   rows(first, shown) {
     const titles = this.columns.map((one) => h("th", { scope: "col", title: one.type }, one.name));
     const head = h("tr", {}, h("th", { scope: "col" }, first), titles);
+    const cells = (values) => this.columns.map((one) => h("td", {}, cell(values[one.name])));
     const line = ({ values, mark, kind }) =>
-      h("tr", { class: kind }, h("td", { class: "mono" }, mark), this.columns.map((one) => h("td", {}, cell(values[one.name]))));
+      h("tr", { class: kind }, h("td", { class: "mono" }, mark, this.why(values)), cells(values));
     return h("table", { class: "table changes" }, h("thead", {}, head), h("tbody", {}, shown.map(line)));
+  }
+
+  /** The question why a row is there. */
+  why(values) {
+    if (!this.view) return null;
+    const rest = encodeURIComponent(condition(this.columns, values));
+    return [" ", h("a", { href: `#/why/${encodeURIComponent(this.view)}/${rest}`, "aria-label": "why is this row there" }, "why")];
   }
 
   /** Insertions in the order in which they came. */

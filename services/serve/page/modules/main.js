@@ -1,23 +1,29 @@
 /** The frame: who asks, which panel, and what keeps the page from working. */
 
-import { say, h } from "./dom.js";
 import { show as changes } from "./changes.js";
 import { failure } from "./dialog.js";
+import { show as dictionaries } from "./dictionaries.js";
 import { show as editor } from "./editor.js";
+import { h, say } from "./dom.js";
 import { show as graph } from "./graph.js";
+import { show as letters } from "./letters.js";
 import { login, logout } from "./user.js";
-import { show as views } from "./views.js";
 import { show as view } from "./view.js";
+import { show as views } from "./views.js";
+import { show as why } from "./why.js";
 
 /**
  * Path → title and what shows it: `show(place, name, frame)`. `frame.signal` ends with the panel, `frame.fail` tells
- * what keeps it from its work.
+ * what keeps it from its work, `frame.rest` is what else its address says.
  */
 const PANELS = {
   views: { title: "Views", show: (place, name, frame) => (name ? view : views)(place, name, frame) },
   graph: { title: "Graph", show: graph },
   changes: { title: "Changes", show: changes },
   sql: { title: "SQL", show: editor },
+  dictionaries: { title: "Dictionaries", show: dictionaries },
+  letters: { title: "Dead letters", show: letters },
+  why: { title: "Why", show: why },
 };
 const FIRST = "views";
 
@@ -34,10 +40,10 @@ function fail(error) {
   if (error?.status === 401) location.reload();
 }
 
-/** `#/views/name` → the panel and its name. */
+/** `#/why/name/rest` → the panel, a name, and what else it is told. */
 function route() {
-  const [path, name = ""] = location.hash.replace(/^#\/?/, "").split("/", 2);
-  return { path: path in PANELS ? path : FIRST, name: decoded(name) };
+  const [path, name = "", rest = ""] = location.hash.replace(/^#\/?/, "").split("/", 3);
+  return { path: path in PANELS ? path : FIRST, name: decoded(name), rest: decoded(rest) };
 }
 
 function decoded(text) {
@@ -52,7 +58,7 @@ async function open() {
   shown.abort();
   shown = new AbortController();
   const { signal } = shown;
-  const { path, name } = route();
+  const { path, name, rest } = route();
   fail(null);
   for (const link of nav.children) {
     if (link.dataset.path === path) link.setAttribute("aria-current", "page");
@@ -61,7 +67,7 @@ async function open() {
   document.title = `${name || PANELS[path].title} · Dovetail`;
   main.replaceChildren();
   try {
-    await PANELS[path].show(main, name, { signal, fail });
+    await PANELS[path].show(main, name, { signal, fail, rest });
   } catch (error) {
     if (!signal.aborted) main.prepend(failure(error));
   }

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Playwright, expect, sync_playwright
 
 from services.serve.access.role import Role
 from tests.services.serve.page.shop import Shop, opened_shop
@@ -25,14 +25,19 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
         yield opened
 
 
+def launched(playwright: Playwright) -> Browser:
+    """The Chromium of the machine."""
+    chromium = shutil.which("chromium")
+    assert chromium, "it needs chromium"
+    return playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+
+
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    chromium = shutil.which("chromium")
-    assert chromium, "the test needs chromium"
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield launched
-        launched.close()
+        without_window = launched(playwright)
+        yield without_window
+        without_window.close()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+from confluent_kafka import Producer
 
 from runtime.clock import now_ms
 from services.serve.access.role import Role
@@ -43,11 +44,12 @@ CREATE VIEW `{markup}` AS SELECT id FROM orders WHERE amount > 50;
 
 @dataclass(frozen=True)
 class Shop:
-    """The address of its server, tokens by role, and the stack that runs it."""
+    """The address of its server, tokens by role, the stack that runs it, and the database of its products."""
 
     address: str
     tokens: dict[Role, str]
     stack: Stack
+    database: Path
 
     def sql(self, text: str) -> None:
         """Raises AssertionError where a statement is refused."""
@@ -60,6 +62,12 @@ class Shop:
         """Its supervisor starts it again, at the same port."""
         [pid] = [one.pid for one in self.stack.status() if one.name == "serve" and one.pid is not None]
         os.kill(pid, signal.SIGKILL)
+
+    def spoil(self, topic: str, value: bytes) -> None:
+        """A record that another program has written."""
+        producer = Producer({"bootstrap.servers": self.stack.endpoint("kafka")})
+        producer.produce(topic, value)
+        assert producer.flush(30) == 0
 
     def order(self, *orders: tuple[int, str, float]) -> None:
         """Rows of now."""
@@ -79,7 +87,7 @@ def opened_shop(folder: Path, **settings: object) -> Iterator[Shop]:
     with temporary_stack(folder / "stack", EVERYTHING, **chosen) as stack:
         users = UserFile.of(stack.settings)
         tokens = {role: users.add(f"{role.value}-ann", role, now_ms()) for role in Role}
-        shop = Shop(stack.endpoint("serve"), tokens, stack)
+        shop = Shop(stack.endpoint("serve"), tokens, stack, database)
         shop.sql(_STATEMENTS.format(database=database, markup=MARKUP))
         shop.order((1, "tea", 5.0), (2, "cup", 120.0), (3, "tea", 7.5), (4, "odd", 1.0))
         yield shop

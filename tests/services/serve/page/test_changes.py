@@ -29,7 +29,7 @@ def test_insertions_and_retractions_and_what_they_fold_into(opened: Opened, shop
     expect(rows(page)).to_have_count(2)
     shop.sql("INSERT INTO stock VALUES ('cup', 4)")
     expect(rows(page)).to_have_count(4)
-    assert texts(page)[:2] == [["+1", "cup", "4"], ["-1", "cup", "5"]]
+    assert texts(page)[:2] == [["+1 why", "cup", "4"], ["-1 why", "cup", "5"]]
     classes = [one.get_attribute("class") for one in rows(page).all()]
     assert sorted(map(str, classes)) == ["in", "in", "in", "out"]
     colours = {
@@ -39,13 +39,13 @@ def test_insertions_and_retractions_and_what_they_fold_into(opened: Opened, shop
     assert colours["in"] != colours["out"]
     page.get_by_label("form").select_option("table")
     expect(rows(page)).to_have_count(2)
-    assert sorted(texts(page)) == [["1", MARKUP, "3"], ["1", "cup", "4"]]
+    assert sorted(texts(page)) == [["1 why", MARKUP, "3"], ["1 why", "cup", "4"]]
     page.get_by_label("filter by value").fill("CU")
     expect(rows(page)).to_have_count(1)
     page.get_by_label("column to filter by").select_option("n")
     expect(rows(page)).to_have_count(0)
     page.get_by_label("filter by value").fill("3")
-    expect(rows(page)).to_have_text([f"1{MARKUP}3"])
+    expect(rows(page)).to_have_text([f"1 why{MARKUP}3"])
 
 
 def test_while_it_is_paused_changes_wait(opened: Opened, shop: Shop) -> None:
