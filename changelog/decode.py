@@ -21,8 +21,18 @@ from changelog.changes import DELTA, DELTA_TYPE
 from changelog.encodings.interface import SchemaSource
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
-from changelog.row_reader import WIRE_DELTA, RowReader
-from changelog.schema import ARRIVAL, EVENT_TIME_TYPE, OFFSET_BITS, RECORD, SEQUENCE, TIME, RecordTime, StreamSchema
+from changelog.row_reader import RowReader
+from changelog.schema import (
+    ARRIVAL,
+    EVENT_TIME_TYPE,
+    OFFSET_BITS,
+    RECORD,
+    SEQUENCE,
+    TIME,
+    WIRE_DELTA,
+    RecordTime,
+    StreamSchema,
+)
 from changelog.values import normalised
 
 REJECTED = pa.schema(

@@ -15,8 +15,8 @@ from changelog.changes import DELTA, Changes
 from changelog.encodings import registry
 from changelog.encodings.interface import SchemaSource, Writes
 from changelog.errors import InternalError
-from changelog.row_reader import WIRE_DELTA, WIRE_DELTA_TYPE
-from changelog.schema import JSON, Kind, RecordFormat, StreamSchema
+from changelog.row_reader import WIRE_DELTA_TYPE
+from changelog.schema import JSON, WIRE_DELTA, Kind, RecordFormat, StreamSchema
 
 Positions = npt.NDArray[np.int64]
 
@@ -134,7 +134,7 @@ def records_of(schema: StreamSchema, rows: pa.Table, schemas: SchemaSource | Non
     row or a tombstone. The others: a record per row and count; the rows of a CHANGELOG, which has no primary key, are
     keyed by the whole row, so that a retraction follows its insertion into its partition.
     """
-    columns = tuple(name for name in rows.column_names if name != DELTA)
+    columns = _value_columns(schema, rows)
     forms = Forms(schema.value, schema.key, schemas)
     if schema.kind is Kind.UPSERT:
         if Changes(rows).only_insertions:
@@ -159,3 +159,9 @@ def message_size(key: bytes | None, value: bytes | None) -> int:
 def largest_message(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> int:
     """Bytes of the largest of the messages that ``keys`` and ``values`` make in pairs; 0 where there are none."""
     return max(starmap(message_size, zip(keys, values, strict=True)), default=0)
+
+
+def _value_columns(schema: StreamSchema, rows: pa.Table) -> tuple[str, ...]:
+    """Those that a value holds. Where it is one column, those of the primary key are in the key alone."""
+    in_key = schema.primary_key if registry.format_kind(schema.value.kind).single else ()
+    return tuple(name for name in rows.column_names if name != DELTA and name not in in_key)

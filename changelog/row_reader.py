@@ -25,9 +25,8 @@ from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions, decline_where
 from changelog.formats.json_types import described
 from changelog.formats.members import Member
-from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, Kind, StreamSchema
+from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, WIRE_DELTA, Column, Kind, StreamSchema
 
-WIRE_DELTA = "_tp_delta"
 WIRE_DELTA_TYPE = pa.int32()
 """It is 1 or -1 in every record."""
 

@@ -9,6 +9,8 @@ import pyarrow as pa
 
 TIME = "_tp_time"
 SEQUENCE = "_tp_sn"
+WIRE_DELTA = "_tp_delta"
+"""The member of a record that says whether it adds its row, or takes it away."""
 ARRIVAL = "__arrival"
 """Order of arrival, ``partition << OFFSET_BITS | offset``: total, and the same in every replay."""
 WRITTEN = "__written"

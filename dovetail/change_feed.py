@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.row_reader import WIRE_DELTA
+from changelog.schema import WIRE_DELTA
 from services.session import Changelog
 
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from changelog.changes import DELTA
 from changelog.decode import REJECTED, Decoder
-from changelog.encode import MESSAGE_BYTES, Encoded, encode, largest_message
+from changelog.encode import MESSAGE_BYTES, Encoded, Forms, encode, largest_message
 from changelog.errors import InternalError, RecordRejected
 from changelog.formats import json_text
 from changelog.hashing import row_hashes
@@ -185,7 +185,7 @@ class Enricher:
 
 def _encoded(sink: Sink, rows: pa.Table, updating: bool, output_format: str) -> Encoded:
     key = tuple(zip(sink.key, sink.key_names, strict=True))
-    return encode(rows, sink.columns, key, updating, output_format)
+    return encode(rows, sink.columns, key, updating, output_format, Forms(sink.value_format, sink.key_format))
 
 
 def _greatest_ms(records: pa.Table | pa.RecordBatch) -> int:

@@ -141,6 +141,8 @@ class Plan:
             kind=kind,
             primary_key=made.key if made.unique and set(made.key) <= names else (),
             event_time=TIME if TIME in names else None,
+            value=made.value_format,
+            key=made.key_format,
         )
         return Stream(schema, made.topic, rules_of(made.input), told=_told(made), trusted=True)
 

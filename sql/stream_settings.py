@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from changelog.encodings.registry import FORMATS, format_kind
 from changelog.encodings.settings import OPTION
 from changelog.errors import UnknownName, Unsupported
+from changelog.schema import WIRE_DELTA, Kind
 from changelog.suggest import nearest, suggestion
 from sql.syntax.redact import redacted
 from sql.syntax.rules import Rules
@@ -83,11 +86,34 @@ def expect_settings(statement: CreateStream) -> None:
             taken = " or ".join(setting.choices)
             raise Unsupported(f"{name} cannot be {value}, only {taken}", where=where, fix=_fix(setting, str(value)))
     _expect_options(statement, where)
+    _expect_single(statement, where)
 
 
 def _fix(setting: StreamSetting, value: str) -> str:
     guess = nearest(value, setting.choices)
     return setting.fix if guess is None else f'did you mean "{guess}"?'
+
+
+def _expect_single(statement: CreateStream, where: str) -> None:
+    """A value that is one column leaves no place for others, nor for a delta."""
+    schema = statement.schema
+    kind = format_kind(schema.value.kind)
+    if not kind.single:
+        return
+    held = [column for column in schema.columns if column.name not in schema.primary_key]
+    types = (pa.types.is_string, pa.types.is_binary)
+    if len(held) != 1 or not any(is_of(held[0].type) for is_of in types):
+        raise Unsupported(
+            f"a value of {kind.name} is one column of text or bytes, and there are {', '.join(c.name for c in held)}",
+            where=where,
+            fix="declare one column, besides those of a primary key; a view takes it apart",
+        )
+    if schema.kind in (Kind.CHANGELOG, Kind.CHANGELOG_KV):
+        raise Unsupported(
+            f"a value of {kind.name} has no place for {WIRE_DELTA}",
+            where=where,
+            fix="CREATE STREAM without a mode, or CREATE TABLE .. APPEND ONLY",
+        )
 
 
 def _expect_options(statement: CreateStream, where: str) -> None:
@@ -106,5 +132,7 @@ def _expect_options(statement: CreateStream, where: str) -> None:
         if option is not None and option.choices and str(value).lower() not in option.choices:
             taken = " or ".join(option.choices)
             raise Unsupported(
-                f"{option.name} cannot be {value}, only {taken}", where=where, fix=f"{option.name} = {taken}"
+                f"{option.name} cannot be {value}, only {taken}",
+                where=where,
+                fix=f"{option.name} = {option.choices[0]}",
             )

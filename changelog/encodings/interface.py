@@ -109,6 +109,8 @@ class FormatKind:
     """One format.
 
     data_format, encode   its names in Timeplus and in RisingWave, in lower case, the usual one first; none: it has none
+    named                 members have names; else columns are told by their places, and none comes or goes later
+    single                a value is one column, besides those of a primary key, which the key of the record holds
     """
 
     name: str
@@ -117,3 +119,5 @@ class FormatKind:
     data_format: tuple[str, ...] = ()
     encode: tuple[str, ...] = ()
     options: tuple[FormatOption, ...] = ()
+    named: bool = True
+    single: bool = False

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from changelog.encodings.csv_format import CSV_FORMAT
 from changelog.encodings.interface import FormatKind, MemberReader, MemberWriter, Reads, Writes
 from changelog.encodings.json_format import JSON_FORMAT
+from changelog.encodings.raw_format import RAW_FORMAT
 from changelog.errors import InternalError
 
-FORMATS = (JSON_FORMAT,)
+FORMATS = (JSON_FORMAT, CSV_FORMAT, RAW_FORMAT)
 _BY_NAME = {kind.name: kind for kind in FORMATS}
 
 

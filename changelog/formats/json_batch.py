@@ -64,7 +64,7 @@ class BatchReader:
         raw = _parsed(lines, texts, pa.schema(carriers))
         columns = {}
         for member in self._members:
-            column = _typed(raw.column(member.name).combine_chunks(), member.type)
+            column = typed(raw.column(member.name).combine_chunks(), member.type)
             columns[member.name] = column if member.default is None else _with_default(column, member, texts)
         return pa.table(columns)
 
@@ -185,7 +185,8 @@ def _is_native(kind: pa.DataType) -> bool:
     )
 
 
-def _typed(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
+def typed(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
+    """What the parser read, in its carrier, as a column of ``kind``. Raises Declined."""
     if parsed.type == kind:
         return parsed
     if pa.types.is_timestamp(kind):

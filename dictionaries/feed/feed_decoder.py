@@ -8,7 +8,7 @@ from typing import Any
 from changelog.errors import RecordRejected
 from changelog.formats.json_record import holds_decimal
 from changelog.lookup import Key, Row, Rows
-from changelog.row_reader import WIRE_DELTA
+from changelog.schema import WIRE_DELTA
 from dictionaries.definition.definition import Definition
 from dictionaries.feed.feed_definition import Feed, FeedFormat
 from dictionaries.feed.feed_keys import FeedKey, FeedKeyReader, JsonReader, as_members, unwrapped

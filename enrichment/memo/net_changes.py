@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from changelog.encode import Encoded
-from changelog.row_reader import WIRE_DELTA
+from changelog.schema import WIRE_DELTA
 
 Emitted = tuple[bytes | None, bytes]
 

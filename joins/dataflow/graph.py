@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from changelog.schema import StreamSchema
+from changelog.schema import JSON, RecordFormat, StreamSchema
 from joins.dataflow.ports import Port, Transform, Watermark
 from joins.dataflow.specification import OperatorSpec
 from joins.dataflow.state_memory import StateMemory
@@ -103,6 +103,7 @@ class Sink:
     exchanged  rows meet by ``key`` before they are written, so that a retraction comes before its replacement even if
                two buckets made them; false where the last node is already cut by (a part of) the key
     format     'changelog' or 'upsert'
+    value_format, key_format  how the bytes of values and keys hold the columns
     clock      by port of the last operator, as ``OperatorNode.clock``: heartbeats tell readers the watermark that the
                output has by it. Empty: none is told
     grid       times of rows are at multiples of the first number, and the second one more
@@ -117,6 +118,8 @@ class Sink:
     format: str = "changelog"
     clock: tuple[int, ...] = ()
     grid: tuple[int, int] = (1, 0)
+    value_format: RecordFormat = JSON
+    key_format: RecordFormat = JSON
 
 
 @dataclass(frozen=True)

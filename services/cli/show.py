@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from changelog.formats import json_text
-from changelog.row_reader import WIRE_DELTA
+from changelog.schema import WIRE_DELTA
 from services.cli.cells import NULL, beginning, texts, to_the_right
 from services.cli.row_format import Format
 from services.stack import ComponentStatus

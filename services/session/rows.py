@@ -18,6 +18,7 @@ from sqlglot import exp
 
 from changelog.changes import Changes
 from changelog.encode import Encoded, records_of
+from changelog.encodings.registry import format_kind
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.formats.members import Member
 from changelog.schema import TIME, Kind, StreamSchema
@@ -106,7 +107,7 @@ def _declared(schema: StreamSchema, found: Mapping[str, pa.ChunkedArray]) -> pa.
     """The declared columns, from what was found, else from their defaults."""
     known = [column.name for column in schema.columns]
     for name in found:
-        if name not in (*known, TIME):
+        if name not in known and (name != TIME or not format_kind(schema.value.kind).named):
             raise UnknownName(f'"{schema.name}" has no column "{name}"', where="INSERT", fix=suggestion(name, known))
     count = len(next(iter(found.values())))
     columns = {}

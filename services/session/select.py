@@ -14,8 +14,7 @@ from broker.reader import RECORDS, TopicReader
 from broker.topics import PartitionOffsets
 from changelog.changes import DELTA
 from changelog.decode import Decoder
-from changelog.row_reader import WIRE_DELTA
-from changelog.schema import ARRIVAL, Kind
+from changelog.schema import ARRIVAL, WIRE_DELTA, Kind
 from services.session.contents import answer
 from services.session.context import Context
 from services.session.input_progress import CatchUp, await_upstream, expect_alive

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -15,9 +16,9 @@ import pyarrow as pa
 from broker.reader import RECORDS
 from changelog.changes import Changes
 from changelog.decode import Decoder
+from changelog.encodings.registry import format_kind
 from changelog.errors import SqlError, UnknownName
-from changelog.row_reader import WIRE_DELTA
-from changelog.schema import ARRIVAL, TIME, Kind, StreamSchema
+from changelog.schema import ARRIVAL, JSON, TIME, WIRE_DELTA, Kind, StreamSchema
 from changelog.suggest import suggestion
 from sql.syntax.statements import Literal
 
@@ -38,7 +39,8 @@ def typed_rows(schema: StreamSchema, columns: Sequence[str], rows: Sequence[Sequ
                 fix=f"give one value for each of: {', '.join(names)}",
             )
     values = [_object(schema, dict(zip(names, row, strict=True))) for row in rows]
-    decoded = Decoder(schema, written_columns(schema, names)).decode(_as_records(values))
+    literals = replace(schema, value=JSON, key=JSON)
+    decoded = Decoder(literals, written_columns(schema, names)).decode(_as_records(values))
     if decoded.rejected.num_rows:
         first = decoded.rejected.slice(0, 1).to_pylist()[0]
         raise SqlError(
@@ -57,7 +59,8 @@ def written_columns(schema: StreamSchema, given: Iterable[str] = ()) -> tuple[st
 
 def _expect_columns(schema: StreamSchema, names: Sequence[str]) -> None:
     known = [column.name for column in schema.columns]
-    reserved = [TIME] if schema.kind is Kind.APPEND else [TIME, WIRE_DELTA]
+    times = [TIME] if format_kind(schema.value.kind).named else []
+    reserved = times if schema.kind is Kind.APPEND else [*times, WIRE_DELTA]
     for name in names:
         if name not in (*known, *reserved):
             raise UnknownName(f'"{schema.name}" has no column "{name}"', where="INSERT", fix=suggestion(name, known))

@@ -13,7 +13,7 @@ from broker.producer_queue import Outgoing, OutgoingMessage
 from broker.transactional_writer import WriteTarget, write_once
 from changelog.changes import Changes
 from changelog.dead_letter import dead_letters, row_too_large
-from changelog.encode import encode, message_size
+from changelog.encode import Forms, encode, message_size
 from joins.dataflow.graph import Sink
 from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import unpack
@@ -143,8 +143,9 @@ def _too_large(message: OutgoingMessage, job: Job) -> OutgoingMessage:
 def output_messages(sink: Sink, parts: list[pa.Table]) -> Iterator[list[OutgoingMessage]]:
     """The records of the output topic, in the order of writing, encoded while those before are being sent."""
     key = tuple(zip(sink.key, sink.key_names, strict=True))
+    forms = Forms(sink.value_format, sink.key_format)
     for rows in _encoded_together(sink, parts):
-        encoded = encode(rows, sink.columns, key, sink.updating, sink.format)
+        encoded = encode(rows, sink.columns, key, sink.updating, sink.format, forms)
         yield [{"key": key, "value": value} for key, value in zip(encoded.keys, encoded.values, strict=True)]
 
 

@@ -255,6 +255,8 @@ def sink_of(plan: Output, edge: int) -> Sink:
         format=plan.format,
         clock=() if plan.clock is None else plan.clock.behind,
         grid=(1, 0) if plan.clock is None else plan.clock.grid,
+        value_format=plan.value_format,
+        key_format=plan.key_format,
     )
 
 

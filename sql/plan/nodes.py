@@ -26,7 +26,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from changelog.errors import InternalError
-from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Column, StreamSchema
+from changelog.schema import EVENT_TIME_TYPE, JSON, SEQUENCE, TIME, Column, RecordFormat, StreamSchema
 from joins.aggregates.aggregation import Aggregation, Closing
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import JoinKind, Pad, SetKind, Watermark
@@ -593,6 +593,7 @@ class Output:
     hidden     further columns that only make up the Kafka key
     key        names among both; ``key_names`` as they stand in the record's key
     updating   rows can be taken back; ``marked`` asks for ``_tp_delta`` even where they cannot
+    value_format, key_format  those of the stream that it goes INTO
     period_ms  what changes leaves so often at most (EMIT PERIODIC); 0: at once
     hybrid     the state that may be larger than memory; None: none may
     subplans_once   equal operators below are one, and several read its rows (``sql.plan.state.subplans``)
@@ -612,6 +613,8 @@ class Output:
     unique: bool = False
     """No two rows of the running table share the key."""
     format: str = "changelog"
+    value_format: RecordFormat = JSON
+    key_format: RecordFormat = JSON
     period_ms: int = 0
     hybrid: HybridState | None = None
     clock: OutputClock | None = None

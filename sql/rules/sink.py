@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from changelog.encodings.registry import format_kind
 from changelog.errors import SqlError, Unsupported
-from changelog.schema import Kind, StreamSchema
+from changelog.schema import JSON, Kind, StreamSchema
 from sql.expressions.evaluate import family
 from sql.plan.clocks.output_clock import output_clock
 from sql.plan.nodes import Output
@@ -51,6 +52,7 @@ def _into(made: Output, target: Stream) -> Output:
             where="INTO",
             fix="INTO a stream with mode = 'changelog', or a mutable stream with the view's key",
         )
+    made = _formatted(made, schema)
     if schema.kind not in (Kind.UPSERT, Kind.CHANGELOG_KV) or made.key == schema.primary_key:
         return made
     if not set(schema.primary_key) <= names:
@@ -63,6 +65,39 @@ def _into(made: Output, target: Stream) -> Output:
         return _into_from_lookup(made, schema)
     # Rows of one primary key must come in order, so they meet before they are written.
     return replace(made, key=schema.primary_key, key_names=schema.primary_key, hidden=(), exchanged=True, unique=False)
+
+
+def _formatted(made: Output, schema: StreamSchema) -> Output:
+    """``made`` in the formats of ``schema``. Where columns are told by their places all of them are written."""
+    made = replace(made, value_format=schema.value, key_format=schema.key)
+    if schema.value == JSON:
+        return made
+    if made.updating and made.format == "changelog" and runs_on(made.input) == Engine.FAUST:
+        raise Unsupported(
+            f"a lookup whose rows can be taken back keeps what it has written as JSON, and the values of "
+            f'"{schema.name}" are {schema.value.kind}',
+            where="INTO",
+            fix="INTO a stream of JSON, or leave INTO out",
+        )
+    if format_kind(schema.value.kind).named:
+        return made
+    if schema.primary_key and format_kind(schema.value.kind).single:
+        raise Unsupported(
+            f'the values of "{schema.name}" are one column, its key another, and a view writes all of its columns',
+            where="INTO",
+            fix="INTO a stream of JSON",
+        )
+    columns = dict(made.columns)
+    for column in schema.columns:
+        if column.name not in columns:
+            raise SqlError(
+                f'the values of "{schema.name}" hold all of its columns by their places, and the view gives no '
+                f'"{column.name}"',
+                where="INTO",
+                fix=f"select {column.name} as well",
+            )
+    ordered = tuple((column.name, columns[column.name]) for column in schema.columns)
+    return replace(made, columns=ordered, marked=made.marked and schema.kind is not Kind.APPEND)
 
 
 def _into_from_lookup(made: Output, schema: StreamSchema) -> Output:

@@ -12,6 +12,7 @@ from typing import assert_never
 
 from sqlglot import exp
 
+from changelog.encodings.registry import format_kind
 from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
 from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
@@ -24,6 +25,7 @@ from sql.syntax.statements import AddColumn, Alteration, CreateStream, CreateVie
 def altered(stream: CreateStream, actions: Iterable[Alteration]) -> CreateStream:
     """Raises UnknownName for a column that is not there, SqlError for one that is or that the stream cannot miss."""
     for action in actions:
+        _expect_named(stream, action)
         match action:
             case AddColumn():
                 stream = _added(stream, action)
@@ -34,6 +36,16 @@ def altered(stream: CreateStream, actions: Iterable[Alteration]) -> CreateStream
             case _:
                 assert_never(action)
     return stream
+
+
+def _expect_named(stream: CreateStream, action: Alteration) -> None:
+    kind = format_kind(stream.schema.value.kind)
+    if not kind.named and not isinstance(action, RenameColumn):
+        raise Unsupported(
+            f'the records of "{stream.name}" are {kind.name}, which tells columns by their places: none comes or goes',
+            where="ALTER",
+            fix="CREATE a stream of the other columns over another topic",
+        )
 
 
 def _added(stream: CreateStream, action: AddColumn) -> CreateStream:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from broker.reader import TopicReader
 from changelog.encode import records_of
-from changelog.row_reader import WIRE_DELTA
+from changelog.schema import WIRE_DELTA
 from services.cli.demo.events import DemoStep, steps
 from services.cli.show import Screen
 from services.session import Rows, Session

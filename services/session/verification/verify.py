@@ -83,7 +83,7 @@ def verify(context: Context, view: str) -> Verification:
     held = _held(stream, names, out)
     if held is None:
         out = out.doubted(f"rows were too large for {stream.topic}: {out.made.num_rows:,} records")
-    net = difference(expected.cast(found.schema, safe=False), found, held)
+    net = difference(expected.select(names).cast(found.schema, safe=False), found, held)
     return Verification(view, expected.num_rows, found.num_rows, net, out.late_count, out.letters, out.doubts)
 
 

@@ -24,6 +24,7 @@ from sql.plan.fingerprint.canonical_values import (
     fields,
     members,
     pairs,
+    record_format,
     stream,
     watermark,
 )
@@ -137,6 +138,8 @@ def _output(node: Output) -> Form:
         exchanged=node.exchanged,
         format=node.format,
         subplans_once=node.subplans_once,
+        value_format=record_format(node.value_format),
+        key_format=record_format(node.key_format),
         input=canonical(node.input),
     )
 

@@ -60,12 +60,12 @@ def stream(declared: StreamSchema) -> Form:
         event_time=declared.event_time,
         version=declared.version,
         first_stays=declared.first_stays,
-        value=_format(declared.value),
-        key=_format(declared.key),
+        value=record_format(declared.value),
+        key=record_format(declared.key),
     )
 
 
-def _format(of: RecordFormat) -> Form | None:
+def record_format(of: RecordFormat) -> Form | None:
     return None if of == JSON else members(kind=of.kind, options=pairs(of.options))
 
 

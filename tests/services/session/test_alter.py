@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from changelog.errors import DovetailError, SqlError, Unsupported
+from changelog.errors import DovetailError, SqlError, UnknownName, Unsupported
 from services.session import Done, Session
 from sql.catalog import Query
 from tests.services.conftest import Ask
@@ -80,3 +80,14 @@ def test_what_is_no_stream_is_not_altered(session: Session) -> None:
     session.run("CREATE STREAM s (k int); CREATE VIEW v AS SELECT k FROM s")
     assert isinstance(refused(session, "ALTER STREAM v ADD COLUMN a int"), SqlError)
     assert session.run("ALTER STREAM IF EXISTS nothing ADD COLUMN a int") == [Done("there is no stream nothing")]
+
+
+def test_columns_that_are_told_by_their_places_stay(session: Session, ask: Ask) -> None:
+    session.run("CREATE STREAM s (a int, b int) SETTINGS data_format = 'CSV'; INSERT INTO s VALUES (1, 2)")
+    for action in ("ADD COLUMN c int", "DROP COLUMN b"):
+        with pytest.raises(Unsupported, match="tells columns by their places"):
+            session.run(f"ALTER STREAM s {action}")
+    session.run("ALTER STREAM s RENAME COLUMN b TO c; INSERT INTO s (c, a) VALUES (4, 3)")
+    assert ask("SELECT a, c FROM table(s) ORDER BY a") == [(1, 2), (3, 4)]
+    with pytest.raises(UnknownName, match="_tp_time"):
+        session.run("INSERT INTO s (a, _tp_time) VALUES (1, '2026-01-01 00:00:00')")

@@ -14,7 +14,7 @@ import pytest
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from changelog.errors import UnknownName
-from changelog.row_reader import WIRE_DELTA
+from changelog.schema import WIRE_DELTA
 from services.session import Rows, Session
 from services.stack import temporary_stack
 from sql.catalog import Actual, Query

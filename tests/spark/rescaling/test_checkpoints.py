@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from broker.address import BrokerAddress
 from changelog.errors import CheckpointMismatch, EnvironmentFault
-from changelog.row_reader import WIRE_DELTA
+from changelog.schema import WIRE_DELTA
 from joins.dataflow.graph import Dataflow
 from runtime.storage.local_folder import LocalFolder
 from spark_jobs.rescaling.generations import leftovers, next_in, next_of, pack_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from changelog.row_reader import WIRE_DELTA
+from changelog.schema import WIRE_DELTA
 from sql.catalog import Actual, Query
 from tests.spark.kafka import send, values
 from tests.spark.running import Running, killed, runners_over

@@ -1,0 +1,96 @@
+"""Raw: the bytes are the one column that there is, text (UTF-8) or binary. A key of other types is its text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from changelog.encodings.interface import FormatKind, MemberReader, MemberWriter, Reads, Writes
+from changelog.encodings.text_cells import cell_reader, column_of_cells
+from changelog.errors import InternalError, RecordRejected
+from changelog.formats.json_batch import Declined
+from changelog.formats.json_types import Mismatch
+
+
+class _Reader:
+    """Of the members one is the content; others (``_tp_time``) no record has."""
+
+    def __init__(self, asked: Reads) -> None:
+        self._members, self._place = asked.members, asked.place
+        self._content = _content_of(asked)
+
+    def read(self, values: pa.Array) -> pa.Table:
+        columns = {}
+        for member in self._members:
+            if member.name != self._content:
+                columns[member.name] = pa.array([member.default] * len(values), member.type)
+            elif pa.types.is_binary(member.type):
+                columns[member.name] = values
+            else:
+                columns[member.name] = _of_texts(values, member.type)
+        return pa.table(columns)
+
+    def mentioning(self, values: pa.Array, name: str) -> pa.Array:
+        return pa.array(np.full(len(values), name == self._content))
+
+    def parsed(self, value: bytes) -> dict[str, Any]:
+        for member in self._members:
+            if member.name == self._content and not pa.types.is_binary(member.type):
+                try:
+                    return {member.name: value.decode()}
+                except UnicodeDecodeError:
+                    raise RecordRejected(f"the {self._place} is not UTF-8") from None
+        return {self._content: value}
+
+    def values(self, record: dict[str, Any]) -> list[Any]:
+        return [
+            _typed(member.name, member.type, record[member.name]) if member.name in record else member.default
+            for member in self._members
+        ]
+
+
+def _content_of(asked: Reads) -> str:
+    names = [column.name for column in asked.stream.columns]
+    key = asked.stream.primary_key
+    found = list(key) if asked.of_key else [name for name in names if name not in key]
+    return found[0] if len(found) == 1 else ""
+
+
+def _of_texts(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    try:
+        texts = values.cast(pa.string())
+    except pa.ArrowInvalid:
+        raise Declined from None
+    return column_of_cells(texts, kind)
+
+
+def _typed(name: str, kind: pa.DataType, value: Any) -> Any:
+    if not isinstance(value, str) or pa.types.is_string(kind):
+        return value
+    try:
+        return cell_reader(kind)(value)
+    except Mismatch as mismatch:
+        raise RecordRejected(f"column {name}: {mismatch}") from None
+
+
+class _Writer:
+    def write(self, rows: pa.Table) -> pa.Array:
+        if rows.num_columns != 1:
+            raise InternalError(f"a raw value holds one column, not {', '.join(rows.column_names)}")
+        column = rows.column(0).combine_chunks()
+        return column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
+
+
+def _reader(asked: Reads) -> MemberReader:
+    return _Reader(asked)
+
+
+def _writer(_: Writes) -> MemberWriter:
+    return _Writer()
+
+
+RAW_FORMAT = FormatKind(
+    "raw", _reader, _writer, data_format=("rawblob", "raw"), encode=("bytes", "text"), named=False, single=True
+)

@@ -1,0 +1,60 @@
+"""Raw: the bytes of a value, or of a key, are a column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from changelog.changes import DELTA, Changes
+from changelog.decode import Decoder
+from changelog.encode import records_of
+from changelog.schema import Column, Kind, RecordFormat, StreamSchema
+from tests.changelog.records import records, values
+
+RAW = RecordFormat("raw")
+LINE = StreamSchema("s", (Column("line", pa.string()),), value=RAW)
+KEYED = StreamSchema(
+    "s", (Column("k", pa.int32()), Column("body", pa.binary())), Kind.UPSERT, ("k",), value=RAW, key=RAW
+)
+
+
+@given(st.lists(st.binary(max_size=5), max_size=6))
+def test_a_batch_and_its_records_agree(found: list[bytes]) -> None:
+    decoder, batch = Decoder(LINE, ("line", "_tp_time", "_tp_sn")), records(found)
+    decoded, singly = decoder.decode(batch), decoder.decode_singly(batch)
+    assert decoded.rows.equals(singly.rows)
+    assert decoded.rejected.equals(singly.rejected)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.binary()], ids=str)
+@given(data=st.data())
+def test_what_is_written_is_read_again(kind: pa.DataType, data: st.DataObject) -> None:
+    written: list[Any] = data.draw(st.lists(values(kind), min_size=1, max_size=5))
+    schema = StreamSchema("s", (Column("v", kind),), value=RAW)
+    rows = Changes.of(pa.table({"v": pa.array(written, kind)})).table
+    decoded = Decoder(schema, ("v",)).decode(records(records_of(schema, rows).values))
+    assert decoded.rows.column("v").to_pylist() == written
+
+
+def test_a_key_beside_it() -> None:
+    rows = Changes.with_deltas(
+        pa.table({"k": pa.array([1, 2], pa.int32()), "body": [b"{", b"gone"]}), pa.array([1, -1]).to_numpy()
+    ).table
+    encoded = records_of(KEYED, rows)
+    assert list(zip(encoded.keys, encoded.values, strict=True)) == [(b"1", b"{"), (b"2", None)]
+
+    batch = records([*encoded.values, b"v", b"v"], [*encoded.keys, b"x", None])
+    for decode in (Decoder(KEYED, ("k", "body")).decode, Decoder(KEYED, ("k", "body")).decode_singly):
+        decoded = decode(batch)
+        assert [(row["k"], row["body"], row[DELTA]) for row in decoded.rows.to_pylist()] == [
+            (1, b"{", 1),
+            (2, None, -1),
+        ]
+        assert decoded.rejected.column("reason").to_pylist() == [
+            "column k: expected int32, found text 'x'",
+            "primary key column k is missing",
+        ]

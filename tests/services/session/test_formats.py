@@ -1,0 +1,106 @@
+"""Streams whose records are no JSON, from INSERT and producers to views of both engines, verify and dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+
+from broker.reader import TopicReader
+from services.session import Session
+from services.session.input_progress import await_caught_up
+from services.stack import Stack, temporary_stack
+from sql.planner import plan_query
+from sql.syntax.statements import CreateView
+from tests.services.conftest import Ask, leave_nothing
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    folder = tmp_path_factory.mktemp("formats")
+    components = ("kafka", "redis", "spark", "worker")
+    with temporary_stack(folder, components, start_timeout_s=240.0, stop_timeout_s=60.0) as stack:
+        yield stack
+
+
+@pytest.fixture
+def session(running: Stack) -> Iterator[Session]:
+    with Session.open(running.settings) as opened:
+        yield opened
+        leave_nothing(opened)
+
+
+def produce(session: Session, topic: str, *records: tuple[bytes | None, bytes | None]) -> None:
+    producer = Producer({"bootstrap.servers": str(session.context.brokers)})
+    for key, value in records:
+        producer.produce(topic, value, key)
+    assert producer.flush(30) == 0
+
+
+def values(session: Session, topic: str) -> list[bytes | None]:
+    reader = TopicReader(session.context.brokers, topic)
+    batches = reader.until(session.context.topics.ends(topic))
+    return [value for batch in batches for value in batch.column("value").to_pylist()]
+
+
+def settle(session: Session, view: str) -> None:
+    definition = session.context.catalog.get(view).definition
+    assert isinstance(definition, CreateView)
+    await_caught_up(session.context, plan_query(view, definition, session.context.catalog))
+
+
+def test_csv_through_spark_into_csv(session: Session, ask: Ask) -> None:
+    session.run(
+        """CREATE TABLE users (id int PRIMARY KEY, name varchar) WITH (shards = 1)
+             FORMAT UPSERT ENCODE CSV (delimiter = ';', without_header = 'true');
+           CREATE TABLE orders (id int, user_id int, tags int[]) APPEND ONLY FORMAT PLAIN ENCODE CSV;
+           CREATE STREAM told (name string, id int) SETTINGS mode = 'changelog', data_format = 'CSV', shards = 1;
+           CREATE MATERIALIZED VIEW joined INTO told AS
+             SELECT o.id AS id, u.name AS name FROM orders AS o LEFT JOIN users AS u ON o.user_id = u.id;
+           INSERT INTO users VALUES (1, 'a;"b"'), (2, 'bob'); INSERT INTO orders VALUES (10, 1, [1, 2]), (11, 3, [])"""
+    )
+    produce(session, "orders", (None, b'12,2,"[7]"'), (None, b"13,x,[]"), (None, b"\xff\x00"), (None, b"14,2"))
+    produce(session, "users", (b'{"id":2}', None))
+    settle(session, "joined")
+    assert [value for value in values(session, "users") if value] == [b'1;"a;""b"""', b"2;bob"]
+    assert ask("SELECT id, name FROM table(joined) ORDER BY id") == [(10, 'a;"b"'), (11, None), (12, None)]
+    assert ask("SELECT id, name FROM table(told) ORDER BY id") == [(10, 'a;"b"'), (11, None), (12, None)]
+    assert all(value and value.endswith((b",1", b",-1")) for value in values(session, "told"))
+    assert session.verify("joined").holds
+    letters = ask("SELECT source_topic, reason FROM table(joined.dead_letter) ORDER BY reason")
+    assert letters == [
+        ("orders", "2 fields for 3 columns"),
+        ("orders", "column user_id: expected int32, found text 'x'"),
+        ("orders", "the value is not UTF-8"),
+    ]
+    [why] = session.run("WHY joined WHERE id = 10")
+    assert "orders" in str(why)
+
+
+def test_raw_and_csv_through_a_lookup(session: Session, ask: Ask) -> None:
+    session.run(
+        """CREATE STREAM lines (line string) SETTINGS data_format = 'RawBLOB';
+           CREATE MUTABLE STREAM names (k string, name string) PRIMARY KEY k SETTINGS data_format = 'CSV';
+           CREATE STREAM found (line string, name string) SETTINGS data_format = 'CSV', format_csv_delimiter = '|';
+           INSERT INTO names VALUES ('x', 'Xenia');
+           CREATE MATERIALIZED VIEW named INTO found AS SELECT line, name FROM lines LEFT JOIN names ON line = k
+             SETTINGS join_algorithm = 'direct', seek_to = 'earliest';
+           INSERT INTO lines VALUES ('x'), ('{"k":1}')"""
+    )
+    assert [row[1] for row in ask("SHOW QUERIES")] == ["faust"]
+    produce(session, "lines", (None, b"a|b\nc"), (None, b"\xfe"))
+    settle(session, "named")
+    assert sorted(value or b"" for value in values(session, "found")) == [
+        b'"a|b\nc"|\\N',
+        b'"{""k"":1}"|\\N',
+        b"x|Xenia",
+    ]
+    assert ask("SELECT line, name FROM table(found) ORDER BY line") == [
+        ("a|b\nc", None),
+        ("x", "Xenia"),
+        ('{"k":1}', None),
+    ]
+    assert ask("SELECT reason FROM table(named.dead_letter)") == [("the value is not UTF-8",)]
