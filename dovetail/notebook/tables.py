@@ -8,7 +8,7 @@ from html import escape
 
 import pyarrow as pa
 
-from changelog.row_reader import WIRE_DELTA
+from changelog.schema import WIRE_DELTA
 from services.cli.cells import NULL, texts, to_the_right
 from services.cli.show import Screen, cut, rows_text
 
