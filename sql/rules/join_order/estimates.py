@@ -85,18 +85,22 @@ def estimate(node: Node, sizes: Sizes) -> Estimate | None:
 
 
 def _of_several(node: UnionAll | SetOperation | Join | MultiwayJoin, sizes: Sizes) -> Estimate | None:
-    """Of a union all rows; of a join the rows of the larger side, as far as an inner one finds them on the other."""
+    """Of a union all rows; of an outer join those of the side that is kept; of an inner one those of the larger side,
+    as far as they are found on the other.
+    """
     parts = [estimate(part, sizes) for part in node.inputs]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
     if isinstance(node, UnionAll):
         return Estimate(sum(part.rows for part in known), sum(part.all for part in known))
-    if isinstance(node, SetOperation) or (isinstance(node, Join) and node.kind.asks):
+    kind = node.kind if isinstance(node, Join) else None
+    if isinstance(node, SetOperation) or kind is JoinKind.LEFT or (kind is not None and kind.asks):
         return known[0]
+    if kind is JoinKind.RIGHT:
+        return known[1]
     *_, other, larger = sorted(known, key=lambda part: part.rows)
-    inner = isinstance(node, Join) and node.kind is JoinKind.INNER
-    return Estimate(larger.rows * (other.rows / other.all if inner else 1.0), larger.all)
+    return Estimate(larger.rows * other.rows / other.all, larger.all) if kind is JoinKind.INNER else larger
 
 
 def _of_groups(node: Aggregate | TopN, below: Estimate | None) -> Estimate | None:

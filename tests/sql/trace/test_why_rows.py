@@ -57,6 +57,21 @@ def test_a_line_says_where_and_when_and_what() -> None:
     }
 
 
+@pytest.mark.parametrize("order", ["(o (c n))", "((n c) o)"])
+def test_the_order_of_joins_leads_to_the_same_records(order: str) -> None:
+    world = shop()
+    world.engine.create("CREATE TABLE notes (name varchar, note varchar)")
+    world.insert("notes", {"name": "Bob", "note": "late"}, {"name": "Ada", "note": "new"})
+    query = (
+        "SELECT o.id AS id, n.note AS note FROM orders o JOIN customers c ON o.customer = c.id "
+        "JOIN notes n ON n.name = c.name"
+    )
+    found, written = (why(world, text, "id = 5") for text in (f"{query} SETTINGS join_order = '{order}'", query))
+    assert found.rows.to_pylist() == written.rows.to_pylist() == [{"id": 5, "note": "late"}]
+    assert places(found.behind) == places(written.behind)
+    assert len(places(found.behind)) == 3
+
+
 def test_from_the_right_side_too_and_by_another_column_than_the_key() -> None:
     found = why(shop(), JOINED, "name = 'Bob'")
     assert [row["id"] for row in found.rows.to_pylist()] == [6, 5]
