@@ -12,6 +12,7 @@ order of the text stays
   have only begun
 - where a join goes by time, or rows would be told apart by other columns: what all orders have in common is their rows
 - where final rows are asked for, or a budget of rows for each key
+- below a join that takes the last row that came, LATEST and one-shot ASOF
 - under ``SETTINGS join_reorder = 0``
 
 No order has a join without an equality. A materialized view gets the setting ``join_order`` when it is created, which
@@ -64,6 +65,9 @@ class _Rule:
     chains: list[tuple[str, ...]] = field(default_factory=list)
 
     def of(self, node: Node) -> Node:
+        if isinstance(node, Join) and node.how.takes_one and node.how.answers_once:
+            # Of the rows of a batch it takes the last: the order of joins below is an order of rows.
+            return node
         if not isinstance(node, Join) or not _is_plain(node):
             return rebuilt(node, self.of)
         chain = _Chain.of(node)

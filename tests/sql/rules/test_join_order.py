@@ -83,6 +83,18 @@ def order(query: str, records: Mapping[str, int | None] = RECORDS) -> str:
         ("FROM clicks AS k JOIN held AS h ON k.customer = h.customer JOIN held AS i ON h.part = i.customer", ""),
         (("FROM p AS a JOIN p AS b ON a.k = b.k AND a.at BETWEEN b.at AND b.at + INTERVAL '5 seconds' "
          "JOIN regions AS r ON b.m = r.id"), ""),
+        # What takes the row that came last is told by the order in which they come.
+        (
+            ("FROM (SELECT b.customer AS id FROM clicks AS a JOIN clicks AS b ON a.part = b.part "
+            "JOIN clicks AS c ON b.customer = c.customer WHERE c.part = 7) AS s"),
+            "(a (b c))",
+        ),
+        (
+            ("FROM clicks AS k LATEST JOIN (SELECT b.customer AS id FROM clicks AS a JOIN clicks AS b "
+            "ON a.part = b.part JOIN clicks AS c ON b.customer = c.customer WHERE c.part = 7) AS s "
+            "ON k.customer = s.id"),
+            "",
+        ),
         # Not all inputs of an outer join are free.
         (("FROM lines AS l LEFT JOIN orders AS o ON l.order_id = o.id LEFT JOIN customers AS c ON o.customer = c.id "
          "WHERE l.id > 7"), ""),
