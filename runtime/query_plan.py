@@ -17,9 +17,15 @@ from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView, Select
 
 FORMER: tuple[Mapping[str, Value], ...] = (
-    {"subplans_once": False},
-    {"subplans_once": False, "view_watermarks": False, "self_join_once": False},
-    {"subplans_once": False, "view_watermarks": False, "self_join_once": False, "multiway_join": False},
+    {"time_digits": False, "subplans_once": False},
+    {"time_digits": False, "subplans_once": False, "view_watermarks": False, "self_join_once": False},
+    {
+        "time_digits": False,
+        "subplans_once": False,
+        "view_watermarks": False,
+        "self_join_once": False,
+        "multiway_join": False,
+    },
 )
 """Settings under which queries are planned as by releases before, the latest first."""
 

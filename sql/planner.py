@@ -22,6 +22,7 @@ from sql.bind.from_clause.inlined_view import inlined
 from sql.bind.named_columns import named_as
 from sql.bind.reading import reading
 from sql.bind.static import is_static
+from sql.expressions.times.digits import digits
 from sql.fragments import Fragment
 from sql.functions.translate import Dialect
 from sql.plan.explain import explain
@@ -31,7 +32,7 @@ from sql.plan.properties import rules_of, walk
 from sql.plan.query_plan import QueryPlan
 from sql.plan.state.unbounded_joins import unbounded_joins
 from sql.query_settings import QuerySettings, Value, checked
-from sql.relations import Consulted, MadeOf, Relations, Sizes, Stream
+from sql.relations import Consulted, MadeOf, Relations, Sizes, Stream, as_planned
 from sql.rules import meeting, rewritten
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import too_deep
@@ -166,7 +167,13 @@ def plan_query(
     Raises a SqlError that names the clause and the nearest thing that works.
     """
     merged = checked({**(settings or {}), **statement.settings})
-    catalog = Consulted.of(catalog)
+    with digits(told=bool(merged["time_digits"])):
+        return _planned(name, statement, Consulted.of(catalog), merged, sizes)
+
+
+def _planned(
+    name: str, statement: Select | CreateView, catalog: Consulted, merged: QuerySettings, sizes: Sizes | None
+) -> Plan:
     if is_static(statement.query, {}, catalog):
         query, dialect = reading(statement, catalog)
         snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect, select_list(statement.text))
@@ -329,7 +336,8 @@ def _stream_of(catalog: Relations) -> Callable[[CreateView], Stream]:
     """How the output of a materialized view is read by others."""
 
     def stream(view: CreateView) -> Stream:
-        return plan_query(view.name, view, catalog).stream()
+        found = plan_query(view.name, view, catalog).stream()
+        return replace(found, schema=replace(found.schema, columns=as_planned(found.schema.columns)))
 
     return stream
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from changelog.errors import Unsupported
-from changelog.schema import StreamSchema
+from changelog.schema import Column, StreamSchema
 from joins.dataflow.ports import Watermark
+from sql.expressions.times.digits import planned
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView, Index
 
@@ -111,4 +112,10 @@ class Stream:
 
     @staticmethod
     def declared(statement: CreateStream) -> Stream:
-        return Stream(statement.schema, statement.topic or statement.name, statement.rules, statement.watermark)
+        schema = replace(statement.schema, columns=as_planned(statement.columns))
+        return Stream(schema, statement.topic or statement.name, statement.rules, statement.watermark)
+
+
+def as_planned(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Declared columns in the types that a plan has them in."""
+    return tuple(replace(column, type=planned(column.type)) for column in columns)

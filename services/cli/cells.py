@@ -10,13 +10,22 @@ import pyarrow as pa
 
 NULL = "NULL"
 _WIDEST = 60
+_PRECISIONS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
+"""Digits by the unit of a type, as ``datetime.isoformat`` calls them."""
 _RIGHT = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
 
 def texts(rows: pa.Table) -> list[list[str]]:
-    """Row by row, the text of each value."""
-    columns = [[text(value) for value in column.to_pylist()] for column in rows.columns]
+    """Row by row, the text of each value; a time with the digits of its column."""
+    columns = [_of_column(column) for column in rows.columns]
     return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _of_column(column: pa.ChunkedArray) -> list[str]:
+    precision = _PRECISIONS.get(column.type.unit, "") if pa.types.is_timestamp(column.type) else ""
+    if not precision:
+        return [text(value) for value in column.to_pylist()]
+    return [NULL if value is None else instant(value, precision) for value in column.to_pylist()]
 
 
 def text(value: Any) -> str:
@@ -49,9 +58,9 @@ def _nested(value: list[Any] | tuple[Any, ...] | dict[str, Any]) -> str:
     return f"[{inside}]" if isinstance(value, list) else f"({inside})"
 
 
-def instant(value: datetime) -> str:
-    """``2026-01-31 12:00:00.000``: milliseconds, or microseconds where there are any."""
-    precision = "microseconds" if value.microsecond % 1000 else "milliseconds"
+def instant(value: datetime, precision: str = "") -> str:
+    """``2026-01-31 12:00:00.000``: in the precision given, else milliseconds, or microseconds where there are any."""
+    precision = precision or ("microseconds" if value.microsecond % 1000 else "milliseconds")
     return value.replace(tzinfo=None).isoformat(sep=" ", timespec=precision)
 
 

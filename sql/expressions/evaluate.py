@@ -29,6 +29,7 @@ from sql.expressions.engine import parsed
 from sql.expressions.guard import ALWAYS_DISABLED, DISABLED_WITH_GUARDS, failure_condition, guarded, without_signs
 from sql.expressions.python_calls import provide, raise_broken
 from sql.expressions.python_functions import with_names
+from sql.expressions.times.digits import finer
 from sql.expressions.trailing_columns import trailing
 
 _local = threading.local()
@@ -168,6 +169,8 @@ def common_type(left: pa.DataType, right: pa.DataType, comparison: str, place: s
             where=place,
             fix="write CAST(x AS type) on one side",
         )
+    if pa.types.is_timestamp(left) and pa.types.is_timestamp(right) and left.tz and right.tz:
+        return pa.timestamp(finer((left.unit, right.unit)), "UTC")
     return engine_type('CASE WHEN true THEN "l" ELSE "r" END', (("l", left), ("r", right)), place)
 
 

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from sql.expressions import engine
 from sql.expressions.evaluate import engine_type, readable
+from sql.expressions.times.digits import narrowed
 
 Structure = Hashable
 """Equal for trees that compute the same in the same way."""
@@ -43,7 +44,8 @@ class Expr:
 
     @staticmethod
     def over(tree: exp.Expr, schema: pa.Schema, place: str = "") -> Expr:
-        """With the type that the engine gives ``tree`` over rows of ``schema``; a plain column keeps its own.
+        """With the type that the engine gives ``tree`` over rows of ``schema``, a time as fine as it is; a plain column
+        keeps its own.
 
         Raises UnknownName for a function that the engine does not have, SqlError for one that does not fit its
         arguments.
@@ -52,7 +54,7 @@ class Expr:
         if (plain := untyped.plain) is not None:
             return untyped.held_as(schema.field(plain).type)
         reads = tuple((name, schema.field(name).type) for name in untyped.columns)
-        return untyped.held_as(engine_type(untyped.text, reads, place))
+        return untyped.held_as(narrowed(engine_type(untyped.text, reads, place), tree, schema))
 
     def held_as(self, kind: pa.DataType) -> Expr:
         """The value in a column of another type."""

@@ -11,6 +11,7 @@ from sqlglot import exp
 from changelog.errors import SqlError
 from sql.expressions.dict_functions import dict_function
 from sql.expressions.python_functions import PythonFunction
+from sql.expressions.times.digits import planned
 from sql.functions.aggregate_calls import is_aggregate
 from sql.functions.environment import Environment
 from sql.functions.registry import Function, Registry, Unfit
@@ -65,12 +66,12 @@ class WithFunctions:
 
 
 def _callable(definition: CreateFunction, dialect: Dialect) -> Function:
-    takes = tuple(kind for _, kind in definition.arguments)
-    function = PythonFunction(definition.name, takes, definition.returns, definition.body, definition.volatile)
+    takes, returns = tuple(planned(kind) for _, kind in definition.arguments), planned(definition.returns)
+    function = PythonFunction(definition.name, takes, returns, definition.body, definition.volatile)
 
     def build(arguments: Sequence[Typed]) -> Typed:
         trees = [_taken(value, kind, dialect) for value, kind in zip(arguments, takes, strict=True)]
-        return arguments[0].of(function.over(trees), definition.returns)
+        return arguments[0].of(function.over(trees), returns)
 
     return Function(definition.name, usage_of(definition, dialect.rules), "", build, len(takes), len(takes))
 

@@ -4,8 +4,9 @@ What an Arrow type stands for:
 
 - ``int`` is 32 bits under both rules. ``int8`` is one byte under Timeplus rules and eight under RisingWave's (as in
   PostgreSQL); ``float`` is 32 bits and 64 bits in the same way.
-- Every instant is ``timestamp[us, UTC]``, whatever the precision of its column, so that instants of any two columns
-  compare; ``_tp_time`` alone is in milliseconds. RisingWave's ``TIMESTAMP``, which has no zone, is ``timestamp[us]``.
+- An instant of Timeplus is a timestamp in UTC: of seconds (``datetime``), of milliseconds (``datetime64(3)``, also of
+  1 or 2 digits) or of microseconds (``datetime64(6)``, also of 4 or 5). RisingWave's ``TIMESTAMPTZ`` is of
+  microseconds, and so is its ``TIMESTAMP``, which has no zone: ``timestamp[us]``.
 - What has a text form in JSON and needs no arithmetic is a string: uuid, ipv4, ipv6, json, enums, fixed strings.
 - ``nullable(T)`` and ``low_cardinality(T)`` are T: every column can hold NULL, unless it is declared NOT NULL.
 """
@@ -26,6 +27,8 @@ from sql.syntax.type_names import TypeName, type_name
 
 INSTANT = pa.timestamp("us", tz="UTC")
 LOCAL = pa.timestamp("us")
+_DIGITS = 3
+"""Those of a datetime64 that does not say it."""
 
 _SIMPLE: Mapping[str, pa.DataType] = {
     "bool": pa.bool_(),
@@ -139,6 +142,7 @@ def _decimal(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
 
 
 def _instant(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
+    """``datetime``, ``datetime64(digits)``, ``timestamptz``."""
     for parameter in written.parameters:
         if isinstance(parameter, int) and parameter > 6:
             cursor.fail(
@@ -154,7 +158,11 @@ def _instant(cursor: Cursor, written: TypeName, rules: Rules) -> pa.DataType:
                 kind=Unsupported,
                 offset=written.offset,
             )
-    return INSTANT
+    if written.name == "timestamptz" or rules is Rules.RISINGWAVE:
+        return INSTANT
+    digits = 0 if written.name == "datetime" else _DIGITS
+    digits = next((parameter for parameter in written.parameters if isinstance(parameter, int)), digits)
+    return pa.timestamp("s" if digits == 0 else "ms" if digits <= 3 else "us", tz="UTC")
 
 
 def _member_types(cursor: Cursor, written: TypeName, rules: Rules, count: int) -> list[pa.DataType]:
@@ -218,6 +226,7 @@ _NAMES: Mapping[Rules, Mapping[pa.DataType, str]] = {
         INSTANT: "datetime64(6, 'UTC')",
         LOCAL: "timestamp without time zone",
         pa.timestamp("ms", tz="UTC"): "datetime64(3, 'UTC')",
+        pa.timestamp("s", tz="UTC"): "datetime('UTC')",
     },
     Rules.RISINGWAVE: {
         pa.bool_(): "boolean",
@@ -238,6 +247,7 @@ _NAMES: Mapping[Rules, Mapping[pa.DataType, str]] = {
         INSTANT: "timestamptz",
         LOCAL: "timestamp",
         pa.timestamp("ms", tz="UTC"): "timestamptz",
+        pa.timestamp("s", tz="UTC"): "timestamptz",
     },
 }
 

@@ -43,8 +43,8 @@ PRINTED: dict[str, list[Row]] = {
         {"order_id": 3, "customer": "cem", "amount": None},
         {"id": 1, "symbol": "A", "bid": 10.0},
         {"id": 2, "symbol": "A", "bid": 12.0},
-        {"minute": "2026-01-31 12:00:00.000000", "orders": 2},
-        {"minute": "2026-01-31 12:01:00.000000", "orders": 1},
+        {"minute": "2026-01-31 12:00:00.000", "orders": 2},
+        {"minute": "2026-01-31 12:01:00.000", "orders": 1},
     ],
     "clickthrough": [
         {"campaign": "travel", "impressions": 1, "clicks": 1, "cost": 0.05},

@@ -47,13 +47,13 @@ def test_a_view_on_trial_writes_nothing_that_others_read(tmp_path: Path) -> None
 
 
 WIDE = (
-    "CREATE MATERIALIZED VIEW v AS SELECT s.k FROM s JOIN s AS t ON s.k = t.k JOIN s AS u ON t.k = u.k"
+    "CREATE MATERIALIZED VIEW v AS SELECT s.k, s.at FROM s JOIN s AS t ON s.k = t.k JOIN s AS u ON t.k = u.k"
     " JOIN m AS a ON s.k = a.n JOIN m AS b ON a.o = b.n"
 )
 IN_TWO_FRAGMENTS = f"{WIDE} JOIN d ON s.k = d.k"
 """The second one has the same plan before and now."""
 SOURCES = (
-    "CREATE STREAM s (k int64)",
+    "CREATE STREAM s (k int64, at datetime64(3))",
     "CREATE MUTABLE STREAM m (id int, n int64, o int64) PRIMARY KEY id",
     """CREATE DICTIONARY d (k int64, n string) PRIMARY KEY k
        SOURCE(MYSQL(HOST 'db' PORT 3306 USER 'u' DB 'shop' TABLE 'd')) LAYOUT(HASHED()) LIFETIME(300)""",

@@ -32,7 +32,7 @@ from sql.bind.bounded.snapshot_relations import SnapshotRelations
 from sql.bind.bounded.snapshot_sessions import fill_in, sessions_of
 from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from sql.bind.from_clause.sessions import SessionCall
-from sql.bind.from_clause.windows import END, START, WindowCall
+from sql.bind.from_clause.windows import END, START, WindowCall, check_units
 from sql.bind.groups.grouping_sets import GroupingSets
 from sql.bind.named_columns import columns_of_alias, named_as, under_alias, without_columns
 from sql.bind.partitions.first_rows import (
@@ -204,6 +204,7 @@ class BoundedBinder:
         if isinstance(call, SessionCall):
             table.replace(sessions_of(rows, call, alias, kind))
         else:
+            check_units(call, kind)
             windows = windows_of(rows, call)
             table.replace(exp.Subquery(this=windows, alias=exp.TableAlias(this=exp.to_identifier(alias))))
         return replace(source, alias=alias, columns=[*source.columns, (START, kind), (END, kind)])

@@ -10,8 +10,10 @@ from sqlglot import exp
 from sql.expressions.engine import parsed
 from sql.functions.translate import Special, Translator
 from sql.functions.typed import Typed
+from sql.syntax.rules import Rules
 
 _NOW = pa.timestamp("us", "UTC")
+_THREE: exp.Expr = exp.Literal.number(3)
 _CLOCKS: Mapping[str, tuple[str, pa.DataType]] = {
     "now": ("date_trunc('second', now())", _NOW),
     "now64": ("now()", _NOW),
@@ -26,11 +28,21 @@ _CLOCKS: Mapping[str, tuple[str, pa.DataType]] = {
 
 def clocks() -> dict[str, Special]:
     """The calls that tell the time, by name."""
-    return {name: _reading(tree, kind) for name, (tree, kind) in _CLOCKS.items()}
+    return {name: _reading(name, tree, kind) for name, (tree, kind) in _CLOCKS.items()}
 
 
-def _reading(sql: str, kind: pa.DataType) -> Special:
+def _as_fine(name: str, now: Typed, translate: Translator, call: exp.Expr) -> Typed:
+    """In Timeplus ``now()`` has no digits of seconds, ``now64()`` three, ``now64(6)`` six."""
+    if name == "now":
+        return translate.call("to_datetime", [now])
+    given = (one for one in call.expressions if isinstance(one, exp.Literal) and not one.is_string)
+    return translate.call("to_datetime64", [now, translate(next(given, _THREE))])
+
+
+def _reading(name: str, sql: str, kind: pa.DataType) -> Special:
     def read(translate: Translator, call: exp.Expr) -> Typed:
-        return translate.environment.known(parsed(sql), kind)
+        read = translate.environment.known(parsed(sql), kind)
+        own = name in ("now", "now64") and translate.dialect.rules is Rules.TIMEPLUS
+        return _as_fine(name, read, translate, call) if own else read
 
     return read

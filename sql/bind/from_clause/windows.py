@@ -95,8 +95,20 @@ def as_table(source: exp.Expr, name: str, place: str, form: str) -> exp.Table:
 def windowed(call: WindowCall, from_item: FromItem) -> FromItem:
     """``from_item``, the source of ``call``, in windows."""
     time, start, end = window_columns(from_item, call.time, "TUMBLE", call.place)
+    check_units(call, time.type)
     node = Window(from_item.node, time.internal, call.size_ms, call.slide_ms, start, end)
     return with_bounds(from_item, node, time)
+
+
+def check_units(call: WindowCall, kind: pa.DataType) -> None:
+    """Raises SqlError for windows whose bounds a time of this type cannot say."""
+    if getattr(kind, "unit", "") == "s" and (call.size_ms % 1_000 or call.slide_ms % 1_000):
+        name = call.time.name
+        raise SqlError(
+            f'windows of {call.slide_ms} ms begin between seconds, and "{name}" is a datetime, which has none of that',
+            where=call.place,
+            fix=f"declare it as {name} datetime64(3), or give windows of whole seconds: 1s",
+        )
 
 
 def window_columns(from_item: FromItem, column: exp.Column, name: str, place: str) -> tuple[Visible, str, str]:

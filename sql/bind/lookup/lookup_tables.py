@@ -11,7 +11,7 @@ from changelog.schema import EVENT_TIME_TYPE, TIME, Column, Kind
 from changelog.suggest import suggestion
 from joins.dataflow.lookup import LookupTarget
 from sql.plan.nodes import Cover, LookupTable
-from sql.relations import Stream
+from sql.relations import Stream, as_planned
 from sql.syntax.statements import Clause, CreateDictionary, CreateStream, CreateView, Index
 from sql.transforms.static_join_step import default_of
 
@@ -28,7 +28,7 @@ def of_dictionary(definition: CreateDictionary, alias: str) -> LookupTable:
         name=definition.name,
         cover=Cover.ANY if definition.external else Cover.KEY,
         columns=tuple((f"{alias}.{name}", name) for name in names),
-        declared=definition.columns,
+        declared=as_planned(definition.columns),
         primary_key=definition.primary_key,
         kept=definition.source.name if definition.external else _kept(definition.layout),
     )
@@ -89,7 +89,7 @@ def attribute(definition: CreateDictionary, name: str, place: str) -> Column:
             where=place,
             fix=suggestion(name, attributes),
         )
-    return attributes[name]
+    return as_planned([attributes[name]])[0]
 
 
 def attribute_defaults(definition: CreateDictionary) -> Mapping[str, Any]:

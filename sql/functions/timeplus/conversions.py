@@ -9,6 +9,8 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sql.expressions.engine import type_name
+from sql.expressions.times.digits import instant as instant_type
+from sql.expressions.times.digits import marked
 from sql.functions.registry import Build, Registry, Unfit
 from sql.functions.timeplus.arrays import default_of
 from sql.functions.typed import Typed, filled
@@ -41,10 +43,14 @@ def zone_of(arguments: Sequence[Typed], position: int) -> exp.Expr:
     return UTC if zone is None else exp.Literal.string(zone)
 
 
-def in_zone(value: Typed, tree: exp.Expr, zones: Sequence[Typed]) -> Typed:
-    """A time that remembers the zone that was written out for it, or that of the value it was made of."""
+def in_zone(value: Typed, tree: exp.Expr, zones: Sequence[Typed], unit: str | None = None) -> Typed:
+    """A time that remembers the zone that was written out for it, or that of the value it was made of.
+
+    unit  how fine the function has it; None: as fine as the value
+    """
     written = zones[0].literal if zones else value.zone
-    made = value.of(tree, pa.timestamp("us", "UTC"))
+    unit = unit or (value.type.unit if value.is_instant else "us")
+    made = value.of(marked(tree, unit), instant_type(unit))
     made.zone = written if isinstance(written, str) else None
     return made
 
@@ -221,7 +227,7 @@ def instant(value: Typed, zone: exp.Expr, digits: int = 6) -> exp.Expr:
 
 def to_seconds(arguments: Sequence[Typed]) -> Typed:
     """``to_datetime(x[, zone])``"""
-    return in_zone(arguments[0], instant(arguments[0], zone_of(arguments, 1), digits=0), arguments[1:])
+    return in_zone(arguments[0], instant(arguments[0], zone_of(arguments, 1), digits=0), arguments[1:], "s")
 
 
 def to_instant(arguments: Sequence[Typed]) -> Typed:
@@ -229,7 +235,11 @@ def to_instant(arguments: Sequence[Typed]) -> Typed:
     value, *rest = arguments
     digits = next((one.literal for one in rest if isinstance(one.literal, int)), 6)
     zones = [one for one in rest if one.is_text]
-    return in_zone(value, instant(value, zone_of([value, *zones], 1), int(digits)), zones)
+    return in_zone(value, instant(value, zone_of([value, *zones], 1), int(digits)), zones, unit_of_digits(int(digits)))
+
+
+def unit_of_digits(digits: int) -> str:
+    return "s" if digits == 0 else "ms" if digits <= 3 else "us"
 
 
 # UUIDs
@@ -322,7 +332,8 @@ def register(registry: Registry) -> None:
     for usage, meaning, build, kind, most in _TIMES:
         default = default_of(kind)
         assert default is not None
-        _forms(registry, usage, meaning, build, kind, default, most=most)
+        # How fine a time is, its arguments say.
+        _forms(registry, usage, meaning, build, kind if pa.types.is_date(kind) else None, default, most=most)
     nothing = "'00000000-0000-0000-0000-000000000000'"
     _forms(registry, "to_uuid(text)", "a UUID, as a text in small letters", _uuid, pa.string(), nothing)
     add("to_date32(x[, zone])", "as to_date", to_date, pa.date32(), arity=(1, 2))

@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from changelog.errors import SqlError
 from sql.expressions.engine import type_name
+from sql.expressions.times.digits import marked, planned
 from sql.functions.environment import Environment
 from sql.functions.forms import COMMON
 from sql.functions.registry import Registry
@@ -65,7 +66,7 @@ class TimeplusDialect:
         """Those of users are in the catalog."""
 
     def type_of(self, written: exp.DataType) -> pa.DataType:
-        return arrow(written.sql(dialect="clickhouse").lower(), Rules.TIMEPLUS)
+        return planned(arrow(written.sql(dialect="clickhouse").lower(), Rules.TIMEPLUS))
 
     def cast(self, value: Typed, kind: pa.DataType) -> exp.Expr:
         if value.type == kind:
@@ -81,7 +82,8 @@ class TimeplusDialect:
         if pa.types.is_date(kind):
             return conversions.to_date([value])
         if pa.types.is_timestamp(kind):
-            return conversions.instant(value, conversions.UTC, 0 if kind.unit == "s" else 6)
+            digits = {"s": 0, "ms": 3}.get(kind.unit, 6)
+            return marked(conversions.instant(value, conversions.UTC, digits), kind.unit)
         if pa.types.is_decimal(kind):
             return conversions.to_decimal(value, kind)
         return filled(f"TRY_CAST({{0}} AS {type_name(kind)})", [value.tree])

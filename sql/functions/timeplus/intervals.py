@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sql.functions.registry import Build, Registry, Unfit
-from sql.functions.timeplus.conversions import UTC, in_zone, instant
+from sql.functions.timeplus.conversions import UTC, instant
 from sql.functions.timeplus.times import DAYS, UNITS, beginning, local, unit_at, unit_of
 from sql.functions.typed import Typed, filled
 from sql.syntax.intervals import milliseconds
@@ -48,10 +48,17 @@ def moved(value: Typed, step: exp.Expr, sign: str, *, keeps_date: bool) -> Typed
         raise Unfit(f"takes a time or a date, not a {value.family}")
     if (value.zone or "UTC") == "UTC":
         # The engine's session is in UTC; the plain form is what a condition on times is recognised by.
-        return in_zone(value, filled(f"{{0}} {sign} {{1}}", [value.tree, step]), [])
+        return _as_fine(value, filled(f"{{0}} {sign} {{1}}", [value.tree, step]))
     zone = exp.Literal.string(value.zone)
     tree = filled(f"timezone({{2}}, timezone({{2}}, {{0}}) {sign} {{1}})", [value.tree, step, zone])
-    return in_zone(value, tree, [])
+    return _as_fine(value, tree)
+
+
+def _as_fine(value: Typed, tree: exp.Expr) -> Typed:
+    """``value`` moved, in its zone: as fine as both it and the step are, which the tree says."""
+    made = value.of(tree)
+    made.zone = value.zone
+    return made
 
 
 def _moving(unit: str, sign: str) -> Build:
@@ -111,7 +118,8 @@ def _start_of_interval(arguments: Sequence[Typed]) -> exp.Expr | Typed:
     origin = f"TIMESTAMP '{_ORIGINS.get(unit, '1970-01-01')} 00:00:00'"
     rest = [arguments[0], *arguments[2:]]
     start = filled(f"time_bucket({{1}}, {{0}}, {origin})", [local(rest), length(unit, count)])
-    return beginning(rest, start, date=unit in _ORIGINS)
+    fine = {"millisecond": "ms", "microsecond": "us", "nanosecond": "us"}.get(unit, "s")
+    return beginning(rest, start, date=unit in _ORIGINS, unit=fine)
 
 
 def _difference(arguments: Sequence[Typed]) -> exp.Expr:

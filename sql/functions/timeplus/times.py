@@ -31,6 +31,8 @@ UNITS = (
     "quarter",
     "year",
 )
+_FINE = ("nanosecond", "microsecond", "millisecond", "second")
+"""Units whose beginnings are as fine as the time; those of longer ones have no digits of seconds."""
 DAYS = ("day", "week", "month", "quarter", "year")
 """Units of whole days: a date moved by them is a date."""
 _SHORT = {
@@ -146,16 +148,16 @@ _EPOCHS = (
 # Beginnings
 
 
-def beginning(arguments: Sequence[Typed], start: exp.Expr, *, date: bool) -> Typed:
-    """A local time as a date, or as a time of the zone that is the second argument."""
+def beginning(arguments: Sequence[Typed], start: exp.Expr, *, date: bool, unit: str | None = None) -> Typed:
+    """A local time as a date, or as a time of the zone that is the second argument; ``unit`` as in ``in_zone``."""
     value = arguments[0]
     if date:
         return value.of(filled("CAST({0} AS DATE)", [start]), pa.date32())
-    return in_zone(value, filled("timezone({1}, {0})", [start, zone_of(arguments, 1)]), arguments[1:])
+    return in_zone(value, filled("timezone({1}, {0})", [start, zone_of(arguments, 1)]), arguments[1:], unit)
 
 
-def _beginning(template: str, *, date: bool) -> Build:
-    return lambda arguments: beginning(arguments, filled(template, [local(arguments)]), date=date)
+def _beginning(template: str, *, date: bool, unit: str | None = "s") -> Build:
+    return lambda arguments: beginning(arguments, filled(template, [local(arguments)]), date=date, unit=unit)
 
 
 def _week(template: str) -> Build:
@@ -177,7 +179,8 @@ def _date_trunc(arguments: Sequence[Typed]) -> Typed:
     unit = unit_at(arguments[0])
     rest = arguments[1:]
     date = unit in DAYS and not (unit == "day" and rest[0].is_instant)
-    return beginning(rest, filled(f"date_trunc('{unit}', {{0}})", [local(rest)]), date=date)
+    start = filled(f"date_trunc('{unit}', {{0}})", [local(rest)])
+    return beginning(rest, start, date=date, unit=None if unit in _FINE else "s")
 
 
 _PERIODS: Mapping[str, str] = {
@@ -263,7 +266,7 @@ def _parsed(arguments: Sequence[Typed]) -> Typed:
         "timezone({2}, try_strptime({0}, {1}))",
         [arguments[0].tree, exp.Literal.string(pattern), zone_of(arguments, 2)],
     )
-    return in_zone(arguments[0], tree, arguments[2:])
+    return in_zone(arguments[0], tree, arguments[2:], "us" if "%f" in pattern or "%g" in pattern else "s")
 
 
 def _parsed_or_zero(arguments: Sequence[Typed]) -> exp.Expr:
@@ -293,7 +296,8 @@ def _from_epoch(per_second: int) -> Build:
     )
 
     def build(arguments: Sequence[Typed]) -> Typed:
-        return in_zone(arguments[0], filled(f"make_timestamptz({micros})", [arguments[0].tree]), arguments[1:])
+        time = filled(f"make_timestamptz({micros})", [arguments[0].tree])
+        return in_zone(arguments[0], time, arguments[1:], {1: "s", 1_000: "ms"}.get(per_second, "us"))
 
     return build
 
@@ -309,7 +313,7 @@ def _make_time(arguments: Sequence[Typed]) -> Typed:
     parts, zones = arguments[:6], arguments[6:]
     time = "make_timestamp({0}, {1}, {2}, {3}, {4}, CAST({5} AS DOUBLE))"
     tree = filled(f"timezone({{6}}, {time})", [*(one.tree for one in parts), zones[0].tree if zones else UTC])
-    return in_zone(arguments[0], tree, zones)
+    return in_zone(arguments[0], tree, zones, "s" if parts[5].is_integer else "us")
 
 
 def _to_timezone(arguments: Sequence[Typed]) -> Typed:
@@ -327,7 +331,7 @@ def register(registry: Registry) -> None:
     for usage, unit, template in _EPOCHS:
         add(usage, f"the {unit} since the epoch", _epoch(template), pa.int64(), arity=(1, 2))
     for unit in ("millisecond", "second", "minute", "hour", "day"):
-        build = _beginning(f"date_trunc('{unit}', {{0}})", date=False)
+        build = _beginning(f"date_trunc('{unit}', {{0}})", date=False, unit=None if unit in _FINE else "s")
         add(f"to_start_of_{unit}(time[, zone])", f"the beginning of its {unit}", build, arity=(1, 2))
     for name, width in _PERIODS.items():
         build = _beginning(f"time_bucket(INTERVAL {width}, {{0}}, TIMESTAMP '1970-01-01 00:00:00')", date=False)

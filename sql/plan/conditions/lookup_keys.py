@@ -86,10 +86,16 @@ def _left_key(join: LookupJoin, left: JoinSide, key: Expr, name: str, numbers: I
     return left.column(key if exact else _exactly(key, wanted), wanted, numbers)
 
 
+_PERIODS = {"s": "second", "ms": "millisecond"}
+
+
 def _exactly(key: Expr, wanted: pa.DataType) -> Expr:
     """The key as another type, NULL where that cannot hold it."""
     kind = exp.DataType.build(type_name(wanted), dialect="duckdb")
-    cast = exp.TryCast(this=key.tree.copy(), to=kind)
+    cast: exp.Expr = exp.TryCast(this=key.tree.copy(), to=kind)
+    if pa.types.is_timestamp(wanted) and wanted.unit in _PERIODS:
+        # The engine's own instants are finer than the column.
+        cast = exp.Anonymous(this="date_trunc", expressions=[exp.Literal.string(_PERIODS[wanted.unit]), cast])
     same = exp.EQ(this=exp.Paren(this=key.tree.copy()), expression=cast)
     return Expr(exp.Case().when(same, cast), wanted)
 

@@ -328,7 +328,7 @@ def test_elements_of_json() -> None:
     ("kind", "default"),
     [
         *(("uint8", 0), ("int64", 0), ("float32", 0.0), ("decimal(10, 2)", 0.0), ("bool", False), ("string", "")),
-        *(("date", "1970-01-01"), ("datetime64(3)", "1970-01-01 00:00:00.000000")),
+        *(("date", "1970-01-01"), ("datetime64(3)", "1970-01-01 00:00:00.000")),
         *(("datetime64(6)", "1970-01-01 00:00:00.000000"), ("uuid", ""), ("tuple(x int, y string)", None)),
     ],
 )

@@ -17,8 +17,8 @@ from sql.plan.properties import walk
 from tests.sql.world import World
 
 DDL = (
-    "CREATE STREAM l (k int, t datetime64(3), d date, seq int64, n int)",
-    "CREATE STREAM r (k int, t datetime64(3), d date, seq int64, n int)",
+    "CREATE STREAM l (k int, t datetime64(6), d date, seq int64, n int)",
+    "CREATE STREAM r (k int, t datetime64(6), d date, seq int64, n int)",
     "CREATE MUTABLE STREAM m (k int, t datetime64(3)) PRIMARY KEY k",
     "CREATE MATERIALIZED VIEW v AS SELECT k, t FROM l",
     "CREATE TABLE a (k INT, ts TIMESTAMP, tz TIMESTAMPTZ, WATERMARK FOR ts AS ts - INTERVAL '5 seconds') APPEND ONLY",
@@ -48,6 +48,21 @@ def the_range(world: World, query: str, **settings: str | int) -> Range:
 
 def streams(condition: str) -> str:
     return f"SELECT l.k FROM l JOIN r ON l.k = r.k AND {condition}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "within", "bound"),
+    [
+        ("datetime", "10s", 10),
+        ("datetime", "1500ms", 1),
+        ("datetime64(3)", "10s", 10_000),
+        ("datetime64(3)", "1500ms", 1_500),
+        ("datetime64(6)", "1500ms", 1_500_000),
+    ],
+)
+def test_a_band_counts_in_the_unit_of_its_times(kind: str, within: str, bound: int) -> None:
+    world = World.of(*(f"CREATE STREAM {name} (k int, t {kind})" for name in ("l", "r")))
+    assert the_range(world, streams(f"date_diff_within({within}, l.t, r.t)")).band == Band("l.t", "r.t", -bound, bound)
 
 
 def tables(condition: str, kind: str = "") -> str:

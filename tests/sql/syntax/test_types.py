@@ -29,9 +29,7 @@ BOTH = [
     ("BOOLEAN", pa.bool_()),
     ("date", pa.date32()),
     ("date32", pa.date32()),
-    ("datetime", INSTANT),
-    ("datetime('UTC')", INSTANT),
-    ("datetime64(3, 'UTC')", INSTANT),
+    ("datetime64(6, 'UTC')", INSTANT),
     ("TIMESTAMPTZ", INSTANT),
     ("TIMESTAMP WITH TIME ZONE", INSTANT),
     ("TIMESTAMP WITHOUT TIME ZONE", LOCAL),
@@ -65,11 +63,20 @@ def test_the_same_under_both_rules(name: str, expected: pa.DataType, rules: Rule
         ("int8", pa.int8(), pa.int64()),
         ("float", pa.float32(), pa.float64()),
         ("timestamp", INSTANT, LOCAL),
+        ("datetime", pa.timestamp("s", "UTC"), INSTANT),
+        ("datetime('UTC')", pa.timestamp("s", "UTC"), INSTANT),
+        ("datetime64", pa.timestamp("ms", "UTC"), INSTANT),
+        *((f"datetime64({digits})", pa.timestamp("ms", "UTC"), INSTANT) for digits in (1, 2, 3)),
+        ("datetime64(0)", pa.timestamp("s", "UTC"), INSTANT),
+        ("datetime64(3, 'UTC')", pa.timestamp("ms", "UTC"), INSTANT),
+        ("datetime64(5)", INSTANT, INSTANT),
+        ("array(datetime64(3))", pa.list_(pa.timestamp("ms", "UTC")), pa.list_(INSTANT)),
     ],
 )
 def test_where_the_rules_differ(name: str, timeplus: pa.DataType, risingwave: pa.DataType) -> None:
-    assert arrow(name, Rules.TIMEPLUS) == timeplus
-    assert arrow(name, Rules.RISINGWAVE) == risingwave
+    for rules, expected in ((Rules.TIMEPLUS, timeplus), (Rules.RISINGWAVE, risingwave)):
+        assert arrow(name, rules) == expected
+        assert arrow(display(expected, rules), rules) == expected
 
 
 @pytest.mark.parametrize("rules", Rules)

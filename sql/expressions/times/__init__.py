@@ -1,0 +1,1 @@
+"""Times in expressions: how fine they are."""
