@@ -42,7 +42,7 @@ def type_name(cursor: Cursor) -> TypeName:
 
 
 def _with_arguments(cursor: Cursor, name: str, offset: int) -> TypeName:
-    if cursor.at("<") and name in ("struct", "map", "array"):
+    if cursor.at("<") and name in ("struct", "map", "array", "row"):
         return TypeName(name, (), _members(cursor, "<", ">"), offset)
     if not cursor.at("("):
         return TypeName(name, offset=offset)

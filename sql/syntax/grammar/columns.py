@@ -37,6 +37,8 @@ class Elements:
     watermark: Watermark | None = None
     indexes: list[Index] = field(default_factory=list)
     event_time: str | None = None
+    record_key: str = ""
+    """The column that ksqlDB has in the key of records."""
     mentions: list[tuple[str, int]] = field(default_factory=list)
     """Columns named outside of their declaration, and where."""
 
@@ -162,6 +164,9 @@ def _pass_option(cursor: Cursor, column: Column, found: Elements) -> None:
         cursor.accept("PRIMARY KEY")
         found.primary_key = (column.name,)
         _enforcement(cursor)
+    elif cursor.at("KEY ,", "KEY )"):
+        cursor.accept("KEY")
+        found.record_key = column.name
     elif cursor.accept("CODEC"):
         cursor.wrapped(cursor.nested)
     elif cursor.accept("COMMENT"):

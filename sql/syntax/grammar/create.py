@@ -10,6 +10,7 @@ from sql.syntax.grammar.commands import WITH_DATA
 from sql.syntax.grammar.dictionaries import create_dictionary
 from sql.syntax.grammar.external_tables import create_external_table
 from sql.syntax.grammar.functions import create_function
+from sql.syntax.grammar.pasted.queries import refuse_sink
 from sql.syntax.grammar.settings import NO_SECRETS
 from sql.syntax.grammar.streams import create_stream
 from sql.syntax.grammar.tables import create_index, create_table
@@ -17,7 +18,6 @@ from sql.syntax.grammar.views import create_view
 from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
 
 _REFUSED = {
-    "SINK": "CREATE MATERIALIZED VIEW v INTO stream AS SELECT ..; its topic is read by any Kafka client",
     "DATABASE": 'there is one database, "default"',
     "SCHEMA": 'there is one schema, "public"',
     "SECRET": NO_SECRETS,
@@ -29,6 +29,9 @@ def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDi
     cursor.clause = "CREATE"
     cursor.expect("CREATE")
     or_replace = bool(cursor.accept("OR REPLACE"))
+    if cursor.accept("SINK"):
+        cursor.clause = "CREATE SINK"
+        refuse_sink(cursor)
     for words, fix in _REFUSED.items():
         if cursor.at(words):
             cursor.fail(f"CREATE {words} is not taken", fix=fix, kind=Unsupported)

@@ -1,6 +1,6 @@
 """The EMIT clause.
 
-EMIT [CHANGELOG | STREAM] [PERIODIC d [REPEAT]] [ON UPDATE [WITH BATCH d]] [AFTER WINDOW CLOSE [WITH DELAY d]]
+EMIT [CHANGELOG | STREAM | CHANGES] [PERIODIC d [REPEAT]] [ON UPDATE [WITH BATCH d]] [AFTER WINDOW CLOSE [WITH DELAY d]]
      [ON WINDOW CLOSE] [AFTER KEY EXPIRE [IDENTIFIED BY c] WITH [ONLY] MAXSPAN d] [AND TIMEOUT d] [PER EVENT]
 """
 
@@ -13,7 +13,17 @@ from sql.syntax.dialect import DURATION, DURATION_UNITS
 from sql.syntax.intervals import unit_ms
 from sql.syntax.statements import Emit
 
-_BEGINNINGS = ("CHANGELOG", "STREAM", "PERIODIC", "ON UPDATE", "ON WINDOW CLOSE", "AFTER", "PER EVENT", "TIMEOUT")
+_BEGINNINGS = (
+    "CHANGELOG",
+    "STREAM",
+    "CHANGES",
+    "PERIODIC",
+    "ON UPDATE",
+    "ON WINDOW CLOSE",
+    "AFTER",
+    "PER EVENT",
+    "TIMEOUT",
+)
 
 
 def at_emit(cursor: Cursor) -> bool:
@@ -26,7 +36,8 @@ def emit_clause(cursor: Cursor) -> Emit:
     cursor.clause = "EMIT"
     if not cursor.at(*_BEGINNINGS):
         cursor.expect(*_BEGINNINGS)
-    emit = Emit(form=cursor.accept("CHANGELOG", "STREAM").lower())
+    # Changes as they come are what a query emits in any case; ksqlDB says it.
+    emit = Emit(form="" if cursor.accept("CHANGES") else cursor.accept("CHANGELOG", "STREAM").lower())
     while not cursor.done:
         extended = _option(cursor, emit)
         if extended is None:

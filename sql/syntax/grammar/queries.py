@@ -56,7 +56,9 @@ def first_of(readings: Readings) -> exp.Query:
 
 
 def query_with_tail(cursor: Cursor) -> tuple[Readings, Tail]:
+    start = cursor.offset
     readings = _query(cursor)
+    end = cursor.offset
     emit: Emit | None = None
     settings: Settings = {}
     while not cursor.done:
@@ -65,8 +67,16 @@ def query_with_tail(cursor: Cursor) -> tuple[Readings, Tail]:
         elif not settings and at_settings(cursor):
             settings = settings_clause(cursor)
         else:
-            cursor.fail(f"a query ends with EMIT and SETTINGS, once each, found {cursor.found}")
+            fix = _limited_first(cursor, start, end) if cursor.at("LIMIT") else ""
+            cursor.fail(f"a query ends with EMIT and SETTINGS, once each, found {cursor.found}", fix=fix)
     return readings, Tail(emit, settings)
+
+
+def _limited_first(cursor: Cursor, start: int, end: int) -> str:
+    """The query between two places of the script with its LIMIT before EMIT, where ksqlDB has it last."""
+    query, emit = cursor.script[start:end], cursor.script[end : cursor.offset]
+    limit = cursor.script[cursor.offset : int(cursor.tokens[-1].end) + 1]
+    return " ".join(f"{query} {limit} {emit}".split())
 
 
 def _query(cursor: Cursor) -> Readings:

@@ -58,9 +58,9 @@ def assignments(cursor: Cursor) -> dict[str, Setting]:
 
 
 def assignment(cursor: Cursor) -> tuple[int, str, Setting]:
-    """Where it begins, name and value."""
+    """Where it begins, name and value; the name may be a text, as Flink has it."""
     offset = cursor.offset
-    name = cursor.dotted().lower()
+    name = (cursor.string() if cursor.at_string else cursor.dotted()).lower()
     cursor.expect("=", fix=f"{name} = <value>")
     return (offset, *named_value(cursor, name))
 

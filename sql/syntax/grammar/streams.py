@@ -9,7 +9,10 @@ from changelog.schema import Kind
 from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key
-from sql.syntax.grammar.settings import at_settings, settings_clause
+from sql.syntax.grammar.pasted import ksql
+from sql.syntax.grammar.pasted.forms import Declaration
+from sql.syntax.grammar.pasted.queries import refuse_query_of
+from sql.syntax.grammar.settings import at_settings, settings_clause, with_clause
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateStream, Setting
 
@@ -27,12 +30,25 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
     cursor.clause = " ".join(["CREATE", *prefix.split(), "STREAM"])
     if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
     start, name = cursor.offset, cursor.path("the name of a stream")
+    refuse_query_of(cursor, "stream", name, start)
     found = elements(cursor, Rules.TIMEPLUS)
     settings: dict[str, Setting] = {}
+    given: dict[str, Setting] = {}
     clause = cursor.clause
     while not cursor.done:
-        _option(cursor, found, settings)
+        if cursor.at("WITH ("):
+            given = dict(with_clause(cursor))
+            cursor.clause = clause
+            if ksql.TOPIC not in given:
+                cursor.fail_expecting(
+                    "SETTINGS", fix="SETTINGS shards = 1; or, as ksqlDB has it, WITH (KAFKA_TOPIC = ..)"
+                )
+        else:
+            _option(cursor, found, settings)
     cursor.clause = clause
+    if given or found.record_key:
+        stream = Declaration(name, found, str(given.get(ksql.TOPIC, name)))
+        settings |= ksql.settings_of_stream(cursor, stream, given, start, found.record_key)
     if prefix == "EXTERNAL":
         _check_type(cursor, settings, start)
     kind = Kind.UPSERT if prefix == "MUTABLE" else _kind_of_mode(cursor, settings, start)
@@ -47,7 +63,7 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
         # The primary key of an append stream is a sort key of its store, and says nothing of its rows.
         primary_key=found.primary_key if kind in KEYED else (),
         mutable=prefix == "MUTABLE",
-        external=prefix == "EXTERNAL",
+        external=prefix == "EXTERNAL" or (bool(given) and ksql.is_external(given)),
         topic=text_of(settings.get("topic")),
         brokers=text_of(settings.get("brokers")),
         event_time=event_time,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from changelog.encodings.settings import OPTION
 from changelog.schema import Kind
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key, watermark
+from sql.syntax.grammar.pasted import flink, ksql
+from sql.syntax.grammar.pasted.forms import Declaration
+from sql.syntax.grammar.pasted.queries import refuse_query_of
 from sql.syntax.grammar.settings import assignments, with_clause
 from sql.syntax.grammar.streams import check, text_of
 from sql.syntax.rules import Rules
@@ -17,12 +22,21 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
     cursor.clause = "CREATE SOURCE" if source else "CREATE TABLE"
     if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
     start, name = cursor.offset, cursor.path("the name of a table")
+    if not source:
+        refuse_query_of(cursor, "table", name, start)
     append_only = bool(cursor.accept("APPEND ONLY"))
     found = elements(cursor, Rules.RISINGWAVE)
     settings: dict[str, Setting] = {}
     while not cursor.done:
         append_only = bool(cursor.accept("APPEND ONLY")) or append_only
-        _option(cursor, found, settings)
+        if not source and cursor.at("WITH"):
+            clause = cursor.clause
+            given = with_clause(cursor)
+            cursor.clause = clause
+            append_only = _appends(given, found) or append_only
+            settings.update(_as_here(cursor, name, found, given, start))
+        else:
+            _option(cursor, found, settings)
     append_only = append_only or (source and not found.primary_key)
     kind = Kind.APPEND if append_only else Kind.UPSERT if found.primary_key else Kind.CHANGELOG
     event_time = found.watermark.column if found.watermark else None
@@ -45,6 +59,23 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
         if_not_exists=if_not_exists,
         or_replace=or_replace,
     )
+
+
+def _appends(given: Mapping[str, Setting], found: Elements) -> bool:
+    """A table of Flink without a primary key has a row for each record."""
+    return flink.is_of_flink(given) and not found.primary_key
+
+
+def _as_here(
+    cursor: Cursor, name: str, found: Elements, given: Mapping[str, Setting], start: int
+) -> Mapping[str, Setting]:
+    """The settings of WITH, those of other systems in our words. Raises Unsupported with a table that there is."""
+    topic = str(given.get(ksql.TOPIC, given.get("topic", name)))
+    brokers = str(given.get("properties.bootstrap.servers", given.get("properties.bootstrap.server", "")))
+    table = Declaration(name, found, topic, brokers)
+    if ksql.TOPIC in given:
+        return ksql.settings_of_table(cursor, table, given, start)
+    return flink.settings_of_flink(cursor, table, given, start) if flink.is_of_flink(given) else given
 
 
 def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> None:

@@ -47,6 +47,7 @@ BOTH = [
     ("map(string, array(int))", pa.map_(pa.string(), pa.list_(pa.int32()))),
     ("tuple(a int, b array(string))", pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])),
     ("tuple(int, string)", pa.struct([("1", pa.int32()), ("2", pa.string())])),
+    ("ROW<a INT, b VARCHAR>", pa.struct([("a", pa.int32()), ("b", pa.string())])),
     ("STRUCT<a INT, b VARCHAR>", pa.struct([("a", pa.int32()), ("b", pa.string())])),
 ]
 
@@ -67,6 +68,7 @@ def test_the_same_under_both_rules(name: str, expected: pa.DataType, rules: Rule
         ("datetime('UTC')", pa.timestamp("s", "UTC"), INSTANT),
         ("datetime64", pa.timestamp("ms", "UTC"), INSTANT),
         *((f"datetime64({digits})", pa.timestamp("ms", "UTC"), INSTANT) for digits in (1, 2, 3)),
+        ("timestamp_ltz(3)", pa.timestamp("ms", "UTC"), INSTANT),
         ("datetime64(0)", pa.timestamp("s", "UTC"), INSTANT),
         ("datetime64(3, 'UTC')", pa.timestamp("ms", "UTC"), INSTANT),
         ("datetime64(5)", INSTANT, INSTANT),

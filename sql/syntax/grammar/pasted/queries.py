@@ -1,0 +1,73 @@
+"""Queries that go on for ever, as others declare them: CREATE SINK, CREATE TABLE x AS SELECT, CREATE STREAM x AS ..
+
+Each is a materialized view, whose topic any client of Kafka reads.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from changelog.errors import SqlError
+from sql.syntax.cursor import Cursor
+from sql.syntax.grammar.pasted.forms import noted, refuse, written
+from sql.syntax.grammar.settings import with_clause
+from sql.syntax.statements import Setting
+
+
+def refuse_query_of(cursor: Cursor, kind: str, name: str, start: int) -> None:
+    """Raises for ``[WITH (..)] AS SELECT ..`` behind the name in CREATE STREAM and CREATE TABLE; else reads nothing."""
+    index = cursor.index
+    if cursor.at("WITH ("):
+        with_clause(cursor)
+    if not (cursor.at("AS") and cursor.word(1) in ("SELECT", "WITH", "(")):
+        cursor.index = index
+        return
+    cursor.accept("AS")
+    form = f"CREATE MATERIALIZED VIEW {written(name)} AS {_rest(cursor)}"
+    refuse(cursor, f"a {kind} is no query: what is computed from others, for ever, is a view", form, start)
+
+
+def refuse_sink(cursor: Cursor) -> NoReturn:
+    """What follows CREATE SINK: ``[IF NOT EXISTS] s [INTO t] {FROM v | AS SELECT ..} [WITH (..)] [FORMAT ..]``."""
+    start = cursor.offset
+    cursor.accept("IF NOT EXISTS")
+    name = cursor.path("the name of a sink")
+    into = cursor.path("the name of a table") if cursor.accept("INTO") else ""
+    if cursor.expect("FROM", "AS") == "FROM":
+        query = f"SELECT * FROM {written(cursor.path('the name of a view'))}"
+    else:
+        query = _up_to_options(cursor)
+    given = _options(cursor)
+    upsert = cursor.at("FORMAT UPSERT") or given.get("type") == "upsert"
+    topic = str(given.get("topic", "")) or name
+    view = f"{written(name)} INTO {written(into)}" if into else written(topic)
+    form = f"CREATE MATERIALIZED VIEW {view} AS {query}" + (" SETTINGS output_format = 'upsert'" if upsert else "")
+    note = "" if into or given.get("connector", "kafka") != "kafka" else "its topic has the same name"
+    refuse(cursor, "there are no sinks: each view writes to a topic of its own", noted(form, note), start)
+
+
+def _options(cursor: Cursor) -> dict[str, Setting]:
+    try:
+        return dict(with_clause(cursor)) if cursor.at("WITH") else {}
+    except SqlError:
+        # They are refused whatever they say.
+        return {}
+
+
+def _up_to_options(cursor: Cursor) -> str:
+    """The text of a query up to the WITH of a sink outside of all brackets."""
+    start, first, depth, end = cursor.offset, cursor.index, 0, cursor.offset
+    while not cursor.done and not (depth == 0 and cursor.index > first and cursor.at("WITH (", "FORMAT")):
+        depth += (cursor.word() == "(") - (cursor.word() == ")")
+        end = int(cursor.advance().end) + 1
+    return _line(cursor.script[start:end])
+
+
+def _rest(cursor: Cursor) -> str:
+    start = cursor.offset
+    end = int(cursor.rest()[-1].end) + 1
+    return _line(cursor.script[start:end])
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
