@@ -25,6 +25,7 @@ from sql.bind.static import is_static
 from sql.expressions.times.digits import digits
 from sql.fragments import Fragment
 from sql.functions.translate import Dialect
+from sql.plan.conditions.unfit_constants import unfit_constants
 from sql.plan.explain import explain
 from sql.plan.join_order import JoinOrder
 from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
@@ -108,8 +109,9 @@ class Plan:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is to be known before the query runs: state that has no end."""
-        found = (warning for fragment in self.fragments for warning in unbounded_joins(fragment.output))
+        """What is to be known before the query runs: state that has no end, conditions that no row passes."""
+        told = (unbounded_joins, unfit_constants)
+        found = (warning for one in told for fragment in self.fragments for warning in one(fragment.output))
         return tuple(dict.fromkeys(found))
 
     def explain(self) -> str:

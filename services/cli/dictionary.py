@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from services.cli.row_format import Format
+from services.cli.shell import names
 
 app = typer.Typer(
     help="Dictionaries: tables elsewhere, looked up by key.",
@@ -17,7 +18,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Name = Annotated[str, typer.Argument(help="A dictionary.")]
+Name = Annotated[str, typer.Argument(help="A dictionary.", autocompletion=names.dictionaries)]
 Output = Annotated[Format, typer.Option("--output", "-o", help="How rows are written.")]
 
 
@@ -39,7 +40,9 @@ def show(name: Name, output: Output = Format.TABLE) -> None:
 
 @app.command(epilog="Examples: `dovetail dictionary stats`, `dovetail dictionary stats products -o json`")
 def stats(
-    name: Annotated[str | None, typer.Argument(help="A dictionary; none: all.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A dictionary; none: all.", autocompletion=names.dictionaries)
+    ] = None,
     output: Output = Format.TABLE,
 ) -> None:
     """Show the figures of all workers together: hits of each tier, load times, errors."""

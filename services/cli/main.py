@@ -17,6 +17,7 @@ from services.cli import dictionary
 from services.cli.demo import EVENTS
 from services.cli.row_format import Format
 from services.cli.server import user
+from services.cli.shell import names
 
 gc.set_threshold(100_000)
 """A fourth of the time of a short command would go into looking through its imports for garbage."""
@@ -65,9 +66,14 @@ def status(output: Output = Format.TABLE) -> None:
 @app.command(epilog="Examples: `dovetail logs`, `dovetail logs spark -f`, `dovetail logs view orders_priced`")
 def logs(
     component: Annotated[
-        str, typer.Argument(help="kafka, redis, spark, worker, serve, supervisor, or: view.")
+        str,
+        typer.Argument(
+            help="kafka, redis, spark, worker, serve, supervisor, or: view.", autocompletion=names.components
+        ),
     ] = "spark",
-    view: Annotated[str | None, typer.Argument(help="After the word view: the name of one.")] = None,
+    view: Annotated[
+        str | None, typer.Argument(help="After the word view: the name of one.", autocompletion=names.views)
+    ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on with the lines to come.")] = False,
     lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="So many lines of the past.")] = 100,
 ) -> None:
@@ -107,7 +113,7 @@ def run(
 
 @app.command(epilog="Examples: `dovetail tail orders_priced --from-beginning`, `dovetail tail orders -n 10 -o json`")
 def tail(
-    name: Annotated[str, typer.Argument(help="A stream, a view, or any topic.")],
+    name: Annotated[str, typer.Argument(help="A stream, a view, or any topic.", autocompletion=names.topics)],
     from_beginning: Annotated[
         bool, typer.Option("--from-beginning", "-b", help="All records, not only those to come.")
     ] = False,
@@ -125,7 +131,7 @@ def tail(
     "`dovetail replay orders_priced.dead_letter --reason 'column price%'`"
 )
 def replay(
-    topic: Annotated[str, typer.Argument(help="A topic of dead letters.")],
+    topic: Annotated[str, typer.Argument(help="A topic of dead letters.", autocompletion=names.letters)],
     reason: Annotated[
         list[str] | None, typer.Option(help="A pattern as of LIKE: only letters of such a reason; may be given again.")
     ] = None,
@@ -140,7 +146,7 @@ def replay(
 
 @app.command(epilog="Example: `dovetail verify orders_priced`")
 def verify(
-    view: Annotated[str, typer.Argument(help="A materialized view.")],
+    view: Annotated[str, typer.Argument(help="A materialized view.", autocompletion=names.views)],
     output: Output = Format.TABLE,
 ) -> None:
     """Compute a view again from its inputs, and compare with its topic.
@@ -156,7 +162,7 @@ def verify(
     epilog='Examples: `dovetail why orders_priced "order_id = 5"`, `dovetail why --not orders_priced "id = 7"`'
 )
 def why(
-    view: Annotated[str, typer.Argument(help="A materialized view.")],
+    view: Annotated[str, typer.Argument(help="A materialized view.", autocompletion=names.views)],
     where: Annotated[str, typer.Argument(help="A condition on its columns, as in WHERE.")],
     absent: Annotated[bool, typer.Option("--not", help="Why there is no such row.")] = False,
     since: Annotated[str, typer.Option(help="Pass over older records of append streams: a time in UTC, or -2h.")] = "",

@@ -17,6 +17,7 @@ from services.session.letters.letter_topic import expect_letters
 from services.session.letters.listing import show_dead_letters
 from services.session.live.show_state import show_state
 from services.session.result import Rows, Text
+from services.session.tail.topic_views import topic_view
 from sql.catalog import Query, Relation, What
 from sql.functions.own_functions import usage_of
 from sql.planner import stream_of
@@ -219,16 +220,21 @@ def _functions(context: Context, like: str | None) -> Rows:
 
 
 def describe(context: Context, statement: Describe) -> Rows:
-    """The columns of a stream, a view, a dictionary or a topic of dead letters."""
+    """The columns of a stream, a view or a dictionary, the arguments of a function and what it returns; of a topic that
+    is none of these, what PRINT shows of its records.
+    """
     if is_letters(statement.name):
         expect_letters(context, statement.name, "DESCRIBE")
         return _columns([(field.name, field.type, None) for field in DEAD_LETTERS], (), Rules.TIMEPLUS)
-    relation = context.catalog.get(statement.name)
+    relation = context.catalog.find(statement.name)
+    if relation is None:
+        _, view = topic_view(context, statement.name)
+        return _columns([(field.name, field.type, None) for field in view.schema], (), Rules.TIMEPLUS)
     definition = relation.definition
     if isinstance(definition, CreateIndex):
         raise Unsupported(f'"{relation.name}" is an index of {definition.stream}', fix=f"DESCRIBE {definition.stream}")
     if isinstance(definition, CreateFunction):
-        raise Unsupported(f'"{relation.name}" is a function: it has no columns', fix=f"SHOW CREATE {relation.name}")
+        return _signature(definition)
     if isinstance(definition, CreateDictionary):
         return _columns(
             [(column.name, column.type, column) for column in definition.columns],
@@ -241,6 +247,15 @@ def describe(context: Context, statement: Describe) -> Rows:
     if stream.timed and TIME not in [name for name, _, _ in columns]:
         columns.append((TIME, INSTANT, None))
     return _columns(columns, stream.schema.primary_key, stream.rules)
+
+
+def _signature(function: CreateFunction) -> Rows:
+    lines = [(name, kind, "argument") for name, kind in function.arguments]
+    lines.append((function.name, function.returns, "volatile result" if function.volatile else "result"))
+    return _rows(
+        [{"name": name, "type": display(kind, Rules.TIMEPLUS), "is": what} for name, kind, what in lines],
+        **dict.fromkeys(("name", "type", "is"), pa.string()),
+    )
 
 
 def _columns(

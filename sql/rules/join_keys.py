@@ -248,7 +248,7 @@ def _no_equality(join: Join) -> Unsupported:
         return Unsupported(
             "CROSS JOIN of two streams is not supported: every row would meet every row, for ever",
             where=join.place,
-            fix="join by an equality, or read one side once: CROSS JOIN table(x)",
+            fix=f"join by an equality: {_shared_equality(join)}; or read one side once: CROSS JOIN table(x)",
         )
     if (mixed := _mixed_equality(join)) is not None:
         return Unsupported(
@@ -266,6 +266,16 @@ def _no_equality(join: Join) -> Unsupported:
         fix="add an equality: ON l.key = r.key AND l.a > r.b; to compare with one changing value, "
         f"join with it: {ONE_VALUE}; to compare with rows that do not change, JOIN table(r) AS r ON l.a > r.b",
     )
+
+
+def _shared_equality(join: Join) -> str:
+    """``JOIN r ON l.k = r.k``, of the first column that both sides have under one name."""
+    right = {name.partition(".")[2]: name for name in join.right.schema.names}
+    for name in join.left.schema.names:
+        other = right.get(name.partition(".")[2])
+        if other is not None and not name.partition(".")[2].startswith(("_", "#")):
+            return f"JOIN {other.partition('.')[0]} ON {name} = {other}"
+    return "JOIN r ON l.key = r.key"
 
 
 def _mixed_equality(join: Join) -> Expr | None:

@@ -77,6 +77,15 @@ def test_streams_are_listed_and_described(session: Session, ask: Ask) -> None:
     ]
 
 
+def test_functions_and_topics_are_described(session: Session, ask: Ask, topics: Callable[..., str]) -> None:
+    session.run("CREATE FUNCTION twice(n int) RETURNS int64 LANGUAGE python AS $$def twice(n): return n$$")
+    assert ask("DESCRIBE twice") == [("n", "int32", "argument"), ("twice", "int64", "result")]
+    outside = topics("outside")
+    described = ask(f'DESCRIBE "{outside}"')
+    assert [row[:2] for row in described][-2:] == [("key", "string"), ("value", "string")]
+    assert "SHOW TOPICS" in failure(session, "DESCRIBE nothing_of_this_name").fix
+
+
 def test_topics_are_listed_with_what_they_hold(session: Session, ask: Ask, topics: Callable[..., str]) -> None:
     outside = topics("listed")
     session.run(

@@ -1,0 +1,1 @@
+"""Completion in bash, zsh and other shells."""

@@ -1,0 +1,59 @@
+"""Conditions that no row passes, for a text is none of a column's values, are told of; and what a missing ON may be."""
+
+from __future__ import annotations
+
+import pytest
+
+from changelog.errors import SqlError
+from tests.sql.planner import Planner
+
+PLANNER = Planner.of(
+    "CREATE STREAM s (k int, n int, x string, at datetime64(3), b bool, p decimal(10, 2), a array(int))",
+    "CREATE STREAM r (k int, m int)",
+    "CREATE TABLE t (id INT, name VARCHAR, at TIMESTAMP, PRIMARY KEY (id))",
+)
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("n = 'abc'", "n is int32, and 'abc' is none"),
+        ("'abc' <> n", "n is int32, and 'abc' is none"),
+        ("n = 'abc' OR x = 'abc'", "n is int32, and 'abc' is none"),
+        ("n IN (1, 2) AND k > '1e'", "k is int32, and '1e' is none"),
+        ("at = 'yesterday'", "at is datetime64(3, 'UTC'), and 'yesterday' is none"),
+        ("at BETWEEN '2026-01-01' AND 'now'", "'now' is none"),
+        ("p < 'cheap'", "p is decimal(10, 2), and 'cheap' is none"),
+        ("b = 'perhaps'", "b is bool, and 'perhaps' is none"),
+    ],
+)
+def test_a_text_that_is_no_value_is_told_of(condition: str, told: str) -> None:
+    [warning] = PLANNER.plan(f"SELECT k FROM s WHERE {condition}").warnings
+    assert told in warning
+    assert warning.endswith("comparing them is true for no row")
+
+
+def test_so_it_is_in_having_and_over_tables() -> None:
+    assert PLANNER.plan("SELECT k, count() AS c FROM s GROUP BY k HAVING c > 'many'").warnings
+    assert PLANNER.plan("SELECT id FROM t WHERE id = '12'").warnings == ()
+
+
+@pytest.mark.parametrize(
+    "condition", ["n = '12'", "x = 'abc'", "at > '2026-01-01'", "n = k", "has(a, 3)", "x IN ('a', 'b')"]
+)
+def test_a_text_that_is_a_value_is_not(condition: str) -> None:
+    assert PLANNER.plan(f"SELECT k FROM s WHERE {condition}").warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "fix"),
+    [
+        ("SELECT s.n FROM s JOIN r", "JOIN r ON s.k = r.k"),
+        ("SELECT s.n FROM s LEFT JOIN r", "JOIN r ON s.k = r.k"),
+        ("SELECT x.n FROM s AS x CROSS JOIN r AS y", "JOIN y ON x.k = y.k"),
+    ],
+)
+def test_a_missing_condition_is_offered(query: str, fix: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        PLANNER.plan(query)
+    assert fix in refused.value.fix
