@@ -1,0 +1,175 @@
+"""docs/tasks: every block of every page is run, top to bottom, on one real stack, and gives what stands below it."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtime.settings import Settings
+from services.cli.show import Screen
+from services.session import Rows, Session
+from services.session.result import Text
+from services.stack import Stack
+from services.stack.components import COMPONENT_NAMES
+from services.stack.temporary import temporary_settings, temporary_stack
+from tests.docs.pages import DOCS, Page
+from tests.docs.test_use_cases import settle
+from tests.paths import ROOT
+from tests.servers import mariadb
+from tests.servers.process import PASSWORD
+from tests.services.conftest import leave_nothing
+
+PAGES = [Page(path) for path in sorted((DOCS / "tasks").glob("*.md"))]
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_TIME = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}")
+_COMMAND_S = 300
+SHOWN = "text"
+Shown = str | None
+
+
+def blocks(page: Page) -> list[tuple[str, str]]:
+    """Language and text of each."""
+    return _BLOCK.findall(page.text)
+
+
+@dataclass
+class Place:
+    """Where the blocks of one page are run, each in its way.
+
+    settings  of the stack that the reader is at
+    folder    the working folder of the shell, and what ``/backups`` is
+    """
+
+    stack: Stack
+    settings: Settings
+    folder: Path
+    opened: ExitStack
+    names: dict[str, Any] = field(default_factory=dict)
+    hosts: dict[str, str] = field(default_factory=dict)
+
+    def sql(self, text: str) -> Shown:
+        for name, value in {"/backups": str(self.folder), **self.hosts}.items():
+            text = text.replace(name, value)
+        with Session.open(self.settings) as session:
+            *_, last = session.run(text)
+            if "INSERT" in text:
+                settle(session, [query.view for query in session.context.catalog.queries()])
+        match last:
+            case Text():
+                return f"{last.text}\n"
+            case Rows():
+                output = io.StringIO()
+                Screen(output=output).plain(last.table)
+                return output.getvalue()
+        return None
+
+    def sh(self, text: str) -> Shown:
+        shim = self.folder / "bin" / "dovetail"
+        shim.parent.mkdir(exist_ok=True)
+        shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m services.cli.main "$@"\n')
+        shim.chmod(0o755)
+        serve = next(line.endpoint for line in self.stack.status() if line.name == "serve")
+        run = subprocess.run(
+            ["bash", "-eu", "-o", "pipefail", "-c", text.replace("timeout 5 curl", "! timeout 5 curl")],
+            cwd=self.folder,
+            env={
+                **os.environ,
+                **self.settings.as_environment(),
+                "PATH": f"{shim.parent}:/usr/bin:/bin",
+                "PYTHONPATH": str(ROOT),
+                "DOVETAIL": serve,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_COMMAND_S,
+        )
+        assert run.returncode == 0, f"{text}\n{run.stdout}\n{run.stderr}"
+        return run.stdout
+
+    def python(self, text: str) -> Shown:
+        output = io.StringIO()
+        with redirect_stdout(output):
+            exec(text, self.names)
+        return output.getvalue()
+
+    def mysql(self, text: str) -> Shown:
+        server = self.opened.enter_context(mariadb(self.folder / "mysql"))
+        assert server.ask is not None
+        for statement in filter(str.strip, text.split(";")):
+            server.ask(server, statement.replace("products ", f"{SHOP}.products ", 1))
+        self.hosts |= {
+            "HOST 'db' PORT 3306 USER 'reader'": f"HOST '{server.host}' PORT {server.port} USER '{server.user}'"
+        }
+        return None
+
+    def ini(self, text: str) -> Shown:
+        """Another machine: a runner of its own, with a catalog and checkpoints of its own, at the same brokers."""
+        names = {line.partition("=")[0].removeprefix("DOVETAIL_").lower() for line in text.splitlines()}
+        assert names <= set(Settings.model_fields)
+        folder = self.folder / "new"
+        self.settings = temporary_settings(folder, brokers=self.stack.endpoint("kafka"), buckets=1)
+        self.opened.callback(Stack(self.settings).down)
+        return None
+
+
+SHOP = "shop"
+
+
+@pytest.fixture(scope="module")
+def stack_of_tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRODUCTS_PASSWORD", PASSWORD)
+        folder = tmp_path_factory.mktemp("tasks")
+        with temporary_stack(folder, COMPONENT_NAMES, buckets=1, start_timeout_s=240.0) as running:
+            yield running
+
+
+@pytest.fixture
+def place(stack_of_tasks: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    """Empty before, and empty after."""
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(stack_of_tasks.settings.data_dir))
+    with ExitStack() as opened:
+        yield Place(stack_of_tasks, stack_of_tasks.settings, tmp_path, opened)
+    with Session.open(stack_of_tasks.settings) as session:
+        leave_nothing(session)
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.stem)
+def test_every_block_runs_and_gives_what_stands_below_it(page: Page, place: Place) -> None:
+    ways: dict[str, Callable[[str], Shown]] = {
+        way.__name__: way for way in (place.sql, place.sh, place.python, place.mysql, place.ini)
+    }
+    given: Shown = None
+    for language, text in blocks(page):
+        if language == SHOWN:
+            assert given is not None
+            assert _TIME.sub("..", given) == _TIME.sub("..", text)
+        else:
+            given = ways[language](text)
+    if db := place.names.get("db"):
+        db.close()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path.stem)
+def test_a_page_is_short_and_leads_on(page: Page) -> None:
+    assert len(page.text.splitlines()) <= 100
+    assert page.text.count("\nTo read on: ") == 1
+    assert blocks(page)
+
+
+def test_the_index_has_every_page() -> None:
+    assert {link for link in Page.of("docs/README.md").links if link.startswith("tasks/")} == {
+        f"tasks/{page.path.name}" for page in PAGES
+    }
