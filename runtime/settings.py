@@ -49,7 +49,9 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
     jar_cache: AbsolutePath = Field(default_factory=_user_cache, description="jars fetched once per machine")
     ivy_settings: AbsolutePath | None = Field(default=None, description="Ivy settings file of an own jar mirror")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(default="INFO", description="least level logged")
-    log_format: Literal["console", "json"] = Field(default="console", description="how log lines look")
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="how log lines look; json: an object for each"
+    )
 
     log_max_bytes: int = Field(
         default=10 << 20, ge=4096, description="largest file of a log of the stack or of a query, in bytes"

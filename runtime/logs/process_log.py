@@ -1,7 +1,6 @@
 """Log lines: one each, to standard error, as text or as JSON, whichever library writes them.
 
-A JSON line has ``event``, ``level`` and ``timestamp``; ``logger``, where it has a name; ``exception``, where there is
-one. Times are in UTC there.
+A JSON line has the members of ``runtime.logs.line_members``.
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ import json
 import logging
 import sys
 from contextlib import suppress
-from datetime import UTC, datetime
-from typing import TextIO, cast
+from typing import Any, TextIO
 
 import structlog
 
+from runtime.logs.line_members import MEMBERS, further_of, members_of
 from runtime.logs.repeated_lines import FirstOfMany
 
 _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
@@ -45,24 +44,25 @@ class Unfailing:
 
 
 class JsonLines(logging.Formatter):
-    """The lines of ``logging`` in the form in which structlog writes its own."""
+    """An object for each line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "event": record.getMessage(),
-            "level": record.levelname.lower(),
-            "timestamp": datetime.fromtimestamp(record.created, UTC).isoformat(),
-            "logger": record.name,
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
+        return json.dumps(members_of(record), ensure_ascii=False, default=str)
+
+
+class TextLines(logging.Formatter):
+    """What structlog was given by name stands behind the message."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is that of logging
+        return " ".join(
+            [super().formatMessage(record), *(f"{name}={value}" for name, value in further_of(record).items())]
+        )
 
 
 def configure_logs(level: str, form: str) -> None:
-    """Set the process's logging up once, at its start; ``form``: ``console`` or ``json``."""
+    """Set the process's logging up once, at its start; ``form``: ``text`` or ``json``."""
     lines = logging.StreamHandler(Unfailing(sys.stderr))
-    lines.setFormatter(JsonLines() if form == "json" else logging.Formatter(_TEXT))
+    lines.setFormatter(JsonLines() if form == "json" else TextLines(_TEXT))
     lines.addFilter(FirstOfMany(*_TIRELESS))
     logging.basicConfig(level=level, handlers=[lines])
     logging.getLogger("py4j").setLevel(logging.ERROR)
@@ -73,22 +73,18 @@ def configure_logs(level: str, form: str) -> None:
             logging.getLogger(name).setLevel(logging.WARNING)
         # It calls an error what it meets in every start: a group that has no coordinator yet.
         logging.getLogger("aiokafka.consumer.group_coordinator").setLevel(logging.CRITICAL)
-    _configure_structlog(level, form)
+    _configure_structlog(level)
 
 
-def _configure_structlog(level: str, form: str) -> None:
-    renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer()
-        if form == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
-    )
+def _configure_structlog(level: str) -> None:
+    """Its lines become those of ``logging``: one form, one file for a query whoever speaks of it."""
     structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
+        processors=[_as_record],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level]),
-        logger_factory=structlog.PrintLoggerFactory(cast("TextIO", Unfailing(sys.stderr))),
+        logger_factory=structlog.stdlib.LoggerFactory(),
     )
+
+
+def _as_record(_logger: object, _method: str, given: structlog.typing.EventDict) -> dict[str, Any]:
+    exc_info, event = given.pop("exc_info", None), given.pop("event")
+    return {"msg": event, "exc_info": exc_info, "extra": {MEMBERS: dict(given)}}

@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from runtime.logs.line_members import (
+    Batch,
+    OfQuery,
+    batch_of,
+    bucket_of,
+    event_of,
+    further_of,
+    members_of,
+    query_of,
+    timestamp_of,
+    unknown,
+)
 from runtime.logs.log_files import LogLimits, append, remove
 from runtime.settings import Settings
 
 _SAID_EVERY_S = 10.0
-Batch = Callable[[], int | None]
-"""The number of the last committed batch; below 0: there is none yet. None: it is not known here."""
 
 
 def log_of(folder: Path, query: str) -> Path:
@@ -45,18 +54,19 @@ class QueryLogFiles:
         remove(log_of(self.folder, query), self.files)
 
 
-def unknown() -> None:
-    """``Batch`` of whoever does not know it."""
-
-
 class QueryLog(logging.LoggerAdapter[logging.Logger]):
-    """Says what it is given of one query; the message must be a template, as those of ``logging`` are."""
+    """Says what it is given of one query; the message must be a template, as those of ``logging`` are. What is of one
+    bucket is said with ``extra={"bucket": n}``.
+    """
 
     def __init__(self, log: logging.Logger, query: str, batch: Batch = unknown) -> None:
         super().__init__(log, {"query": query, "batch": batch})
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
         super().log(level, f'query "%s": {msg}', self.extra["query"], *args, **kwargs)  # type: ignore[index]
+
+    def process(self, msg: object, kwargs: MutableMapping[str, Any]) -> tuple[object, MutableMapping[str, Any]]:
+        return msg, {**kwargs, "extra": {**(self.extra or {}), **kwargs.get("extra", {})}}
 
 
 class QueryLines(logging.Formatter):
@@ -66,52 +76,46 @@ class QueryLines(logging.Formatter):
         super().__init__()
         self._as_json = form == "json"
 
-    def of(self, record: logging.LogRecord, query: str, batch: int | None) -> str:
-        said = record.getMessage().removeprefix(f'query "{query}"').lstrip(":, ")
+    def format(self, record: logging.LogRecord) -> str:
+        batch, bucket = batch_of(record), bucket_of(record)
+        if self._as_json:
+            return json.dumps({**members_of(record), "batch": batch}, ensure_ascii=False, default=str)
+        said = " ".join([event_of(record), *(f"{name}={value}" for name, value in further_of(record).items())])
         if record.exc_info:
             said = f"{said}\n{self.formatException(record.exc_info)}"
-        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        if self._as_json:
-            line: Mapping[str, Any] = {
-                "event": said,
-                "level": record.levelname.lower(),
-                "timestamp": at,
-                "query": query,
-                "batch": batch,
-            }
-            return json.dumps(line, ensure_ascii=False)
-        return f"{at} {record.levelname} {query} batch {'-' if batch is None else batch}: {said}"
+        place = f"batch {'-' if batch is None else batch}{'' if bucket is None else f' bucket {bucket}'}"
+        return f"{timestamp_of(record)} {record.levelname} {query_of(record)} {place}: {said}"
 
 
 class QueryLogs(logging.Handler):
-    """Writes each line that is of a query to the log of that one.
+    """Writes each line that is of a query to the log of that one."""
 
-    query, batch   whose all lines of this process are, where it has one query only
-    """
-
-    def __init__(self, folder: Path, limits: LogLimits, form: str, query: str = "", batch: Batch = unknown) -> None:
+    def __init__(self, folder: Path, limits: LogLimits, form: str) -> None:
         super().__init__()
         self._folder = folder
         self._limits = limits
         self._lines = QueryLines(form)
-        self._query = query
-        self._batch = batch
 
     def emit(self, record: logging.LogRecord) -> None:
-        query: str = getattr(record, "query", self._query)
-        if not query:
+        if not (query := query_of(record)):
             return
-        batch = getattr(record, "batch", self._batch)()
-        line = self._lines.of(record, query, None if batch is None or batch < 0 else batch)
+        line = self._lines.format(record)
         # The disk may be full. The line is in the log of the process too, and a query must not end for it.
         with suppress(OSError):
             append(log_of(self._folder, query), f"{line}\n", self._limits)
 
 
 def keep_query_logs(settings: Settings, query: str = "", batch: Batch = unknown) -> None:
-    """Let this process write the logs of queries, from its start on. As for ``QueryLogs``."""
+    """Let this process write the logs of queries, from its start on.
+
+    query, batch   whose all lines of this process are, where it has one query only
+    """
     limits = LogLimits(settings.log_max_bytes, settings.log_files)
-    logging.getLogger().addHandler(QueryLogs(settings.query_logs, limits, settings.log_format, query, batch))
+    root = logging.getLogger()
+    root.addHandler(QueryLogs(settings.query_logs, limits, settings.log_format))
+    if query:
+        for handler in root.handlers:
+            handler.addFilter(OfQuery(query, batch))
 
 
 class BatchTotals:

@@ -29,12 +29,12 @@ class SkewWatch:
         if self._most is None:
             return
         for arrangement in [name for name in batch.held if name in self._sides]:
-            heaviest = max(batch.held[arrangement].values(), key=lambda held: held.fan_out)
+            bucket, heaviest = max(batch.held[arrangement].items(), key=lambda one: one[1].fan_out)
             full = self._sides[arrangement].max_rows_per_key
             if heaviest.fan_out > self._most or (full is not None and heaviest.fan_out >= full):
-                self._warn(arrangement, heaviest, self._most)
+                self._warn(arrangement, bucket, heaviest, self._most)
 
-    def _warn(self, arrangement: str, held: Holding, most: int) -> None:
+    def _warn(self, arrangement: str, bucket: int, held: Holding, most: int) -> None:
         port = self._sides.pop(arrangement)
         columns = ", ".join(port.keys) or "no columns"
         key = next((key.key for key in held.top if key.rows == held.fan_out), "")
@@ -43,13 +43,13 @@ class SkewWatch:
             self._log.warning(
                 "skewed key (%s) = (%s): as many rows of the %s side of a join as max_fan_out = %s allows: further"
                 " records of such a key go to the dead letters",
-                columns, key, side, f"{most:,}",
+                columns, key, side, f"{most:,}", extra={"bucket": bucket},
             )  # fmt: skip
             return
         self._log.warning(
             "skewed key (%s) = (%s): %s rows of the %s side of a join, and each row of the other side that has it meets"
             " them all; max_fan_out = %s; SHOW STATE OF names the heaviest keys",
-            columns, key, f"{held.fan_out:,}", side, f"{most:,}",
+            columns, key, f"{held.fan_out:,}", side, f"{most:,}", extra={"bucket": bucket},
         )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import orjson
 import pytest
@@ -19,7 +20,7 @@ import logging, structlog
 from runtime.logs.process_log import configure_logs
 configure_logs("INFO", "{form}")
 logging.getLogger("dovetail.worker").warning("one of %s", "logging")
-structlog.get_logger().warning("one of structlog")
+structlog.get_logger().warning("one of structlog", dictionary="d", rows=3)
 logging.getLogger("faust").info("of no use")
 structlog.get_logger().debug("of no use")
 """
@@ -36,18 +37,73 @@ def written(form: str) -> list[str]:
 def test_json_lines_have_the_same_members_whoever_writes_them() -> None:
     lines = [orjson.loads(line) for line in written("json")]
     assert [line["event"] for line in lines] == ["one of logging", "one of structlog"]
-    assert all(line["level"] == "warning" and line["timestamp"] for line in lines)
+    assert all(line["level"] == "warning" and line["timestamp"].endswith("Z") and line["logger"] for line in lines)
+    assert (lines[1]["dictionary"], lines[1]["rows"]) == ("d", 3)
+    assert sorted(lines[0]) == ["event", "level", "logger", "timestamp"]
+
+
+_OF_A_QUERY = """
+import logging, sys, structlog
+from runtime.logs.process_log import configure_logs
+from runtime.logs.query_logs import QueryLog, keep_query_logs
+from runtime.settings import read_settings
+settings = read_settings({"data_dir": sys.argv[1], "log_format": "json"})
+configure_logs(settings.log_level, settings.log_format)
+log = logging.getLogger("dovetail.runner")
+if sys.argv[2] == "one":
+    keep_query_logs(settings, "a", lambda: 7)
+    log.warning('query "a": of %s', "this")
+    structlog.get_logger().warning("of a 100%s dictionary", rows=3)
+else:
+    keep_query_logs(settings)
+    QueryLog(log, "a", lambda: 7).warning("of %s", "this", extra={"bucket": 2})
+    QueryLog(log, "b").warning("of another")
+    log.warning("of none")
+try:
+    1 / 0
+except ZeroDivisionError:
+    QueryLog(log, "a", lambda: -1).exception("a defect")
+"""
+
+
+@pytest.mark.parametrize("queries", ["one", "many"])
+def test_json_lines_say_of_which_query_batch_and_bucket_they_are(tmp_path: Path, queries: str) -> None:
+    """In the log of the process, and the same in that of the query."""
+    written = subprocess.run(
+        [sys.executable, "-c", _OF_A_QUERY, str(tmp_path), queries],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stderr.splitlines()
+    lines = [orjson.loads(line) for line in written]
+    told = [(line["event"], line.get("query"), line.get("batch"), line.get("bucket")) for line in lines]
+    assert (
+        told
+        == {
+            "one": [("of this", "a", 7, None), ("of a 100%s dictionary", "a", 7, None), ("a defect", "a", None, None)],
+            "many": [
+                ("of this", "a", 7, 2),
+                ("of another", "b", None, None),
+                ("of none", None, None, None),
+                ("a defect", "a", None, None),
+            ],
+        }[queries]
+    )
+    assert "ZeroDivisionError" in lines[-1]["exception"]
+    of_a = (tmp_path / "logs" / "queries" / "a.log").read_text().splitlines()
+    assert [orjson.loads(line) for line in of_a] == [line for line in lines if line.get("query") == "a"]
 
 
 @pytest.mark.parametrize("event", ["one of logging", "one of structlog"])
 def test_text_lines_hold_the_event(event: str) -> None:
-    assert sum(event in line for line in written("console")) == 1
+    assert sum(event in line for line in written("text")) == 1
 
 
 _ASKING = """
 import sys, httpx
 from runtime.logs.process_log import configure_logs
-configure_logs(sys.argv[1], "console")
+configure_logs(sys.argv[1], "text")
 httpx.get(sys.argv[2], headers={"Authorization": "Bearer s3cret"})
 """
 
@@ -70,7 +126,7 @@ _WITHOUT_BROKER = """
 import asyncio, contextlib, logging
 from aiokafka.client import AIOKafkaClient
 from runtime.logs.process_log import configure_logs
-configure_logs("INFO", "console")
+configure_logs("INFO", "text")
 
 async def tried(times):
     client = AIOKafkaClient(bootstrap_servers="127.0.0.1:1")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from runtime.logs.line_members import OfQuery
 from runtime.logs.log_files import LogLimits
 from runtime.logs.query_logs import BatchTotals, QueryLog, QueryLogs, log_of
 from tests.bad_disks import filled, small_disk
@@ -35,7 +36,7 @@ def without_time(line: str) -> str:
 
 
 def test_a_line_goes_to_the_log_of_its_query_alone(log: logging.Logger, tmp_path: Path) -> None:
-    log.addHandler(QueryLogs(tmp_path, LIMITS, "console"))
+    log.addHandler(QueryLogs(tmp_path, LIMITS, "text"))
     QueryLog(log, "a", lambda: 7).warning("late rows, left out: %s", "3 of orders")
     QueryLog(log, "b/ä %s").info("starting")
     QueryLog(log, "b/ä %s", lambda: -1).info("running")
@@ -51,7 +52,8 @@ def test_a_line_goes_to_the_log_of_its_query_alone(log: logging.Logger, tmp_path
 
 
 def test_all_lines_of_a_process_of_one_query_are_its(log: logging.Logger, tmp_path: Path) -> None:
-    log.addHandler(QueryLogs(tmp_path, LIMITS, "console", "a", lambda: 2))
+    log.addHandler(QueryLogs(tmp_path, LIMITS, "text"))
+    log.handlers[-1].addFilter(OfQuery("a", lambda: 2))
     log.warning('query "a", orders[0]: the record at 5 is a dead letter')
     try:
         raise ValueError("wrong")
@@ -68,7 +70,13 @@ def test_json_lines_have_the_same_members(log: logging.Logger, tmp_path: Path) -
     QueryLog(log, "a", lambda: 7).info("starting")
     (line,) = map(json.loads, lines(tmp_path, "a"))
     assert line.pop("timestamp").endswith("Z")
-    assert line == {"event": "starting", "level": "info", "query": "a", "batch": 7}
+    assert line == {"event": "starting", "level": "info", "logger": log.name, "query": "a", "batch": 7}
+
+
+def test_a_line_of_one_bucket_says_so(log: logging.Logger, tmp_path: Path) -> None:
+    log.addHandler(QueryLogs(tmp_path, LIMITS, "text"))
+    QueryLog(log, "a", lambda: 7).warning("skewed", extra={"bucket": 3})
+    assert [without_time(line) for line in lines(tmp_path, "a")] == ["WARNING a batch 7 bucket 3: skewed"]
 
 
 def test_the_log_of_the_process_says_whose_line_it_is(log: logging.Logger, caplog: pytest.LogCaptureFixture) -> None:
@@ -91,7 +99,7 @@ def test_batches_are_told_together_every_so_often(log: logging.Logger, caplog: p
 @pytest.mark.services
 def test_a_full_disk_under_it_ends_nobody(log: logging.Logger, tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 1) as disk:
-        log.addHandler(QueryLogs(disk, LIMITS, "console"))
+        log.addHandler(QueryLogs(disk, LIMITS, "text"))
         with filled(disk):
             QueryLog(log, "a").info("starting %s", "x" * 10_000)
         QueryLog(log, "a").info("running")
