@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from joins.aggregates.aggregation import Closing
 from sql.expressions.expression import Expr
 from sql.plan.joins import Bidirectional
-from sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Scan, column_of
+from sql.plan.nodes import Aggregate, Join, Keyed, Map, MultiwayJoin, Node, Scan, Window, column_of
 from sql.plan.state.kept_with import kept_with
 
 Computed = tuple[tuple[str, Expr], ...]
@@ -30,6 +31,8 @@ def both(first: Node, second: Node) -> Same | None:
         return _maps(first, second if isinstance(second, Map) else _all_columns(second))
     if isinstance(second, Map):
         return _chosen(first, second)
+    if isinstance(first, Window) and isinstance(second, Window):
+        return _windows(first, second)
     if isinstance(first, Keyed) and isinstance(second, Keyed):
         return _keyed(first, second)
     if isinstance(first, Aggregate) and isinstance(second, Aggregate):
@@ -93,6 +96,15 @@ def _added(name: str) -> str:
     return f"__as_{name}"
 
 
+def _windows(first: Window, second: Window) -> Same | None:
+    below = both(first.input, second.input)
+    if below is None or below[1].get(second.time) != first.time:
+        return None
+    if (second.size_ms, second.slide_ms) != (first.size_ms, first.slide_ms):
+        return None
+    return replace(first, input=below[0]), {**below[1], second.start: first.start, second.end: first.end}
+
+
 def _keyed(first: Keyed, second: Keyed) -> Same | None:
     below = both(first.input, second.input)
     if below is None:
@@ -103,9 +115,9 @@ def _keyed(first: Keyed, second: Keyed) -> Same | None:
 
 
 def _aggregates(first: Aggregate, second: Aggregate) -> Same | None:
-    """Of groups that stay: those that go with a watermark leave as windows close, and are joined by time."""
+    """Of groups that go with a watermark, those that go with the same one."""
     below = both(first.input, second.input)
-    if below is None or first.closing is not None or second.closing is not None:
+    if below is None or _closing(second, below) != first.closing or second.closed != first.closed:
         return None
     names = {name: below[1][name] for name in second.by}
     if tuple(names.values()) != first.by or len(names) != len(second.by):
@@ -120,6 +132,12 @@ def _aggregates(first: Aggregate, second: Aggregate) -> Same | None:
         names[one.name] = known[same]
     gathered, called = _columns(first.gathered, second.gathered, below)
     return replace(first, input=below[0], aggregations=tuple(folded), gathered=gathered), names | called
+
+
+def _closing(second: Aggregate, below: Same) -> Closing | None:
+    """When the groups of the second node go, in the columns of both."""
+    closing = second.closing
+    return None if closing is None else replace(closing, column=below[1][closing.column])
 
 
 def _joins(first: Join, second: Join) -> Same | None:

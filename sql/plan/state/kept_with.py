@@ -24,7 +24,9 @@ def _alias(node: Node) -> str:
 
 
 def scan_of(node: Node) -> Scan | None:
-    """The one scan below, where all that lies between are steps, a key and groups."""
-    while isinstance(node, Map | Keyed | Aggregate):
+    """The one scan below, where all that lies between are steps, a key and groups that stay: those that go with a
+    watermark leave as windows close, and are joined by time.
+    """
+    while isinstance(node, Map | Keyed) or (isinstance(node, Aggregate) and node.closing is None):
         node = node.input
     return node if isinstance(node, Scan) else None

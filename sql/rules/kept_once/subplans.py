@@ -6,9 +6,9 @@
                                          └─▶ l3  where l3.late
 
 They have the same rows but for the names and the choice of their columns (``sql.plan.state.common_rows``): streams by
-their primary key, bidirectional joins, groups that stay. The one has the columns of all, and each reader takes its own
-of them. A stream by its primary key of which one reader wants some rows and another one all is kept with all of them;
-where none wants all each has its own, since one for both would hold what nobody looks at.
+their primary key, bidirectional joins, groups. The one has the columns of all, and each reader takes its own of them.
+A stream by its primary key of which one reader wants some rows and another one all is kept with all of them; where none
+wants all each has its own, since one for both would hold what nobody looks at.
 
 Larger ones go first: what is below them is shared with them. It is the last of the rules: which columns travel is
 known. What one join keeps once for several of its sides is its own.

@@ -11,7 +11,7 @@ from tests.conformance.memory import MemoryHost
 from tests.conformance.sql_engine import SqlEngine
 from tests.sql.compile.changing import TABLES, Changing, assert_adds_up
 from tests.sql.compile.test_self_joins_run import rows_held
-from tests.sql.world import World
+from tests.sql.world import Row, World
 
 APART = {"subplans_once": False}
 PAIRS = "WITH c AS (SELECT a.id AS id, b.k AS k, a.v AS n FROM held AS a LEFT JOIN seen AS b ON a.k = b.id)"
@@ -107,6 +107,40 @@ def test_random_plans_change_after_every_batch_what_they_change_apart(query: str
 @given(query=st.sampled_from(QUERIES), seed=st.integers(0, 1000), limit=st.sampled_from([1, 2, 5, None]))
 def test_so_do_those_that_are_known_to_share(query: str, seed: int, limit: int | None) -> None:
     assert_alike(query, seed, limit)
+
+
+TIMED = "CREATE TABLE p (k INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '4 seconds') APPEND ONLY"
+COUNTS = (
+    "WITH c AS (SELECT k, window_start, count(*) AS n FROM HOP(p, at, INTERVAL '2' SECOND, INTERVAL '4' SECOND)"
+    " GROUP BY k, window_start)"
+)
+MOST = "SELECT window_start, max(n) AS most FROM c GROUP BY window_start"
+OF_WINDOWS = [
+    f"{COUNTS} SELECT a.k, a.n, b.k AS other FROM c AS a JOIN c AS b ON a.window_start = b.window_start AND a.n = b.k",
+    f"{COUNTS} SELECT a.k, a.n FROM c AS a JOIN ({MOST}) AS m ON a.window_start = m.window_start AND a.n = m.most",
+]
+
+
+@settings(max_examples=15)
+@given(
+    query=st.sampled_from([*OF_WINDOWS, f"{OF_WINDOWS[0]} EMIT ON WINDOW CLOSE"]),
+    batches=st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30)), max_size=6), max_size=6),
+)
+def test_windows_that_are_read_twice_let_go_what_they_let_go_apart(
+    query: str, batches: list[list[tuple[int, int]]]
+) -> None:
+    """Rows that are late are so for both readers."""
+    worlds = [World(SqlEngine(MemoryHost(2, rescaled=(3, 2)))) for _ in range(2)]
+    for world, chosen in zip(worlds, ({}, APART), strict=True):
+        world.engine.create(TIMED)
+        assert is_shared(world.plan(query, **chosen)) == (chosen == {})
+        world.start(query, **chosen)
+    for batch in batches:
+        rows: list[Row] = [{"k": k, "at": f"2026-01-01 00:00:{at:02}"} for k, at in batch]
+        for world in worlds:
+            world.insert("p", *rows)
+            world.drain()
+        assert worlds[0].table() == worlds[1].table()
 
 
 THREE_TIMES = "SELECT a.id FROM orders AS a JOIN orders AS b USING (customer) JOIN orders AS c USING (customer)"

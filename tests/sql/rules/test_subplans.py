@@ -22,11 +22,19 @@ SUMS = "WITH c AS (SELECT k, sum(v) AS n, count(*) AS m FROM t GROUP BY k)"
 PAIRS = "WITH c AS (SELECT t.id AS id, u.k AS k, t.v AS v FROM t JOIN u ON t.k = u.id)"
 
 
+COUNTED = "SELECT window_start, k, count(*) AS n FROM tumble(p, at, {}) GROUP BY window_start, k"
 GROUPS = "SELECT a.n FROM (SELECT {}) AS a JOIN (SELECT {}) AS b ON a.n = b.m"
 
 
 def twice(joined: str) -> str:
     return f"SELECT t.k FROM {joined} UNION ALL SELECT t.k + 1 FROM {joined}"
+
+
+def windows(emit: str) -> str:
+    groups = f"({COUNTED.format('10s')})"
+    return (
+        f"SELECT a.k, b.n FROM {groups} AS a JOIN {groups} AS b ON a.window_start = b.window_start AND a.n = b.k {emit}"
+    )
 
 
 def shared(query: str, **settings: bool) -> list[str]:
@@ -78,6 +86,10 @@ def _again(node: Output | Node, met: Met) -> Iterator[str]:
         # An n-way join, and a self join, whole.
         (twice("t JOIN u ON t.k = u.k JOIN s ON u.k = s.k"), ["MultiwayJoin"]),
         (twice("t JOIN t AS b ON t.k = b.k"), ["Join"]),
+        # Groups by a window, that go with its watermark, if both go with the same one.
+        (windows(""), ["Aggregate"]),
+        (windows("EMIT ON WINDOW CLOSE"), ["Aggregate"]),
+        (f"{COUNTED.format('10s')} UNION ALL {COUNTED.format('20s')}", []),
         # Joins that go by time keep what their own bound asks for.
         (twice("p AS t JOIN p AS b ON t.k = b.k AND t.at BETWEEN b.at AND b.at + INTERVAL 5 SECOND"), []),
     ],
