@@ -99,30 +99,33 @@ class Decoder:
         return Decoded(rows, rejected, heartbeats)
 
     def _decode_plain(self, records: pa.RecordBatch) -> tuple[Positions, Positions, pa.Table]:
-        """The rows of all records that can be read at once, their positions, and those of all others."""
+        """The rows of all records that can be read at once, the position of each row's, and those of all others."""
         plain = np.arange(records.num_rows)
         suspects: list[Positions] = [plain[:0]]
         for _ in range(_ATTEMPTS):
             rest = records if len(suspects) == 1 else records.take(pa.array(plain))
             try:
-                rows = self._shaped(self._reader.read_batch(rest["key"], rest["value"]), rest)
+                members, places = self._reader.read_batch(rest["key"], rest["value"])
+                rows = self._shaped(members, rest if places is None else rest.take(pa.array(places)))
             except Declined as declined:
                 positions = slice(None) if declined.positions is None else declined.positions
                 suspects.append(plain[positions])
                 plain = np.delete(plain, positions)
             else:
-                return plain, np.sort(np.concatenate(suspects)), rows
+                of_rows = plain if places is None else plain[places]
+                return of_rows, np.sort(np.concatenate(suspects)), rows
         return plain[:0], np.arange(records.num_rows), self._shape.empty_table()
 
     def _decode_each(self, records: pa.RecordBatch, suspect: Positions) -> tuple[Positions, pa.Table, pa.Table]:
-        """The records at ``suspect`` one by one: the positions of the good ones, their rows, and the rejected."""
+        """The records at ``suspect`` one by one: their rows, before them the position of each, and the rejected."""
         values, good, reasons = [], [], {}
         records_of = records.take(pa.array(suspect))
         pairs = zip(records_of["key"].to_pylist(), records_of["value"].to_pylist(), strict=True)
         for position, (key, value) in zip(suspect.tolist(), pairs, strict=True):
             try:
-                values.append(self._reader.read_record(key, value))
-                good.append(position)
+                found = self._reader.read_record(key, value)
+                values.extend(found)
+                good.extend([position] * len(found))
             except RecordRejected as rejection:
                 reasons[position] = rejection.what
         positions = np.array(good, dtype=np.int64)

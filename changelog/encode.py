@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from changelog.changes import DELTA, Changes
 from changelog.encodings import registry
@@ -71,6 +72,7 @@ def encode(
     format    'changelog': a record per row and count; the rows of a key are adjacent, retractions first.
               'upsert': a record per key, its last inserted row, or a tombstone if rows were only retracted; ``rows``
               are all changes of their keys in this step, and the key is that of a row.
+              'debezium': an envelope per row that came (c), went (d), or went as another one of its key came (u)
     forms     the formats of values and keys; None: JSON
     """
     forms = forms or Forms()
@@ -78,6 +80,8 @@ def encode(
         return _changelog(rows, columns, key, updating, forms)
     if format == "upsert":
         return _upsert(rows, columns, key, forms)
+    if format == "debezium":
+        return _debezium(rows, columns, key, forms)
     raise InternalError(f"unknown output format {format!r}")
 
 
@@ -111,6 +115,33 @@ def _upsert(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str]
     )
 
 
+def _debezium(rows: pa.Table, columns: tuple[str, ...], key: tuple[tuple[str, str], ...], forms: Forms) -> Encoded:
+    written = dict.fromkeys((*columns, *(column for column, _ in key)))
+    changes = Changes(rows.select([*written, DELTA]))
+    if not changes.only_insertions:
+        changes = changes.consolidated()
+    places = np.repeat(np.arange(len(changes)), np.abs(changes.deltas))
+    positions = pl.DataFrame({"place": places, "group": _key_groups(changes.table, key)[places]})
+    positions = positions.with_columns(pl.Series("came", changes.deltas[places] > 0))
+    if not key:
+        # Without one nothing says that a row has become another one.
+        positions = positions.with_columns(pl.int_range(pl.len()).alias("group"))
+    ranked = positions.with_columns(pl.int_range(pl.len()).over("group", "came").alias("rank"))
+    olds, news = ranked.filter(~pl.col("came")), ranked.filter(pl.col("came"))
+    pairs = olds.join(news, on=["group", "rank"], how="full", coalesce=True).sort("group", "rank")
+    before, after = (pairs[name].to_arrow().cast(pa.int64()) for name in ("place", "place_right"))
+    op = pc.if_else(before.is_null(), "c", pc.if_else(after.is_null(), "d", "u"))
+    parts = [_rows_at(changes.table.select(columns), places) for places in (before, after)]
+    keyed = changes.table.take(pc.coalesce(after, before))
+    return Encoded(_keys(keyed, key, forms), forms.values(pa.table([*parts, op], names=["before", "after", "op"])))
+
+
+def _rows_at(rows: pa.Table, places: pa.Array) -> pa.Array:
+    """The rows at ``places`` as structs; NULL where a place is."""
+    columns = [column.combine_chunks() for column in rows.take(places).columns]
+    return pa.StructArray.from_arrays(columns, fields=list(rows.schema), mask=places.is_null())
+
+
 def _key_groups(rows: pa.Table, key: tuple[tuple[str, str], ...]) -> Positions:
     """For each row the position of the first row with its key."""
     if not key:
@@ -136,6 +167,8 @@ def records_of(schema: StreamSchema, rows: pa.Table, schemas: SchemaSource | Non
     """
     columns = _value_columns(schema, rows)
     forms = Forms(schema.value, schema.key, schemas)
+    if schema.value.envelope:
+        return encode(rows, columns, _same(schema.primary_key or columns), True, "debezium", forms)
     if schema.kind is Kind.UPSERT:
         if Changes(rows).only_insertions:
             return encode(rows, columns, _same(schema.primary_key), updating=False, forms=forms)

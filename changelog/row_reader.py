@@ -7,6 +7,8 @@
     UPSERT         object                its members                          its ``_tp_delta``, else +1
     UPSERT         null (a tombstone)    the primary key of the Kafka key     -1
 
+What an envelope of Debezium holds instead stands in ``changelog.encodings.debezium``.
+
 Primary key columns that a value lacks are taken from the Kafka key; all of them must be known in the end.
 """
 
@@ -20,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.encodings import registry
+from changelog.encodings.debezium import EnvelopedKeys, EnvelopeReader
 from changelog.encodings.interface import Reads, SchemaSource
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions, decline_where
@@ -46,25 +49,52 @@ class RowReader:
         self._record = registry.reader(Reads(schema.value, schema, self._members, schemas=schemas))
         wide = Reads(schema.value, schema, self._with_former(), schemas=schemas)
         self._batch = registry.reader(wide) if self._renamed else self._record
-        self._key = registry.reader(Reads(schema.key, schema, keys, of_key=True, schemas=schemas))
+        self._envelope = EnvelopeReader(wide) if schema.value.envelope else None
+        of_keys = Reads(schema.key, schema, keys, of_key=True, schemas=schemas)
+        self._key = EnvelopedKeys(of_keys) if self._envelope else registry.reader(of_keys)
         self._key_names = tuple(member.name for member in keys)
         self.schema = pa.schema([(member.name, member.type) for member in self._members])
 
-    def read_batch(self, keys: pa.Array, values: pa.Array) -> pa.Table:
-        """The members of all rows; raises Declined where a record needs a closer look."""
-        if values.null_count and self._kind is not Kind.UPSERT:
+    def read_batch(self, keys: pa.Array, values: pa.Array) -> tuple[pa.Table, Positions | None]:
+        """The members of all rows, and the place of the record of each; None: they are a row each. Raises Declined
+        where a record needs a closer look.
+        """
+        if values.null_count and not self._takes_nulls:
             decline_where(values.is_null())
-        read = self._batch.read(values) if values.null_count == 0 else self._read_with_tombstones(values)
+        read, places = self._read(values) if values.null_count == 0 else self._read_with_nulls(values)
+        if places is None:
+            return self._completed(read, keys, values), None
+        taken = pa.array(places)
+        try:
+            return self._completed(read, keys.take(taken), values.take(taken)), places
+        except Declined as declined:
+            raise Declined(None if declined.positions is None else np.unique(places[declined.positions])) from None
+
+    def _completed(self, read: pa.Table, keys: pa.Array, values: pa.Array) -> pa.Table:
         rows = self._under_present_names(read, values)
         if self.counted:
             decline_where(pc.not_equal(pc.abs(rows.column(WIRE_DELTA)), 1))
         return self._with_keys(rows, keys, values)
 
-    def read_record(self, key: bytes | None, value: bytes | None) -> list[Any]:
-        """The members of one row. Raises RecordRejected."""
-        if value is None and self._kind is not Kind.UPSERT:
-            raise RecordRejected(f"null value in {_ARTICLED[self._kind]} stream")
-        record = {WIRE_DELTA: -1} if value is None else self._record.parsed(value)
+    def read_record(self, key: bytes | None, value: bytes | None) -> list[list[Any]]:
+        """The members of each row of one record. Raises RecordRejected."""
+        if value is None:
+            if not self._takes_nulls:
+                raise RecordRejected(f"null value in {_ARTICLED[self._kind]} stream")
+            return [self._read_row(key, {WIRE_DELTA: -1})] if self._kind is Kind.UPSERT else []
+        if self._envelope is None:
+            return [self._read_row(key, self._record.parsed(value))]
+        return [self._read_row(key, record) for record in self._envelope.parsed(value)]
+
+    @property
+    def _takes_nulls(self) -> bool:
+        """Whether a record without value says something, or what another one has said before."""
+        return self._kind is Kind.UPSERT or self._envelope is not None
+
+    def _read(self, values: pa.Array) -> tuple[pa.Table, Positions | None]:
+        return (self._batch.read(values), None) if self._envelope is None else self._envelope.read(values)
+
+    def _read_row(self, key: bytes | None, record: dict[str, Any]) -> list[Any]:
         for column in self._renamed:
             if column.name not in record:
                 record |= _former_member(record, column)
@@ -98,26 +128,30 @@ class RowReader:
         arrays = [pa.array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
         return pa.table(arrays, schema=self.schema)
 
-    def _read_with_tombstones(self, values: pa.Array) -> pa.Table:
-        """As the reader reads them, and for each null a row of defaults that is taken away."""
+    def _read_with_nulls(self, values: pa.Array) -> tuple[pa.Table, Positions | None]:
+        """As the reader reads them. A null of a keyed stream is a row of defaults that is taken away, else none."""
         valid = values.is_valid().to_numpy(zero_copy_only=False)
         present = np.flatnonzero(valid)
         try:
-            rows = self._batch.read(values.take(pa.array(present)))
+            rows, places = self._read(values.take(pa.array(present)))
         except Declined as declined:
             raise Declined(None if declined.positions is None else present[declined.positions]) from None
+        if self._kind is not Kind.UPSERT:
+            return rows, present if places is None else present[places]
         spread = rows.take(pa.array(np.cumsum(valid) - 1, mask=~valid))
-        for place, member in enumerate(self._with_former()):
+        for member in self._with_former():
+            place = spread.schema.get_field_index(member.name)
             default = -1 if member.name == WIRE_DELTA else member.default
             if default is not None:
                 filled = pc.if_else(pa.array(valid), spread.column(place), pa.scalar(default, member.type))
                 spread = spread.set_column(place, member.name, filled)
-        return spread
+        return spread, None
 
     def _mentioning(self, values: pa.Array, name: str) -> pa.Array:
+        reader = self._batch if self._envelope is None else self._envelope
         if values.null_count == 0:
-            return self._batch.mentioning(values, name)
-        return pc.and_(values.is_valid(), self._batch.mentioning(values.fill_null(b""), name))
+            return reader.mentioning(values, name)
+        return pc.and_(values.is_valid(), reader.mentioning(values.fill_null(b""), name))
 
     def _with_former(self) -> tuple[Member, ...]:
         """The members to be read: of a renamed column those under its former names too, and none of them by default."""

@@ -62,11 +62,13 @@ class Column:
 class RecordFormat:
     """How the bytes of a value or of a key hold members: a kind of ``changelog/encodings/registry.py``, with options.
 
-    options  name and value, in the order of the names; those that are left out have the default of the kind
+    options   name and value, in the order of the names; those that are left out have the default of the kind
+    envelope  of values: what they hold the rows in, 'debezium'; '': they are the rows
     """
 
     kind: str = "json"
     options: tuple[tuple[str, str], ...] = ()
+    envelope: str = ""
 
     def option(self, name: str, default: str = "") -> str:
         return dict(self.options).get(name, default)

@@ -49,8 +49,8 @@ SETTINGS: tuple[Setting, ...] = (
         str,
         "",
         "changelog",
-        "records with _tp_delta, or upserts and tombstones by key",
-        ("changelog", "upsert"),
+        "records with _tp_delta, upserts and tombstones by key, or envelopes of Debezium",
+        ("changelog", "upsert", "debezium"),
     ),
     Setting(
         "buckets",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.encodings.registry import FORMATS, format_kind
-from changelog.encodings.settings import OPTION
+from changelog.encodings.settings import DEBEZIUM, DEBEZIUM_JSON, OPTION
 from changelog.errors import UnknownName, Unsupported
 from changelog.schema import WIRE_DELTA, Kind
 from changelog.suggest import nearest, suggestion
@@ -30,7 +30,7 @@ class StreamSetting:
 
 
 _JSON = "write the records as JSON objects: docs/topics.md says how"
-_DATA_FORMATS = tuple(name for kind in FORMATS for name in kind.data_format)
+_DATA_FORMATS = (*(name for kind in FORMATS for name in kind.data_format), DEBEZIUM_JSON)
 _ENCODINGS = tuple(name for kind in FORMATS for name in kind.encode)
 _KAFKA = "records come from Kafka: any client writes them, and so does INSERT"
 STREAM_SETTINGS = (
@@ -51,7 +51,7 @@ STREAM_SETTINGS = (
     StreamSetting(
         "scan.startup.mode", Rules.RISINGWAVE, ("earliest",), "a table has all its records; a query says seek_to"
     ),
-    StreamSetting("format", Rules.RISINGWAVE, ("plain", "upsert"), _JSON),
+    StreamSetting("format", Rules.RISINGWAVE, ("plain", "upsert", DEBEZIUM), _JSON),
     StreamSetting("encode", Rules.RISINGWAVE, _ENCODINGS, _JSON),
     *(
         StreamSetting(option.setting, Rules.TIMEPLUS, option.choices)
@@ -87,6 +87,7 @@ def expect_settings(statement: CreateStream) -> None:
             raise Unsupported(f"{name} cannot be {value}, only {taken}", where=where, fix=_fix(setting, str(value)))
     _expect_options(statement, where)
     _expect_single(statement, where)
+    _expect_envelope(statement, where)
 
 
 def _fix(setting: StreamSetting, value: str) -> str:
@@ -113,6 +114,25 @@ def _expect_single(statement: CreateStream, where: str) -> None:
             f"a value of {kind.name} has no place for {WIRE_DELTA}",
             where=where,
             fix="CREATE STREAM without a mode, or CREATE TABLE .. APPEND ONLY",
+        )
+
+
+def _expect_envelope(statement: CreateStream, where: str) -> None:
+    """An envelope says which row goes, and has names for what it holds."""
+    schema = statement.schema
+    if not schema.value.envelope:
+        return
+    if schema.kind is Kind.APPEND:
+        raise Unsupported(
+            f'envelopes of Debezium take rows back, and the rows of "{schema.name}" stay',
+            where=where,
+            fix="CREATE TABLE .. (.., PRIMARY KEY (..)), CREATE MUTABLE STREAM .. PRIMARY KEY, or mode = 'changelog'",
+        )
+    if not format_kind(schema.value.kind).named:
+        raise Unsupported(
+            f"an envelope of Debezium has members, and {schema.value.kind} has none",
+            where=where,
+            fix="FORMAT DEBEZIUM ENCODE JSON",
         )
 
 

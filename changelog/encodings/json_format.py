@@ -38,7 +38,7 @@ class _Keys(_Objects):
     def __init__(self, asked: Reads) -> None:
         super().__init__(asked)
         self._columns = asked.stream.primary_key
-        self._text = len(asked.members) == 1 and pa.types.is_string(asked.members[0].type)
+        self._text = len(self._columns) == 1 and pa.types.is_string(asked.stream.column(self._columns[0]).type)
 
     def read(self, values: pa.Array) -> pa.Table:
         return super().read(as_objects(values, self._columns, self._text))

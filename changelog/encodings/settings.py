@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from changelog.encodings.interface import FormatKind
 from changelog.encodings.registry import FORMATS
 from changelog.schema import JSON, RecordFormat
 
+FORMAT = "format"
 DATA_FORMAT = "data_format"
+DEBEZIUM = "debezium"
+DEBEZIUM_JSON = "debezium_json"
 ENCODE = "encode"
 OPTION = f"{ENCODE}."
 """What the names of the options in ``ENCODE x (..)`` begin with, among the settings of a stream."""
@@ -17,7 +21,15 @@ OPTION = f"{ENCODE}."
 def value_format(settings: Mapping[str, object]) -> RecordFormat:
     """JSON where nothing is said, or no format: a catalog of before may hold such a word, which said nothing."""
     kind = kind_of(settings)
-    return JSON if kind is None else RecordFormat(kind.name, _options(kind, settings))
+    envelope = DEBEZIUM if _is_debezium(settings) else ""
+    if kind is None:
+        return replace(JSON, envelope=envelope)
+    return RecordFormat(kind.name, _options(kind, settings), envelope)
+
+
+def _is_debezium(settings: Mapping[str, object]) -> bool:
+    said = [str(settings.get(name, "")).lower() for name in (FORMAT, DATA_FORMAT)]
+    return DEBEZIUM in said or DEBEZIUM_JSON in said
 
 
 def kind_of(settings: Mapping[str, object]) -> FormatKind | None:

@@ -60,7 +60,7 @@ class BatchReader:
         if len(texts) == 0:
             return pa.table({member.name: pa.array([], member.type) for member in self._members})
         lines, first = _lines(texts), _first(texts)
-        carriers = [(member.name, _carrier(member, first, texts)) for member in self._members]
+        carriers = [(one.name, _carrier(one.name, one.type, first.get(one.name), texts)) for one in self._members]
         raw = _parsed(lines, texts, pa.schema(carriers))
         columns = {}
         for member in self._members:
@@ -120,7 +120,7 @@ def _misfits(lines: bytes, texts: pa.Array, schema: pa.Schema) -> Positions | No
 
     Integers are read as floats here: the parser names the row of a value of another type, not that of a wrong number.
     """
-    floats = pa.schema([(one.name, pa.float64() if pa.types.is_integer(one.type) else one.type) for one in schema])
+    floats = pa.schema([(one.name, _as_floats(one.type)) for one in schema])
     starts = np.append(0, np.cumsum(pc.binary_length(texts).to_numpy() + 1))
     buffer, begin = pa.py_buffer(lines), 0
     found: list[int] = []
@@ -141,23 +141,37 @@ def _misfits(lines: bytes, texts: pa.Array, schema: pa.Schema) -> Positions | No
     return np.array(found) if begin == len(texts) else None
 
 
+def _as_floats(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _as_floats(field.type)) for field in kind])
+    return pa.float64() if pa.types.is_integer(kind) else kind
+
+
 def _unfitting_integers(rows: pa.Table, schema: pa.Schema) -> Positions | None:
     """Where a number is no integer of its column's type, or at the very edge of what a float tells."""
     misfit = np.zeros(rows.num_rows, dtype=np.bool_)
     for field in schema:
-        if pa.types.is_integer(field.type):
-            bounds = np.iinfo(field.type.to_pandas_dtype())
-            numbers = rows.column(field.name).fill_null(0).to_numpy()
-            misfit |= (numbers % 1 != 0) | (numbers < bounds.min) | (numbers > bounds.max) | (abs(numbers) >= 2.0**63)
+        misfit |= _unfitting(rows.column(field.name).combine_chunks(), field.type)
     return np.flatnonzero(misfit) if misfit.any() else None
 
 
-def _carrier(member: Member, first: dict[str, Any], texts: pa.Array) -> pa.DataType:
-    """The type in which the parser reads a member; whether times are numbers is seen from the first that has one."""
-    kind = member.type
+def _unfitting(read: pa.Array, kind: pa.DataType) -> npt.NDArray[np.bool_]:
+    misfit = np.zeros(len(read), dtype=np.bool_)
+    if pa.types.is_struct(kind):
+        for part, field in zip(read.flatten(), kind, strict=True):
+            misfit |= _unfitting(part, field.type)
+    if pa.types.is_integer(kind):
+        bounds, numbers = np.iinfo(kind.to_pandas_dtype()), read.fill_null(0).to_numpy()
+        misfit |= (numbers % 1 != 0) | (numbers < bounds.min) | (numbers > bounds.max) | (abs(numbers) >= 2.0**63)
+    return misfit
+
+
+def _carrier(name: str, kind: pa.DataType, shown: Any, texts: pa.Array) -> pa.DataType:
+    """The type in which the parser reads a member, which the first text has as ``shown``; whether times are numbers is
+    seen from the first that has one.
+    """
     if pa.types.is_timestamp(kind):
-        shown = first.get(member.name)
-        return pa.int64() if isinstance(shown, int) or (shown is None and _numbers(texts, member.name)) else pa.string()
+        return pa.int64() if isinstance(shown, int) or (shown is None and _numbers(texts, name)) else pa.string()
     if pa.types.is_date32(kind) or pa.types.is_binary(kind) or pa.types.is_time(kind):
         return pa.string()
     if pa.types.is_float32(kind):
@@ -165,6 +179,11 @@ def _carrier(member: Member, first: dict[str, Any], texts: pa.Array) -> pa.DataT
         return pa.float64()
     if _is_native(kind) or pa.types.is_decimal(kind):
         return kind
+    if pa.types.is_struct(kind):
+        inside = shown if isinstance(shown, dict) else {}
+        return pa.struct(
+            [(field.name, _carrier(field.name, field.type, inside.get(field.name), texts)) for field in kind]
+        )
     raise Declined
 
 
@@ -191,6 +210,9 @@ def typed(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
         return parsed
     if pa.types.is_timestamp(kind):
         return _instants(parsed, kind)
+    if pa.types.is_struct(kind):
+        parts = [typed(part, field.type) for part, field in zip(parsed.flatten(), kind, strict=True)]
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=parsed.is_null())
     try:
         if pa.types.is_binary(kind):
             return pl.Series(parsed).str.decode("base64", strict=True).to_arrow().cast(kind)

@@ -5,6 +5,7 @@ An ``Emitted`` is a record as it was written, its delta aside: the key, and the 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -35,7 +36,8 @@ class NetChanges:
             if count:
                 gone, come = groups.setdefault(self._groups[record], ([], []))
                 (come if count > 0 else gone).extend([record] * abs(count))
-        written = [_upserted(*group) if output_format == "upsert" else _marked(*group) for group in groups.values()]
+        write = {"upsert": _upserted, "debezium": _enveloped}.get(output_format, _marked)
+        written = [write(*group) for group in groups.values()]
         pairs = [pair for group in written for pair in group]
         return Encoded([key for key, _ in pairs], [value for _, value in pairs])
 
@@ -50,6 +52,17 @@ def _marked(gone: list[Emitted], come: list[Emitted]) -> list[tuple[bytes | None
 def _upserted(gone: list[Emitted], come: list[Emitted]) -> list[tuple[bytes | None, bytes | None]]:
     """A record per key: its last inserted row, else a tombstone."""
     return [come[-1]] if come else [(gone[-1][0], None)]
+
+
+def _enveloped(gone: list[Emitted], come: list[Emitted]) -> list[tuple[bytes | None, bytes | None]]:
+    """A record per row that came, went, or went as another one of its key came."""
+    pairs = itertools.zip_longest(gone, come)
+    return [((new or old)[0], _envelope(old and old[1], new and new[1])) for old, new in pairs]
+
+
+def _envelope(before: bytes | None, after: bytes | None) -> bytes:
+    op = b"c" if before is None else b"d" if after is None else b"u"
+    return b'{"before":%s,"after":%s,"op":"%s"}' % (before or b"null", after or b"null", op)
 
 
 def _with_delta(value: bytes, delta: bytes) -> bytes:

@@ -98,7 +98,8 @@ def line(node: Output | Node) -> str:
 
 
 def _output(node: Output) -> str:
-    kind = ("Upserts" if node.format == "upsert" else "Changelog") if node.updating or node.marked else "Append"
+    forms = {"upsert": "Upserts", "debezium": "Envelopes"}
+    kind = forms.get(node.format, "Changelog") if node.updating or node.marked else "Append"
     emits = "+1,-1" if node.updating else "+1"
     key = f"key={','.join(node.key_names)} ({_of_key(node)})" if node.key else "key=none"
     exchange = ["exchange by key"] if node.exchanged else []

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from changelog.changes import DELTA
+from changelog.encodings.settings import DEBEZIUM
 from changelog.errors import SqlError, Unsupported
 from changelog.formats.json_types import converter
-from changelog.schema import ARRIVAL, TIME
+from changelog.schema import ARRIVAL, JSON, TIME, RecordFormat
 from sql.expressions.expression import Expr
 from sql.plan.column_names import DELTA_COLUMN, output_names
 from sql.plan.nodes import HIDDEN, Map, Node, Output, column_of
@@ -70,6 +71,7 @@ def output(name: str, topic: str, node: Node, columns: Columns, marked: bool, se
         marked=marked,
         unique=key.unique,
         format=form,
+        value_format=RecordFormat(envelope=DEBEZIUM) if form == DEBEZIUM else JSON,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from changelog.encodings.registry import format_kind
+from changelog.encodings.settings import DEBEZIUM
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import JSON, Kind, StreamSchema
 from sql.expressions.evaluate import family
@@ -69,10 +70,18 @@ def _into(made: Output, target: Stream) -> Output:
 
 def _formatted(made: Output, schema: StreamSchema) -> Output:
     """``made`` in the formats of ``schema``. Where columns are told by their places all of them are written."""
+    if made.value_format.envelope and not schema.value.envelope:
+        raise Unsupported(
+            f'the values of "{schema.name}" are no envelopes of Debezium',
+            where="SETTINGS output_format",
+            fix="INTO a stream with data_format = 'debezium_json', or leave INTO or output_format out",
+        )
     made = replace(made, value_format=schema.value, key_format=schema.key)
+    if schema.value.envelope:
+        made = replace(made, format=DEBEZIUM)
     if schema.value == JSON:
         return made
-    if made.updating and made.format == "changelog" and runs_on(made.input) == Engine.FAUST:
+    if made.updating and schema.value.kind != JSON.kind and runs_on(made.input) == Engine.FAUST:
         raise Unsupported(
             f"a lookup whose rows can be taken back keeps what it has written as JSON, and the values of "
             f'"{schema.name}" are {schema.value.kind}',

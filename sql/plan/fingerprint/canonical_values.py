@@ -66,7 +66,7 @@ def stream(declared: StreamSchema) -> Form:
 
 
 def record_format(of: RecordFormat) -> Form | None:
-    return None if of == JSON else members(kind=of.kind, options=pairs(of.options))
+    return None if of == JSON else members(kind=of.kind, options=pairs(of.options), envelope=of.envelope)
 
 
 def declaration(column: Column) -> Mapping[str, Form]:

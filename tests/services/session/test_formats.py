@@ -104,3 +104,50 @@ def test_raw_and_csv_through_a_lookup(session: Session, ask: Ask) -> None:
         ('{"k":1}', None),
     ]
     assert ask("SELECT reason FROM table(named.dead_letter)") == [("the value is not UTF-8",)]
+
+
+def test_debezium_in_and_out_of_both_engines(session: Session, ask: Ask) -> None:
+    session.run(
+        """CREATE TABLE users (id int PRIMARY KEY, name varchar) WITH (shards = 1) FORMAT DEBEZIUM ENCODE JSON;
+           CREATE STREAM orders (id int, user_id int, at datetime64(6))
+             SETTINGS mode = 'changelog', data_format = 'debezium_json';
+           CREATE MUTABLE STREAM copied (id int, name string) PRIMARY KEY id SETTINGS data_format = 'debezium_json';
+           CREATE MATERIALIZED VIEW joined AS SELECT o.id AS id, u.id AS u, u.name AS name FROM orders AS o
+             LEFT JOIN users AS u ON o.user_id = u.id SETTINGS output_format = 'debezium';
+           CREATE MATERIALIZED VIEW copy INTO copied AS SELECT id, name FROM users;
+           CREATE MUTABLE STREAM names (k int, word string) PRIMARY KEY k;
+           INSERT INTO names VALUES (1, 'one'), (2, 'two');
+           CREATE MATERIALIZED VIEW looked AS SELECT users.id AS id, name, word FROM users
+             LEFT JOIN names ON users.id = k SETTINGS join_algorithm = 'direct', output_format = 'debezium'"""
+    )
+    ann, eve = b'{"id":1,"name":"ann"}', b'{"id":1,"name":"eve"}'
+    produce(
+        session,
+        "users",
+        (b'{"schema":{},"payload":{"id":1}}', b'{"schema":{},"payload":{"before":null,"after":%s,"op":"r"}}' % ann),
+        (b'{"id":1}', b'{"before":%s,"after":%s,"op":"u","ts_ms":1}' % (ann, eve)),
+        (b'{"id":2}', b'{"before":null,"after":{"id":2,"name":"bob"},"op":"c"}'),
+        (b'{"id":2}', b'{"before":{"id":2,"name":"bob"},"after":null,"op":"d"}'),
+        (b'{"id":2}', None),
+        (b'{"id":0}', b'{"op":"t"}'),
+    )
+    session.run("INSERT INTO orders VALUES (10, 1, '2026-01-01 00:00:00.5'), (11, 2, NULL)")
+    for view in ("joined", "copy", "looked"):
+        settle(session, view)
+    assert ask("SELECT id, u, name FROM table(joined) ORDER BY id") == [(10, 1, "eve"), (11, None, None)]
+    assert ask("SELECT id, name, word FROM table(looked) ORDER BY id") == [(1, "eve", "one")]
+    session.run("UPDATE users SET name = 'eva' WHERE id = 1; DELETE FROM orders WHERE id = 11")
+    for view in ("joined", "copy", "looked"):
+        settle(session, view)
+    assert ask("SELECT id, u, name FROM table(joined)") == [(10, 1, "eva")]
+    assert ask("SELECT id, name FROM table(copied)") == [(1, "eva")]
+    assert ask("SELECT id, name, word FROM table(looked)") == [(1, "eva", "one")]
+    old, new = b'{"id":1,"name":"eve"}', b'{"id":1,"name":"eva"}'
+    change = b'{"before":%s,"after":%s,"op":"u"}'
+    assert values(session, "users")[-1] == change % (old, new)
+    assert values(session, "copied")[-1] == change % (old, new)
+    assert values(session, "looked")[-1] == change % (old[:-1] + b',"word":"one"}', new[:-1] + b',"word":"one"}')
+    assert session.verify("joined").holds
+    assert session.verify("copy").holds
+    assert ask("SELECT reason FROM table(copy.dead_letter)") == [('op "t" is a truncation: it names no row',)]
+    session.run("WHY joined WHERE id = 10")
