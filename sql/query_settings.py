@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from changelog.errors import SqlError, UnknownName
-from changelog.suggest import suggestion
+from changelog.suggest import choice, suggestion
 
 Value = str | int | float | bool | None
 DURATION = "duration"
@@ -17,8 +17,8 @@ DURATION = "duration"
 
 @dataclass(frozen=True)
 class Setting:
-    """``choices``: the values that it can have, in lower case; empty for any of its type. ``bounds``: of a number, both
-    inclusive.
+    """``choices``: the values that it can have, in lower case; empty for any of its type. ``several``: a list of them
+    may be given, with commas. ``bounds``: of a number, both inclusive.
     """
 
     name: str
@@ -28,6 +28,7 @@ class Setting:
     help: str
     choices: tuple[str, ...] = ()
     bounds: tuple[int, int] | None = None
+    several: bool = False
 
 
 MOST_BUCKETS = 1024
@@ -35,6 +36,7 @@ MOST_BUCKETS = 1024
 
 MOST_FAN_OUT = 2**62
 MOST_BYTES = 2**62
+MOST_MS = 2**53
 SETTINGS: tuple[Setting, ...] = (
     Setting(
         "output",
@@ -92,6 +94,7 @@ SETTINGS: tuple[Setting, ...] = (
         "hash",
         "direct: the rows of mutable streams and views on the right are looked up; else hash joins, all the same",
         ("default", "hash", "parallel_hash", "direct", "auto"),
+        several=True,
     ),
     Setting(
         "multiway_join",
@@ -190,13 +193,21 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "max_future", str, DURATION, "1d", "an event time so far after the time of its record makes it a dead letter"
     ),
-    Setting("max_join_range", int, "seconds", None, "a range join that is wider is refused; left out: any width"),
+    Setting(
+        "max_join_range",
+        int,
+        "seconds",
+        None,
+        "a range join that is wider is refused; left out: any width",
+        bounds=(0, MOST_MS),
+    ),
     Setting(
         "join_quiesce_threshold_ms",
         int,
         "milliseconds",
         None,
         "how long a join with lag_behind waits for a silent right side; left out: for ever",
+        bounds=(0, MOST_MS),
     ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -254,9 +265,12 @@ def _value(name: str, value: Value) -> Value:
             fix=suggestion(name, _BY_NAME, "SHOW SETTINGS lists them"),
         )
     converted = _converted(setting, value)
-    words = [word.strip() for word in str(converted).lower().split(",")]
-    if setting.choices and not all(word in setting.choices for word in words):
-        raise SqlError(f"{name} cannot be {value!r}", where="SETTINGS", fix=f"one of: {', '.join(setting.choices)}")
+    words = (
+        [word.strip() for word in str(converted).lower().split(",")] if setting.several else [str(converted).lower()]
+    )
+    wrong = next((word for word in words if word not in setting.choices), None) if setting.choices else None
+    if wrong is not None:
+        raise SqlError(f"{name} cannot be {value!r}", where="SETTINGS", fix=choice(wrong, setting.choices))
     if setting.bounds is not None and not setting.bounds[0] <= int(str(converted)) <= setting.bounds[1]:
         least, most = setting.bounds
         raise SqlError(

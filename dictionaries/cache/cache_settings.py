@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from changelog.errors import SqlError
+from changelog.suggest import choice
 from dictionaries.definition.definition import Definition, Parameter
 
 
@@ -162,7 +163,7 @@ class _Given:
         try:
             return OnError(given)
         except ValueError:
-            raise self._refused("on_error", given, f"one of: {', '.join(OnError)}") from None
+            raise self._refused("on_error", given, choice(given, OnError)) from None
 
     def _refused(self, name: str, value: object, fix: str) -> SqlError:
         where = f'dictionary "{self._definition.name}", SETTINGS'

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from changelog.errors import SqlError, UnknownName, Unsupported
-from changelog.suggest import suggestion
+from changelog.suggest import choice, suggestion
 
 Parameter = str | int | float | bool
 Parameters = Mapping[str, Parameter]
@@ -64,9 +64,7 @@ def _value(option: Option, value: Parameter, where: str) -> Parameter:
     if option.least is not None and float(read) < option.least:
         raise SqlError(f"{option.name.upper()} is at least {option.least:g}, not {read}", where=where)
     if option.choices and str(read).lower() not in option.choices:
-        raise SqlError(
-            f'{option.name.upper()} knows no "{read}"', where=where, fix=f"one of: {', '.join(option.choices)}"
-        )
+        raise SqlError(f'{option.name.upper()} knows no "{read}"', where=where, fix=choice(str(read), option.choices))
     return read
 
 

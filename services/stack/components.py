@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from changelog.errors import StackError
+from changelog.suggest import choice
 from services.stack.component import Component
 from services.stack.kafka import KafkaBroker
 from services.stack.lookup_worker import LookupWorker
@@ -29,7 +30,7 @@ def component(name: str) -> Component:
     for known in COMPONENTS:
         if known.name == name:
             return known
-    raise StackError(f"the stack has no component {name!r}", fix=f"one of: {', '.join(COMPONENT_NAMES)}")
+    raise StackError(f"the stack has no component {name!r}", fix=choice(name, COMPONENT_NAMES))
 
 
 def in_start_order(names: Sequence[str]) -> list[Component]:

@@ -67,4 +67,4 @@ def test_another_word_is_refused_with_those_that_there_are(world: World) -> None
     with pytest.raises(SqlError) as raised:
         world.plan(f"{GROUPS} SETTINGS default_hash_join = 'hybird'")
     assert "default_hash_join" in raised.value.what
-    assert raised.value.fix == "one of: memory, hybrid"
+    assert raised.value.fix == 'did you mean "hybrid"? one of: memory, hybrid'
