@@ -72,14 +72,27 @@ class BrokerSecurity:
 
 
 @dataclass(frozen=True, slots=True)
+class RegistryAddress:
+    """Where a schema registry is, and who asks; ``ca_location``: as ``Tls.ca``."""
+
+    url: str
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca_location: str = ""
+    timeout_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
 class BrokerAddress:
     """How clients reach a cluster; read from the settings once, and handed on as it is.
 
     servers   ``host:port`` of one broker or several, separated by commas; they name the others
+    registry  where the schemas of its topics are; None: nowhere
     """
 
     servers: str
     security: BrokerSecurity = field(default_factory=BrokerSecurity)
+    registry: RegistryAddress | None = field(default=None, compare=False)
 
     @property
     def each(self) -> list[str]:

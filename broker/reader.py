@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from broker import clients
 from broker.address import BrokerAddress
+from broker.registry.client import schemas_of
 from broker.topics import PartitionOffsets
 from changelog.decode import Decoder
 from changelog.errors import ServiceUnavailable
@@ -181,7 +182,7 @@ def read_topic(
 
     ``columns`` defaults to the declared ones and ``_tp_time``.
     """
-    decoder = Decoder(schema, columns or all_columns(schema))
+    decoder = Decoder(schema, columns or all_columns(schema), schemas_of(brokers))
     read = TopicReader(brokers, topic, first_offsets or {}).until(ends)
     decoded = [decoder.decode(_without(records, without or {})) for records in read]
     empty = decoder.decode(RECORDS.empty_table())

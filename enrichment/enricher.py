@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from changelog.changes import DELTA
 from changelog.decode import REJECTED, Decoder
 from changelog.encode import MESSAGE_BYTES, Encoded, Forms, encode, largest_message
+from changelog.encodings.interface import SchemaSource
 from changelog.errors import InternalError, RecordRejected
 from changelog.formats import json_text
 from changelog.hashing import row_hashes
@@ -62,6 +63,7 @@ class Enricher:
     start_offsets  the first offset of each partition that counts; 0 where none is given
     memo_ttl_ms    so long after its last change, in the time of the records, a row is remembered; 0: until it is gone
     largest_bytes  the largest message that the topics of the output and of the memo take
+    schemas        of formats that have theirs by id
 
     One thread at a time. A step that raises has changed nothing. After a step either ``confirm`` or ``discard``.
     """
@@ -75,13 +77,15 @@ class Enricher:
         start_offsets: Mapping[int, int] | None = None,
         memo_ttl_ms: int = 0,
         largest_bytes: int = MESSAGE_BYTES,
+        schemas: SchemaSource | None = None,
     ) -> None:
         self._memo_ttl_ms = memo_ttl_ms
         self._largest_bytes = largest_bytes
         self._time_ms = 0
         self._flow = flow
         self._operator = FlowOperator(flow, lookups, snapshots)
-        self._decoder = Decoder(flow.scan.stream, flow.scan.columns)
+        self._decoder = Decoder(flow.scan.stream, flow.scan.columns, schemas)
+        self._forms = Forms(flow.sink.value_format, flow.sink.key_format, schemas)
         self._start_offsets = dict(start_offsets or {})
         self._memo = memo
         if (memo is None) != (flow.ingest is Ingest.APPEND):
@@ -143,7 +147,8 @@ class Enricher:
 
     def _appended(self, rows: pa.Table, now_ms: int) -> Encoded:
         answered = self._operator.answer(rows, now_ms)
-        messages = _encoded(self._flow.sink, answered, self._flow.sink.updating, self._flow.sink.format)
+        sink = self._flow.sink
+        messages = _encoded(sink, answered, sink.updating, sink.format, self._forms)
         check_sizes(messages.keys, messages.values, self._largest_bytes)
         return messages
 
@@ -176,16 +181,16 @@ class Enricher:
 
     def _answers(self, answered: pa.Table, count: int) -> list[tuple[Emitted, ...]]:
         sink = self._flow.sink
-        encoded = _encoded(sink, answered, updating=False, output_format="changelog")
+        encoded = _encoded(sink, answered, updating=False, output_format="changelog", forms=self._forms)
         answers: list[list[Emitted]] = [[] for _ in range(count)]
         for place, key, value in zip(answered.column(ARRIVAL).to_pylist(), encoded.keys, encoded.values, strict=True):
             answers[place].append((key, value or b""))
         return [tuple(records) for records in answers]
 
 
-def _encoded(sink: Sink, rows: pa.Table, updating: bool, output_format: str) -> Encoded:
+def _encoded(sink: Sink, rows: pa.Table, updating: bool, output_format: str, forms: Forms) -> Encoded:
     key = tuple(zip(sink.key, sink.key_names, strict=True))
-    return encode(rows, sink.columns, key, updating, output_format, Forms(sink.value_format, sink.key_format))
+    return encode(rows, sink.columns, key, updating, output_format, forms)
 
 
 def _greatest_ms(records: pa.Table | pa.RecordBatch) -> int:

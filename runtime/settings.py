@@ -163,7 +163,7 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
     @property
     def broker_address(self) -> BrokerAddress | None:
         """Of the brokers that are named, or run in the local stack."""
-        return None if self.brokers is None else BrokerAddress(self.brokers, self.kafka_security)
+        return None if self.brokers is None else BrokerAddress(self.brokers, self.kafka_security, self.schema_registry)
 
     def expect_brokers(self, process: str) -> BrokerAddress:
         """Raises StackError where they are not known to a ``process`` that cannot do without."""

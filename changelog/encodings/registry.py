@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from changelog.encodings.avro_format import AVRO_FORMAT
 from changelog.encodings.csv_format import CSV_FORMAT
 from changelog.encodings.interface import FormatKind, MemberReader, MemberWriter, Reads, Writes
 from changelog.encodings.json_format import JSON_FORMAT
 from changelog.encodings.raw_format import RAW_FORMAT
 from changelog.errors import InternalError
 
-FORMATS = (JSON_FORMAT, CSV_FORMAT, RAW_FORMAT)
+FORMATS = (JSON_FORMAT, CSV_FORMAT, RAW_FORMAT, AVRO_FORMAT)
 _BY_NAME = {kind.name: kind for kind in FORMATS}
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, SecretStr
 
+from broker.address import RegistryAddress
 from runtime.kafka_security import AbsolutePath
 
 _Port = Annotated[int, Field(ge=0, le=65535)]
@@ -33,3 +34,16 @@ class RegistrySettings(BaseModel):
     schema_registry_hosts: _Names | None = Field(
         default=None, description="names by which it is called, besides its address and localhost, with commas between"
     )
+
+    @property
+    def schema_registry(self) -> RegistryAddress | None:
+        """The one that is named, or runs in the local stack."""
+        if self.schema_registry_url is None:
+            return None
+        return RegistryAddress(
+            self.schema_registry_url,
+            self.schema_registry_user or "",
+            "" if self.schema_registry_password is None else self.schema_registry_password.get_secret_value(),
+            str(self.schema_registry_ca_location or ""),
+            self.schema_registry_timeout_s,
+        )

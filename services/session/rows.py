@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from broker.registry.client import schemas_of
 from changelog.changes import Changes
 from changelog.encode import Encoded, records_of
 from changelog.encodings.registry import format_kind
@@ -45,7 +46,7 @@ def insert(context: Context, statement: Insert) -> Done:
         rows = _selected(context, schema, statement)
     else:
         rows = typed_rows(schema, statement.columns, _computed(context, stream, statement.rows))
-    _write(context, stream.topic, records_of(schema, rows))
+    _write(context, stream.topic, records_of(schema, rows, schemas_of(context.brokers)))
     return Done(_counted("inserted", rows.num_rows))
 
 
@@ -56,7 +57,7 @@ def insert_table(context: Context, name: str, table: pa.Table) -> int:
         return 0
     rows = Changes.of(_declared(stream.schema, dict(zip(table.column_names, table.columns, strict=True)))).table
     expect_values(stream.schema, rows)
-    _write(context, stream.topic, records_of(stream.schema, rows))
+    _write(context, stream.topic, records_of(stream.schema, rows, schemas_of(context.brokers)))
     return int(rows.num_rows)
 
 
@@ -145,7 +146,11 @@ def update(context: Context, statement: Update) -> Done:
     after = pa.table(columns)
     expect_values(schema, after)
     _refuse_doubles(schema, after)
-    _write(context, stream.topic, records_of(schema, changes_of(old.cast(after.schema), after)))
+    _write(
+        context,
+        stream.topic,
+        records_of(schema, changes_of(old.cast(after.schema), after), schemas_of(context.brokers)),
+    )
     return Done(_counted("updated", both.num_rows))
 
 
@@ -155,7 +160,7 @@ def delete(context: Context, statement: Delete) -> Done:
     rows = _matching(context, stream, statement.where, [])
     names = written_columns(stream.schema)
     gone = rows.rename_columns(names)
-    _write(context, stream.topic, records_of(stream.schema, Changes.of(gone, -1).table))
+    _write(context, stream.topic, records_of(stream.schema, Changes.of(gone, -1).table, schemas_of(context.brokers)))
     return Done(_counted("deleted", rows.num_rows))
 
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from broker.address import BrokerAddress
 from broker.reader import RECORDS, TopicReader
+from broker.registry.client import schemas_of
 from broker.topics import PartitionOffsets
 from changelog.changes import DELTA
 from changelog.decode import Decoder
@@ -46,9 +48,9 @@ def _running(context: Context, plan: Plan, text: str) -> Iterator[Changelog]:
 class TopicRows:
     """The rows of a topic as a person looks at them: ``_tp_delta`` comes last where rows can be taken back."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, brokers: BrokerAddress) -> None:
         columns = tuple(column.name for column in stream.schema.columns)
-        self._decoder = Decoder(stream.schema, columns)
+        self._decoder = Decoder(stream.schema, columns, schemas_of(brokers))
         self._counted = stream.schema.kind is not Kind.APPEND
 
     @property
@@ -82,14 +84,14 @@ class QueryChangelog:
 
     @property
     def schema(self) -> pa.Schema:
-        return TopicRows(self.plan.stream()).schema
+        return TopicRows(self.plan.stream(), self.context.brokers).schema
 
     def batches(self, *, until_idle: bool) -> Iterator[pa.Table]:
         return first_rows(self._until_idle() if until_idle else self._followed(), self.plan.limit)
 
     def _followed(self) -> Iterator[pa.Table]:
         stream = self.plan.stream()
-        rows, reader = TopicRows(stream), TopicReader(self.context.brokers, stream.topic)
+        rows, reader = TopicRows(stream, self.context.brokers), TopicReader(self.context.brokers, stream.topic)
         for records in reader.follow(self.context.topics.ends(stream.topic)):
             if records.num_rows == 0:
                 # A query that has failed writes no more: its error ends the changelog.
@@ -100,7 +102,7 @@ class QueryChangelog:
         """Until the input there is now has been read: then all answers stand before the end of the topic."""
         stream = self.plan.stream()
         await_upstream(self.context, self.plan)
-        rows, catch_up = TopicRows(stream), CatchUp(self.context, self.plan)
+        rows, catch_up = TopicRows(stream, self.context.brokers), CatchUp(self.context, self.plan)
         position: PartitionOffsets = {}
         while True:
             complete = catch_up.is_complete()

@@ -12,6 +12,7 @@ from services.session import topics
 from services.session.context import Context
 from services.session.drop import expect_disposable
 from services.session.result import Done
+from services.session.schemas.registration import expect_schema
 from sql.catalog import Catalog, Relation, What
 from sql.catalog.records import RelationDefinition
 from sql.catalog.stored_topics import topic_of
@@ -41,6 +42,7 @@ def create_stream(context: Context, statement: CreateStream) -> Done:
         return Done(f"{existing.what} {statement.name} exists already")
     context.catalog.expect_free(statement)
     expect_settings(statement)
+    expect_schema(context, statement)
     topic = statement.topic or statement.name
     if statement.external:
         _refuse_other_brokers(context, statement)
@@ -105,6 +107,7 @@ def alter_stream(context: Context, statement: AlterStream) -> Done:
         raise SqlError(f'"{relation.name}" is a {relation.what}, not a stream', fix="CREATE OR REPLACE changes it")
     after = altered(before, statement.actions)
     _refuse_where_read(context, relation, after)
+    expect_schema(context, after)
     context.catalog.redefine(relation, after.text)
     names = ", ".join(column.name for column in after.columns)
     return Done(f"altered stream {relation.name}, columns {names}; its records stay as they are")

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from broker.registry.client import schemas_of
 from changelog.changes import DELTA
 from changelog.decode import REJECTED as REJECTED_RECORDS
 from changelog.decode import Decoder, parted, recorded
@@ -293,7 +294,7 @@ def _reading(job: Job, indexes: list[int]) -> Reading:
     columns = tuple(dict.fromkeys(name for scan in scans for name in scan.columns))
     tables = snapshots(job)
     return Reading(
-        Decoder(scans[0].stream, columns),
+        Decoder(scans[0].stream, columns, schemas_of(job.target.brokers)),
         tuple(
             ScanReading(
                 index,

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.producer_queue import Outgoing, OutgoingMessage
+from broker.registry.client import schemas_of
 from broker.transactional_writer import WriteTarget, write_once
 from changelog.changes import Changes
 from changelog.dead_letter import dead_letters, row_too_large
@@ -95,7 +96,7 @@ def write_together(
 
 
 def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Outgoing]:
-    for messages in output_messages(job.dataflow.sink, output.changes):
+    for messages in output_messages(job, output.changes):
         fitting, letters = within(messages, job)
         written[counts.ROWS_OUT] += len(fitting)
         written[counts.REJECTED_RECORDS] += len(letters)
@@ -140,10 +141,11 @@ def _too_large(message: OutgoingMessage, job: Job) -> OutgoingMessage:
     ).message
 
 
-def output_messages(sink: Sink, parts: list[pa.Table]) -> Iterator[list[OutgoingMessage]]:
+def output_messages(job: Job, parts: list[pa.Table]) -> Iterator[list[OutgoingMessage]]:
     """The records of the output topic, in the order of writing, encoded while those before are being sent."""
+    sink = job.dataflow.sink
     key = tuple(zip(sink.key, sink.key_names, strict=True))
-    forms = Forms(sink.value_format, sink.key_format)
+    forms = Forms(sink.value_format, sink.key_format, schemas_of(job.target.brokers))
     for rows in _encoded_together(sink, parts):
         encoded = encode(rows, sink.columns, key, sink.updating, sink.format, forms)
         yield [{"key": key, "value": value} for key, value in zip(encoded.keys, encoded.values, strict=True)]

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from changelog.encodings.identified.subjects import of_topic
 from changelog.encodings.settings import value_format
 from changelog.errors import SqlError
 from changelog.schema import Column, Kind, StreamSchema
@@ -115,7 +116,7 @@ class CreateStream:
             self.event_time,
             self.version,
             bool(self.version) and first_stays,
-            value=value_format(self.settings),
+            value=of_topic(value_format(self.settings), self.topic or self.name),
         )
 
 

@@ -121,7 +121,7 @@ def _show_changelog(session: Session, screen: Screen) -> None:
 
 def _changelog(session: Session) -> pa.Table:
     stream = stream_of(session.context.catalog, "clickthrough")
-    view = TopicRows(stream)
+    view = TopicRows(stream, session.context.brokers)
     reader = TopicReader(session.context.brokers, stream.topic)
     batches = reader.until(session.context.topics.ends(stream.topic))
     return pa.concat_tables([view.schema.empty_table(), *(view.decoded(records) for records in batches)])

@@ -91,7 +91,7 @@ def topic_view(context: Context, name: str) -> tuple[str, View]:
             fix=suggestion(name, known, "SHOW TOPICS lists them"),
         )
     stream = stream_of(context.catalog, name)
-    return stream.topic, DeclaredRows(stream)
+    return stream.topic, DeclaredRows(stream, context.brokers)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.reader import HEADED, Places
+from broker.registry.client import schemas_of
 from changelog.dead_letter import QUERY, as_rows, header, topic_of, without_marks
 from changelog.decode import Decoder
+from changelog.encodings.interface import SchemaSource
 from changelog.schema import Kind
 from joins.dataflow.graph import TopicScan
 from services.session.context import Context
@@ -93,7 +95,11 @@ def late_of(
     late, doubts = {}, []
     for name, count in counted.items():
         of_input = records.filter(pc.equal(header(records, INPUT), name.encode()))
-        rows = _late_rows(_scans(scans, name), of_input) if of_input.num_rows == count else None
+        rows = (
+            _late_rows(_scans(scans, name), of_input, schemas_of(context.brokers))
+            if of_input.num_rows == count
+            else None
+        )
         if rows is None:
             doubts.append(_late_doubt(name, count, f"{topic} does not tell which of its records they are"))
         else:
@@ -113,14 +119,14 @@ def _scans(scans: Sequence[TopicScan], name: str) -> list[TopicScan]:
     return [scan for scan in scans if scan.stream.name in called]
 
 
-def _late_rows(scans: Sequence[TopicScan], records: pa.Table) -> pa.Table | None:
+def _late_rows(scans: Sequence[TopicScan], records: pa.Table, schemas: SchemaSource | None) -> pa.Table | None:
     """The late rows in the columns of their input; None where these do not tell which row of the input is meant."""
     if len(scans) != 1 or scans[0].stream.kind is not Kind.APPEND:
         return None
     columns = row_columns(scans[0], [tuple(json.loads(value)) for value in records.column("value").to_pylist()])
     if columns is None:
         return None
-    decoded = Decoder(scans[0].stream, columns).decode(records)
+    decoded = Decoder(scans[0].stream, columns, schemas).decode(records)
     return None if decoded.rejected.num_rows else decoded.rows.select(columns)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.reader import read_topic
+from broker.registry.client import schemas_of
 from broker.topics import PartitionOffsets
 from changelog.changes import DELTA, Changes
 from changelog.decode import Decoder
@@ -80,21 +81,22 @@ def verify(context: Context, view: str) -> Verification:
     found = read_topic(context.brokers, stream.schema, stream.topic, written, columns=columns).rows.select(names)
     if plan.dataflow.waits:
         out = out.doubted(f"rows that wait for a watermark are not in {stream.topic} yet")
-    held = _held(stream, names, out)
+    held = _held(context, stream, names, out)
     if held is None:
         out = out.doubted(f"rows were too large for {stream.topic}: {out.made.num_rows:,} records")
     net = difference(expected.select(names).cast(found.schema, safe=False), found, held)
     return Verification(view, expected.num_rows, found.num_rows, net, out.late_count, out.letters, out.doubts)
 
 
-def _held(stream: Stream, names: tuple[str, ...], out: LeftOut) -> pa.Table | None:
+def _held(context: Context, stream: Stream, names: tuple[str, ...], out: LeftOut) -> pa.Table | None:
     """The changes that the output topic did not take; None where they do not add up to rows.
 
     Which row of a key stands is told by the order of all its records, and that among the letters is another.
     """
     if out.made.num_rows and stream.schema.kind not in (Kind.APPEND, Kind.CHANGELOG):
         return None
-    return Decoder(stream.schema, names).decode(out.made).rows.select([*names, DELTA])
+    decoder = Decoder(stream.schema, names, schemas_of(context.brokers))
+    return decoder.decode(out.made).rows.select([*names, DELTA])
 
 
 def _expected(context: Context, plan: Plan, parts: Mapping[str, Part], out: LeftOut) -> pa.Table:

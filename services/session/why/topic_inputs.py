@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from broker.reader import TopicReader
+from broker.registry.client import schemas_of
 from broker.topics import PartitionOffsets
 from changelog.decode import Decoder
 from changelog.schema import Kind
@@ -51,7 +52,8 @@ class TopicInputs:
     def batches(self, scan: Scan) -> Iterator[Batch]:
         topic, schema = scan.topic, scan.records or scan.stream
         own = tuple(name for _, name in scan.columns)
-        decoder = Decoder(schema, tuple(dict.fromkeys((*self.columns.get(topic, own), *_needed(scan)))))
+        wanted = tuple(dict.fromkeys((*self.columns.get(topic, own), *_needed(scan))))
+        decoder = Decoder(schema, wanted, schemas_of(self.context.brokers))
         ends = self._ends.setdefault(topic, self.context.topics.ends(topic))
         begins = self._begun(scan)
         total = sum(max(0, end - begins.get(partition, 0)) for partition, end in ends.items())

@@ -13,6 +13,7 @@ from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.names import memo_topic
 from broker.reader import TopicReader
+from broker.registry.client import schemas_of
 from changelog.encode import MESSAGE_BYTES
 from changelog.errors import ServiceUnavailable
 from changelog.lookup import Lookup
@@ -61,6 +62,7 @@ class PartitionAnswerer:
             answers.snapshots,
             memo_ttl_ms=round(answers.memo_ttl_s * 1000),
             largest_bytes=answers.largest_bytes,
+            schemas=schemas_of(answers.brokers),
         )
 
     def restore(self) -> None:

@@ -20,6 +20,7 @@ from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.following import TopicFollower
 from broker.reader import as_records
+from broker.registry.client import schemas_of
 from broker.topic_writer import TopicWriter
 from changelog.changes import Changes
 from changelog.decode import Decoder
@@ -67,7 +68,7 @@ class Follower:
         self._topic = stream.topic
         self._brokers = brokers
         self._admin: AdminClient = clients.admin(brokers)
-        self._decoder = Decoder(stream.schema, self.store.columns)
+        self._decoder = Decoder(stream.schema, self.store.columns, schemas_of(brokers))
         self._partitions = topics.partitions(self._admin, stream.topic)
         self._next_look_s = 0.0
         self._made_again = threading.Event()

@@ -1,0 +1,56 @@
+"""The columns that a schema describes: what ``own_schema`` makes, the other way round, and of the schemas of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from changelog.encodings.avro.schema import WriterSchema
+from changelog.encodings.identified.reader import SchemaMisfit
+
+_PLAIN = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "bytes": pa.binary(),
+    "fixed": pa.binary(),
+    "string": pa.string(),
+    "enum": pa.string(),
+}
+_LOGICAL = {
+    "date": pa.date32(),
+    "time-millis": pa.time64("us"),
+    "time-micros": pa.time64("us"),
+    "timestamp-millis": pa.timestamp("ms", "UTC"),
+    "timestamp-micros": pa.timestamp("us", "UTC"),
+    "timestamp-nanos": pa.timestamp("ns", "UTC"),
+    "local-timestamp-millis": pa.timestamp("ms"),
+    "local-timestamp-micros": pa.timestamp("us"),
+    "local-timestamp-nanos": pa.timestamp("ns"),
+}
+
+
+def columns_of(writer: WriterSchema) -> pa.Schema:
+    """Raises SchemaMisfit where a member has no type of a column."""
+    return pa.schema([(name, _type(writer, schema)) for name, schema in writer.fields().items()])
+
+
+def _type(writer: WriterSchema, schema: Any) -> pa.DataType:
+    found = writer.without_null(schema)
+    if isinstance(found, list):
+        raise SchemaMisfit("it has a union of several types")
+    kind, logical = found["type"], found.get("logicalType")
+    if kind == "array":
+        return pa.list_(_type(writer, found["items"]))
+    if kind == "map":
+        return pa.map_(pa.string(), _type(writer, found["values"]))
+    if kind in ("record", "error"):
+        return pa.struct([(one["name"], _type(writer, one["type"])) for one in found["fields"]])
+    if logical == "decimal" and kind in ("bytes", "fixed"):
+        return pa.decimal128(min(int(found["precision"]), 38), int(found.get("scale", 0)))
+    if kind not in _PLAIN:
+        raise SchemaMisfit(f"it has a member of {kind}")
+    return _LOGICAL.get(str(logical), _PLAIN[kind])

@@ -1,0 +1,150 @@
+"""Records of one schema, a batch as columns, or one by one. Both go through the same conversions.
+
+The parser of batches is the more lenient one: it takes any branch of a union but the first for the other one, and a
+truth value of 2 for false. So bytes that no serializer writes may be a row by the batch, and another, or a dead letter,
+where they are looked at alone.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from typing import Any
+
+import fastavro
+import polars as pl
+import pyarrow as pa
+
+from changelog.encodings.avro.container import MARK, mark_of, marked, wrapped
+from changelog.encodings.avro.conversions import Convert, carrier, conversion
+from changelog.encodings.avro.plain import PlainSchema
+from changelog.encodings.avro.schema import WriterSchema
+from changelog.encodings.identified.reader import SchemaMisfit
+from changelog.encodings.interface import Reads, SchemaDefinition
+from changelog.errors import RecordRejected
+from changelog.formats.json_batch import Declined
+from changelog.formats.members import Member
+
+_LONGEST = 1 << 30
+_BROKEN = (EOFError, IndexError, KeyError, ValueError, TypeError, OverflowError, MemoryError, struct.error)
+"""What the parser of single records raises of bytes that are no record: it has no error of its own."""
+
+
+class AvroPayloads:
+    """Reads the members that ``asked`` names out of records of one schema."""
+
+    def __init__(self, definition: SchemaDefinition, asked: Reads) -> None:
+        """Raises SchemaMisfit."""
+        writer = WriterSchema.of(definition)
+        self._fields = writer.fields()
+        self._members = asked.members
+        self._types: dict[str, pa.DataType] = {}
+        self._conversions: dict[str, Convert] = {}
+        for member in asked.members:
+            if member.name in self._fields:
+                self._take(writer, member)
+        plain = PlainSchema.of(writer)
+        self._columnar = plain.columnar
+        self._container = marked(plain.fields)
+        self._single = fastavro.parse_schema({"type": "record", "name": "root", "fields": plain.fields})
+
+    def _take(self, writer: WriterSchema, member: Member) -> None:
+        schema = self._fields[member.name]
+        try:
+            self._types[member.name] = carrier(writer, schema)
+            self._conversions[member.name] = conversion(writer, schema, member.type)
+        except SchemaMisfit as misfit:
+            raise SchemaMisfit(f"column {member.name}: {misfit}") from None
+
+    def has(self, name: str) -> bool:
+        return name in self._fields
+
+    def read(self, payloads: pa.Array) -> pa.Table:
+        if len(payloads) == 0:
+            return pa.table({one.name: pa.array([], one.type) for one in self._members})
+        carriers = self._carriers(payloads)
+        try:
+            columns = [self._column(member, carriers, len(payloads)) for member in self._members]
+        except (pa.ArrowException, OverflowError):
+            raise Declined from None
+        return pa.table(columns, schema=pa.schema([(one.name, one.type) for one in self._members]))
+
+    def parsed(self, payload: bytes) -> dict[str, Any]:
+        stream = io.BytesIO(payload)
+        try:
+            record: Any = fastavro.schemaless_reader(stream, self._single, None)
+        except _BROKEN as fault:
+            why = "it ends too early" if isinstance(fault, EOFError) else type(fault).__name__
+            raise RecordRejected(f"the value is no record of its schema: {why}") from None
+        if rest := len(payload) - stream.tell():
+            raise RecordRejected(f"the value has {rest} bytes more than a record of its schema")
+        return dict(record)
+
+    def values(self, record: dict[str, Any]) -> list[Any]:
+        return [self._value(member, record) for member in self._members]
+
+    def _value(self, member: Member, record: dict[str, Any]) -> Any:
+        if member.name not in self._conversions:
+            return record.get(member.name, member.default)
+        try:
+            given = pa.array([record[member.name]], self._types[member.name])
+            [value] = _plain(self._conversions[member.name](given)).to_pylist()
+        except (pa.ArrowException, OverflowError, ValueError, TypeError) as fault:
+            raise RecordRejected(f"column {member.name}: {fault}") from None
+        return value
+
+    def _column(self, member: Member, carriers: dict[str, pa.Array], rows: int) -> pa.Array:
+        if member.name in carriers:
+            return self._conversions[member.name](carriers[member.name])
+        if member.default is None:
+            return pa.nulls(rows, member.type)
+        return pa.repeat(pa.scalar(member.default, member.type), rows)
+
+    def _carriers(self, payloads: pa.Array) -> dict[str, pa.Array]:
+        """The members as the parser gives them. Raises Declined."""
+        if payloads.nbytes > _LONGEST:
+            raise Declined
+        mark = mark_of(payloads)
+        text = wrapped(payloads, self._container, mark)
+        if not self._columnar:
+            return self._of_records(text, mark)
+        try:
+            rows = pl.read_avro(io.BytesIO(text), columns=[*self._conversions, MARK])
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+            raise Declined from None
+        if rows.height != len(payloads) or not (rows.get_column(MARK) == pl.Series([mark], dtype=pl.Binary)).all():
+            raise Declined
+        return {name: _arrow(rows.get_column(name), kind) for name, kind in self._types.items()}
+
+    def _of_records(self, text: bytes, mark: bytes) -> dict[str, pa.Array]:
+        try:
+            rows: list[Any] = list(fastavro.reader(io.BytesIO(text)))
+            if any(row[MARK] != mark for row in rows):
+                raise Declined
+            return {name: pa.array([row[name] for row in rows], kind) for name, kind in self._types.items()}
+        except (*_BROKEN, pa.ArrowException):
+            raise Declined from None
+
+
+def _arrow(column: pl.Series, kind: pa.DataType) -> pa.Array:
+    made = column.to_arrow()
+    return made if made.type == kind else made.cast(kind)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """Times as numbers, at any depth: those before the year 1 or after 9999 are no dates of Python."""
+    return values.cast(_numbered(values.type))
+
+
+def _numbered(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
+        return pa.int64()
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
+        return pa.int32()
+    if pa.types.is_map(kind):
+        return pa.map_(_numbered(kind.key_type), _numbered(kind.item_type))
+    if pa.types.is_list(kind):
+        return pa.list_(_numbered(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(one.name, _numbered(one.type)) for one in kind])
+    return kind

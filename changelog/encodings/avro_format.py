@@ -1,0 +1,82 @@
+"""Avro by the schema whose id a value begins with, as Confluent's serializers write it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from changelog.encodings.avro.columns import columns_of
+from changelog.encodings.avro.own_schema import text_of
+from changelog.encodings.avro.plain import PlainSchema
+from changelog.encodings.avro.reader import AvroPayloads
+from changelog.encodings.avro.schema import WriterSchema
+from changelog.encodings.avro.writer import records
+from changelog.encodings.identified import wire
+from changelog.encodings.identified.reader import IdentifiedReader, SchemaMisfit
+from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest
+from changelog.encodings.interface import (
+    FormatKind,
+    FormatOption,
+    MemberReader,
+    MemberWriter,
+    Reads,
+    SchemaDefinition,
+    Writes,
+)
+from changelog.errors import SqlError
+
+
+class _Records:
+    """Writes by a schema: members that it has and the rows do not are null."""
+
+    def __init__(self, schema_id: int, definition: SchemaDefinition) -> None:
+        self._head = wire.head(schema_id)
+        self._name = f"schema {schema_id}"
+        self._columns = written_columns(definition, self._name)
+
+    def write(self, rows: pa.Table) -> pa.Array:
+        for name in rows.column_names:
+            if name not in self._columns.names:
+                raise SqlError(
+                    f"{self._name} has no member {name}",
+                    where="the newest schema of the output",
+                    fix="register one that has",
+                )
+        given = set(rows.column_names)
+        columns = [
+            rows.column(one.name).cast(one.type, safe=False) if one.name in given else pa.nulls(rows.num_rows, one.type)
+            for one in self._columns
+        ]
+        made = records(pa.table(columns, schema=self._columns))
+        return pa.array([self._head + record for record in made], pa.large_binary())
+
+
+def written_columns(definition: SchemaDefinition, name: str) -> pa.Schema:
+    """The columns of a schema that rows can be written by. Raises SqlError for one of another kind."""
+    try:
+        writer = WriterSchema.of(definition)
+        columns = columns_of(writer)
+        own = WriterSchema.of(SchemaDefinition("AVRO", text_of(columns, "own")))
+        if PlainSchema.of(own).fields == PlainSchema.of(writer).fields:
+            return columns
+        why = "not all of its members are unions of null and their type"
+    except SchemaMisfit as misfit:
+        why = str(misfit)
+    raise SqlError(f"no rows are written by {name}: {why}", where="Avro", fix="write to another topic")
+
+
+def _reader(asked: Reads) -> MemberReader:
+    return IdentifiedReader(asked, AvroPayloads)
+
+
+def _writer(asked: Writes) -> MemberWriter:
+    return _Records(*newest(asked))
+
+
+AVRO_FORMAT = FormatKind(
+    "avro",
+    _reader,
+    _writer,
+    data_format=("avro",),
+    encode=("avro",),
+    options=(FormatOption(REGISTRY_OPTION, "kafka_schema_registry_url"),),
+)

@@ -1,0 +1,1 @@
+"""Values that begin with the id of their schema, in the wire format of Confluent's serializers."""

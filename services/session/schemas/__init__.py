@@ -1,0 +1,1 @@
+"""Schemas of streams whose values name them: checked, or registered, when the stream is created."""

@@ -1,0 +1,100 @@
+"""CREATE STREAM over a subject of the schema registry.
+
+A subject that has schemas says what the members are: each column must be one that the newest of them gives. A subject
+without any gets the schema of the columns, and another version of it where the columns are others later.
+"""
+
+from __future__ import annotations
+
+import orjson
+import pyarrow as pa
+
+from broker.registry.client import SchemaRegistryReader, schemas_of
+from changelog.encodings.avro.conversions import conversion
+from changelog.encodings.avro.own_schema import text_of
+from changelog.encodings.avro.schema import WriterSchema
+from changelog.encodings.avro_format import written_columns
+from changelog.encodings.identified.reader import SchemaMisfit
+from changelog.encodings.identified.subjects import IDENTIFIED, REGISTRY_OPTION, SUBJECT, expected
+from changelog.encodings.interface import SchemaDefinition
+from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.row_reader import WIRE_DELTA_TYPE
+from changelog.schema import WIRE_DELTA, Kind, StreamSchema
+from changelog.suggest import suggestion
+from services.session.context import Context
+from sql.syntax.statements import CreateStream
+
+
+def expect_schema(context: Context, statement: CreateStream) -> None:
+    """Raises what is wrong with the columns, or with the registry that is named; of other formats nothing is asked."""
+    schema = statement.schema
+    if schema.value.kind not in IDENTIFIED:
+        return
+    if schema.value.envelope:
+        raise Unsupported(
+            f"envelopes of {schema.value.envelope} are read as JSON, and not by schemas of a registry",
+            where="FORMAT",
+            fix="ENCODE JSON, or let the connector write plain records and say FORMAT UPSERT",
+        )
+    registry = schemas_of(context.brokers)
+    expected(registry)
+    assert registry is not None
+    _expect_registry(registry, schema)
+    subject = schema.value.option(SUBJECT)
+    newest = registry.latest(subject)
+    definition = None if newest is None else registry.definition(newest)
+    own = SchemaDefinition("AVRO", text_of(_written(schema), schema.name))
+    if definition is None or (not statement.external and _is_ours(definition, own)):
+        registry.registered(subject, own)
+    else:
+        _expect_columns(schema, definition, f"schema {newest} of {subject}")
+
+
+def _is_ours(definition: SchemaDefinition, own: SchemaDefinition) -> bool:
+    """Whether a schema was made of the columns of this stream as they were: that of its present ones may follow."""
+    try:
+        written_columns(definition, "newest")
+    except SqlError:
+        return False
+    return bool(orjson.loads(definition.text)["name"] == orjson.loads(own.text)["name"])
+
+
+def _expect_registry(registry: SchemaRegistryReader, schema: StreamSchema) -> None:
+    named = schema.value.option(REGISTRY_OPTION)
+    if named and named.rstrip("/") != registry.address.url.rstrip("/"):
+        raise Unsupported(
+            f"the schema registry is {registry.address.url}, and the stream names another one",
+            where=REGISTRY_OPTION,
+            fix=f"leave {REGISTRY_OPTION} out, or set DOVETAIL_SCHEMA_REGISTRY_URL for all processes",
+        )
+
+
+def _written(schema: StreamSchema) -> pa.Schema:
+    fields = [(column.name, column.type) for column in schema.columns]
+    counted = schema.kind in (Kind.CHANGELOG, Kind.CHANGELOG_KV)
+    return pa.schema([*fields, (WIRE_DELTA, WIRE_DELTA_TYPE)] if counted else fields)
+
+
+def _expect_columns(schema: StreamSchema, definition: SchemaDefinition, name: str) -> None:
+    try:
+        writer = WriterSchema.of(definition)
+        fields = writer.fields()
+    except SchemaMisfit as misfit:
+        raise SqlError(f"{name}: {misfit}", where="ENCODE AVRO", fix="name the format of the topic's values") from None
+    for column in schema.columns:
+        present = next((name for name in (column.name, *column.former) if name in fields), None)
+        if present is not None:
+            try:
+                conversion(writer, fields[present], column.type)
+            except SchemaMisfit as misfit:
+                raise SqlError(
+                    f"column {column.name} does not fit {name}: {misfit}",
+                    where=f"column {column.name}",
+                    fix="declare it as the schema has it, or leave it out",
+                ) from None
+        elif column.default is None and column.record_time is None:
+            raise UnknownName(
+                f"{name} has no member {column.name}",
+                where=f"column {column.name}",
+                fix=suggestion(column.name, fields, "leave the column out, or give it a DEFAULT"),
+            )

@@ -1,0 +1,108 @@
+"""The client against the registry of the stack, and against servers that are away, or give nonsense."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from broker.address import RegistryAddress
+from broker.registry.client import SchemaRegistryReader
+from changelog.encodings.interface import SchemaDefinition
+from changelog.errors import ServiceUnavailable, SourceRefused
+from tests.servers.schema_registry import address, schema_registry
+
+AVRO = SchemaDefinition("AVRO", '{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}')
+OTHER = SchemaDefinition("AVRO", '{"type":"record","name":"r","fields":[{"name":"b","type":"long"}]}')
+
+
+@contextmanager
+def answering(status: int, body: bytes, seen: list[str] | None = None) -> Iterator[SchemaRegistryReader]:
+    """A client of a server that gives one answer to everything."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            if seen is not None:
+                seen.append(str(self.headers.get("Authorization")))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        client = SchemaRegistryReader(RegistryAddress(f"http://127.0.0.1:{server.server_port}", "ann", "s3cret"))
+        try:
+            yield client
+        finally:
+            client.close()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.services
+def test_a_schema_is_registered_found_and_kept(tmp_path: Path) -> None:
+    with schema_registry(tmp_path) as server, ExitStack() as stack:
+        client = stack.enter_context(closing(SchemaRegistryReader(RegistryAddress(address(server)))))
+        made = client.registered("s-value", AVRO)
+        assert client.registered("s-value", AVRO) == made
+        assert client.newest("s-value") == made
+        assert client.newest("none-value") is None
+        assert client.definition(99) is None
+        assert client.definition(made) == AVRO
+        with pytest.raises(SourceRefused, match=r"does not take the schema: .*cannot read"):
+            client.registered("s-value", OTHER)
+        again = stack.enter_context(closing(pickle.loads(pickle.dumps(client))))
+        assert again.definition(made) == AVRO
+        server.stop()
+        # What is known needs no registry; what is not waits for it.
+        assert client.definition(made) == AVRO
+        with pytest.raises(ServiceUnavailable, match="does not answer: ConnectError"):
+            client.definition(2)
+        server.start()
+        assert client.definition(2) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "said"),
+    [
+        (200, b"<html>", "status 200 and no JSON object"),
+        (200, b"[]", "status 200 and no JSON object"),
+        (200, b"{}", "no schema"),
+        (200, b'{"schema":5}', "no schema"),
+        (200, b'{"schema":"x","references":[{}]}', "a reference without name"),
+        (404, b"<html>", "status 404 and no JSON object"),
+        (404, b"{}", "status 404"),
+        (500, b'{"error_code":50001,"message":"x"}', "status 500"),
+        (200, b"[" * 100_000, "no JSON object"),
+    ],
+)
+def test_nonsense_is_waited_for(status: int, body: bytes, said: str) -> None:
+    with answering(status, body) as client:
+        with pytest.raises(ServiceUnavailable, match=said) as caught:
+            client.definition(1)
+        assert caught.value.retry
+
+
+def test_a_schema_that_is_not_there_is_an_answer() -> None:
+    with answering(404, b'{"error_code":40403,"message":"Schema 1 not found"}') as client:
+        assert client.definition(1) is None
+
+
+def test_who_may_not_ask_is_told_and_the_password_is_not() -> None:
+    seen: list[str] = []
+    with answering(401, b'{"error_code":401}', seen) as client:
+        with pytest.raises(SourceRefused, match="refuses who asks: 401") as caught:
+            client.definition(1)
+        assert seen == ["Basic YW5uOnMzY3JldA=="]
+        assert "s3cret" not in f"{caught.value}{client.address!r}"
+        assert caught.value.retry

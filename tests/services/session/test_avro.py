@@ -1,0 +1,206 @@
+"""Avro from Confluent's producers, through views of both engines, to Confluent's consumers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.serialization import MessageField, SerializationContext
+
+from broker.topic_shapes import TopicShape
+from changelog.errors import SqlError, UnknownName, Unsupported
+from services.session import Rows, Session
+from services.session.input_progress import await_caught_up
+from services.stack import Stack, temporary_stack
+from sql.planner import plan_query
+from sql.syntax.statements import CreateView
+from tests.services.conftest import Ask, leave_nothing
+
+pytestmark = pytest.mark.services
+
+ORDER: dict[str, Any] = {
+    "type": "record",
+    "name": "order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "user", "type": ["null", "string"]},
+        {"name": "amount", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "state", "type": {"type": "enum", "name": "state", "symbols": ["open", "paid"]}},
+    ],
+}
+_PATIENCE: dict[str, object] = {"start_timeout_s": 240.0, "stop_timeout_s": 60.0, "schema_registry_timeout_s": 2.0}
+COLUMNS = "id int64, user string, amount decimal(9, 2), state string"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    components = ("kafka", "redis", "registry", "spark", "worker")
+    folder = tmp_path_factory.mktemp("avro")
+    with temporary_stack(folder, components, **_PATIENCE) as stack:
+        yield stack
+
+
+@pytest.fixture
+def session(running: Stack) -> Iterator[Session]:
+    with Session.open(running.settings) as opened:
+        yield opened
+        leave_nothing(opened)
+
+
+@pytest.fixture
+def registry(running: Stack) -> Iterator[SchemaRegistryClient]:
+    with SchemaRegistryClient({"url": running.endpoint("registry")}) as client:
+        yield client
+
+
+def settle(session: Session, view: str) -> None:
+    definition = session.context.catalog.get(view).definition
+    assert isinstance(definition, CreateView)
+    await_caught_up(session.context, plan_query(view, definition, session.context.catalog))
+
+
+def produce(
+    running: Stack, registry: SchemaRegistryClient, topic: str, schema: Any, *rows: dict[str, Any] | bytes
+) -> None:
+    serializer = AvroSerializer(registry, json.dumps(schema))
+    producer = Producer({"bootstrap.servers": running.endpoint("kafka")})
+    for row in rows:
+        value = row if isinstance(row, bytes) else serializer(row, SerializationContext(topic, MessageField.VALUE))
+        producer.produce(topic, value=value)
+    assert producer.flush(30) == 0
+
+
+def consumed(running: Stack, registry: SchemaRegistryClient, topic: str, count: int) -> list[dict[str, Any]]:
+    """The first ``count`` values of a topic, as Confluent's deserializer reads them."""
+    servers = running.endpoint("kafka")
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"})
+    read, until = AvroDeserializer(registry), time.monotonic() + 60
+    found: list[dict[str, Any]] = []
+    try:
+        consumer.subscribe([topic])
+        while len(found) < count and time.monotonic() < until:
+            message = consumer.poll(1)
+            if message is not None and message.error() is None and message.value() is not None:
+                found.append(read(message.value(), SerializationContext(topic, MessageField.VALUE)))
+    finally:
+        consumer.close()
+    return found
+
+
+def test_both_engines_read_and_write_it(
+    running: Stack, session: Session, registry: SchemaRegistryClient, ask: Ask
+) -> None:
+    session.context.topics.create("orders", TopicShape(1))
+    good: list[dict[str, Any]] = [
+        {"id": 1, "user": "ann", "amount": Decimal("1.25"), "state": "open"},
+        {"id": 2, "user": None, "amount": Decimal("-2.50"), "state": "paid"},
+    ]
+    produce(running, registry, "orders", ORDER, *good, b"\0\0\0\x27\x0f\0", b"{}")
+    select = "SELECT id, name, amount FROM orders JOIN users ON orders.user = users.user SETTINGS seek_to = 'earliest'"
+    session.run(
+        f"CREATE EXTERNAL STREAM orders ({COLUMNS}) SETTINGS type = 'kafka', topic = 'orders', data_format = 'Avro';"
+        "CREATE MUTABLE STREAM users (user string, name string) PRIMARY KEY user SETTINGS data_format = 'avro';"
+        "INSERT INTO users VALUES ('ann', 'Ann');"
+        "CREATE STREAM named (id int64, name string, amount decimal(9, 2)) SETTINGS data_format = 'avro';"
+        "CREATE STREAM asked (id int64, name string, amount decimal(9, 2)) SETTINGS data_format = 'avro';"
+        f"CREATE MATERIALIZED VIEW into_named INTO named AS {select};"
+        f"CREATE MATERIALIZED VIEW into_asked INTO asked AS {select}, join_algorithm = 'direct';"
+    )
+    for view, topic in (("into_named", "named"), ("into_asked", "asked")):
+        settle(session, view)
+        [found] = consumed(running, registry, topic, 1)
+        assert (found["id"], found["name"], str(found["amount"])) == (1, "Ann", "1.25")
+        assert ask(f"SELECT id, name FROM table({topic})") == [(1, "Ann")]
+        reasons = [str(row[0]) for row in ask(f"SELECT reason FROM table({view}.dead_letter)")]
+        assert sorted(reasons) == [
+            "the schema registry has no schema 9999",
+            "the value does not begin with 00 and the id of a schema, but with 7b 7d",
+        ]
+    assert ask("SELECT id, state FROM table(orders) ORDER BY id") == [(1, "open"), (2, "paid")]
+
+
+@pytest.mark.parametrize(
+    ("statement", "error", "said"),
+    [
+        ("(id string)", SqlError, "column id does not fit schema"),
+        ("(id int64, nam string)", UnknownName, "has no member nam"),
+        ("(id int64, no string DEFAULT 'x')", None, ""),
+        ("(id int64) SETTINGS kafka_schema_registry_url = 'http://elsewhere:1'", Unsupported, "names another one"),
+    ],
+)
+def test_columns_are_compared_with_the_schema(
+    running: Stack,
+    session: Session,
+    registry: SchemaRegistryClient,
+    statement: str,
+    error: type[Exception] | None,
+    said: str,
+) -> None:
+    registry.register_schema("bills-value", Schema(json.dumps(ORDER), "AVRO"))
+    columns, _, more = statement.partition(" SETTINGS ")
+    settings = ", ".join(filter(None, ["data_format = 'Avro'", more]))
+    with pytest.raises(error, match=said) if error else nullcontext():
+        session.run(f"CREATE STREAM bills {columns} SETTINGS {settings}")
+
+
+def test_columns_that_change_get_another_version(session: Session, registry: SchemaRegistryClient, ask: Ask) -> None:
+    session.run("CREATE STREAM parcels (id int64) SETTINGS data_format = 'avro'; INSERT INTO parcels VALUES (1)")
+    session.run("ALTER STREAM parcels ADD COLUMN note string")
+    assert registry.get_versions("parcels-value") == [1, 2]
+    time.sleep(11)  # so long the schema that was newest is taken for the newest
+    session.run("INSERT INTO parcels VALUES (2, 'heavy')")
+    assert ask("SELECT id, note FROM table(parcels) ORDER BY id") == [(1, None), (2, "heavy")]
+
+
+def test_a_registry_that_is_silent_holds_a_view_up_and_nothing_is_lost(
+    running: Stack, session: Session, registry: SchemaRegistryClient, ask: Ask
+) -> None:
+    session.context.topics.create("calls", TopicShape(1))
+    registry.register_schema("calls-value", Schema(json.dumps(ORDER | {"name": "calls"}), "AVRO"))
+    session.run(
+        f"CREATE EXTERNAL STREAM calls ({COLUMNS}) SETTINGS type = 'kafka', topic = 'calls', data_format = 'Avro';"
+        "CREATE MATERIALIZED VIEW of_calls AS SELECT state, count() AS n FROM calls GROUP BY state "
+        "SETTINGS seek_to = 'earliest'"
+    )
+    settle(session, "of_calls")
+    serialized = AvroSerializer(registry, json.dumps(ORDER | {"name": "calls"}))
+    row = {"id": 1, "user": None, "amount": Decimal("1.00"), "state": "paid"}
+    value = serialized(row, SerializationContext("calls", MessageField.VALUE))
+    assert isinstance(value, bytes)
+    [pid] = [line.pid for line in running.status() if line.name == "registry"]
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        produce(running, registry, "calls", ORDER, value)
+        until = time.monotonic() + 120
+        while state_of(session, "of_calls") != "recovering":
+            assert time.monotonic() < until
+            time.sleep(0.5)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    settle(session, "of_calls")
+    assert ask("SELECT state, n FROM table(of_calls)") == [("paid", 1)]
+
+
+def state_of(session: Session, view: str) -> str:
+    [result] = session.run("SHOW QUERIES")
+    assert isinstance(result, Rows)
+    [state] = [row["state"] for row in result.table.to_pylist() if row["name"] == view]
+    return str(state)
+
+
+def test_envelopes_of_debezium_are_refused(session: Session) -> None:
+    with pytest.raises(Unsupported, match="envelopes of debezium are read as JSON"):
+        session.run(
+            "CREATE TABLE t (id bigint PRIMARY KEY) WITH (connector = 'kafka', topic = 't') FORMAT DEBEZIUM ENCODE AVRO"
+        )
