@@ -32,6 +32,9 @@ class StreamSetting:
 _JSON = "write the records as JSON objects: docs/topics.md says how"
 _DATA_FORMATS = (*(name for kind in FORMATS for name in kind.data_format), DEBEZIUM_JSON)
 _ENCODINGS = tuple(name for kind in FORMATS for name in kind.encode)
+_KEYS = "write the keys as JSON objects: docs/topics.md says how"
+_KEY_FORMATS = tuple(name for kind in FORMATS if kind.of_keys for name in kind.data_format)
+_KEY_ENCODINGS = tuple(name for kind in FORMATS if kind.of_keys for name in kind.encode)
 _KAFKA = "records come from Kafka: any client writes them, and so does INSERT"
 STREAM_SETTINGS = (
     StreamSetting("mode", Rules.TIMEPLUS),
@@ -53,6 +56,8 @@ STREAM_SETTINGS = (
     ),
     StreamSetting("format", Rules.RISINGWAVE, ("plain", "upsert", DEBEZIUM), _JSON),
     StreamSetting("encode", Rules.RISINGWAVE, _ENCODINGS, _JSON),
+    StreamSetting("key_format", Rules.TIMEPLUS, _KEY_FORMATS, _KEYS),
+    StreamSetting("key.encode", Rules.RISINGWAVE, _KEY_ENCODINGS, _KEYS),
     *(
         StreamSetting(option.setting, Rules.TIMEPLUS, option.choices)
         for option in {option.setting: option for kind in FORMATS for option in kind.options if option.setting}.values()
@@ -88,6 +93,7 @@ def expect_settings(statement: CreateStream) -> None:
     _expect_options(statement, where)
     _expect_single(statement, where)
     _expect_envelope(statement, where)
+    _expect_key(statement, where)
 
 
 def _fix(setting: StreamSetting, value: str) -> str:
@@ -133,6 +139,22 @@ def _expect_envelope(statement: CreateStream, where: str) -> None:
             f"an envelope of Debezium has members, and {schema.value.kind} has none",
             where=where,
             fix="FORMAT DEBEZIUM ENCODE JSON",
+        )
+
+
+def _expect_key(statement: CreateStream, where: str) -> None:
+    """A key that is one column is that of the primary key, in a form that a text has."""
+    schema = statement.schema
+    kind = format_kind(schema.key.kind)
+    if not kind.single:
+        return
+    held = [schema.column(name) for name in schema.primary_key]
+    if len(held) != 1 or pa.types.is_nested(held[0].type):
+        raise Unsupported(
+            f"a key of {kind.name} is the one column of a primary key, and there "
+            f"{'is none' if not held else 'are ' + ', '.join(schema.primary_key)}",
+            where=where,
+            fix="declare a primary key of one column, neither array nor object, or keys of JSON",
         )
 
 

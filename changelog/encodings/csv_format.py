@@ -241,4 +241,5 @@ CSV_FORMAT = FormatKind(
         FormatOption("without_header", "", ("true",)),
     ),
     named=False,
+    of_keys=False,
 )

@@ -110,6 +110,7 @@ class FormatKind:
 
     data_format, encode   its names in Timeplus and in RisingWave, in lower case, the usual one first; none: it has none
     named                 members have names; else columns are told by their places, and none comes or goes later
+    of_keys               keys can be written so too
     single                a value is one column, besides those of a primary key, which the key of the record holds
     """
 
@@ -121,3 +122,4 @@ class FormatKind:
     options: tuple[FormatOption, ...] = ()
     named: bool = True
     single: bool = False
+    of_keys: bool = True

@@ -14,6 +14,8 @@ DATA_FORMAT = "data_format"
 DEBEZIUM = "debezium"
 DEBEZIUM_JSON = "debezium_json"
 ENCODE = "encode"
+KEY_FORMAT = "key_format"
+KEY_ENCODE = "key.encode"
 OPTION = f"{ENCODE}."
 """What the names of the options in ``ENCODE x (..)`` begin with, among the settings of a stream."""
 
@@ -32,11 +34,20 @@ def _is_debezium(settings: Mapping[str, object]) -> bool:
     return DEBEZIUM in said or DEBEZIUM_JSON in said
 
 
+def key_format(settings: Mapping[str, object]) -> RecordFormat:
+    """That of the keys: JSON where nothing is said."""
+    kind = _kind(str(settings.get(KEY_FORMAT, "")), str(settings.get(KEY_ENCODE, "")))
+    return JSON if kind is None else RecordFormat(kind.name)
+
+
 def kind_of(settings: Mapping[str, object]) -> FormatKind | None:
     """The kind that is named; None where none is, or an unknown one."""
-    data_format, encode = (str(settings.get(name, "")).lower() for name in (DATA_FORMAT, ENCODE))
+    return _kind(str(settings.get(DATA_FORMAT, "")), str(settings.get(ENCODE, "")))
+
+
+def _kind(data_format: str, encode: str) -> FormatKind | None:
     for kind in FORMATS:
-        if data_format in kind.data_format or encode in kind.encode:
+        if data_format.lower() in kind.data_format or encode.lower() in kind.encode:
             return kind
     return None
 

@@ -98,18 +98,22 @@ def _float(arrow_type: pa.DataType) -> Convert:
 
 
 def _decimal(arrow_type: pa.DataType) -> Convert:
-    bound = Decimal(10) ** (arrow_type.precision - arrow_type.scale)
-
     def convert(value: Any) -> Decimal:
         try:
             number = Decimal(value) if isinstance(value, str) or _is_number(value) else None
         except InvalidOperation:
             number = None
-        if number is None or not number.is_finite() or abs(number) >= bound or _scale(number) > arrow_type.scale:
+        if number is None or not number.is_finite() or not _holds(arrow_type, number):
             raise Mismatch(value, type_name(arrow_type))
         return number
 
     return convert
+
+
+def _holds(arrow_type: pa.DataType, number: Decimal) -> bool:
+    # abs() would round to 28 digits, and take 29 nines for a number that is too large.
+    bound = Decimal(10) ** (arrow_type.precision - arrow_type.scale)
+    return bool(number.copy_abs() < bound and _scale(number) <= arrow_type.scale)
 
 
 def _scale(number: Decimal) -> int:

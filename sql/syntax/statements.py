@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.encodings.identified.subjects import of_topic
-from changelog.encodings.settings import value_format
+from changelog.encodings.settings import key_format, value_format
 from changelog.errors import SqlError
 from changelog.schema import Column, Kind, StreamSchema
 from joins.dataflow.ports import Watermark
@@ -117,6 +117,7 @@ class CreateStream:
             self.version,
             bool(self.version) and first_stays,
             value=of_topic(value_format(self.settings), self.topic or self.name),
+            key=key_format(self.settings),
         )
 
 

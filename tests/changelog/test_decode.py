@@ -298,3 +298,10 @@ def test_times_as_numbers_are_read_at_once_where_the_first_record_has_none(
     texts = [b"{}" if first is None else b'{"t":null}', b'{"t":1700000000000}', b'{"t": 1700000000001}']
     rows = decoder.decode(records(texts)).rows
     assert rows["t"].cast(pa.int64()).is_null().to_pylist() == [True, False, False]
+
+
+def test_a_decimal_of_all_its_digits_is_held() -> None:
+    decoder = Decoder(StreamSchema("s", (Column("v", pa.decimal128(38, 9)),)), ("v",))
+    batch = records([b'{"v":"99999999999999999999999999995.000000000"}'])
+    for decoded in (decoder.decode(batch), decoder.decode_singly(batch)):
+        assert [str(row["v"]) for row in decoded.rows.to_pylist()] == ["99999999999999999999999999995.000000000"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from changelog.encodings.settings import OPTION
+from changelog.encodings.settings import KEY_ENCODE, OPTION
 from changelog.schema import Kind
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key, watermark
@@ -87,6 +87,8 @@ def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> No
         settings.update(with_clause(cursor))
     elif cursor.accept("FORMAT"):
         settings["format"] = cursor.name("a format").lower()
+    elif cursor.accept("KEY ENCODE"):
+        settings[KEY_ENCODE] = cursor.name("an encoding of keys").lower()
     elif cursor.accept("ENCODE"):
         settings["encode"] = cursor.name("an encoding").lower()
         if cursor.accept("("):
@@ -97,7 +99,7 @@ def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> No
         # A later record replaces an earlier one: what a primary key means in any case.
         pass
     elif not cursor.done and not cursor.at("APPEND ONLY"):
-        cursor.fail_expecting("APPEND ONLY", "PRIMARY KEY", "WATERMARK", "WITH", "FORMAT", "ENCODE")
+        cursor.fail_expecting("APPEND ONLY", "PRIMARY KEY", "WATERMARK", "WITH", "FORMAT", "ENCODE", "KEY ENCODE")
 
 
 def create_index(cursor: Cursor) -> CreateIndex:

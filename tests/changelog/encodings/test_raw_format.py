@@ -13,7 +13,8 @@ from changelog.changes import DELTA, Changes
 from changelog.decode import Decoder
 from changelog.encode import records_of
 from changelog.schema import Column, Kind, RecordFormat, StreamSchema
-from tests.changelog.records import records, values
+from changelog.values import normalised
+from tests.changelog.records import TYPES, records, values
 
 RAW = RecordFormat("raw")
 LINE = StreamSchema("s", (Column("line", pa.string()),), value=RAW)
@@ -58,3 +59,20 @@ def test_a_key_beside_it() -> None:
             "column k: expected int32, found text 'x'",
             "primary key column k is missing",
         ]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TYPES if not pa.types.is_nested(kind)], ids=str)
+@given(data=st.data())
+def test_every_type_of_a_key_is_read_again(kind: pa.DataType, data: st.DataObject) -> None:
+    written = data.draw(st.lists(values(kind), min_size=1, max_size=5))
+    columns = (Column("k", kind), Column("v", pa.int32()))
+    schema = StreamSchema("s", columns, Kind.UPSERT, ("k",), key=RAW)
+    rows = normalised(
+        Changes.of(pa.table({"k": pa.array(written, kind), "v": pa.nulls(len(written), pa.int32())})).table
+    )
+
+    encoded = records_of(schema, rows)
+    for decode in (Decoder(schema, ("k", "v")).decode, Decoder(schema, ("k", "v")).decode_singly):
+        decoded = decode(records([b"{}"] * len(written), encoded.keys))
+        assert decoded.rejected.to_pylist() == []
+        assert repr(decoded.rows.column("k").to_pylist()) == repr(rows.column("k").to_pylist())

@@ -83,25 +83,31 @@ def test_csv_through_spark_into_csv(session: Session, ask: Ask) -> None:
 def test_raw_and_csv_through_a_lookup(session: Session, ask: Ask) -> None:
     session.run(
         """CREATE STREAM lines (line string) SETTINGS data_format = 'RawBLOB';
-           CREATE MUTABLE STREAM names (k string, name string) PRIMARY KEY k SETTINGS data_format = 'CSV';
+           CREATE MUTABLE STREAM names (k string, name string) PRIMARY KEY k
+             SETTINGS data_format = 'CSV', key_format = 'raw';
            CREATE STREAM found (line string, name string) SETTINGS data_format = 'CSV', format_csv_delimiter = '|';
-           INSERT INTO names VALUES ('x', 'Xenia');
-           CREATE MATERIALIZED VIEW named INTO found AS SELECT line, name FROM lines LEFT JOIN names ON line = k
+           INSERT INTO names VALUES ('x', 'Xenia'), ('{z}', 'Zoe')"""
+    )
+    produce(session, "names", (b"{y}", b"{y},Yann"), (b"{z}", None))
+    session.run(
+        """CREATE MATERIALIZED VIEW named INTO found AS SELECT line, name FROM lines LEFT JOIN names ON line = k
              SETTINGS join_algorithm = 'direct', seek_to = 'earliest';
-           INSERT INTO lines VALUES ('x'), ('{"k":1}')"""
+           INSERT INTO lines VALUES ('x'), ('{y}'), ('{z}')"""
     )
     assert [row[1] for row in ask("SHOW QUERIES")] == ["faust"]
     produce(session, "lines", (None, b"a|b\nc"), (None, b"\xfe"))
     settle(session, "named")
     assert sorted(value or b"" for value in values(session, "found")) == [
         b'"a|b\nc"|\\N',
-        b'"{""k"":1}"|\\N',
         b"x|Xenia",
+        b"{y}|Yann",
+        b"{z}|\\N",
     ]
     assert ask("SELECT line, name FROM table(found) ORDER BY line") == [
         ("a|b\nc", None),
         ("x", "Xenia"),
-        ('{"k":1}', None),
+        ("{y}", "Yann"),
+        ("{z}", None),
     ]
     assert ask("SELECT reason FROM table(named.dead_letter)") == [("the value is not UTF-8",)]
 
