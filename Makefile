@@ -13,7 +13,7 @@ PROCESSES ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-join bench-lookup bench-skew bench-state bench-views golden checkpoints lock audit clean
+.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden checkpoints lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,9 @@ bench-state: setup ## a join whose state is five times the memory it may have, b
 
 bench-views: setup ## many views on one machine: latency, processor time while idle, memory; VIEWS=n
 	@$(BIN)/python -m benchmarks.views --views $(VIEWS)
+
+bench-formats: setup ## reading and writing records of each format, beside JSON
+	@$(BIN)/python -m benchmarks.formats
 
 golden: setup ## rewrite the golden files; read the difference before it is committed
 	@$(BIN)/python -m pytest -m "not services" --golden
