@@ -25,7 +25,7 @@ from sql.bind.static import is_static
 from sql.expressions.times.digits import digits
 from sql.fragments import Fragment
 from sql.functions.translate import Dialect
-from sql.plan.conditions.unfit_constants import unfit_constants
+from sql.plan.conditions.unfit_constants import refuse_unfit_constants, unfit_constants
 from sql.plan.explain import explain
 from sql.plan.join_order import JoinOrder
 from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
@@ -187,6 +187,8 @@ def _planned(
     except RecursionError:
         raise too_deep() from None
     fragments = tuple(map(Fragment.of, made.fragments))
+    for fragment in fragments:
+        refuse_unfit_constants(fragment.output)
     check_late_topic(made.settings, _topics(fragments))
     reads = _reads(fragments, catalog)
     if made.target is not None and made.target.schema.name in reads:

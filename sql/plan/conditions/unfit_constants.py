@@ -1,59 +1,76 @@
 """Conditions that compare with a text that is none of the other side's values: ``n = 'abc'`` of a number.
 
-Such a comparison is NULL for every row. It is no error: a query that runs goes on as it is. But it is said when one is
-made, for nobody means it.
+The engine works such a comparison out as it reads it, and fails: it is refused. In a list, or where the dialect casts
+the text, it is NULL, which is said when a query is made, for nobody means it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 from sqlglot import exp
 
+from changelog.errors import SqlError
 from sql.expressions.engine import text, type_name
 from sql.expressions.evaluate import run
-from sql.expressions.expression import Expr
 from sql.plan.nodes import Map, Node, Output, Scan
 from sql.plan.properties import rules_of, walk
 from sql.syntax.types import display
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+PairsOf = Callable[[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]
+"""What stands beside each other in a node."""
 _KINDS = (
     *(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean),
     *(pa.types.is_timestamp, pa.types.is_date),
 )
 
 
+def refuse_unfit_constants(plan: Output | Node) -> None:
+    """Raises SqlError for ``n = 'abc'``: the engine does not take it, and the query would end with its first row."""
+    for name, kind, literal in _unfit(plan, _compared):
+        raise SqlError(
+            f"{name} is {kind}, and {literal} is none",
+            where="WHERE or HAVING",
+            fix=f"compare {name} with a value of its type; or its text: CAST({name} AS string) = {literal}",
+        )
+
+
 def unfit_constants(plan: Output | Node) -> Iterator[str]:
-    """A line for each text in a WHERE that its column never equals."""
+    """A line for each text in ``n IN (1, 'abc')``, or in a comparison with one that is cast, that is no value."""
+    for name, kind, literal in _unfit(plan, _listed):
+        yield f"{name} is {kind}, and {literal} is none: it is in no row"
+
+
+def _unfit(plan: Output | Node, pairs_of: PairsOf) -> Iterator[tuple[str, str, str]]:
+    """The columns that stand beside texts which are none of their values; their types, and the texts."""
     for node in walk(plan):
-        if isinstance(node, Scan | Map) and node.where is not None:
-            below = node.schema if isinstance(node, Scan) else node.input.schema
-            for column, literal in _compared(node.where):
-                position = below.get_field_index(column)
-                kind = below.field(position).type if position >= 0 else pa.null()
-                if not _is_value(literal, kind):
-                    name, shown = column.rpartition(".")[2], display(kind, rules_of(node))
-                    yield f"{name} is {shown}, and {literal.sql()} is none: comparing them is true for no row"
-
-
-def _compared(condition: Expr) -> Iterator[tuple[str, exp.Literal]]:
-    """The columns and the texts that stand beside each other in its comparisons."""
-    for node in condition.tree.walk():
-        match node:
-            case exp.In():
-                pairs = [(node.this, one) for one in node.expressions]
-            case exp.Between():
-                pairs = [(node.this, node.args["low"]), (node.this, node.args["high"])]
-            case _ if isinstance(node, _COMPARISONS):
-                pairs = [(node.left, node.right), (node.right, node.left)]
-            case _:
-                pairs = []
-        for left, right in pairs:
+        if not isinstance(node, Scan | Map) or node.where is None:
+            continue
+        below = node.schema if isinstance(node, Scan) else node.input.schema
+        for left, right in (pair for one in node.where.tree.walk() for pair in pairs_of(one)):
             column, literal = left.unnest(), _literal(right)
-            if isinstance(column, exp.Column) and literal is not None:
-                yield column.name, literal
+            position = below.get_field_index(column.name) if isinstance(column, exp.Column) else -1
+            if literal is not None and position >= 0 and not _is_value(literal, below.field(position).type):
+                kind = display(below.field(position).type, rules_of(node))
+                yield column.name.rpartition(".")[2], kind, literal.sql()
+
+
+def _compared(node: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]]:
+    return [(left, right) for left, right in _beside(node) if isinstance(right.unnest(), exp.Literal)]
+
+
+def _beside(node: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]]:
+    if isinstance(node, exp.Between):
+        return [(node.this, node.args["low"]), (node.this, node.args["high"])]
+    return [(node.left, node.right), (node.right, node.left)] if isinstance(node, _COMPARISONS) else []
+
+
+def _listed(node: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]]:
+    if isinstance(node, exp.In):
+        return [(node.this, one) for one in node.expressions]
+    return [(left, right) for left, right in _beside(node) if isinstance(right.unnest(), exp.Cast | exp.TryCast)]
 
 
 def _literal(tree: exp.Expr) -> exp.Literal | None:

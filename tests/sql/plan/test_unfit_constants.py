@@ -1,4 +1,4 @@
-"""Conditions that no row passes, for a text is none of a column's values, are told of; and what a missing ON may be."""
+"""Conditions with a text that is none of a column's values are refused; and what a missing ON may be."""
 
 from __future__ import annotations
 
@@ -21,21 +21,32 @@ PLANNER = Planner.of(
         ("'abc' <> n", "n is int32, and 'abc' is none"),
         ("n = 'abc' OR x = 'abc'", "n is int32, and 'abc' is none"),
         ("n IN (1, 2) AND k > '1e'", "k is int32, and '1e' is none"),
+        ("NOT (n = 'abc')", "n is int32, and 'abc' is none"),
         ("at = 'yesterday'", "at is datetime64(3, 'UTC'), and 'yesterday' is none"),
         ("at BETWEEN '2026-01-01' AND 'now'", "'now' is none"),
         ("p < 'cheap'", "p is decimal(10, 2), and 'cheap' is none"),
         ("b = 'perhaps'", "b is bool, and 'perhaps' is none"),
     ],
 )
-def test_a_text_that_is_no_value_is_told_of(condition: str, told: str) -> None:
-    [warning] = PLANNER.plan(f"SELECT k FROM s WHERE {condition}").warnings
-    assert told in warning
-    assert warning.endswith("comparing them is true for no row")
+def test_a_text_that_is_no_value_is_refused(condition: str, told: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        PLANNER.plan(f"SELECT k FROM s WHERE {condition}")
+    assert told in refused.value.what
+    name = told.split(" ", maxsplit=1)[0].strip("'")
+    assert name == "now" or f"CAST({name} AS string)" in refused.value.fix
 
 
-def test_so_it_is_in_having_and_over_tables() -> None:
-    assert PLANNER.plan("SELECT k, count() AS c FROM s GROUP BY k HAVING c > 'many'").warnings
+def test_so_it_is_in_having() -> None:
+    with pytest.raises(SqlError, match="'many' is none"):
+        PLANNER.plan("SELECT k, count() AS c FROM s GROUP BY k HAVING c > 'many'")
     assert PLANNER.plan("SELECT id FROM t WHERE id = '12'").warnings == ()
+
+
+def test_one_in_a_list_is_told_of() -> None:
+    assert PLANNER.plan("SELECT k FROM s WHERE n IN (1, 'abc')").warnings == (
+        "n is int32, and 'abc' is none: it is in no row",
+    )
+    assert PLANNER.plan("SELECT k FROM s WHERE n = to_int_or_null('abc')").warnings == ()
 
 
 @pytest.mark.parametrize(
