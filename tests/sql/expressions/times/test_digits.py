@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from changelog.errors import SqlError
 from changelog.formats import json_text
+from sql.expressions.evaluate import evaluate
+from sql.plan.nodes import Map
+from sql.plan.properties import walk
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import Select
@@ -159,3 +162,18 @@ def test_windows_between_seconds_are_refused_over_a_datetime() -> None:
         with pytest.raises(SqlError, match="begin between seconds") as caught:
             type_of(f"SELECT window_start AS a FROM tumble({source}, d, 500ms)")
         assert "datetime64(3)" in caught.value.fix
+
+
+def test_a_key_is_no_coarser_value_that_it_only_begins_with() -> None:
+    """12:00:00.123456 is not found under 12:00:00.123, nor cut off to be."""
+    planner = Planner.of(
+        "CREATE STREAM s (k int, u datetime64(6))",
+        "CREATE DICTIONARY d (m datetime64(3), n string) PRIMARY KEY m"
+        " SOURCE(MYSQL(HOST 'db' PORT 3306 USER 'u' DB 'shop' TABLE 'd')) LAYOUT(HASHED()) LIFETIME(300)",
+    )
+    node = planner.only("SELECT s.k, n FROM s JOIN d ON s.u = d.m").output.input
+    keys = [expr for one in walk(node) if isinstance(one, Map) for _, expr in one.columns if "DATE_TRUNC" in expr.text]
+    assert [key.type for key in keys] == [pa.timestamp("ms", "UTC")]
+    times = pa.array([1_123_000, 1_123_456], pa.timestamp("us", "UTC"))
+    (found,) = evaluate(pa.table({keys[0].columns[0]: times}), [keys[0].text])
+    assert found.is_valid().to_pylist() == [True, False]
