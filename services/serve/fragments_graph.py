@@ -31,7 +31,9 @@ def fragments_of(session: Session) -> dict[str, Any]:
         by_view.setdefault(one.query.view, []).append(one.query)
     names = {relation.name for relation in relations}
     nodes = [_node(relation.name, relation.what.value, found) for relation in relations]
-    nodes += [_node(name, "fragment", found) for name, one in found.items() if name not in names and one.query.view]
+    nodes += [
+        _node(name, "fragment", found) for name, one in found.items() if name not in names and one.query.view in names
+    ]
     elsewhere = _topics_elsewhere(relations)
     nodes += [{"name": topic, "kind": "topic", "topic": topic} for topic in dict.fromkeys(elsewhere.values())]
     edges = [(topic, name) for name, topic in elsewhere.items()]

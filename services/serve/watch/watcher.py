@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import KafkaException
 
-from changelog.errors import DovetailError
+from changelog.errors import DovetailError, UnknownName
 from runtime.clock import now_ms
 from services.liveness import Standing, standings
 from services.serve.watch.hour import Hour
@@ -23,6 +23,7 @@ _HOUR_S = 3600.0
 _MOST_HOURS = 500
 """Of more queries only the last two readings are kept."""
 _POINTS = 60
+_LAST_LOOK_S = 5.0
 _TOPIC_READINGS = 6
 """Of a topic there is no chart: the rate over these is that of the moment."""
 
@@ -56,7 +57,7 @@ class Watcher:
     def close(self) -> None:
         self._over.set()
         if self._thread.is_alive():
-            self._thread.join()
+            self._thread.join(_LAST_LOOK_S)
 
     def told(self) -> dict[str, Any]:
         """All queries as they were at the last look, with their rates over the hour in a few points."""
@@ -93,7 +94,8 @@ class Watcher:
 
     def look(self, session: Session) -> None:
         at_ms = now_ms()
-        found = standings(session.context.catalog, at_ms)
+        # A query with a lease is a SELECT that somebody reads: it goes with its reader.
+        found = [one for one in standings(session.context.catalog, at_ms) if not one.query.lease_ms]
         ends = _ends(session, {topic for one in found for topic in offsets_of(one.query)})
         self._topics = {topic: self._of_topic(topic, sum(of.values()), at_ms) for topic, of in ends.items()}
         self._watched = {one.query.name: self._noted(one, number, ends, at_ms) for number, one in enumerate(found)}
@@ -122,8 +124,10 @@ def _ends(session: Session, topics: set[str]) -> Ends:
     for topic in sorted(topics):
         try:
             found[topic] = session.context.topics.ends(topic)
-        except (DovetailError, KafkaException, TimeoutError):
+        except UnknownName:
             continue
+        except (DovetailError, KafkaException, TimeoutError):
+            return found
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import httpx
 from hypothesis import given
 from hypothesis import strategies as st
 
+from changelog.errors import StackError
 from services.serve.watch.hour import Hour
 from services.serve.watch.reading import QueryReading
 from services.serve.watch.watcher import Watcher
+from services.session import Session
 from services.session.context import silent, unasked
 from sql.catalog import Actual, Catalog, Desired, Query
 from tests.services.serve.world import World, error_of
@@ -60,6 +63,31 @@ def test_what_is_kept_is_bounded_and_the_last(readings: list[QueryReading], most
     assert len(rates) <= min(points, max(len(kept) - 1, 0))
     assert not (rates < 0).any()
     assert not (hour.latencies() < 0).any()
+
+
+def test_a_select_that_somebody_reads_is_not_watched(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    catalog = Catalog.open(world.catalog_url)
+    catalog.add_query(Query("select-1", "", "", "", topic="select-1", view="select-1", lease_ms=10), now_ms=1)
+    watcher = Watcher(lambda: world.open_session(silent, unasked), every_s=1)
+    with world.open_session(silent, unasked) as session:
+        watcher.look(session)
+    assert watcher.told()["queries"] == []
+    catalog.close()
+
+
+def test_what_keeps_it_from_looking_is_told(tmp_path: Path) -> None:
+    """And the last look stands."""
+
+    def refused() -> Session:
+        raise StackError("the catalog is away", where="here", fix="wait")
+
+    watcher = Watcher(refused, every_s=0.01)
+    watcher.start()
+    while not watcher.told()["trouble"]:
+        time.sleep(0.01)
+    watcher.close()
+    assert "the catalog is away" in watcher.told()["trouble"]
 
 
 def test_what_was_not_seen_is_not_there(tmp_path: Path) -> None:

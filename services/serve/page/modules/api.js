@@ -3,6 +3,7 @@
 const KEY = "dovetail-token";
 const MOST_AT_ONCE = 2;
 const TRIES = 4;
+const BUSY = "statements at work";
 
 let working = 0;
 const waiting = [];
@@ -87,7 +88,10 @@ async function ask(path, options, read) {
       const response = await fetch(path, { ...options, headers, credentials: "omit", redirect: "error" });
       if (response.ok) return await read(response);
       const again = response.headers.get("Retry-After");
-      if (again === null || tried === TRIES || options.signal?.aborted) throw await refusal(response);
+      const error = await refusal(response);
+      // What was begun may have been done: only what found no place is sent again.
+      const unbegun = options.method !== "POST" || error.where === BUSY;
+      if (again === null || !unbegun || tried === TRIES || options.signal?.aborted) throw error;
       await pause(Number(again) * 1000, options.signal);
     }
   } finally {

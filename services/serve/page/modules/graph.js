@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { h, say, svg } from "./dom.js";
 import { known, rate, short } from "./format.js";
-import { BOX, placed } from "./layout.js";
+import { BOX, curve, placed } from "./layout.js";
 import { describe } from "./node.js";
 import { poll } from "./polling.js";
 
@@ -60,15 +60,11 @@ function draw(canvas, { nodes, edges }, direction, open) {
       "svg",
       { width, height, viewBox: `0 0 ${width} ${height}` },
       svg("defs", {}, arrow),
-      lines.map((points) => svg("path", { class: "edge", d: curve(points), "marker-end": "url(#arrow)" })),
+      lines.map((points) => svg("path", { class: "edge", d: curve(points, direction), "marker-end": "url(#arrow)" })),
       [...made.values()].map((one) => one.element),
     ),
   );
   return { boxes: made };
-}
-
-function curve([first, ...others]) {
-  return `M${first.x} ${first.y}${others.map(({ x, y }) => `L${x} ${y}`).join("")}`;
 }
 
 function box(node, { x, y }, open) {

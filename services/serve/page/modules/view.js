@@ -9,7 +9,7 @@ import { bytes, count, duration, moment, rate, short } from "./format.js";
 import { poll } from "./polling.js";
 import { badge, link } from "./views.js";
 
-const EVERY_MS = 2000;
+const EVERY_MS = 3000;
 
 /** @param {HTMLElement} place @param {string} view */
 export async function show(place, view, { signal, fail }) {
@@ -21,7 +21,7 @@ export async function show(place, view, { signal, fail }) {
   const facts = h("dl", { class: "facts" });
   const definition = h("pre");
   place.append(
-    h("div", { class: "bar" }, h("h1", {}, view), state, h("span", { class: "push" }), acts.elements),
+    h("div", { class: "bar" }, h("h1", {}, view), state, others(view), h("span", { class: "push" }), acts.elements),
     told,
     error,
     charts,
@@ -51,6 +51,12 @@ export async function show(place, view, { signal, fail }) {
     }
   };
   await poll(look, EVERY_MS, signal, fail);
+}
+
+/** Where else the view is shown. */
+function others(view) {
+  const panels = { changes: "Changes", graph: "Graph", why: "Why" };
+  return Object.entries(panels).map(([path, title]) => h("a", { href: `#/${path}/${encodeURIComponent(view)}` }, title));
 }
 
 /** The charts of one query. */

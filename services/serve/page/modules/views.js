@@ -47,6 +47,7 @@ export async function show(place, _name, { signal, fail }) {
     const ill = [...views.values()].filter((one) => !one.well).length;
     say(counted, `${views.size}${ill ? `, ${ill} not well` : ""}`);
     sift();
+    if (found.trouble) throw Object.assign(new Error(found.trouble), { what: found.trouble });
   };
   await poll(look, EVERY_MS, signal, fail);
 }

@@ -42,8 +42,8 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def opened(shop: Shop, browser: Browser) -> Iterator[Opened]:
-    """``opened("views", role=.., size=.., dark=..)``: a panel, as a user of the role sees it. ``allowed``: part of a
-    complaint that the test brings about.
+    """``opened("views", role=.., size=.., dark=..)``: a panel, as a user of the role sees it. ``allowed``: parts of
+    complaints that the test brings about.
 
     At the end no page has met an error of JavaScript or of its policy, or asked any other site.
     """
@@ -65,9 +65,9 @@ def opened(shop: Shop, browser: Browser) -> Iterator[Opened]:
         size: tuple[int, int] = WIDE,
         *,
         dark: bool = False,
-        allowed: str = "",
+        allowed: tuple[str, ...] = (),
     ) -> Page:
-        allowances.extend(filter(None, [allowed]))
+        allowances.extend(allowed)
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
         )

@@ -19,6 +19,7 @@ from services.serve.access.users import UserFile
 from services.stack import Stack, temporary_stack
 
 EVERYTHING = ("kafka", "redis", "spark", "worker", "serve")
+_NAMES = {Role.READER: "rita", Role.WRITER: "will", Role.ADMIN: "ada"}
 MARKUP = "<b>bold</b>"
 _PRODUCTS = [
     ("tea", "Tea of the hills"),
@@ -86,7 +87,7 @@ def opened_shop(folder: Path, **settings: object) -> Iterator[Shop]:
     chosen = {"serve_watch_s": 0.5, "start_timeout_s": 180, "serve_statement_s": 180, "buckets": 1, **settings}
     with temporary_stack(folder / "stack", EVERYTHING, **chosen) as stack:
         users = UserFile.of(stack.settings)
-        tokens = {role: users.add(f"{role.value}-ann", role, now_ms()) for role in Role}
+        tokens = {role: users.add(_NAMES[role], role, now_ms()) for role in Role}
         shop = Shop(stack.endpoint("serve"), tokens, stack, database)
         shop.sql(_STATEMENTS.format(database=database, markup=MARKUP))
         shop.order((1, "tea", 5.0), (2, "cup", 120.0), (3, "tea", 7.5), (4, "odd", 1.0))

@@ -73,7 +73,7 @@ def test_a_chart_of_a_column(opened: Opened) -> None:
 
 def test_it_goes_on_after_the_server_was_killed(opened: Opened, shop: Shop) -> None:
     """Nothing is missed, and nothing comes twice."""
-    page = opened("changes/orders", allowed="ERR_")
+    page = opened("changes/orders", allowed=("ERR_",))
     expect(rows(page)).not_to_have_count(0)
     before = rows(page).count()
     shop.end_server()

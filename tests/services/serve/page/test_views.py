@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import httpx
 import pytest
@@ -138,7 +142,7 @@ def test_a_token_lets_in_and_a_wrong_one_does_not(opened: Opened, shop: Shop) ->
     field.fill(shop.tokens[Role.READER])
     page.keyboard.press("Enter")
     expect(page.locator("tbody tr")).to_have_count(3)
-    expect(page.locator("#user")).to_contain_text("reader-ann, reader")
+    expect(page.locator("#user")).to_contain_text("rita, reader")
     page.get_by_role("button", name="Leave").click()
     expect(page.get_by_label("token", exact=True).last).to_be_visible()
 
@@ -148,6 +152,62 @@ def test_another_site_gets_nothing(shop: Shop) -> None:
     for foreign in ({"Origin": "https://elsewhere.example"}, {"Sec-Fetch-Site": "cross-site"}):
         for path in ("/", "/page/modules/main.js", "/v1/history", "/v1/user"):
             assert httpx.get(f"{shop.address}{path}", headers=headers | foreign).status_code == 403, path
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[str]:
+    """Another site."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://localhost:{server.server_port}/"
+        server.shutdown()
+
+
+def test_a_page_of_another_site_has_nothing_done(opened: Opened, shop: Shop, elsewhere: str) -> None:
+    """What a browser sends for it without asking, its user's rights with it, is refused; no frame shows it."""
+    page = opened("views", allowed=(elsewhere, "frame", "NotSameOrigin", "sessionStorage"))
+    page.goto(elsewhere)
+    before = refusals(shop)
+    refused = page.evaluate(
+        """(address) => fetch(`${address}/v1/sql`, { method: "POST", mode: "no-cors", body: "DROP VIEW large",
+          headers: { "Content-Type": "text/plain" } }).then(() => false, () => true)""",
+        shop.address,
+    )
+    page.evaluate(
+        """(address) => new Promise((resolve) => {
+          const frame = document.createElement("iframe");
+          frame.onload = resolve;
+          frame.src = address;
+          document.body.append(frame);
+        })""",
+        shop.address,
+    )
+    assert refused
+    assert refusals(shop) == before + 2
+
+
+def refusals(shop: Shop) -> float:
+    """Requests so far that whoever sent them may not send."""
+    headers = {"Authorization": f"Bearer {shop.tokens[Role.ADMIN]}"}
+    page = httpx.get(f"{shop.address}/metrics", headers=headers).text
+    found = re.search(r'dovetail_serve_requests_total\{status="403"\} (\S+)', page)
+    return float(found[1]) if found else 0.0
+
+
+def test_text_never_becomes_markup_and_nothing_leaves(opened: Opened) -> None:
+    """The policy of the page holds, whatever a module did."""
+    page = opened("views", allowed=("Content Security Policy", "TrustedHTML", "elsewhere"))
+    expect(page.locator("tbody tr")).to_have_count(3)
+    for attempt in (
+        "document.body.innerHTML = '<b>x</b>'",
+        "document.body.insertAdjacentHTML('beforeend', '<b>x</b>')",
+        "fetch('https://elsewhere.example/')",
+    ):
+        refused = page.evaluate(
+            f"(async () => {{ try {{ await ({attempt}); return false }} catch {{ return true }} }})()"
+        )
+        assert refused, attempt
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (390, 800)])
