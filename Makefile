@@ -13,7 +13,7 @@ PROCESSES ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden checkpoints lock audit clean
+.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ bench-formats: setup ## reading and writing records of each format, beside JSON
 
 golden: setup ## rewrite the golden files; read the difference before it is committed
 	@$(BIN)/python -m pytest -m "not services" --golden
+
+screenshots: setup ## the pictures of the page in docs/pictures; needs chromium
+	@$(BIN)/python -m tests.services.serve.page.pictures
 
 checkpoints: setup ## write the checkpoints of this release, which later ones have to go on with
 	@$(BIN)/python -m tests.spark.releases.write
