@@ -15,6 +15,7 @@ from broker.transactional_writer import WriteTarget, write_once
 from changelog.changes import Changes
 from changelog.dead_letter import dead_letters, row_too_large
 from changelog.encode import Forms, encode, message_size
+from changelog.schema import JSON
 from joins.dataflow.graph import Sink
 from spark_jobs.exchange import counts
 from spark_jobs.exchange.blob import unpack
@@ -114,22 +115,24 @@ def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Ou
 def within(messages: list[OutgoingMessage], job: Job) -> tuple[list[OutgoingMessage], list[OutgoingMessage]]:
     """The messages that the output topic takes, and dead letters of those that are too large for it."""
     largest = job.target.message_bytes
-    if max([_size(message) for message in messages], default=0) <= largest:
+    sizes = [_size(message, job.dataflow.sink) for message in messages]
+    if max(sizes, default=0) <= largest:
         return messages, []
-    fitting = [message for message in messages if _size(message) <= largest]
-    return fitting, [_too_large(message, job) for message in messages if _size(message) > largest]
+    sized = list(zip(messages, sizes, strict=True))
+    fitting = [message for message, size in sized if size <= largest]
+    return fitting, [_too_large(message, size, job) for message, size in sized if size > largest]
 
 
-def _size(message: OutgoingMessage) -> int:
-    """Without the sign of a retraction, so that it is that of its insertion."""
+def _size(message: OutgoingMessage, sink: Sink) -> int:
+    """Without the sign of a retraction in JSON, so that it is that of its insertion."""
     value = message["value"] or b""
-    return message_size(message["key"], value) - (value[-3:-2] == b"-")
+    signed = sink.updating and sink.format == "changelog" and sink.value_format == JSON
+    return message_size(message["key"], value) - (signed and value[-3:-2] == b"-")
 
 
-def _too_large(message: OutgoingMessage, job: Job) -> OutgoingMessage:
+def _too_large(message: OutgoingMessage, size: int, job: Job) -> OutgoingMessage:
     reason = (
-        f"a row of {_size(message):,} bytes is more than {job.output_topic} takes: raise its max.message.bytes, or"
-        " select less"
+        f"a row of {size:,} bytes is more than {job.output_topic} takes: raise its max.message.bytes, or select less"
     )
     return row_too_large(
         message["key"],

@@ -157,3 +157,18 @@ def test_debezium_in_and_out_of_both_engines(session: Session, ask: Ask) -> None
     assert session.verify("copy").holds
     assert ask("SELECT reason FROM table(copy.dead_letter)") == [('op "t" is a truncation: it names no row',)]
     session.run("WHY joined WHERE id = 10")
+
+
+def test_a_row_that_is_too_large_by_a_byte_is_a_letter(session: Session, ask: Ask) -> None:
+    """Also where it holds what is a sign in JSON at its end, and none in CSV."""
+    session.run(
+        """CREATE STREAM lines (line string) SETTINGS data_format = 'RawBLOB', shards = 1;
+           CREATE STREAM short (line string) SETTINGS data_format = 'CSV', shards = 1"""
+    )
+    session.run("CREATE MATERIALIZED VIEW cut INTO short AS SELECT replace(line, '.', 'xxxxxxxxxx') AS line FROM lines")
+    largest = session.context.topics.message_bytes("short")
+    full, over = (b"." * ((size - 3) // 10) + b"x" * ((size - 3) % 10) + b"-ab" for size in (largest, largest + 1))
+    produce(session, "lines", (None, full), (None, over))
+    settle(session, "cut")
+    assert [len(value or b"") for value in values(session, "short")] == [largest]
+    assert len(ask("SELECT reason FROM table(cut.dead_letter)")) == 1
