@@ -12,7 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError
-from sql.expressions.engine import text, type_name
+from sql.expressions.engine import type_name
 from sql.expressions.evaluate import run
 from sql.plan.nodes import Map, Node, Output, Scan
 from sql.plan.properties import rules_of, walk
@@ -85,5 +85,6 @@ def _is_value(literal: exp.Literal, kind: pa.DataType) -> bool:
     """Whether a text stands for a value of a type; so it does of all but numbers, truth values, times and dates."""
     if not any(is_kind(kind) for is_kind in _KINDS):
         return True
-    found = run(f"SELECT TRY_CAST({text(literal)} AS {type_name(kind)}) IS NOT NULL AS fits", {})
+    written = pa.table({"written": [literal.this]})
+    found = run(f"SELECT TRY_CAST(written AS {type_name(kind)}) IS NOT NULL AS fits FROM texts", {"texts": written})
     return bool(found.column("fits")[0].as_py())
