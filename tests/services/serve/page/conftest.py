@@ -32,7 +32,7 @@ def launched(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         without_window = launched(playwright)
