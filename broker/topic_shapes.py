@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -13,7 +13,8 @@ from confluent_kafka.admin import NewTopic, OffsetSpec
 from broker import clients
 from broker.address import BrokerAddress
 from broker.presence import NoAnswer, no_answer
-from broker.topics import PartitionOffsets, known_ids, message_bytes, offsets
+from broker.start_offsets import ReadStart, least_offsets, resolved_first_offsets
+from broker.topics import Offsets, PartitionOffsets, known_ids, message_bytes, offsets
 from changelog.errors import ServiceUnavailable, SqlError, UnknownName
 from changelog.schema import Kind
 from changelog.suggest import suggestion
@@ -88,6 +89,26 @@ class TopicAdmin:
         with self._errors():
             found = offsets(self._admin, asked, timeout_s=self._timeout_s)
         return {partition: offset for (_, partition), offset in found.items()}
+
+    def all_ends(self, topics: Iterable[str]) -> Offsets:
+        """As ``ends``, of those of ``topics`` that are there."""
+        known = self.partitions()
+        found: Offsets = {topic: {} for topic in topics if topic in known}
+        asked = {
+            TopicPartition(topic, partition): OffsetSpec.latest()
+            for topic in found
+            for partition in range(known[topic])
+        }
+        if asked:
+            with self._errors():
+                for (topic, partition), offset in offsets(self._admin, asked, timeout_s=self._timeout_s).items():
+                    found[topic][partition] = offset
+        return found
+
+    def first_offsets(self, readings: Sequence[ReadStart]) -> Offsets:
+        """Topic → partition → where the first of ``readings`` of it would begin now. Raises UnknownName."""
+        with self._errors():
+            return least_offsets(readings, resolved_first_offsets(self._admin, readings))
 
     def settled_ends(self, topic: str) -> PartitionOffsets:
         """As ``ends``, when no transaction is open: a commit is answered before its records can be read.

@@ -19,7 +19,7 @@ from pygments.lexers.sql import SqlLexer
 from changelog.errors import DovetailError
 from services.cli.completion import NameCompleter
 from services.cli.failures import show_error
-from services.cli.run import show_result
+from services.cli.run import execute
 from services.cli.show import Screen
 from services.session import Session
 from sql.syntax.parse import complete, parse
@@ -85,7 +85,7 @@ class Console:
             return
         try:
             for statement in parse(spelled_out(text)):
-                show_result(self._screen, self._session.execute(statement))
+                execute(self._session, self._screen, statement)
         except DovetailError as error:
             show_error(self._screen, error)
         except KeyboardInterrupt:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 
+from services.cli.following.backfill_bar import show_backfill
 from services.cli.show import Screen, rows_text
 from services.session import Done, Live, Result, Rows, Session, Text
 from sql.syntax.parse import parse
 from sql.syntax.redact import redacted
+from sql.syntax.statements import CreateView, Statement
 
 _ECHOED = 100
 
@@ -17,7 +19,14 @@ def run_script(session: Session, screen: Screen, script: str, *, until_idle: boo
     for statement in parse(script):
         if echo:
             screen.note(f"> {shortened(statement.text)}")
-        show_result(screen, session.execute(statement), until_idle=until_idle)
+        execute(session, screen, statement, until_idle=until_idle)
+
+
+def execute(session: Session, screen: Screen, statement: Statement, *, until_idle: bool = False) -> None:
+    """Run a statement and show its result; of a view that is created also how far it has read."""
+    show_result(screen, session.execute(statement), until_idle=until_idle)
+    if isinstance(statement, CreateView) and statement.materialized:
+        show_backfill(session, screen, statement.name)
 
 
 def show_result(screen: Screen, result: Result, *, until_idle: bool = False) -> None:

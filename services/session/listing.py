@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from services.session.context import Context
 from services.session.letters.letter_topic import expect_letters
 from services.session.letters.listing import show_dead_letters
 from services.session.live.show_state import show_state
+from services.session.live.view_backlogs import NO_BACKLOG, view_backlogs
 from services.session.result import Rows, Text
 from services.session.tail.topic_views import topic_view
 from sql.catalog import Query, Relation, What
@@ -113,6 +115,7 @@ def _topics(context: Context, like: str | None) -> Rows:
 
 def _views(context: Context, like: str | None) -> Rows:
     found = {one.query.name: one for one in standings(context.catalog, context.now_ms)}
+    behind, note = view_backlogs(context, [one.query for one in found.values()])
     lines = []
     for relation in context.catalog.relations(What.VIEW, like):
         statement, one = relation.definition, found.get(relation.name)
@@ -122,13 +125,15 @@ def _views(context: Context, like: str | None) -> Rows:
                 "name": statement.name,
                 "topic": one.query.topic if one is not None else "",
                 "state": one.told if one is not None else "not materialized",
+                **behind.get(relation.name, NO_BACKLOG),
                 "reads": ", ".join(used for used in context.catalog.used(statement.name) if used != statement.into),
                 "used by": ", ".join(user.name for user in context.catalog.users(statement.name)),
                 "definition": relation.shown,
             }
         )
-    columns = ("name", "topic", "state", "reads", "used by", "definition")
-    return _rows(lines, **dict.fromkeys(columns, pa.string()))
+    columns = ("name", "topic", "state", *NO_BACKLOG, "reads", "used by", "definition")
+    rows = _rows(lines, **(dict.fromkeys(columns, pa.string()) | {"backlog": pa.int64()}))
+    return replace(rows, note=note)
 
 
 def _queries(context: Context, like: str | None) -> Rows:

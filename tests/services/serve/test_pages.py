@@ -50,7 +50,7 @@ def explained(world: World, text: str) -> httpx.Response:
 
 def test_listings(world: World) -> None:
     found = get(world, "/v1/views").json()
-    columns = ["name", "topic", "state", "reads", "used by", "definition"]
+    columns = ["name", "topic", "state", "backlog", "read", "time left", "reads", "used by", "definition"]
     assert [column["name"] for column in found["columns"]] == columns
     assert [row["name"] for row in found["rows"]] == ["paid", "large"]
     assert [row["name"] for row in get(world, "/v1/views?like=la%25").json()["rows"]] == ["large"]

@@ -28,6 +28,8 @@ from runtime.query_plan import plan_of
 from services.cli.main import app
 from services.session import Done, Live, Rows, Session, Text
 from services.session.input_progress import await_caught_up, await_reading, input_ends
+from services.session.live.backfill import Backfill
+from services.session.live.view_backlogs import NO_BACKLOG
 from services.session.verification.verify import Verdict
 from services.stack import Stack, temporary_stack
 from sql.catalog import Desired, Query
@@ -356,6 +358,32 @@ def test_pause_and_resume(session: Session) -> None:
     assert session.run("RESUME priced") == [Done("resumed priced")]
     settle(session, "priced")
     assert rows_of(session, "SELECT id FROM table(priced)") == [(10,)]
+
+
+def test_a_view_says_how_far_it_is_behind(session: Session) -> None:
+    session.run(ORDERS + "INSERT INTO orders VALUES (10, 1, 5), (11, 1, 6), (12, 1, 7);" + PRICED)
+    definition = session.context.catalog.get("priced").materialized_view
+    assert definition is not None
+    backfill = Backfill.begun(session.context, plan_query("priced", definition, session.context.catalog))
+    assert backfill.look().total >= 3
+    settle(session, "priced")
+    assert backfill.look().left == 0
+    session.run("PAUSE priced; INSERT INTO orders VALUES (13, 1, 5)")
+    assert not backfill.goes_on
+
+    def behind() -> dict[str, object]:
+        [listed] = session.run("SHOW VIEWS LIKE 'priced'")
+        assert isinstance(listed, Rows)
+        return {name: listed.table.column(name)[0].as_py() for name in NO_BACKLOG}
+
+    found = behind()
+    assert isinstance(found["backlog"], int)
+    assert found["backlog"] >= 1
+    assert str(found["read"]).endswith(" %")
+    assert found["time left"] == ""
+    session.run("RESUME priced")
+    settle(session, "priced")
+    assert behind() == NO_BACKLOG
 
 
 def test_a_query_that_fails_says_why(session: Session) -> None:
