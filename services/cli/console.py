@@ -16,9 +16,11 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer
 
-from changelog.errors import DovetailError
+from changelog.errors import DovetailError, SqlError
+from changelog.suggest import choice
 from services.cli.completion import NameCompleter
 from services.cli.failures import show_error
+from services.cli.row_format import Mode
 from services.cli.run import execute
 from services.cli.show import Screen
 from services.session import Session
@@ -32,6 +34,11 @@ _SHORT = {
     "\\dt": ("SHOW TOPICS",),
 }
 """Commands that psql has, as statements; behind the first one may stand a name."""
+_MODE = "\\mode"
+_MODES = {
+    Mode.CHANGELOG: "changelog: each change of a SELECT or PRINT, in its order",
+    Mode.TABLE: "table: the current rows of a SELECT or PRINT, in place",
+}
 _HELP = """\
 A statement ends with ; and may have several lines. Tab completes, the up key goes back, Ctrl-R searches.
   CREATE STREAM s(..) | MUTABLE STREAM s(..) PRIMARY KEY (..) | TABLE t(..) | SOURCE s(..)
@@ -55,6 +62,7 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   WHY [NOT] v [SINCE '-2h'] WHERE k = 5               the records behind rows of a view; why there are none
   PAUSE v | RESUME v | TERMINATE v
   BACKUP VIEW v TO 'folder' | RESTORE VIEW v FROM 'folder'
+  \\mode table | changelog         what a SELECT that goes on and PRINT show: the current rows in place, or each change
   \\d lists what there is, \\d s describes it, \\df functions, \\dt topics; \\q or Ctrl-D leaves"""
 
 
@@ -83,6 +91,9 @@ class Console:
         if _command(text) in _HELP_WORDS:
             self._screen.line(_HELP)
             return
+        if (wanted := mode_of(text)) is not None:
+            self._set_mode(wanted)
+            return
         try:
             for statement in parse(spelled_out(text)):
                 execute(self._session, self._screen, statement)
@@ -90,6 +101,15 @@ class Console:
             show_error(self._screen, error)
         except KeyboardInterrupt:
             self._screen.note("cancelled")
+
+    def _set_mode(self, wanted: str) -> None:
+        """``wanted``: '' asks which it is."""
+        if wanted in list(Mode):
+            self._screen.mode = Mode(wanted)
+        elif wanted:
+            show_error(self._screen, SqlError(f'there is no mode "{wanted}"', where=_MODE, fix=choice(wanted, Mode)))
+            return
+        self._screen.note(_MODES[self._screen.mode])
 
     def _prompt(self) -> PromptSession[str]:
         return PromptSession(
@@ -125,7 +145,15 @@ def is_finished(document: Document) -> bool:
         return False
     if complete(document.text) or _command(document.text) in ("", *_LEAVE, *_HELP_WORDS):
         return True
+    if mode_of(document.text) is not None:
+        return True
     return spelled_out(document.text) != document.text
+
+
+def mode_of(text: str) -> str | None:
+    """The word behind ``\\mode``, '' if there is none; None where this is something else."""
+    word, _, wanted = _words(text).partition(" ")
+    return wanted.lower() if word.lower() == _MODE else None
 
 
 def spelled_out(text: str) -> str:

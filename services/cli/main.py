@@ -15,7 +15,7 @@ import typer
 
 from services.cli import dictionary
 from services.cli.demo import EVENTS
-from services.cli.row_format import Format
+from services.cli.row_format import Format, Mode
 from services.cli.server import user
 from services.cli.shell import names
 
@@ -35,6 +35,10 @@ app.add_typer(user.app, name="user", epilog="Example: `dovetail user add ann --r
 Output = Annotated[Format, typer.Option("--output", "-o", help="How rows are written.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask whether DROP .. CASCADE may drop what it drops.")]
 UntilIdle = Annotated[bool, typer.Option("--until-idle", help="End a streaming SELECT when its input is answered.")]
+
+AsTable = Annotated[
+    bool, typer.Option("--table", help="On a terminal: the current rows in place, not each of their changes.")
+]
 
 
 @app.command(epilog="Examples: `dovetail up`, `dovetail up --without redis`")
@@ -90,12 +94,13 @@ def sql(
     ] = None,
     until_idle: UntilIdle = False,
     yes: Yes = False,
+    table: AsTable = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Open the SQL console; with -c or a pipe, run statements and end."""
     from services.cli import session_commands
 
-    session_commands.sql(command, until_idle=until_idle, yes=yes, output=output)
+    session_commands.sql(command, until_idle=until_idle, yes=yes, output=output, mode=_mode(table))
 
 
 @app.command(epilog="Example: `dovetail run examples/clickthrough.sql --until-idle`")
@@ -103,12 +108,13 @@ def run(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="A file of SQL statements.")],
     until_idle: UntilIdle = False,
     yes: Yes = False,
+    table: AsTable = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Run the statements of a file, in order, up to the first that fails."""
     from services.cli import session_commands
 
-    session_commands.run(file, until_idle=until_idle, yes=yes, output=output)
+    session_commands.run(file, until_idle=until_idle, yes=yes, output=output, mode=_mode(table))
 
 
 @app.command(epilog="Examples: `dovetail tail orders_priced --from-beginning`, `dovetail tail orders -n 10 -o json`")
@@ -118,12 +124,17 @@ def tail(
         bool, typer.Option("--from-beginning", "-b", help="All records, not only those to come.")
     ] = False,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="End after so many rows.")] = None,
+    table: AsTable = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Follow a topic: its rows as they come, retractions in red. Ctrl-C ends it."""
     from services.cli import session_commands
 
-    session_commands.tail(name, from_beginning=from_beginning, limit=limit, output=output)
+    session_commands.tail(name, from_beginning=from_beginning, limit=limit, output=output, mode=_mode(table))
+
+
+def _mode(table: bool) -> Mode:
+    return Mode.TABLE if table else Mode.CHANGELOG
 
 
 @app.command(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from services.cli.following.backfill_bar import show_backfill
+from services.cli.following.followed_rows import followed
 from services.cli.show import Screen, rows_text
 from services.session import Done, Live, Result, Rows, Session, Text
 from sql.syntax.parse import parse
@@ -52,13 +53,17 @@ def show_changelog(screen: Screen, live: Live, *, until_idle: bool) -> None:
         with live.changelog as changelog:
             running = "running; " if live.query else ""
             screen.note(f"{running}all input so far is read" if until_idle else f"{running}Ctrl-C ends it")
-            lines = screen.changelog(changelog.schema)
-            try:
-                for rows in changelog.batches(until_idle=until_idle):
-                    lines.add(rows)
-            except KeyboardInterrupt:
+            cancelled = False
+            with followed(screen, changelog) as shown:
+                try:
+                    for rows in changelog.batches(until_idle=until_idle):
+                        shown.add(rows)
+                except KeyboardInterrupt:
+                    cancelled = True
+            # Said below the rows: while they are drawn in place, the screen is theirs.
+            if cancelled:
                 screen.note("cancelled")
-            screen.note(f"{rows_text(lines.count)} in {time.monotonic() - started:.1f} s")
+            screen.note(f"{rows_text(shown.count)} in {time.monotonic() - started:.1f} s")
     except KeyboardInterrupt:
         screen.note("cancelled")
 

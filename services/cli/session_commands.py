@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 
 from services.cli.failures import FAILED, UNDECIDED, told
-from services.cli.row_format import Format
+from services.cli.row_format import Format, Mode
 from services.cli.run import run_script, show_result
 from services.cli.show import Screen, rows_text
 from services.cli.tail import tail_rows
@@ -40,8 +40,8 @@ def asked(what: str) -> bool:
         return False
 
 
-def sql(command: str | None, *, until_idle: bool, yes: bool, output: Format) -> None:
-    screen = Screen(output)
+def sql(command: str | None, *, until_idle: bool, yes: bool, output: Format, mode: Mode) -> None:
+    screen = Screen(output, mode=mode)
     with opened(screen, yes=yes) as session:
         if command is not None:
             run_script(session, screen, command, until_idle=until_idle, echo=False)
@@ -53,14 +53,14 @@ def sql(command: str | None, *, until_idle: bool, yes: bool, output: Format) -> 
             run_script(session, screen, sys.stdin.read(), until_idle=until_idle, echo=True)
 
 
-def run(file: Path, *, until_idle: bool, yes: bool, output: Format) -> None:
-    screen = Screen(output)
+def run(file: Path, *, until_idle: bool, yes: bool, output: Format, mode: Mode) -> None:
+    screen = Screen(output, mode=mode)
     with opened(screen, yes=yes) as session:
         run_script(session, screen, file.read_text(), until_idle=until_idle, echo=True)
 
 
-def tail(name: str, *, from_beginning: bool, limit: int | None, output: Format) -> None:
-    screen = Screen(output)
+def tail(name: str, *, from_beginning: bool, limit: int | None, output: Format, mode: Mode) -> None:
+    screen = Screen(output, mode=mode)
     with opened(screen) as session:
         tail_rows(session, screen, name, from_beginning=from_beginning, limit=limit)
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from changelog.formats import json_text
 from changelog.schema import WIRE_DELTA
 from services.cli.cells import NULL, beginning, texts, to_the_right
-from services.cli.row_format import Format
+from services.cli.row_format import Format, Mode
 from services.stack import ComponentStatus
 
 _SHOWN_ON_TERMINAL = 1_000
@@ -33,13 +33,15 @@ _COMPONENTS = pa.schema(
     ]
 )
 _STYLES = {"1": "green", "-1": "red"}
+_SIGNS = {"1": "+ ", "-1": "- "}
 
 
 class Screen:
     """Where results go. Rows go to ``output``; progress and notes to standard error."""
 
-    def __init__(self, form: Format = Format.TABLE, output: TextIO | None = None) -> None:
+    def __init__(self, form: Format = Format.TABLE, output: TextIO | None = None, mode: Mode = Mode.CHANGELOG) -> None:
         self.form = form
+        self.mode = mode
         self.output = output or sys.stdout
         self.console = Console(file=self.output, highlight=False, soft_wrap=not self.output.isatty())
         self.notes = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -182,13 +184,16 @@ class Columns:
 
 
 class ChangelogLines:
-    """The rows of a running query: a header, then a line per row, insertions green and retractions red."""
+    """The rows of a running query: a header, then a line per row; on a terminal insertions have a plus in front and are
+    green, retractions a minus and red.
+    """
 
     def __init__(self, screen: Screen, schema: pa.Schema, wide: Sequence[str] = ()) -> None:
         self._screen = screen
         self._wide = wide
         self._columns = Columns(schema)
         self._delta = schema.get_field_index(WIRE_DELTA)
+        self._indent = "  " if screen.is_terminal and self._delta >= 0 else ""
         self._begun = False
         self.count = 0
 
@@ -204,9 +209,9 @@ class ChangelogLines:
         if self._columns.widen(lines) or not self._begun:
             self._begun = True
             for header in self._columns.header():
-                self._screen.line(header, "bold")
+                self._screen.line(self._indent + header, "bold")
         for values in lines:
-            self._screen.line(
-                self._columns.line(values), _STYLES.get(values[self._delta], "") if self._delta >= 0 else ""
-            )
+            delta = values[self._delta] if self._delta >= 0 else ""
+            sign = _SIGNS.get(delta, self._indent) if self._indent else ""
+            self._screen.line(sign + self._columns.line(values), _STYLES.get(delta, ""))
         self._screen.output.flush()

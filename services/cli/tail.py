@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from services.cli.following.followed_rows import followed
 from services.cli.show import Screen
 from services.session import Session
 from services.session.tail.topic_views import TopicTail, topic_view
@@ -11,6 +12,7 @@ def tail_rows(session: Session, screen: Screen, name: str, *, from_beginning: bo
     """Rows from the end of the topic on, or from its beginning; for ever, or until ``limit`` rows have come."""
     topic, view = topic_view(session.context, name)
     screen.note(f"{topic}, {'from its beginning' if from_beginning else 'from now on'}; Ctrl-C ends it")
-    lines = screen.changelog(view.schema, view.wide)
-    for rows in TopicTail(session.context, topic, view, from_beginning, limit).batches():
-        lines.add(rows)
+    tail = TopicTail(session.context, topic, view, from_beginning, limit)
+    with followed(screen, tail, view.wide) as shown:
+        for rows in tail.batches():
+            shown.add(rows)

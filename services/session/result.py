@@ -9,6 +9,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from changelog.schema import StreamSchema
+
 
 @dataclass(frozen=True)
 class Done:
@@ -38,6 +40,11 @@ class Changelog(Protocol):
 
     @property
     def schema(self) -> pa.Schema: ...
+
+    @property
+    def stream(self) -> StreamSchema | None:
+        """How the rows become changes; None: nothing is taken back."""
+        ...
 
     def batches(self, *, until_idle: bool) -> Iterator[pa.Table]:
         """Rows as they come; ``until_idle``: until all input there is has been answered. Some tables may be empty."""

@@ -16,7 +16,7 @@ from broker.registry.client import schemas_of
 from broker.topics import PartitionOffsets
 from changelog.changes import DELTA
 from changelog.decode import Decoder
-from changelog.schema import ARRIVAL, WIRE_DELTA, Kind
+from changelog.schema import ARRIVAL, WIRE_DELTA, Kind, StreamSchema
 from services.session.contents import answer
 from services.session.context import Context
 from services.session.input_progress import CatchUp, await_upstream, expect_alive
@@ -54,6 +54,10 @@ class TopicRows:
         self._counted = stream.schema.kind is not Kind.APPEND
 
     @property
+    def stream(self) -> StreamSchema | None:
+        return self._decoder.schema
+
+    @property
     def schema(self) -> pa.Schema:
         return self.decoded(RECORDS.empty_table()).schema
 
@@ -85,6 +89,10 @@ class QueryChangelog:
     @property
     def schema(self) -> pa.Schema:
         return TopicRows(self.plan.stream(), self.context.brokers).schema
+
+    @property
+    def stream(self) -> StreamSchema:
+        return self.plan.stream().schema
 
     def batches(self, *, until_idle: bool) -> Iterator[pa.Table]:
         return first_rows(self._until_idle() if until_idle else self._followed(), self.plan.limit)

@@ -48,7 +48,7 @@ def follow_backfill(screen: Screen, view: str, look: Callable[[], Backlog], goes
     first = look()
     if not first.left:
         return
-    if not screen.notes.is_terminal:
+    if not screen.notes.is_terminal or screen.notes.is_dumb_terminal:
         screen.note(f"{view} has {first.left:,} records to read; SHOW VIEWS says how far it is")
         return
     started = time.monotonic()

@@ -11,6 +11,7 @@ import pyarrow as pa
 from broker.reader import TopicReader
 from changelog.dead_letter import LETTERS, is_letters, letter_rows, text
 from changelog.errors import UnknownName
+from changelog.schema import StreamSchema
 from changelog.suggest import suggestion
 from services.session.context import Context
 from services.session.letters.letter_topic import expect_letters
@@ -22,6 +23,7 @@ class View(Protocol):
     """How the records of a topic are shown.
 
     headed   whether it looks at their headers
+    stream   how the rows become changes; None: nothing is taken back
     wide     the columns that are cut to a line on a screen
     """
 
@@ -33,6 +35,9 @@ class View(Protocol):
 
     @property
     def schema(self) -> pa.Schema: ...
+
+    @property
+    def stream(self) -> StreamSchema | None: ...
 
     def decoded(self, records: pa.Table) -> pa.Table: ...
 
@@ -49,6 +54,7 @@ class RawRecords:
 
     headed = False
     wide = ()
+    stream = None
     schema = pa.schema(
         [
             ("partition", pa.int32()),
@@ -69,6 +75,7 @@ class DeadLetters:
 
     headed = True
     wide = ("key", "value")
+    stream = None
     schema = pa.schema([field for field in LETTERS if field.name not in ("rejected_at", "query", "whole_bytes")])
 
     def decoded(self, records: pa.Table) -> pa.Table:
@@ -107,6 +114,10 @@ class TopicTail:
     @property
     def schema(self) -> pa.Schema:
         return self.view.schema
+
+    @property
+    def stream(self) -> StreamSchema | None:
+        return self.view.stream
 
     def batches(self, *, until_idle: bool = False) -> Iterator[pa.Table]:
         """Rows as they come; ``until_idle``: those that are there now. Ends after ``limit`` rows, if there is one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from io import StringIO
 
+import pytest
 from rich.console import Console
 
 from services.cli.following.backfill_bar import follow_backfill
@@ -12,6 +13,11 @@ from services.cli.show import Screen
 from services.session.live.backlog import Backlog
 
 STEPS = (Backlog(0, 4_000), Backlog(1_000, 4_000), Backlog(3_000, 5_000), Backlog(5_000, 5_000))
+
+
+@pytest.fixture(autouse=True)
+def _cursor_that_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
 
 
 def screen(*, terminal: bool) -> tuple[Screen, StringIO]:
@@ -54,6 +60,11 @@ def test_a_view_that_is_not_to_run_is_not_waited_for() -> None:
 
 def test_elsewhere_it_is_a_line() -> None:
     assert followed(STEPS[1], terminal=False) == "v has 3,000 records to read; SHOW VIEWS says how far it is\n"
+
+
+def test_so_it_is_where_no_cursor_moves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert "v has 3,000 records to read" in followed(STEPS[1])
 
 
 def test_without_history_nothing_is_said() -> None:

@@ -118,6 +118,28 @@ def test_cascade_asks_before_more_goes_than_was_named(environment: dict[str, str
         assert process.wait(_PATIENCE_S) == 0
 
 
+def test_a_table_is_drawn_in_place_until_ctrl_c(environment: dict[str, str]) -> None:
+    with console(environment) as (terminal, process):
+        terminal.read_until("dovetail>")
+        terminal.type("\\mode table\r")
+        terminal.read_until("in place")
+        terminal.type("CREATE MUTABLE STREAM placed (id int64, n int64) PRIMARY KEY (id);\r")
+        terminal.read_until("created")
+        terminal.type("INSERT INTO placed VALUES (1, 5), (2, 6); INSERT INTO placed VALUES (1, 7);\r")
+        terminal.read_until("inserted 1 row")
+        terminal.type("PRINT placed FROM BEGINNING;\r")
+        terminal.read_until("2 rows; ")
+        terminal.read_until("changes per second")
+        process.send_signal(signal.SIGINT)
+        terminal.read_until("cancelled")
+        terminal.read_until("3 rows in")
+        terminal.type("DROP STREAM placed WITH DATA;\r")
+        terminal.read_until("dropped stream placed")
+        terminal.read_until("dovetail>")
+        terminal.type("\x04")
+        assert process.wait(_PATIENCE_S) == 0
+
+
 def test_ctrl_c_clears_the_line_and_q_leaves(environment: dict[str, str]) -> None:
     with console(environment) as (terminal, process):
         terminal.read_until("dovetail>")
