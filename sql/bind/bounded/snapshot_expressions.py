@@ -15,9 +15,10 @@ from sql.bind.bounded.snapshot_names import SnapshotNames
 from sql.bind.from_clause.join_method import terms_of
 from sql.bind.resolve import Within, condition, typed, typed_on
 from sql.bind.scope import Scope, place_of
-from sql.functions.environment import KIND
+from sql.functions.environment import KIND, Environment
 from sql.functions.translate import Translator
 from sql.functions.typed import Typed
+from sql.plan.conditions.unfit_constants import refuse_unfit_condition
 
 _QUERY = "subquery#"
 """The call that stands for a subquery in an expression while the rest of it is translated."""
@@ -46,14 +47,18 @@ class SnapshotExpressions:
     def condition(self, expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
         alone = exp.Paren(this=expression.copy())
         within = self._within(alone, scope)
-        return self.names.written(condition(alone.this, self._outside(scope), clause, within))
+        tree = condition(alone.this, self._outside(scope), clause, within)
+        refuse_unfit_condition(tree, _types(scope), scope.dialect.rules, clause)
+        return self.names.written(tree)
 
     def on(self, join_on: exp.Expr, left: Scope, right: Scope) -> exp.Expr:
         """The condition of a join, modifiers apart."""
         conditions, _ = terms_of(join_on)
         alone, both = exp.Paren(this=exp.and_(*conditions)), left + right
         within = self._within(alone, both)
-        return self.names.written(typed_on(alone.this, self._outside(both), left, right, within).tree)
+        tree = typed_on(alone.this, self._outside(both), left, right, within).tree
+        refuse_unfit_condition(tree, _types(both), both.dialect.rules, "JOIN .. ON")
+        return self.names.written(tree)
 
     def _outside(self, scope: Scope) -> Scope:
         return replace(scope, outer=self.outer)
@@ -108,6 +113,17 @@ class SnapshotExpressions:
         node, kind = self.inner[int(str(call.expressions[0].this))]
         node.meta[KIND] = kind
         return Typed(node, ask, kind)
+
+
+def _types(scope: Scope) -> Callable[[exp.Expr], pa.DataType | None]:
+    """Of what stands in a resolved condition; of what reads the query around it nothing is known here."""
+    environment = Environment(scope.types, "", scope.dialect.rules)
+
+    def type_of(tree: exp.Expr) -> pa.DataType | None:
+        known = all(column.name in scope.types for column in tree.find_all(exp.Column))
+        return environment.ask(tree) if known and not isinstance(tree, exp.Literal) else None
+
+    return type_of
 
 
 def _refuse_query(quantified: exp.Expr) -> None:

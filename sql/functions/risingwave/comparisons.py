@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError
+from sql.expressions import engine
+from sql.expressions.evaluate import run
 from sql.functions.risingwave.values.casts import cast, kind_in_common
 from sql.functions.risingwave.values.kinds import (
     BOOL,
@@ -36,6 +39,8 @@ SIGNS: Mapping[type[exp.Expr], str] = {
 
 def compared(sign: str, left: Typed, right: Typed) -> Typed:
     one, other = comparable([left, right])
+    _expect_value(left, right, other)
+    _expect_value(right, left, one)
     return typed(left, f"{{0}} {sign} {{1}}", [one.tree, other.tree], BOOL)
 
 
@@ -49,6 +54,29 @@ def comparable(values: Sequence[Typed]) -> list[Typed]:
     if kind == REAL and kinds != {REAL}:
         kind = DOUBLE
     return [cast(value, kind) for value in values]
+
+
+def _expect_value(beside: Typed, written: Typed, made: Typed) -> None:
+    """Raises SqlError where a text in quotes is none of the values of what it is compared with, as PostgreSQL does."""
+    kind = kind_of(made)
+    if written.is_null or not is_unknown(written) or not _is_plain(kind) or _has_value(engine.text(made.tree)):
+        return
+    name = beside.tree.name.rpartition(".")[2] if isinstance(beside.tree, exp.Column) else ""
+    text = quoted(str(written.literal)).sql()
+    raise SqlError(
+        f"{name or 'what stands beside it'} is {name_of(kind)}, and {text} is none",
+        fix=f"compare with a value of that type; or compare texts: CAST({name or '..'} AS varchar) = {text}",
+    )
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Numbers, truth values, times and dates: of others each text is a value, or is refused as it is read."""
+    return is_number(kind) or kind == BOOL or pa.types.is_temporal(kind)
+
+
+@lru_cache(maxsize=1024)
+def _has_value(constant: str) -> bool:
+    return run(f"SELECT {constant} IS NOT NULL AS fits", {}).column("fits")[0].as_py() is True
 
 
 # Patterns

@@ -7,6 +7,7 @@ the text, it is NULL, which is said when a query is made, for nobody means it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 from sqlglot import exp
@@ -16,9 +17,12 @@ from sql.expressions.engine import type_name
 from sql.expressions.evaluate import run
 from sql.plan.nodes import Map, Node, Output, Scan
 from sql.plan.properties import rules_of, walk
+from sql.syntax.rules import Rules
 from sql.syntax.types import display
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+TypeOf = Callable[[exp.Expr], pa.DataType | None]
+"""None where it does not matter."""
 PairsOf = Callable[[exp.Expr], list[tuple[exp.Expr, exp.Expr]]]
 """What stands beside each other in a node."""
 _KINDS = (
@@ -29,32 +33,67 @@ _KINDS = (
 
 def refuse_unfit_constants(plan: Output | Node) -> None:
     """Raises SqlError for ``n = 'abc'``: the engine does not take it, and the query would end with its first row."""
-    for name, kind, literal in _unfit(plan, _compared):
-        raise SqlError(
-            f"{name} is {kind}, and {literal} is none",
-            where="WHERE or HAVING",
-            fix=f"compare {name} with a value of its type; or its text: CAST({name} AS string) = {literal}",
-        )
+    for unfit in _unfit(plan, _compared):
+        raise unfit.refusal("WHERE or HAVING")
+
+
+def refuse_unfit_condition(tree: exp.Expr, type_of: TypeOf, rules: Rules, place: str) -> None:
+    """As ``refuse_unfit_constants``, of one condition; ``type_of`` knows the types of what stands in it."""
+    for unfit in _unfit_in(tree, _compared, type_of, rules):
+        raise unfit.refusal(place)
 
 
 def unfit_constants(plan: Output | Node) -> Iterator[str]:
     """A line for each text in ``n IN (1, 'abc')``, or in a comparison with one that is cast, that is no value."""
-    for name, kind, literal in _unfit(plan, _listed):
-        yield f"{name} is {kind}, and {literal} is none: it is in no row"
+    for unfit in _unfit(plan, _listed):
+        yield f"{unfit.what}: it is in no row"
 
 
-def _unfit(plan: Output | Node, pairs_of: PairsOf) -> Iterator[tuple[str, str, str]]:
-    """The columns that stand beside texts which are none of their values; their types, and the texts."""
+@dataclass(frozen=True)
+class UnfitConstant:
+    """``literal``, a text that is no value of ``kind``, beside the column ``name`` of this type; '': an expression."""
+
+    name: str
+    kind: str
+    literal: str
+
+    @property
+    def what(self) -> str:
+        return f"{self.name or 'what stands beside it'} is {self.kind}, and {self.literal} is none"
+
+    def refusal(self, place: str) -> SqlError:
+        texts = f"CAST({self.name or '..'} AS string) = {self.literal}"
+        return SqlError(self.what, where=place, fix=f"compare with a value of that type; or compare texts: {texts}")
+
+
+def _unfit(plan: Output | Node, pairs_of: PairsOf) -> Iterator[UnfitConstant]:
     for node in walk(plan):
-        if not isinstance(node, Scan | Map) or node.where is None:
-            continue
-        below = node.schema if isinstance(node, Scan) else node.input.schema
-        for left, right in (pair for one in node.where.tree.walk() for pair in pairs_of(one)):
-            column, literal = left.unnest(), _literal(right)
-            position = below.get_field_index(column.name) if isinstance(column, exp.Column) else -1
-            if literal is not None and position >= 0 and not _is_value(literal, below.field(position).type):
-                kind = display(below.field(position).type, rules_of(node))
-                yield column.name.rpartition(".")[2], kind, literal.sql()
+        if isinstance(node, Scan | Map) and node.where is not None:
+            below = node.schema if isinstance(node, Scan) else node.input.schema
+            yield from _unfit_in(node.where.tree, pairs_of, _of_columns(below), rules_of(node))
+
+
+def _of_columns(schema: pa.Schema) -> TypeOf:
+    """The types of columns alone."""
+
+    def type_of(tree: exp.Expr) -> pa.DataType | None:
+        position = schema.get_field_index(tree.name) if isinstance(tree, exp.Column) else -1
+        return schema.field(position).type if position >= 0 else None
+
+    return type_of
+
+
+def _unfit_in(condition: exp.Expr, pairs_of: PairsOf, type_of: TypeOf, rules: Rules) -> Iterator[UnfitConstant]:
+    for left, right in (pair for one in condition.walk() for pair in pairs_of(one)):
+        literal = _literal(right)
+        kind = None if literal is None else type_of(left.unnest())
+        if literal is not None and kind is not None and not _is_value(literal, kind):
+            yield UnfitConstant(_name(left.unnest()), display(kind, rules), literal.sql())
+
+
+def _name(tree: exp.Expr) -> str:
+    """Of a column; '' of anything else, which is not as its user wrote it any more."""
+    return tree.name.rpartition(".")[2] if isinstance(tree, exp.Column) else ""
 
 
 def _compared(node: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]]:

@@ -10,7 +10,7 @@ from tests.sql.planner import Planner
 PLANNER = Planner.of(
     "CREATE STREAM s (k int, n int, x string, at datetime64(3), b bool, p decimal(10, 2), a array(int))",
     "CREATE STREAM r (k int, m int)",
-    "CREATE TABLE t (id INT, name VARCHAR, at TIMESTAMP, PRIMARY KEY (id))",
+    "CREATE TABLE t (id INT, name VARCHAR, at TIMESTAMP, p NUMERIC, b BOOLEAN, PRIMARY KEY (id))",
 )
 
 
@@ -34,6 +34,67 @@ def test_a_text_that_is_no_value_is_refused(condition: str, told: str) -> None:
     assert told in refused.value.what
     name = told.split(" ", maxsplit=1)[0].strip("'")
     assert name == "now" or f"CAST({name} AS string)" in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("n = 'abc'", "n is int32, and 'abc' is none"),
+        ("'abc' <> q.n", "n is int32, and 'abc' is none"),
+        ("NOT (q.n = 'abc' OR x = 'abc')", "n is int32, and 'abc' is none"),
+        ("at BETWEEN '2026-01-01' AND 'now'", "at is datetime64(3, 'UTC'), and 'now' is none"),
+        ("n + 1 = 'abc'", "what stands beside it is int64, and 'abc' is none"),
+        ("k IN (SELECT r.k FROM table(r) AS r WHERE r.m = 'abc')", "m is int32, and 'abc' is none"),
+    ],
+)
+def test_so_it_is_over_the_content_of_a_stream(condition: str, told: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        PLANNER.plan(f"SELECT k FROM table(s) AS q WHERE {condition}")
+    assert refused.value.what == told
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k FROM table(s) GROUP BY k HAVING count() > 'many'",
+        "SELECT s.k FROM table(s) AS s JOIN table(r) AS r ON s.k = r.k AND r.m > 'many'",
+    ],
+)
+def test_so_it_is_in_other_clauses_of_such_a_query(query: str) -> None:
+    with pytest.raises(SqlError, match="'many' is none"):
+        PLANNER.plan(query)
+
+
+@pytest.mark.parametrize("source", ["t", "table(t)"])
+@pytest.mark.parametrize(
+    ("condition", "told"),
+    [
+        ("id = 'abc'", "id is integer, and 'abc' is none"),
+        ("'1.5' < id", "id is integer, and '1.5' is none"),
+        ("id BETWEEN '1' AND 'many'", "id is integer, and 'many' is none"),
+        ("at > 'yesterday'", "at is timestamp, and 'yesterday' is none"),
+        ("p < 'cheap'", "p is numeric, and 'cheap' is none"),
+        ("b = 'perhaps'", "b is boolean, and 'perhaps' is none"),
+        ("id IS DISTINCT FROM 'it''s'", "id is integer, and 'it''s' is none"),
+        ("id + 1 = 'abc'", "what stands beside it is integer, and 'abc' is none"),
+    ],
+)
+def test_so_it_is_of_tables(source: str, condition: str, told: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        PLANNER.plan(f"SELECT id FROM {source} WHERE {condition}")
+    assert refused.value.what == told
+
+
+@pytest.mark.parametrize("source", ["t", "table(t)"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        *("id = ' 12 '", "at > '2026-01-01'", "at > '2026-01-01 12:00:00+02'", "p < '1e3'", "b = 't'", "b <> ' OFF '"),
+        *("id = NULL", "name = 'abc'", "id = CAST('abc' AS int)", "CAST(id AS varchar) = 'abc'", "id IN (1, 'abc')"),
+    ],
+)
+def test_values_of_tables_are_not(source: str, condition: str) -> None:
+    PLANNER.plan(f"SELECT id FROM {source} WHERE {condition}")
 
 
 def test_so_it_is_in_having() -> None:
