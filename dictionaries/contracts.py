@@ -38,6 +38,12 @@ class Layout(Lookup, Protocol):
         """
         ...
 
+    def misses(self, keys: Sequence[Key], now_ms: int) -> Mapping[Key, tuple[int, int]]:
+        """Of which of some keys it is cached that the source does not have them: since when, and until when, in ms. The
+        source is not asked, and nothing lives longer for it.
+        """
+        ...
+
     def statistics(self) -> Mapping[str, Any]:
         """The figures of ``system.dictionaries``."""
         ...

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from changelog.lookup import Rows
+from changelog.lookup import Key, Rows
 
 
 class CacheEntry(NamedTuple):
@@ -22,3 +23,12 @@ class CacheEntry(NamedTuple):
     def soon_ms(self, ahead: float) -> int:
         """Where the last share ``ahead`` of its life begins. A share of its own: absence lives shorter than a row."""
         return self.expires_ms - int(ahead * (self.expires_ms - self.fetched_ms)) if ahead else self.expires_ms
+
+
+def misses_of(entries: Mapping[Key, CacheEntry], now_ms: int) -> dict[Key, tuple[int, int]]:
+    """Of those that are fresh and known to be absent: since when, and until when."""
+    return {
+        key: (entry.fetched_ms, entry.expires_ms)
+        for key, entry in entries.items()
+        if not entry.rows and now_ms < entry.expires_ms
+    }

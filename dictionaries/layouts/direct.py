@@ -36,6 +36,9 @@ class Direct:
     def invalidate(self, keys: Sequence[Key] | None = None, prefix: str | None = None, token: str = "") -> int:
         return 0
 
+    def misses(self, keys: Sequence[Key], now_ms: int) -> Mapping[Key, tuple[int, int]]:
+        return {}
+
     def statistics(self) -> Mapping[str, Any]:
         return self._statistics.report(element_count=0, bytes_allocated=0, load_factor=0.0)
 

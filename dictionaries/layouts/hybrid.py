@@ -11,6 +11,7 @@ from typing import Any
 
 from changelog.errors import ServiceUnavailable
 from changelog.lookup import Key, Lookup, Rows
+from dictionaries.cache.cache_entry import misses_of
 from dictionaries.cache.cache_settings import CacheSettings, read_settings
 from dictionaries.cache.cold.cold_tier import ColdTier
 from dictionaries.cache.cold.entry_codec import EntryCodec
@@ -147,6 +148,14 @@ class Hybrid:
             # After Redis, so that nothing old can come from there once the hot tier is clean.
             held = self._guarded.drop(invalidation)
         return max(gone, held)
+
+    def misses(self, keys: Sequence[Key], now_ms: int) -> Mapping[Key, tuple[int, int]]:
+        """In the memory of this process, and where that holds nothing in Redis."""
+        held = self._hot.kept(keys)
+        others = [key for key in keys if key not in held]
+        if others and self._cold is not None:
+            held |= self._cold.entries.read(others)
+        return misses_of(held, now_ms)
 
     def feed_positions(self, feed: str) -> Mapping[int, int]:
         return self._feed.positions(feed)

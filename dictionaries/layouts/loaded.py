@@ -112,6 +112,9 @@ class Loaded:
         with self._loading:
             self._load(whole=True)
 
+    def misses(self, keys: Sequence[Key], now_ms: int) -> Mapping[Key, tuple[int, int]]:
+        return {}
+
     def statistics(self) -> Mapping[str, Any]:
         held = len(self._rows or ())
         return self._statistics.report(

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from changelog.lookup import Key, Row, Rows
+from dictionaries.cache.cache_entry import misses_of
 from dictionaries.cache.cache_settings import read_settings
 from dictionaries.cache.filling.fetcher import Fetcher, SourceLayer
 from dictionaries.cache.filling.on_error import OnErrorLayer
@@ -90,6 +91,11 @@ class MutableCache:
             self._refreshes.forget(token)
             raise unanswered.error
         return len(wanted)
+
+    def misses(self, keys: Sequence[Key], now_ms: int) -> Mapping[Key, tuple[int, int]]:
+        """A row that the stream has by now stands before what is known of the source."""
+        held = self._stream.fetch(self._by, keys)
+        return misses_of(self._absent.kept([key for key in keys if not held.get(key)]), now_ms)
 
     def statistics(self) -> Mapping[str, Any]:
         """``element_count`` and the bytes are those of the keys that are known to be absent."""

@@ -1,6 +1,7 @@
 """Commands and answers as values, and as the JSON objects that travel, in topics and between a worker's processes.
 
     dovetail.commands         {"id", "command": "refresh", "dictionary", "keys", "prefix"} | {"id", "command": "stats"}
+                              | {"id", "command": "misses", "dictionary", "keys"}
     dovetail.command-results  {"id", "worker", "ok", "detail"}
 
 A command is for every worker. Its ``id`` names it: a worker that gets the same command again changes nothing more.
@@ -19,6 +20,7 @@ import orjson
 JsonObject = Mapping[str, Any]
 _REFRESH = "refresh"
 _STATS = "stats"
+_MISSES = "misses"
 
 
 def _new_id() -> str:
@@ -47,6 +49,15 @@ class Stats:
 
 
 @dataclass(frozen=True)
+class Misses:
+    """Say of which of some keys it is cached that a dictionary does not have them, and for how long."""
+
+    dictionary: str
+    keys: Sequence[Any]
+    id: str = field(default_factory=_new_id)
+
+
+@dataclass(frozen=True)
 class UnknownCommand:
     """What somebody has called a command; it is answered, too."""
 
@@ -54,7 +65,7 @@ class UnknownCommand:
     id: str = field(default_factory=_new_id)
 
 
-Command = Refresh | Stats | UnknownCommand
+Command = Refresh | Stats | Misses | UnknownCommand
 
 
 @dataclass(frozen=True)
@@ -113,6 +124,13 @@ def _command_members(command: Command) -> JsonObject:
         case Stats():
             one = {} if command.dictionary is None else {"dictionary": command.dictionary}
             return {"id": command.id, "command": _STATS, **one}
+        case Misses():
+            return {
+                "id": command.id,
+                "command": _MISSES,
+                "dictionary": command.dictionary,
+                "keys": list(command.keys),
+            }
         case UnknownCommand():
             return {"id": command.id, "command": command.name}
 
@@ -127,6 +145,8 @@ def command_of(value: bytes) -> Command | None:
         keys = members.get("keys")
         asked = [_key(key) for key in keys] if isinstance(keys, list) else keys
         return Refresh(str(dictionary), asked, members.get("prefix"), members["id"])
+    if name == _MISSES and isinstance(members.get("keys"), list):
+        return Misses(str(dictionary), [_key(key) for key in members["keys"]], members["id"])
     if name == _STATS:
         return Stats(dictionary, members["id"])
     return UnknownCommand(str(name), members["id"])

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,9 +18,11 @@ from changelog.decode import Decoder
 from changelog.schema import Kind
 from dictionaries.open import open_source
 from enrichment.dictionary_definitions import definition_of
+from joins.dataflow.lookup import LookupTarget
 from services.session.contents import relation_rows
 from services.session.context import Context
 from services.session.dictionaries.sources import resources
+from services.session.why.cached_misses import cached_misses
 from services.session.why.uncounted import Uncounted
 from sql.plan.nodes import LookupTable, Scan
 from sql.planner import stream_of
@@ -38,16 +41,19 @@ class TopicInputs:
     columns    topic → the columns that the view reads; of other topics, those looked up in, all are read
     since_ms   of an append stream the records that were written before are passed over, from its first record to the
                first one that was not: of other streams an old record may be the one that stands. None: none are
+    absent     whether it is asked why there is no row: then workers are asked for what they have cached
     """
 
     context: Context
     columns: Mapping[str, tuple[str, ...]]
     uncounted: Uncounted
     since_ms: int | None = None
+    absent: bool = False
     notes: list[str] = field(default_factory=list)
     """What the answers rest on: which records were passed over."""
     _begins: dict[str, PartitionOffsets] = field(default_factory=dict)
     _ends: dict[str, PartitionOffsets] = field(default_factory=dict)
+    _misses_asked: dict[str, set[Any]] = field(default_factory=dict)
 
     def batches(self, scan: Scan) -> Iterator[Batch]:
         topic, schema = scan.topic, scan.records or scan.stream
@@ -95,10 +101,19 @@ class TopicInputs:
         wanted = [key[0] if len(by) == 1 else key for key in keys]
         with closing(open_source(definition_of(definition), resources(self.context))) as source:
             found = source.fetch(by, wanted) if wanted else {}
+        if self.absent and table.target is LookupTarget.DICTIONARY and tuple(by) == table.primary_key:
+            self._note_misses(table.name, list(found))
         rows = [row for rows in found.values() for row in rows]
         columns = list(zip(*rows, strict=True)) or [()] * len(table.declared)
         arrays = [pa.array(values, column.type) for values, column in zip(columns, table.declared, strict=True)]
         return pa.table(arrays, names=[column.name for column in table.declared])
+
+    def _note_misses(self, dictionary: str, keys: Sequence[Any]) -> None:
+        """Of keys that are there now: what a worker has cached of the others is so."""
+        asked = self._misses_asked.setdefault(dictionary, set())
+        new = [key for key in keys if key not in asked]
+        asked.update(new)
+        self.notes += cached_misses(self.context, dictionary, new)
 
 
 def _needed(scan: Scan) -> tuple[str, ...]:

@@ -41,7 +41,9 @@ def why(context: Context, statement: Why) -> Rows:
     meeting, dialect = meeting_plan(statement.view, definition, context.catalog)
     terms = asked_terms(_in_rules(statement, dialect.rules).where, meeting, dialect)
     uncounted = Uncounted.of(context, plan)
-    inputs = TopicInputs(context, _columns_read(plan), uncounted, _since_ms(statement, context.now_ms))
+    inputs = TopicInputs(
+        context, _columns_read(plan), uncounted, _since_ms(statement, context.now_ms), statement.absent
+    )
     found = traced(meeting, terms, inputs)
     for note in (*found.notes, *uncounted.doubts, *inputs.notes):
         context.say(note)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from changelog.errors import DovetailError
 from dictionaries.contracts import Layout
 from dictionaries.key_reader import KeyReader
-from services.commands.command_codec import Command, JsonObject, Outcome, Refresh, Stats, UnknownCommand
+from dictionaries.wall_clock import wall_clock_ms
+from services.commands.command_codec import Command, JsonObject, Misses, Outcome, Refresh, Stats, UnknownCommand
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class DictionaryCommands:
                     return Outcome(True, self._refresh(command))
                 case Stats():
                     return Outcome(True, self._stats(command))
+                case Misses():
+                    return Outcome(True, self._misses(command))
                 case UnknownCommand():
                     return Outcome.failed(f"there is no command {command.name!r}")
         except (DovetailError, ValueError, TypeError) as failure:
@@ -42,3 +45,19 @@ class DictionaryCommands:
         wanted = command.dictionary
         open_here = [(name, layout) for name, layout in self.layouts.items() if wanted in (None, name)]
         return {"dictionaries": [{**layout.statistics(), "name": name} for name, layout in open_here]}
+
+    def _misses(self, command: Misses) -> JsonObject:
+        """``place`` of the key in the command, since when and for how long it is known to be absent, in ms."""
+        layout = self.layouts.get(command.dictionary)
+        if layout is None:
+            return {"misses": []}
+        keys = [self.key_readers[command.dictionary].read(key) for key in command.keys]
+        now_ms = wall_clock_ms()
+        found = enumerate(map(layout.misses(keys, now_ms).get, keys))
+        return {
+            "misses": [
+                {"place": place, "asked_ms_ago": now_ms - miss[0], "left_ms": miss[1] - now_ms}
+                for place, miss in found
+                if miss is not None
+            ]
+        }

@@ -11,6 +11,7 @@ import pytest
 from services.commands.command_codec import (
     Answer,
     Command,
+    Misses,
     Outcome,
     Refresh,
     Stats,
@@ -32,6 +33,7 @@ from services.commands.command_codec import (
         Refresh("products", None, "eu-"),
         Stats(),
         Stats("products"),
+        Misses("products", ["p1", 7, ("eu", 3)]),
         UnknownCommand("dance"),
     ],
 )

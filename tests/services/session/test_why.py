@@ -166,6 +166,34 @@ def shown(running: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (ran.exit_code, "310 s apart" in ran.output) == (0, True), ran.output
 
 
+def test_a_miss_that_a_worker_has_cached(session: Session, running: Stack, tmp_path: Path) -> None:
+    file = tmp_path / "cached.db"
+    with sqlite3.connect(file) as source:
+        source.execute("CREATE TABLE names (k TEXT PRIMARY KEY, name TEXT)")
+    session.run(
+        "CREATE DICTIONARY why_cached (k string, name string) PRIMARY KEY k "
+        f"SOURCE(SQLITE(PATH '{file}' TABLE 'names')) LAYOUT(HYBRID_HASH_CACHE(TTL 900 PATH 'cached')) "
+        "SETTINGS(negative_ttl = 600)"
+    )
+    session.run(
+        "CREATE MATERIALIZED VIEW why_missed AS SELECT e.k AS k, e.v AS v, n.name AS name FROM why_events AS e "
+        "JOIN why_cached AS n ON e.k = n.k SETTINGS join_algorithm = 'direct'"
+    )
+    session.run("INSERT INTO why_events VALUES ('m', 1)")
+    settle(session, "why_missed")
+    with sqlite3.connect(file) as source:
+        source.execute("INSERT INTO names VALUES ('m', 'Mo')")
+    notes: list[str] = []
+    with Session.open(running.settings, say=notes.append) as listening:
+        listening.run("WHY NOT why_missed WHERE k = 'm'")
+        [line] = [note for note in notes if "has cached that why_cached has no row of m: asked" in note]
+        assert "min more; dovetail dictionary refresh why_cached forgets it" in line
+        listening.run("SYSTEM RELOAD DICTIONARY why_cached")
+        notes.clear()
+        listening.run("WHY NOT why_missed WHERE k = 'm'")
+        assert not [note for note in notes if "has cached that" in note]
+
+
 def test_a_lookup_and_what_was_before_the_view(session: Session, running: Stack, tmp_path: Path) -> None:
     file = tmp_path / "names.db"
     with sqlite3.connect(file) as source:

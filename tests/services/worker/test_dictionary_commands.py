@@ -14,7 +14,9 @@ from changelog.schema import Column
 from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpec
 from dictionaries.key_reader import KeyReader
 from dictionaries.layouts.hybrid import Hybrid
-from services.commands.command_codec import Outcome, Refresh, command_bytes, command_of
+from dictionaries.wall_clock import wall_clock_ms
+from services.commands.command_codec import Answer, Misses, Outcome, Refresh, command_bytes, command_of
+from services.session.why.cached_misses import told
 from services.worker.query.dictionary_commands import DictionaryCommands
 from tests.dictionaries.cache_world import NOW_MS, FakeSource
 
@@ -53,6 +55,40 @@ def executed(types: list[pa.DataType], held: Any, given: Any) -> tuple[Outcome, 
 def test_a_key_of_any_type_is_forgotten(kind: str) -> None:
     types, key = KEYS[kind]
     assert executed(types, key, key) == (Outcome(True, {"invalidated": 1}), 2)
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_key_that_is_cached_as_absent_is_told(kind: str) -> None:
+    types, key = KEYS[kind]
+    names = tuple(f"k{place}" for place in range(len(types)))
+    columns = tuple(Column(name, kind) for name, kind in zip(names, types, strict=True))
+    spec = LayoutSpec("hybrid_hash_cache", {"ttl": 60.0, "negative_ttl": 10.0, "path": "test"})
+    definition = Definition("d", columns, names, SourceSpec("fake"), spec)
+    source = FakeSource({})
+    command = command_of(command_bytes(Misses("d", [key])))
+    assert command is not None
+    with closing(Hybrid(definition, source, None)) as layout:
+        commands = DictionaryCommands({"d": layout}, {"d": KeyReader(definition)})
+        assert commands.execute(command) == Outcome(True, {"misses": []})
+        layout.lookup([key], wall_clock_ms())
+        outcome = commands.execute(command)
+        [miss] = outcome.detail["misses"]
+        assert miss["place"] == 0
+        assert 0 <= miss["asked_ms_ago"] < 10_000
+        assert 0 < miss["left_ms"] <= 10_000
+        assert len(source.asked) == 1
+        assert layout.misses([key], wall_clock_ms() + 10_000) == {}
+        layout.invalidate()
+        assert commands.execute(command) == Outcome(True, {"misses": []})
+    answer = Answer("1", "w1", outcome)
+    [line] = told(answer, "d", [key])
+    assert "w1 has cached that d has no row of" in line
+    assert line.endswith("not there; cached for 10 s more; dovetail dictionary refresh d forgets it")
+    assert not list(told(answer, "d", []))
+    nonsense: list[object] = ["x", [7], [{}], [{**miss, "place": None}], [{**miss, "place": -1}]]
+    for wrong in nonsense:
+        assert not list(told(Answer("1", "w1", Outcome(True, {"misses": wrong})), "d", [key]))
+    assert not list(told(Answer("1", "w1", Outcome.failed("away")), "d", [key]))
 
 
 @pytest.mark.parametrize(("kind", "given"), [("date", "soon"), ("integer", "p1"), ("several", ["eu"]), ("text", None)])
