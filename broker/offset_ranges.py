@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -49,8 +49,11 @@ def shares(ranges: Iterable[OffsetRange], count: int) -> list[tuple[OffsetRange,
     return [tuple(share) for share in dealt if share]
 
 
-def read(brokers: BrokerAddress, ranges: Sequence[OffsetRange]) -> Iterator[tuple[str, int, pa.Table]]:
-    """The committed records of some ranges, at most one of a partition: topic, partition, some of its records in order.
+def read(
+    brokers: BrokerAddress, ranges: Sequence[OffsetRange], headed: Collection[str] = ()
+) -> Iterator[tuple[str, int, pa.Table]]:
+    """The committed records of some ranges, at most one of a partition: topic, partition, some of its records in order;
+    those of the topics ``headed`` with their headers.
 
     Raises ServiceUnavailable where the broker falls silent, RecordsGone where records of a range are no longer there.
     """
@@ -66,7 +69,7 @@ def read(brokers: BrokerAddress, ranges: Sequence[OffsetRange]) -> Iterator[tupl
             elif time.monotonic() - heard > _SILENCE_S:
                 raise _silent(brokers, waiting)
             for (topic, partition), of_partition in itertools.groupby(messages, key=_place):
-                records, position = _records(list(of_partition))
+                records, position = _records(list(of_partition), headed=topic in headed)
                 end = waiting.get((topic, partition), 0)
                 if position >= end:
                     waiting.pop((topic, partition), None)
@@ -87,7 +90,7 @@ def _place(message: Message) -> tuple[str, int]:
     return message.topic() or "", message.partition() or 0
 
 
-def _records(messages: list[Message]) -> tuple[pa.Table, int]:
+def _records(messages: list[Message], *, headed: bool) -> tuple[pa.Table, int]:
     """The records among messages of one partition, and the offset that follows them.
 
     The last offsets of a range may be the marks of transactions, which no reader sees: then the notice that the
@@ -104,7 +107,7 @@ def _records(messages: list[Message]) -> tuple[pa.Table, int]:
         messages = [message for message in messages if message.error() is None]
     if messages:
         position = max(position, (messages[-1].offset() or 0) + 1)
-    return as_records(messages), position
+    return as_records(messages, headed=headed), position
 
 
 def _before(records: pa.Table, end: int) -> pa.Table:

@@ -15,9 +15,10 @@ from broker import clients
 from broker.address import BrokerAddress
 from broker.registry.client import schemas_of
 from broker.topics import PartitionOffsets
-from changelog.decode import Decoder
+from changelog.decode import HEADERS, Decoder
 from changelog.errors import ServiceUnavailable
 from changelog.formats.heartbeat import said
+from changelog.formats.record_parts import HEADERS_TYPE
 from changelog.schema import TIME, StreamSchema
 from changelog.topic_content import content
 
@@ -30,7 +31,7 @@ RECORDS = pa.schema(
         ("offset", pa.int64()),
     ]
 )
-HEADED = RECORDS.append(pa.field("headers", pa.map_(pa.string(), pa.binary())))
+HEADED = RECORDS.append(pa.field(HEADERS, HEADERS_TYPE))
 """RECORDS with their headers."""
 Places = Mapping[int, np.ndarray]
 """Partition → offsets of some of its records."""
@@ -76,11 +77,7 @@ class TopicReader:
                 yield self._table([message for message in messages if not _is_end(message, self.topic)])
 
     def _table(self, messages: list[Message]) -> pa.Table:
-        records = as_records(messages)
-        if not self.headed:
-            return records
-        headers = pa.array([message.headers() or [] for message in messages], HEADED.field("headers").type)
-        return records.append_column(HEADED.field("headers"), headers)
+        return as_records(messages, headed=self.headed)
 
     def _consumer(self, partitions: Iterable[int]) -> Consumer:
         settings = {
@@ -132,8 +129,8 @@ def _is_end(message: Message, topic: str) -> bool:
     raise ServiceUnavailable(f'"{topic}" cannot be read: {error.str()}', fix="dovetail status shows what runs")
 
 
-def as_records(messages: list[Message]) -> pa.Table:
-    """What a decoder takes. The time of a heartbeat is the one that it tells."""
+def as_records(messages: list[Message], *, headed: bool = False) -> pa.Table:
+    """What a decoder takes: RECORDS, or HEADED. The time of a heartbeat is the one that it tells."""
     values = [message.value() for message in messages]
     columns = [
         [message.key() for message in messages],
@@ -146,7 +143,10 @@ def as_records(messages: list[Message]) -> pa.Table:
         [message.offset() for message in messages],
     ]
     arrays = [pa.array(column, _stored(kind)).cast(kind) for column, kind in zip(columns, RECORDS.types, strict=True)]
-    return pa.table(arrays, schema=RECORDS)
+    records = pa.table(arrays, schema=RECORDS)
+    if not headed:
+        return records
+    return records.append_column(HEADED.field(HEADERS), pa.array([of.headers() or [] for of in messages], HEADERS_TYPE))
 
 
 def _told(message: Message) -> int:
@@ -180,12 +180,12 @@ def read_topic(
 ) -> TopicContent:
     """What ``topic`` holds between ``first_offsets`` (default: its beginning) and ``ends``, but for some records.
 
-    ``columns`` defaults to the declared ones and ``_tp_time``.
+    ``columns`` defaults to the declared and included ones and ``_tp_time``.
     """
     decoder = Decoder(schema, columns or all_columns(schema), schemas_of(brokers))
-    read = TopicReader(brokers, topic, first_offsets or {}).until(ends)
+    read = TopicReader(brokers, topic, first_offsets or {}, headed=decoder.headed).until(ends)
     decoded = [decoder.decode(_without(records, without or {})) for records in read]
-    empty = decoder.decode(RECORDS.empty_table())
+    empty = decoder.decode(HEADED.empty_table())
     rows = pa.concat_tables([empty.rows, *(part.rows for part in decoded)]).combine_chunks()
     rejected = sum(part.rejected.num_rows for part in decoded)
     return TopicContent(content(schema, rows), rows.num_rows + rejected, rejected)
@@ -201,5 +201,5 @@ def _without(records: pa.Table, places: Places) -> pa.Table:
 
 
 def all_columns(schema: StreamSchema) -> tuple[str, ...]:
-    declared = tuple(column.name for column in schema.columns)
+    declared = tuple(column.name for column in schema.readable)
     return declared if TIME in declared else (*declared, TIME)

@@ -21,6 +21,7 @@ from changelog.changes import DELTA, DELTA_TYPE
 from changelog.encodings.interface import SchemaSource
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
+from changelog.formats.record_parts import HEADERS_TYPE, as_time, part_of
 from changelog.row_reader import RowReader
 from changelog.schema import (
     ARRIVAL,
@@ -46,6 +47,7 @@ REJECTED = pa.schema(
     ]
 )
 _RECORD = [*REJECTED][:-1]
+HEADERS = "headers"
 HEARTBEATS = pa.schema([("partition", pa.int32()), ("offset", pa.int64()), ("event_ms", pa.int64())])
 _ATTEMPTS = 12
 
@@ -65,7 +67,7 @@ class Decoded:
 
 
 class Decoder:
-    """Decodes the records of one stream into rows of ``columns`` (declared ones, ``_tp_time``, ``_tp_sn``). Pickles.
+    """Decodes the records of a stream into rows of ``columns`` (declared, included, ``_tp_time``, ``_tp_sn``). Pickles.
 
     Members that no column needs are not looked at. ``_tp_time`` is the value's member of that name, else the column of
     the event time, else the timestamp of the record; ``_tp_sn`` is its offset. ``schemas``: for formats that have their
@@ -75,6 +77,8 @@ class Decoder:
     def __init__(self, schema: StreamSchema, columns: tuple[str, ...], schemas: SchemaSource | None = None) -> None:
         self.schema = schema
         self.columns = columns
+        self.headed = schema.headed(columns)
+        """Whether records must come with their headers."""
         self._schemas = schemas
         self._reader = RowReader(schema, columns, schemas)
         self._shape = self._rows_schema()
@@ -83,7 +87,9 @@ class Decoder:
         return Decoder, (self.schema, self.columns, self._schemas)
 
     def decode(self, batch: pa.Table | pa.RecordBatch) -> Decoded:
-        """``batch``: key, value (binary), timestamp, partition (int32), offset (int64) of records of this stream."""
+        """``batch``: key, value (binary), timestamp, partition (int32), offset (int64) of records of this stream; where
+        ``headed``, headers (``HEADERS_TYPE``).
+        """
         records, heartbeats = parted(batch)
         plain, suspect, rows = self._decode_plain(records)
         if len(suspect) == 0:
@@ -148,21 +154,24 @@ class Decoder:
         if name != TIME:
             return self._stamped(name, members, records)
         sources = [members[TIME], records["timestamp"]]
-        if self.schema.event_time not in (None, TIME):
+        if self.schema.event_time not in (None, TIME) and self.schema.included_as(self.schema.event_time) is None:
             sources.insert(1, _to_event_time(members[self.schema.event_time]))
         return pc.coalesce(*sources)
 
     def _stamped(self, name: str, members: pa.Table, records: pa.RecordBatch) -> pa.Array | pa.ChunkedArray:
-        """A declared column, with the time of its record where it is to have that."""
+        """A declared column, with the time of its record where it is to have that; or a part of its record."""
+        included = self.schema.included_as(name)
+        if included is not None:
+            return part_of(included, records)
         column = self.schema.column(name)
         if column.record_time is None:
             return members[name]
-        times = _as_time(records["timestamp"], column.type)
+        times = as_time(records["timestamp"], column.type)
         return times if column.record_time is RecordTime.ALWAYS else pc.coalesce(members[name], times)
 
     def _rows_schema(self) -> pa.Schema:
-        reserved = {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}
-        fields = [(name, reserved.get(name) or self.schema.column(name).type) for name in self.columns]
+        types = self.schema.types | {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}
+        fields = [(name, types[name]) for name in self.columns]
         return pa.schema([*fields, (ARRIVAL, pa.int64()), pa.field(DELTA, DELTA_TYPE, nullable=False)])
 
 
@@ -190,13 +199,9 @@ def _records(batch: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
     types = {"key": pa.binary(), "value": pa.binary(), "partition": pa.int32(), "offset": pa.int64()}
     columns = {name: records[name].cast(kind).combine_chunks() for name, kind in types.items()}
     columns["timestamp"] = _to_event_time(records["timestamp"]).combine_chunks()
+    if HEADERS in records.column_names:
+        columns[HEADERS] = records[HEADERS].cast(HEADERS_TYPE).combine_chunks()
     return pa.RecordBatch.from_pydict(columns)
-
-
-def _as_time(instants: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Times of records, in milliseconds and UTC, as another kind of timestamp."""
-    zoned = instants.cast(pa.timestamp("ms", "UTC"))
-    return zoned.cast(pa.timestamp(kind.unit, "UTC"), safe=False).cast(kind, safe=False)
 
 
 def _to_event_time(instants: pa.ChunkedArray) -> pa.ChunkedArray:

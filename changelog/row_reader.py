@@ -28,7 +28,7 @@ from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions, decline_where
 from changelog.formats.json_types import described
 from changelog.formats.members import Member
-from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, WIRE_DELTA, Column, Kind, StreamSchema
+from changelog.schema import EVENT_TIME_TYPE, TIME, WIRE_DELTA, Column, Kind, StreamSchema
 
 WIRE_DELTA_TYPE = pa.int32()
 """It is 1 or -1 in every record."""
@@ -211,8 +211,8 @@ _ARTICLED = {Kind.APPEND: "an append", Kind.CHANGELOG: "a changelog", Kind.CHANG
 
 
 def _members(schema: StreamSchema, columns: tuple[str, ...], primary_key: tuple[str, ...]) -> list[Member]:
-    wanted = dict.fromkeys(name for name in (*columns, *primary_key) if name not in (TIME, SEQUENCE))
-    if TIME in columns and schema.event_time not in (None, TIME):
+    wanted = dict.fromkeys(name for name in (*columns, *primary_key) if not schema.of_record(name))
+    if TIME in columns and schema.event_time is not None and not schema.of_record(schema.event_time):
         wanted[schema.event_time] = None
     members = [_member(schema, name, primary_key) for name in wanted]
     if TIME in columns:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import pyarrow as pa
@@ -58,6 +59,37 @@ class Column:
     former: tuple[str, ...] = ()
 
 
+class RecordPart(StrEnum):
+    """What a record is, beside what its value holds."""
+
+    KEY = "key"
+    PARTITION = "partition"
+    OFFSET = "offset"
+    TIMESTAMP = "timestamp"
+    HEADERS = "headers"
+    HEADER = "header"
+    """One of them, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Included:
+    """A column that is a part of the record, and no member of its value: it is read, and never written.
+
+    type    KEY, HEADER: text or bytes. PARTITION, OFFSET: an integer or text. TIMESTAMP: any of its kind. HEADERS: a
+            map of text to text, or an array of objects {key, value}, text and bytes
+    header  the name of the one header
+    """
+
+    name: str
+    type: pa.DataType
+    part: RecordPart
+    header: str = ""
+
+    @property
+    def headed(self) -> bool:
+        return self.part in (RecordPart.HEADERS, RecordPart.HEADER)
+
+
 @dataclass(frozen=True, slots=True)
 class RecordFormat:
     """How the bytes of a value or of a key hold members: a kind of ``changelog/encodings/registry.py``, with options.
@@ -86,6 +118,7 @@ class StreamSchema:
     first_stays  of records of one version the first counts, else the last
     value        the format of the values of its records
     key          that of their keys, where a key is read or written
+    included     columns that are parts of the records: they are beside ``columns``, which are members of values
     """
 
     name: str
@@ -97,6 +130,35 @@ class StreamSchema:
     first_stays: bool = False
     value: RecordFormat = JSON
     key: RecordFormat = JSON
+    included: tuple[Included, ...] = ()
 
     def column(self, name: str) -> Column:
         return next(column for column in self.columns if column.name == name)
+
+    def included_as(self, name: str | None) -> Included | None:
+        return next((one for one in self.included if one.name == name), None)
+
+    @property
+    def readable(self) -> tuple[Column | Included, ...]:
+        """The columns that a query sees as those of the stream."""
+        return (*self.columns, *self.included)
+
+    def as_written(self) -> StreamSchema:
+        """The stream where what was included stands in the values: rows that a query has written to another topic."""
+        added = tuple(Column(one.name, one.type) for one in self.included)
+        return replace(self, columns=(*self.columns, *added), included=())
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """Of all that can be read by name: the declared columns, the included and the reserved ones."""
+        reserved = {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}
+        return reserved | {column.name: column.type for column in self.readable}
+
+    def of_record(self, name: str) -> bool:
+        """Whether the column tells of the record, when and where it stands: a retraction has its own."""
+        return name in (TIME, SEQUENCE) or self.included_as(name) is not None
+
+    def headed(self, names: Iterable[str]) -> bool:
+        """Whether the headers of records are needed to read these columns."""
+        asked = set(names)
+        return any(one.headed and one.name in asked for one in self.included)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from changelog.changes import DELTA, Changes
 from changelog.rows import allotted, numbered, shortfalls
-from changelog.schema import ARRIVAL, SEQUENCE, TIME, Kind, StreamSchema
+from changelog.schema import ARRIVAL, Kind, StreamSchema
 
 
 def content(schema: StreamSchema, decoded: pa.Table) -> pa.Table:
@@ -25,7 +25,7 @@ def content(schema: StreamSchema, decoded: pa.Table) -> pa.Table:
     if schema.kind is Kind.APPEND:
         return changes.rows
     if schema.kind is Kind.CHANGELOG:
-        return changes.take(_not_taken_back(changes)).rows
+        return changes.take(_not_taken_back(changes, schema)).rows
     if schema.version:
         return changes.take(_greatest_of_each(decoded, schema)).rows
     return changes.take(_last_of_each(decoded, schema.primary_key)).insertions.rows
@@ -50,13 +50,13 @@ def _greatest_of_each(decoded: pa.Table, schema: StreamSchema) -> np.ndarray:
     return greatest["position"].to_numpy().astype(np.int64)
 
 
-def _not_taken_back(changes: Changes) -> np.ndarray:
+def _not_taken_back(changes: Changes, schema: StreamSchema) -> np.ndarray:
     """The positions of the rows that remain, in order, each as often as it does.
 
     A retraction has a time and a place in the topic of its own, so it takes a row that equals it in all other columns;
     the oldest rows go first.
     """
-    identity = [name for name in changes.rows.column_names if name not in (TIME, SEQUENCE)]
+    identity = [name for name in changes.rows.column_names if not schema.of_record(name)]
     group, _ = numbered(changes.rows.select(identity))
     remaining = np.zeros(group.max(initial=-1) + 1, dtype=np.int64)
     np.add.at(remaining, group, changes.deltas)

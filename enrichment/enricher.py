@@ -19,7 +19,7 @@ from changelog.formats import json_text
 from changelog.hashing import row_hashes
 from changelog.lookup import Lookup
 from changelog.rows import numpy_column
-from changelog.schema import ARRIVAL, OFFSET_BITS, SEQUENCE, TIME
+from changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
 from enrichment.lookup_join.flow_operator import FlowOperator
 from enrichment.lookup_join.stage_operator import RowsRejected
 from enrichment.memo.memo import LeftRows, Memo
@@ -177,7 +177,7 @@ class Enricher:
         deltas = rows.column(DELTA).to_pylist()
         if self._flow.ingest is not Ingest.CHANGELOG_KV:
             return LeftRows(identities, deltas, [None] * rows.num_rows)
-        return LeftRows(identities, deltas, _prints(decoded, rows))
+        return LeftRows(identities, deltas, _prints(self._flow.scan.stream, decoded, rows))
 
     def _answers(self, answered: pa.Table, count: int) -> list[tuple[Emitted, ...]]:
         sink = self._flow.sink
@@ -230,12 +230,12 @@ def _texts(rows: pa.Table, columns: Sequence[str]) -> list[bytes]:
     return [text.encode() for text in json_text.objects(rows.select(list(columns))).to_list()]
 
 
-def _prints(decoded: pa.Table, rows: pa.Table) -> list[int | None]:
-    """The hash of the record of each row in all columns but its times, which a retraction has of its own.
+def _prints(stream: StreamSchema, decoded: pa.Table, rows: pa.Table) -> list[int | None]:
+    """The hash of the record of each row in all columns but those of the record, which a retraction has of its own.
 
     None for a row that became a delete because a condition rejected it: it ends whatever its primary key holds.
     """
-    compared = [name for name in decoded.column_names if name not in (TIME, SEQUENCE, ARRIVAL, DELTA)]
+    compared = [name for name in decoded.column_names if name not in (ARRIVAL, DELTA) and not stream.of_record(name)]
     hashes = row_hashes(decoded, compared)
     by_arrival = np.argsort(numpy_column(decoded, ARRIVAL))
     places = by_arrival[np.searchsorted(numpy_column(decoded, ARRIVAL)[by_arrival], numpy_column(rows, ARRIVAL))]

@@ -112,7 +112,8 @@ class Stream:
 
     @staticmethod
     def declared(statement: CreateStream) -> Stream:
-        schema = replace(statement.schema, columns=as_planned(statement.columns))
+        included = tuple(replace(one, type=planned(one.type)) for one in statement.included)
+        schema = replace(statement.schema, columns=as_planned(statement.columns), included=included)
         return Stream(schema, statement.topic or statement.name, statement.rules, statement.watermark)
 
 

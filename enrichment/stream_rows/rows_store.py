@@ -23,7 +23,7 @@ from changelog.rows import numpy_column
 from changelog.schema import ARRIVAL, OFFSET_BITS, StreamSchema
 from dictionaries.idle_pool import IdlePool
 from enrichment.sqlite_file import connect, open_or_replace, write_transaction
-from enrichment.stream_rows.rows_tables import RESERVED, RowsTables
+from enrichment.stream_rows.rows_tables import RowsTables
 from joins.dataflow.lookup import Access
 from sql.syntax.statements import Index
 
@@ -50,7 +50,9 @@ class RowsStore:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What rows that are taken in must hold, besides ``delta``: the declared columns, ``_tp_time``, ``_tp_sn``."""
+        """What rows that are taken in must hold, besides ``delta``: the declared columns, ``_tp_time``, ``_tp_sn``, and
+        those that are included.
+        """
         return self._layout.columns
 
     @property
@@ -80,7 +82,7 @@ class RowsStore:
         ]
         for name in self.columns[len(names) :]:
             names.append(name)
-            arrays.append(pa.nulls(len(rows), RESERVED[name]))
+            arrays.append(pa.nulls(len(rows), self.schema.types[name]))
         deltas = pa.array(np.ones(len(rows)), DELTA_TYPE)
         self.apply(pa.Table.from_arrays([*arrays, deltas], names=[*names, DELTA]), {})
 

@@ -1,6 +1,6 @@
 """How the rows of a stream stand in SQLite: tables, indexes, and the statements that change them.
 
-rows      a column for each declared one, ``_tp_time`` and ``_tp_sn``
+rows      a column for each declared one, ``_tp_time`` and ``_tp_sn``, and those that are parts of the record
           keyed stream: by primary key, without rowid, so the primary key and its prefixes need no further index
           CHANGELOG: with the hash of the row as its key, and ``n``, how often it stands. That may be below 0 for a
           while, where partitions are read at different speeds; such rows are not seen
@@ -18,13 +18,13 @@ import pyarrow as pa
 
 from changelog.changes import DELTA
 from changelog.errors import InternalError
-from changelog.schema import EVENT_TIME_TYPE, SEQUENCE, TIME, Kind, StreamSchema
+from changelog.schema import SEQUENCE, TIME, Kind, StreamSchema
 from enrichment.sqlite_file import write_transaction
 from enrichment.stream_rows.rows_query import RowsQuery, StoredRow
 from enrichment.stream_rows.sqlite_values import sqlite_codec
 from sql.syntax.statements import Index
 
-RESERVED = {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}
+RESERVED = (TIME, SEQUENCE)
 _VERSION = 1
 _KEYED = (Kind.UPSERT, Kind.CHANGELOG_KV)
 
@@ -36,14 +36,16 @@ class RowsTables:
         self._schema = schema
         self._indexes = tuple(indexes)
         self._declared = tuple(column.name for column in schema.columns)
-        self.columns = (*self._declared, *(name for name in RESERVED if name not in self._declared))
-        types = {**RESERVED, **{column.name: column.type for column in schema.columns}}
-        self._codecs = [sqlite_codec(types[name]) for name in self.columns]
+        parts = [(one.name, str(one.type), one.part.value, one.header) for one in schema.included]
+        reserved = (name for name in RESERVED if name not in self._declared)
+        self.columns = (*self._declared, *reserved, *(one.name for one in schema.included))
+        self._codecs = [sqlite_codec(schema.types[name]) for name in self.columns]
         self._places = {name: place for place, name in enumerate(self.columns)}
         self._counted = schema.kind is Kind.CHANGELOG
         self._queries: dict[tuple[tuple[str, ...], tuple[str, ...]], RowsQuery] = {}
         declared = [(column.name, str(column.type)) for column in schema.columns]
-        self.fingerprint = repr((_VERSION, schema.kind.value, schema.primary_key, declared, self._indexes))
+        form = (_VERSION, schema.kind.value, schema.primary_key, declared, self._indexes)
+        self.fingerprint = repr((*form, parts) if parts else form)
 
     def create(self, connection: sqlite3.Connection) -> None:
         """The tables, empty, in place of whatever there is."""

@@ -58,6 +58,11 @@ class TopicScan:
     """What the query calls it."""
 
     @property
+    def headed(self) -> bool:
+        """Whether it reads headers of records."""
+        return self.stream.headed(self.columns)
+
+    @property
     def name(self) -> str:
         """What late rows are told apart by."""
         return self.alias or self.topic
@@ -140,6 +145,11 @@ class Dataflow:
     def topics(self) -> list[str]:
         """Those that it reads, in order."""
         return sorted({scan.topic for scan in self.scans})
+
+    @property
+    def headed(self) -> frozenset[str]:
+        """Those of them whose headers it reads."""
+        return frozenset(scan.topic for scan in self.scans if scan.headed)
 
     @property
     def levels(self) -> int:

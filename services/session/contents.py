@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from broker.reader import Places, read_topic
+from broker.reader import Places, all_columns, read_topic
 from broker.topics import PartitionOffsets
 from changelog.dead_letter import is_letters
+from changelog.schema import StreamSchema
 from services.session.context import Context
 from services.session.dictionaries.sources import dictionary_rows
 from services.session.dictionaries.system_dictionaries import statistics
@@ -41,11 +42,18 @@ class Part:
 
 def answer(context: Context, query: Snapshot) -> pa.Table:
     """The answer of a bounded query over what its relations hold now."""
-    return query.run({name: relation_rows(context, name) for name in query.relations})
+    return query.run({name: relation_rows(context, name, reads=query.mentions) for name in query.relations})
 
 
-def relation_rows(context: Context, name: str, parts: Mapping[str, Part] | None = None) -> pa.Table:
-    """What a relation holds now; ``parts``: of these topics only so much, other columns NULL."""
+def relation_rows(
+    context: Context,
+    name: str,
+    parts: Mapping[str, Part] | None = None,
+    reads: Callable[[str], bool] = lambda _: True,
+) -> pa.Table:
+    """What a relation holds now; ``parts``: of these topics only so much, other columns NULL. ``reads``: whether a
+    column is wanted, which is asked of what is made of headers.
+    """
     if name in SYSTEM_TABLES:
         return statistics(context)
     if is_letters(name):
@@ -56,7 +64,13 @@ def relation_rows(context: Context, name: str, parts: Mapping[str, Part] | None 
     stream = stream_of(context.catalog, name)
     part = (parts or {}).get(stream.topic)
     if part is None:
-        found = read_topic(context.brokers, stream.schema, stream.topic, context.topics.ends(stream.topic))
+        found = read_topic(
+            context.brokers,
+            stream.schema,
+            stream.topic,
+            context.topics.ends(stream.topic),
+            columns=columns_read(stream.schema, reads),
+        )
     else:
         found = read_topic(
             context.brokers,
@@ -72,6 +86,12 @@ def relation_rows(context: Context, name: str, parts: Mapping[str, Part] | None 
             f"{found.rejected} of {found.records} records of {stream.topic} could not be used, and were left out"
         )
     return found.rows if part is None else _with_all_columns(stream, found.rows)
+
+
+def columns_read(schema: StreamSchema, reads: Callable[[str], bool]) -> tuple[str, ...]:
+    """All columns, but for those made of headers that nobody reads: records come without headers then."""
+    unread = {one.name for one in schema.included if one.headed and not reads(one.name)}
+    return tuple(name for name in all_columns(schema) if name not in unread)
 
 
 def _with_all_columns(stream: Stream, rows: pa.Table) -> pa.Table:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from changelog.dead_letter import is_letters, topic_of
 from changelog.errors import Unsupported
-from changelog.schema import TIME, Column
+from changelog.schema import TIME, Column, Included
 from services.liveness import standings
 from services.session.context import Context
 from services.session.letters.letter_topic import expect_letters
@@ -82,7 +82,7 @@ def _streams(context: Context, like: str | None) -> Rows:
                 "primary key": ", ".join(statement.primary_key),
                 "topic": topic,
                 "partitions": partitions.get(topic),
-                "columns": ", ".join(column.name for column in statement.columns),
+                "columns": ", ".join(column.name for column in statement.schema.readable),
             }
         )
     return _rows(
@@ -249,9 +249,11 @@ def describe(context: Context, statement: Describe) -> Rows:
     stream = stream_of(context.catalog, statement.name)
     columns: list[tuple[str, pa.DataType, Column | None]] = []
     columns += [(column.name, column.type, column) for column in stream.schema.columns]
+    columns += [(one.name, one.type, None) for one in stream.schema.included]
     if stream.timed and TIME not in [name for name, _, _ in columns]:
         columns.append((TIME, INSTANT, None))
-    return _columns(columns, stream.schema.primary_key, stream.rules)
+    parts = {one.name: _part(one) for one in stream.schema.included}
+    return _columns(columns, stream.schema.primary_key, stream.rules, _FROM_RECORD | parts)
 
 
 def _signature(function: CreateFunction) -> Rows:
@@ -263,15 +265,23 @@ def _signature(function: CreateFunction) -> Rows:
     )
 
 
+def _part(included: Included) -> str:
+    """What the column is of the record."""
+    return f"the {included.part.value} {included.header}".strip() + " of the record"
+
+
 def _columns(
-    columns: Iterable[tuple[str, pa.DataType, Column | None]], primary_key: Sequence[str], rules: Rules
+    columns: Iterable[tuple[str, pa.DataType, Column | None]],
+    primary_key: Sequence[str],
+    rules: Rules,
+    from_record: Mapping[str, str] = _FROM_RECORD,
 ) -> Rows:
     lines = [
         {
             "column": name,
             "type": display(kind, rules),
             "null": "" if name in primary_key or (column is not None and not column.nullable) else "yes",
-            "default": (column.default or "") if column is not None else _FROM_RECORD.get(name, ""),
+            "default": (column.default or "") if column is not None else from_record.get(name, ""),
             "key": "primary key" if name in primary_key else "",
         }
         for name, kind, column in columns

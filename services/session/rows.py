@@ -22,6 +22,7 @@ from changelog.encode import Encoded, records_of
 from changelog.encodings.registry import format_kind
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.formats.members import Member
+from changelog.formats.record_parts import expect_written
 from changelog.schema import TIME, Kind, StreamSchema
 from changelog.suggest import suggestion
 from services.session.contents import answer
@@ -108,6 +109,7 @@ def _declared(schema: StreamSchema, found: Mapping[str, pa.ChunkedArray]) -> pa.
     """The declared columns, from what was found, else from their defaults."""
     known = [column.name for column in schema.columns]
     for name in found:
+        expect_written(schema, name, "INSERT")
         if name not in known and (name != TIME or not format_kind(schema.value.kind).named):
             raise UnknownName(f'"{schema.name}" has no column "{name}"', where="INSERT", fix=suggestion(name, known))
     count = len(next(iter(found.values())))
@@ -132,6 +134,7 @@ def update(context: Context, statement: Update) -> Done:
     assigned = dict(statement.assignments)
     known = [column.name for column in schema.columns]
     for name in assigned:
+        expect_written(schema, name, "UPDATE .. SET")
         if name not in known:
             raise UnknownName(
                 f'"{schema.name}" has no column "{name}"', where="UPDATE .. SET", fix=suggestion(name, known)

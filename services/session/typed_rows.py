@@ -18,6 +18,7 @@ from changelog.changes import Changes
 from changelog.decode import Decoder
 from changelog.encodings.registry import format_kind
 from changelog.errors import SqlError, UnknownName
+from changelog.formats.record_parts import expect_written
 from changelog.schema import ARRIVAL, JSON, TIME, WIRE_DELTA, Kind, StreamSchema
 from changelog.suggest import suggestion
 from sql.syntax.statements import Literal
@@ -62,6 +63,7 @@ def _expect_columns(schema: StreamSchema, names: Sequence[str]) -> None:
     times = [TIME] if format_kind(schema.value.kind).named else []
     reserved = times if schema.kind is Kind.APPEND else [*times, WIRE_DELTA]
     for name in names:
+        expect_written(schema, name, "INSERT")
         if name not in (*known, *reserved):
             raise UnknownName(f'"{schema.name}" has no column "{name}"', where="INSERT", fix=suggestion(name, known))
         if names.count(name) > 1:

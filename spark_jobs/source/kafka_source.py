@@ -230,7 +230,8 @@ class KafkaReader(DataSourceStreamReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Share)
-        records = read(self._job.target.brokers, partition.ranges) if partition.ranges else ()
+        headed = self._job.dataflow.headed
+        records = read(self._job.target.brokers, partition.ranges, headed) if partition.ranges else ()
         name = f"share {partition.number}"
         decoded = parcels_of_pack if self._job.members else parcels_of
         return decoded(self._shipped, records, partition.silences, name, to_every_bucket=partition.to_every_bucket)

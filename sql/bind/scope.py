@@ -14,6 +14,7 @@ from changelog.schema import SEQUENCE, TIME
 from changelog.suggest import suggestion
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
+from sql.syntax.record_columns import DECLARATIONS
 
 HIDDEN_TABLE = "#"
 """What the aliases begin with of tables that the query does not name: dict_get looks them up."""
@@ -108,7 +109,9 @@ class Scope:
             if not column.table
             else f'"{column.table}" has no column "{column.name}"'
         )
-        raise UnknownName(what, where=where, fix=suggestion(column.name, known))
+        declared = DECLARATIONS.get(column.name)
+        of_record = f"declare it: ALTER STREAM .. ADD COLUMN {column.name} {declared}"
+        raise UnknownName(what, where=where, fix=of_record if declared else suggestion(column.name, known))
 
     def _named(self, name: str, table: str) -> list[Visible]:
         candidates = [

@@ -9,7 +9,7 @@ from typing import TypedDict, assert_never
 import pyarrow as pa
 
 from changelog.errors import InternalError
-from changelog.schema import SEQUENCE, TIME, Kind
+from changelog.schema import Kind
 from joins.aggregates.aggregate import AggregateSpec
 from joins.aggregates.sessions import SessionsSpec
 from joins.dataflow.ports import Ingest, JoinKind, Pad, Port
@@ -329,7 +329,7 @@ def _of_arrival(node: Node) -> set[str]:
     """The columns that are, or are computed from, the time and the place of a record in the topic."""
     match node:
         case Scan():
-            return {internal for internal, name in node.columns if name in (TIME, SEQUENCE)}
+            return {internal for internal, name in node.columns if node.stream.of_record(name)}
         case Map():
             below = _of_arrival(node.input)
             return {name for name, expr in node.columns if below & set(expr.columns)}

@@ -26,7 +26,7 @@ from typing import Any, Self
 import pyarrow as pa
 
 from changelog.errors import InternalError
-from changelog.schema import EVENT_TIME_TYPE, JSON, SEQUENCE, TIME, Column, RecordFormat, StreamSchema
+from changelog.schema import JSON, Column, RecordFormat, StreamSchema
 from joins.aggregates.aggregation import Aggregation, Closing
 from joins.dataflow.lookup import LookupTarget
 from joins.dataflow.ports import JoinKind, Pad, SetKind, Watermark
@@ -107,9 +107,8 @@ class Scan:
 
 
 def declared_type(stream: StreamSchema, name: str) -> pa.DataType:
-    """The type of a declared or reserved column."""
-    declared = {column.name: column.type for column in stream.columns}
-    return declared.get(name) or {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}[name]
+    """The type of a declared, included or reserved column."""
+    return stream.types[name]
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from typing import assert_never
 
 from sqlglot import exp
 
-from changelog.schema import SEQUENCE, TIME
 from joins.aggregates.aggregation import Fold
 from joins.dataflow.ports import JoinKind
 from joins.partitions.ordering import Rank
@@ -288,7 +287,9 @@ def found_by(node: Node) -> tuple[str, ...]:
     if known:
         return known[0]
     source = source_of(node)
-    arrivals = set() if source is None else {internal for internal, name in source.columns if name in (TIME, SEQUENCE)}
+    arrivals = (
+        set() if source is None else {internal for internal, name in source.columns if source.stream.of_record(name)}
+    )
     return tuple(name for name in node.schema.names if name not in arrivals)
 
 

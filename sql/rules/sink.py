@@ -7,6 +7,7 @@ from dataclasses import replace
 from changelog.encodings.registry import format_kind
 from changelog.encodings.settings import DEBEZIUM
 from changelog.errors import SqlError, Unsupported
+from changelog.formats.record_parts import expect_written
 from changelog.schema import JSON, Kind, StreamSchema
 from sql.expressions.evaluate import family
 from sql.plan.clocks.output_clock import output_clock
@@ -34,6 +35,8 @@ def _into(made: Output, target: Stream) -> Output:
     """The output as ``target`` takes it: its columns, and the Kafka key is its primary key."""
     schema, names = target.schema, {name for name, _ in made.columns}
     declared = {column.name for column in schema.columns}
+    for name in sorted(names):
+        expect_written(schema, name, "INTO")
     if not names <= declared:
         raise SqlError(
             f'"{schema.name}" has no column "{min(names - declared)}"',

@@ -49,12 +49,14 @@ def _expect_named(stream: CreateStream, action: Alteration) -> None:
 
 
 def _added(stream: CreateStream, action: AddColumn) -> CreateStream:
-    if any(column.name == action.name for column in stream.columns):
+    if any(column.name == action.name for column in stream.schema.readable):
         if action.if_not_exists:
             return stream
         raise SqlError(f'"{stream.name}" has a column "{action.name}" already', fix="ADD COLUMN IF NOT EXISTS")
     _, end = _elements(stream)
     made = _read(f"{stream.text[:end]}, {action.declaration}{stream.text[end:]}")
+    if made.schema.included_as(action.name) is not None:
+        return made
     column = made.schema.column(action.name)
     if not column.nullable and column.default is None:
         raise SqlError(
@@ -94,6 +96,13 @@ def _renamed(stream: CreateStream, action: RenameColumn) -> CreateStream:
 def _has(stream: CreateStream, action: DropColumn | RenameColumn, where: str) -> bool:
     """Whether there is the column; raises where it must not change."""
     name, known = action.name, [column.name for column in stream.columns]
+    part = stream.schema.included_as(name)
+    if part is not None:
+        raise Unsupported(
+            f'"{name}" of "{stream.name}" is the {part.part.value} of the record, which its records go on having',
+            where=where,
+            fix="CREATE OR REPLACE it without the column",
+        )
     if name not in known:
         if action.if_exists:
             return False

@@ -16,7 +16,7 @@ from sqlglot import exp
 from changelog.encodings.identified.subjects import of_topic
 from changelog.encodings.settings import key_format, value_format
 from changelog.errors import SqlError
-from changelog.schema import Column, Kind, StreamSchema
+from changelog.schema import Column, Included, Kind, StreamSchema
 from joins.dataflow.ports import Watermark
 from sql.syntax.rules import Rules
 
@@ -73,6 +73,7 @@ class CreateStream:
     mutable      whether rows can be updated and deleted: MUTABLE STREAM, and TABLE unless APPEND ONLY
     external     the topic is not Dovetail's own: EXTERNAL STREAM, and SOURCE or TABLE WITH (connector ..)
     source       CREATE SOURCE: it takes no INSERT
+    included     columns that are parts of the record
     topic        the topic to read, if the statement names one; else it is named after the stream
     brokers      the brokers of that topic, if the statement names them
     event_time   the column that gives ``_tp_time``: the setting ``event_time_column``, or the WATERMARK column
@@ -99,6 +100,7 @@ class CreateStream:
     or_replace: bool = False
     with_data: bool = False
     text: str = ""
+    included: tuple[Included, ...] = ()
 
     @property
     def version(self) -> str:
@@ -118,6 +120,7 @@ class CreateStream:
             bool(self.version) and first_stays,
             value=of_topic(value_format(self.settings), self.topic or self.name),
             key=key_format(self.settings),
+            included=self.included,
         )
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.changes import DELTA, DELTA_TYPE
-from changelog.schema import ARRIVAL, SEQUENCE, TIME, Kind
+from changelog.schema import ARRIVAL, Kind
 from changelog.topic_content import content
 from sql.expressions.expression import Expr
 from sql.plan.nodes import Scan
@@ -128,7 +128,7 @@ class History:
         return places
 
     def _numbers(self, scan: Scan, rows: pa.Table) -> list[int]:
-        own = {column.name for column in scan.stream.columns}
+        own = {column.name for column in scan.stream.readable}
         shown = [(internal, name) for internal, name in scan.columns if name in own]
         listed = rows.select([internal for internal, _ in shown]).rename_columns([name for _, name in shown])
         times = rows.column(WRITTEN_AT).cast(pa.int64()).to_pylist()
@@ -187,7 +187,7 @@ class History:
 
     def _not_taken_back(self, scan: Scan, records: pa.Table) -> list[int]:
         """The insertions that remain: a retraction takes the oldest row that equals it, its times aside."""
-        told = [internal for internal, name in scan.columns if name not in (TIME, SEQUENCE)]
+        told = [internal for internal, name in scan.columns if not scan.stream.of_record(name)]
         open_rows: dict[str, list[int]] = {}
         numbers, deltas = records.column(NUMBER).to_pylist(), records.column(DELTA).to_pylist()
         for row, number, delta in zip(records.select(told).to_pylist(), numbers, deltas, strict=True):

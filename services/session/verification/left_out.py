@@ -126,7 +126,7 @@ def _late_rows(scans: Sequence[TopicScan], records: pa.Table, schemas: SchemaSou
     columns = row_columns(scans[0], [tuple(json.loads(value)) for value in records.column("value").to_pylist()])
     if columns is None:
         return None
-    decoded = Decoder(scans[0].stream, columns, schemas).decode(records)
+    decoded = Decoder(scans[0].stream.as_written(), columns, schemas).decode(records)
     return None if decoded.rejected.num_rows else decoded.rows.select(columns)
 
 

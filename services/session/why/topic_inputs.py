@@ -68,7 +68,7 @@ class TopicInputs:
         def unused(partitions: np.ndarray, offsets: np.ndarray) -> pa.Array:
             return self.uncounted.reasons(topic, partitions, offsets)
 
-        for records in TopicReader(self.context.brokers, topic, begins).until(ends):
+        for records in TopicReader(self.context.brokers, topic, begins, headed=decoder.headed).until(ends):
             yield Batch.of(decoder, records, unused)
             count += records.num_rows
             if time.monotonic() - said > _SAY_EVERY_S:

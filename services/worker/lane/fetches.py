@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import faust
 import pyarrow as pa
 
-from broker.reader import RECORDS
+from broker.reader import HEADED, RECORDS
+from changelog.formats.record_parts import HEADERS_TYPE
 
 
 class Record(Protocol):
@@ -26,6 +27,9 @@ class Record(Protocol):
 
     @property
     def offset(self) -> int: ...
+
+    @property
+    def headers(self) -> Sequence[tuple[str, bytes | None]]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,8 @@ class Fetch:
         return Fetch(self.partition, offset, self.end, [record for record in self.records if record.offset >= offset])
 
 
-def as_batch(partition: int, records: Sequence[Record]) -> pa.RecordBatch:
-    """What a decoder takes."""
+def as_batch(partition: int, records: Sequence[Record], *, headed: bool) -> pa.RecordBatch:
+    """What a decoder takes: RECORDS, or HEADED."""
     columns = [
         pa.array([record.key for record in records], pa.binary()),
         pa.array([record.value for record in records], pa.binary()),
@@ -56,7 +60,10 @@ def as_batch(partition: int, records: Sequence[Record]) -> pa.RecordBatch:
         pa.repeat(pa.scalar(partition, pa.int32()), len(records)),
         pa.array([record.offset for record in records], pa.int64()),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=RECORDS)
+    if not headed:
+        return pa.RecordBatch.from_arrays(columns, schema=RECORDS)
+    headers = pa.array([[*record.headers] for record in records], HEADERS_TYPE)
+    return pa.RecordBatch.from_arrays([*columns, headers], schema=HEADED)
 
 
 class FetchSchema(faust.Schema[Any, Any]):

@@ -65,6 +65,10 @@ class PartitionAnswerer:
             schemas=schemas_of(answers.brokers),
         )
 
+    @property
+    def headed(self) -> bool:
+        return self._answers.flow.scan.headed
+
     def restore(self) -> None:
         """Read what others have committed to the memo's topic since this process last had the partition."""
         if self._store is None:

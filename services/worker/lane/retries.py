@@ -33,6 +33,11 @@ _DEFECT = 20
 class BatchAnswerer(Protocol):
     """What answers the batches of one partition. A ``step`` that raises has changed nothing."""
 
+    @property
+    def headed(self) -> bool:
+        """Whether records must come with their headers."""
+        ...
+
     def restore(self) -> None:
         """Bring what is remembered up to what was committed, by whomever. Blocking."""
         ...
@@ -106,7 +111,7 @@ class Retries:
 
     def _attempts(self, records: Sequence[Record], whole: bool) -> tuple[AnsweredBatch | None, Exception | None]:
         """The answer, or what is wrong with it."""
-        batch = as_batch(self._partition, records)
+        batch = as_batch(self._partition, records, headed=self._answerer.headed)
         pause_s, started_s, left = _FIRST_PAUSE_S, time.monotonic(), _ATTEMPTS if whole else 1
         while True:
             try:

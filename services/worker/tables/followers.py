@@ -148,7 +148,7 @@ class Follower:
         before = self._follower.reached
         if not records and all(before[partition] >= offset for partition, offset in reached.items()):
             return
-        decoded = self._decoder.decode(as_records(records))
+        decoded = self._decoder.decode(as_records(records, headed=self._decoder.headed))
         if decoded.rejected.num_rows:
             first = decoded.rejected.slice(0, 1).to_pylist()[0]
             _LOG.warning("%s: %d records left out: %s", self._topic, decoded.rejected.num_rows, first["reason"])

@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName, Unsupported
 from sql.bind.bounded.bounded_query import BoundedBinder
+from sql.bind.bounded.snapshot_items import column_of
 from sql.bind.bounded.snapshot_names import SnapshotNames
 from sql.bind.bounded.snapshot_relations import SnapshotRelations
 from sql.bind.named_columns import named_as
@@ -38,6 +39,10 @@ class Snapshot:
     relations: tuple[str, ...]
     sql: str
     columns: Mapping[str, pa.DataType]
+
+    def mentions(self, column: str) -> bool:
+        """Whether a column of this name may be read; of one that is not, no table has to be given."""
+        return engine.text(column_of(column), identify=True) in self.sql
 
     def run(self, tables: Mapping[str, pa.Table]) -> pa.Table:
         read = {name: tables[name] for name in self.relations}

@@ -78,7 +78,7 @@ def united(first: pa.DataType, second: pa.DataType) -> pa.DataType:
 
 
 def content_schema(stream: Stream) -> pa.Schema:
-    fields = [pa.field(column.name, column.type) for column in stream.schema.columns]
+    fields = [pa.field(column.name, column.type) for column in stream.schema.readable]
     if TIME not in {column.name for column in stream.schema.columns}:
         fields.append(pa.field(TIME, EVENT_TIME_TYPE))
     return pa.schema(fields)

@@ -36,7 +36,7 @@ class SnapshotRelations:
         self.read[name] = content_schema(stream)
         renamed_relation(table, name, alias, keys)
         columns = columns_in(self.read[name])
-        declared = {column.name for column in stream.schema.columns}
+        declared = {column.name for column in stream.schema.readable}
         starred = [(name, kind) for name, kind in columns if name in declared or (name == TIME and stream.timed)]
         key = definition.schema.primary_key if isinstance(definition, CreateStream) else ()
         return SnapshotItem(alias, starred, [column for column in columns if column not in starred], key)

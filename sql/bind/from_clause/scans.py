@@ -20,7 +20,7 @@ from sql.watermarks import as_set
 def scanned(stream: Stream, alias: str, settings: QuerySettings, dialect: Dialect, *, seeks: bool) -> FromItem:
     """The rows of a topic; ``seeks``: the query says itself where in time they start."""
     stream = replace(stream, watermark=as_set(stream.watermark, settings))
-    declared = [column.name for column in stream.schema.columns]
+    declared = [column.name for column in stream.schema.readable]
     reserved = [name for name in (TIME, SEQUENCE) if name not in declared]
     columns = tuple((f"{alias}.{name}", name) for name in declared + reserved)
     scan = Scan(

@@ -59,7 +59,8 @@ def of_stream(
         )
     declared = {column.name for column in schema.columns}
     timed = stream.timed and TIME not in declared
-    columns = (*schema.columns, Column(TIME, EVENT_TIME_TYPE)) if timed else schema.columns
+    parts = tuple(Column(one.name, one.type) for one in schema.included)
+    columns = (*schema.columns, *parts, *([Column(TIME, EVENT_TIME_TYPE)] if timed else ()))
     return LookupTable(
         alias=alias,
         target=LookupTarget.STREAM,

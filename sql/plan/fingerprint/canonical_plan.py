@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from changelog.schema import Column
+from changelog.schema import Column, Included
 from joins.dataflow.ports import JoinKind, Pad
 from sql.expressions.expression import Expr
 from sql.plan.fingerprint.canonical_joins import canonical_method
@@ -145,7 +145,7 @@ def _output(node: Output) -> Form:
 
 
 def _scan(node: Scan) -> Form:
-    declared = {column.name: column for column in node.stream.columns}
+    declared = {column.name: column for column in node.stream.readable}
     return members(
         node="scan",
         alias=node.alias,
@@ -163,7 +163,7 @@ def _scan(node: Scan) -> Form:
     )
 
 
-def _scanned(internal: str, name: str, scan: Scan, column: Column | None) -> Form:
+def _scanned(internal: str, name: str, scan: Scan, column: Column | Included | None) -> Form:
     """A column that travels; ``column`` is None of one that every record has."""
     kind = str(scan.schema.field(internal).type)
     return {"name": internal, "of": name, "type": kind, **(declaration(column) if column is not None else {})}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
-from changelog.schema import JSON, Column, RecordFormat, StreamSchema
+from changelog.schema import JSON, Column, Included, RecordFormat, StreamSchema
 from joins.aggregates.aggregation import Aggregation, Closing
 from joins.dataflow.ports import Watermark
 from sql.expressions.expression import Expr
@@ -69,8 +69,10 @@ def record_format(of: RecordFormat) -> Form | None:
     return None if of == JSON else members(kind=of.kind, options=pairs(of.options), envelope=of.envelope)
 
 
-def declaration(column: Column) -> Mapping[str, Form]:
-    """What a record that lacks the column gives it."""
+def declaration(column: Column | Included) -> Mapping[str, Form]:
+    """What a record that lacks the column gives it; or which part of the record it is."""
+    if isinstance(column, Included):
+        return members(part=column.part.value, header=column.header)
     record_time = None if column.record_time is None else column.record_time.value
     # A DEFAULT of '' says something.
     default: Form | None = None if column.default is None else [column.default]

@@ -10,11 +10,12 @@ from sqlglot.tokenizer_core import TokenType
 
 from changelog.changes import DELTA
 from changelog.errors import UnknownName, Unsupported
-from changelog.schema import ARRIVAL, SEQUENCE, TIME, Column, RecordTime
+from changelog.schema import ARRIVAL, SEQUENCE, TIME, Column, Included, RecordTime
 from changelog.suggest import suggestion
 from joins.dataflow.ports import Watermark
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.emit import duration_ms
+from sql.syntax.record_columns import declared_part
 from sql.syntax.rules import Rules
 from sql.syntax.statements import Index
 from sql.syntax.type_names import type_name
@@ -33,6 +34,7 @@ class Elements:
 
     rules: Rules
     columns: list[Column] = field(default_factory=list)
+    included: list[Included] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
     watermark: Watermark | None = None
     indexes: list[Index] = field(default_factory=list)
@@ -42,6 +44,11 @@ class Elements:
     mentions: list[tuple[str, int]] = field(default_factory=list)
     """Columns named outside of their declaration, and where."""
 
+    @property
+    def names(self) -> list[str]:
+        """Of all columns that are declared."""
+        return [column.name for column in self.columns] + [one.name for one in self.included]
+
     def mention(self, cursor: Cursor) -> str:
         """A column's name, which must turn out to be declared."""
         offset = cursor.offset
@@ -50,7 +57,7 @@ class Elements:
         return name
 
     def check_mentions(self, cursor: Cursor) -> None:
-        known = [column.name for column in self.columns]
+        known = self.names
         for column in self.columns:
             if column.former and column.name in self.primary_key:
                 cursor.fail(f'"{column.name}" is of the primary key: the keys of records know it by one name')
@@ -72,7 +79,7 @@ def elements(cursor: Cursor, rules: Rules) -> Elements:
             cursor.fail("a comma at the end of the list", fix="take the last comma away")
         _element(cursor, found)
     cursor.expect(")")
-    if not found.columns:
+    if not found.names:
         cursor.fail("a stream has at least one column")
     cursor.clause = outer
     return found
@@ -126,6 +133,12 @@ def _column(cursor: Cursor, found: Elements) -> None:
     column = Column(name, data_type)
     while not cursor.at(",", ")"):
         column = _with_option(cursor, column, found)
+    part = declared_part(cursor, column, offset) if found.rules is Rules.TIMEPLUS else None
+    if part is not None:
+        if name in found.names:
+            cursor.fail(f'the column "{name}" is declared twice', offset=offset)
+        found.included.append(part)
+        return
     for other in found.columns:
         if name == other.name:
             cursor.fail(f'the column "{name}" is declared twice', offset=offset)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from changelog.errors import UnknownName, Unsupported
-from changelog.schema import Kind
+from changelog.schema import Kind, RecordPart
 from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key
@@ -13,6 +13,7 @@ from sql.syntax.grammar.pasted import ksql
 from sql.syntax.grammar.pasted.forms import Declaration
 from sql.syntax.grammar.pasted.queries import refuse_query_of
 from sql.syntax.grammar.settings import at_settings, settings_clause, with_clause
+from sql.syntax.record_columns import check_parts
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateStream, Setting
 
@@ -53,8 +54,9 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
         _check_type(cursor, settings, start)
     kind = Kind.UPSERT if prefix == "MUTABLE" else _kind_of_mode(cursor, settings, start)
     event_time = text_of(settings.get("event_time_column")) or found.event_time
-    _check_version(cursor, found, kind, text_of(settings.get("version_column")), start)
-    check(cursor, found, kind, start, event_time)
+    version = text_of(settings.get("version_column"))
+    _check_version(cursor, found, kind, version, start)
+    check(cursor, found, kind, start, event_time, version)
     return CreateStream(
         name=name,
         columns=tuple(found.columns),
@@ -72,6 +74,7 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
         settings=settings,
         if_not_exists=if_not_exists,
         or_replace=or_replace,
+        included=tuple(found.included),
     )
 
 
@@ -123,13 +126,24 @@ def _check_version(cursor: Cursor, found: Elements, kind: Kind, version: str | N
     found.mentions.append((version, start))
 
 
-def check(cursor: Cursor, found: Elements, kind: Kind, start: int, event_time: str | None) -> None:
-    """Raises where a keyed stream has no key, or where a column is named that is not declared."""
+def check(
+    cursor: Cursor, found: Elements, kind: Kind, start: int, event_time: str | None, version: str | None = None
+) -> None:
+    """Raises where a keyed stream has no key, where a column is named that is not declared, or is a part of the record
+    and cannot be what it is named for.
+    """
+    if not found.columns:
+        cursor.fail("a stream has at least one column that its records hold", offset=start)
     if kind in KEYED and not found.primary_key:
         cursor.fail("a keyed stream has a primary key", fix=f"PRIMARY KEY {found.columns[0].name}", offset=start)
     if event_time is not None:
         found.mentions.append((event_time, start))
     found.check_mentions(cursor)
+    if any(one.name == event_time and one.part is not RecordPart.TIMESTAMP for one in found.included):
+        cursor.fail(f'"{event_time}" is a part of the record that is no time', fix="name its timestamp", offset=start)
+    indexed = [column for index in found.indexes for column in (*index.columns, *index.storing)]
+    uses = {"of the primary key": found.primary_key, "of an index": indexed, "the version": filter(None, [version])}
+    check_parts(cursor, found.included, uses, start)
 
 
 def text_of(value: Setting | None) -> str | None:

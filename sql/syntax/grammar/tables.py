@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
 
 from changelog.encodings.settings import KEY_ENCODE, OPTION
-from changelog.schema import Kind
+from changelog.schema import Column, Kind, RecordPart
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key, watermark
 from sql.syntax.grammar.pasted import flink, ksql
@@ -13,6 +16,7 @@ from sql.syntax.grammar.pasted.forms import Declaration
 from sql.syntax.grammar.pasted.queries import refuse_query_of
 from sql.syntax.grammar.settings import assignments, with_clause
 from sql.syntax.grammar.streams import check, text_of
+from sql.syntax.record_columns import include
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateIndex, CreateStream, Index, Setting
 
@@ -37,6 +41,7 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
             settings.update(_as_here(cursor, name, found, given, start))
         else:
             _option(cursor, found, settings)
+    _type_key(found, settings)
     append_only = append_only or (source and not found.primary_key)
     kind = Kind.APPEND if append_only else Kind.UPSERT if found.primary_key else Kind.CHANGELOG
     event_time = found.watermark.column if found.watermark else None
@@ -58,7 +63,23 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
         settings=settings,
         if_not_exists=if_not_exists,
         or_replace=or_replace,
+        included=tuple(found.included),
     )
+
+
+def _type_key(found: Elements, settings: dict[str, Setting]) -> None:
+    """The included key is a text where keys are (``KEY ENCODE TEXT``), else bytes. One that is the primary key is a
+    column like any other, whose values are the keys of records.
+    """
+    encode = settings.get(KEY_ENCODE)
+    kind = pa.string() if encode == "text" else pa.binary()
+    for one in [one for one in found.included if one.part is RecordPart.KEY]:
+        if found.primary_key == (one.name,) and encode in (None, "bytes", "text"):
+            found.included.remove(one)
+            found.columns.append(Column(one.name, kind))
+            settings[KEY_ENCODE] = encode or "bytes"
+        else:
+            found.included[found.included.index(one)] = replace(one, type=kind)
 
 
 def _appends(given: Mapping[str, Setting], found: Elements) -> bool:
@@ -85,7 +106,22 @@ def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> No
         watermark(cursor, found)
     elif cursor.at("WITH"):
         settings.update(with_clause(cursor))
-    elif cursor.accept("FORMAT"):
+    elif cursor.accept("INCLUDE"):
+        found.included.append(include(cursor, found.names))
+    elif _format(cursor, settings):
+        pass
+    elif cursor.accept("ON CONFLICT DO UPDATE FULL", "ON CONFLICT OVERWRITE"):
+        # A later record replaces an earlier one: what a primary key means in any case.
+        pass
+    elif not cursor.done and not cursor.at("APPEND ONLY"):
+        cursor.fail_expecting(
+            "APPEND ONLY", "PRIMARY KEY", "WATERMARK", "INCLUDE", "WITH", "FORMAT", "ENCODE", "KEY ENCODE"
+        )
+
+
+def _format(cursor: Cursor, settings: dict[str, Setting]) -> bool:
+    """How records are written: FORMAT, ENCODE, KEY ENCODE; False where none of these comes next."""
+    if cursor.accept("FORMAT"):
         settings["format"] = cursor.name("a format").lower()
     elif cursor.accept("KEY ENCODE"):
         settings[KEY_ENCODE] = cursor.name("an encoding of keys").lower()
@@ -95,11 +131,9 @@ def _option(cursor: Cursor, found: Elements, settings: dict[str, Setting]) -> No
             given = {} if cursor.at(")") else assignments(cursor)
             cursor.expect(")")
             settings.update({OPTION + name: value for name, value in given.items()})
-    elif cursor.accept("ON CONFLICT DO UPDATE FULL", "ON CONFLICT OVERWRITE"):
-        # A later record replaces an earlier one: what a primary key means in any case.
-        pass
-    elif not cursor.done and not cursor.at("APPEND ONLY"):
-        cursor.fail_expecting("APPEND ONLY", "PRIMARY KEY", "WATERMARK", "WITH", "FORMAT", "ENCODE", "KEY ENCODE")
+    else:
+        return False
+    return True
 
 
 def create_index(cursor: Cursor) -> CreateIndex:

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from broker.reader import TopicReader
+from changelog.errors import Unsupported
 from services.session import Session
 from services.session.input_progress import await_caught_up
 from services.stack import Stack, temporary_stack
@@ -37,6 +38,15 @@ def produce(session: Session, topic: str, *records: tuple[bytes | None, bytes | 
     producer = Producer({"bootstrap.servers": str(session.context.brokers)})
     for key, value in records:
         producer.produce(topic, value, key)
+    assert producer.flush(30) == 0
+
+
+def produce_headed(
+    session: Session, topic: str, *records: tuple[bytes | None, bytes | None, list[tuple[str, str | bytes | None]]]
+) -> None:
+    producer = Producer({"bootstrap.servers": str(session.context.brokers)})
+    for key, value, headers in records:
+        producer.produce(topic, value, key, headers=headers)
     assert producer.flush(30) == 0
 
 
@@ -172,3 +182,67 @@ def test_a_row_that_is_too_large_by_a_byte_is_a_letter(session: Session, ask: As
     settle(session, "cut")
     assert [len(value or b"") for value in values(session, "short")] == [largest]
     assert len(ask("SELECT reason FROM table(cut.dead_letter)")) == 1
+
+
+def test_keys_headers_and_places_of_records_through_both_engines(session: Session, ask: Ask) -> None:
+    session.run(
+        """CREATE TABLE users (id int PRIMARY KEY, name varchar) INCLUDE header 'trace' varchar AS trace
+             INCLUDE offset AS o WITH (shards = 1) FORMAT UPSERT ENCODE JSON;
+           CREATE TABLE orders (id int, user_id int) APPEND ONLY INCLUDE key AS k INCLUDE header 'who' varchar AS who
+             INCLUDE header AS headers INCLUDE partition AS p WITH (shards = 1);
+           CREATE MATERIALIZED VIEW joined AS SELECT orders.id AS id, name, k, who, headers, p, trace, o
+             FROM orders LEFT JOIN users ON orders.user_id = users.id;
+           CREATE MATERIALIZED VIEW plain AS SELECT orders.id AS id, name
+             FROM orders LEFT JOIN users ON orders.user_id = users.id;
+           CREATE STREAM clicks (n int, _tp_message_key string, _tp_message_headers map(string, string),
+             _tp_shard int32, _tp_append_time datetime64(3)) SETTINGS shards = 1;
+           CREATE MUTABLE STREAM names (n int, name string, _tp_message_headers map(string, string)) PRIMARY KEY n"""
+    )
+    produce_headed(session, "names", (b'{"n":1}', b'{"n":1,"name":"one"}', [("lang", b"en"), ("lang", b"de")]))
+    session.run(
+        """CREATE MATERIALIZED VIEW looked AS SELECT clicks.n AS n, name, _tp_message_key AS k, _tp_shard AS p,
+             clicks._tp_message_headers['who'] AS who, names._tp_message_headers['lang'] AS lang,
+             _tp_append_time = clicks._tp_time AS same
+             FROM clicks LEFT JOIN names ON clicks.n = names.n
+             SETTINGS join_algorithm = 'direct', seek_to = 'earliest'"""
+    )
+    produce_headed(
+        session,
+        "users",
+        (b'{"id":1}', b'{"id":1,"name":"ann"}', [("trace", b"t1")]),
+        (b'{"id":1}', b'{"id":1,"name":"eve"}', [("trace", b"t2"), ("trace", b"t3")]),
+        (b'{"id":2}', b'{"id":2,"name":"bob"}', []),
+    )
+    told: list[tuple[str, str | bytes | None]] = [("who", b"a"), ("who", b"\xff\xfe"), ("none", None)]
+    produce_headed(session, "orders", (b"\x00k", b'{"id":10,"user_id":1}', told), (None, b'{"id":11,"user_id":2}', []))
+    produce_headed(session, "clicks", (b"\xffk", b'{"n":1}', told), (None, b'{"n":2}', []))
+    for view in ("joined", "plain", "looked"):
+        settle(session, view)
+    listed = [{"key": name, "value": value} for name, value in told]
+    expected = [
+        (10, "eve", b"\x00k", "\ufffd\ufffd", listed, "0", "t3", "1"),
+        (11, "bob", None, None, [], "0", None, "2"),
+    ]
+    assert ask("SELECT id, name, k, who, headers, p, trace, o FROM table(joined) ORDER BY id") == expected
+    assert ask("SELECT id, name FROM table(plain) ORDER BY id") == [(10, "eve"), (11, "bob")]
+    assert ask("SELECT n, name, k, p, who, lang, same FROM table(looked) ORDER BY n") == [
+        (1, "one", "\ufffdk", 0, "\ufffd\ufffd", "de", True),
+        (2, None, None, 0, "", "", True),
+    ]
+    assert ask("SELECT id, k, who FROM table(orders) ORDER BY id") == [(10, b"\x00k", "\ufffd\ufffd"), (11, None, None)]
+    assert session.verify("joined").holds
+    assert session.verify("plain").holds
+    assert any('"trace": "t3"' in str(line) for line in ask("WHY joined WHERE id = 10"))
+    described = {row[0]: row[3] for row in ask("DESCRIBE orders")}
+    assert described["k"] == "the key of the record"
+    assert described["who"] == "the header who of the record"
+    session.run("UPDATE users SET name = 'eva' WHERE id = 1; INSERT INTO orders VALUES (12, 1)")
+    settle(session, "joined")
+    assert ask("SELECT id, name, who, trace FROM table(joined) ORDER BY id") == [
+        (10, "eva", "\ufffd\ufffd", None),
+        (11, "bob", None, None),
+        (12, "eva", None, None),
+    ]
+    for statement in ("INSERT INTO orders (id, who) VALUES (1, 'x')", "UPDATE users SET trace = 'x' WHERE id = 1"):
+        with pytest.raises(Unsupported, match="the header of the record, which is read and not written"):
+            session.run(statement)

@@ -31,6 +31,7 @@ class Given:
     value: bytes | None
     key: bytes | None = b"k"
     timestamp: int = 0
+    headers: Sequence[tuple[str, bytes | None]] = ()
 
 
 def fetch(start: int, count: int, partition: int = 0) -> Fetch:
@@ -45,6 +46,7 @@ class Echo:
 
     before: Callable[[Sequence[int]], None] = lambda numbers: None
     steps: list[list[int]] = field(default_factory=list)
+    headed: bool = False
 
     def restore(self) -> None:
         pass

@@ -27,11 +27,14 @@ def test_a_fetch_is_cut_at_an_offset() -> None:
 
 
 def test_a_fetch_becomes_what_a_decoder_takes() -> None:
-    batch = as_batch(3, [Given(7, b"v", None, 1000)])
+    batch = as_batch(3, [Given(7, b"v", None, 1000)], headed=False)
+    assert "headers" not in batch.schema.names
     assert batch.to_pylist()[0]["value"] == b"v"
     assert batch.column("partition").to_pylist() == [3]
     assert batch.column("offset").to_pylist() == [7]
-    assert as_batch(0, Fetch(0, 0, 1, []).records).num_rows == 0
+    assert as_batch(0, Fetch(0, 0, 1, []).records, headed=False).num_rows == 0
+    headed = as_batch(3, [Given(7, b"v", None, 1000, (("a", b"1"), ("a", None))), Given(8, b"w")], headed=True)
+    assert headed.column("headers").to_pylist() == [[("a", b"1"), ("a", None)], []]
 
 
 def test_reports_of_several_workers_are_merged() -> None:

@@ -20,6 +20,7 @@ from tests.sql.world import World
 NOT_OF_THE_STATE = {
     "Scan.stated": "the watermark that the query goes by is there",
     "Scan.records<StreamSchema>.columns": "they are those of the stream",
+    "Scan.records<StreamSchema>.included": "they are those of the stream",
     "Join.max_buffered_bytes": "a limit: what was kept under another one stays as it is",
     "Join.max_rows_per_key<int>": "a limit: that there is one counts",
     "Output.unique": "the key itself is there",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.schema import Column, StreamSchema
+from changelog.schema import Column, Included, RecordPart, StreamSchema
 from sql.expressions.expression import Expr
 from sql.plan.joins import Apply, AsWritten
 from sql.plan.nodes import Join, LookupTable, Node, Scan, Static
@@ -35,10 +35,12 @@ _PLAIN: Mapping[object, tuple[Any, Any]] = {
     pa.Schema: (pa.schema({"a": pa.int64()}), pa.schema({"a": pa.string()})),
 }
 _TWO_COLUMNS = (Column("a", pa.int64()), Column("b", pa.int64()))
+_ONE_PART = (Included("c", pa.int64(), RecordPart.KEY),)
 _COLUMN_A = (("a", "a"),)
 _GIVEN: Mapping[tuple[type, str], Any] = {
-    (Scan, "columns"): _COLUMN_A,
+    (Scan, "columns"): (*_COLUMN_A, ("c", "c")),
     (StreamSchema, "columns"): _TWO_COLUMNS,
+    (StreamSchema, "included"): _ONE_PART,
     (LookupTable, "columns"): _COLUMN_A,
     (LookupTable, "declared"): _TWO_COLUMNS,
 }
@@ -127,11 +129,11 @@ def _of_members(kind: Any) -> Iterator[Variant]:
 def _of_columns(given: Any) -> Iterator[Variant]:
     """Of members that others go by: what differs is what can differ alone."""
     first, *rest = given
-    if not isinstance(first, Column):
+    if not isinstance(first, Column | Included):
         yield Variant("[0]", given, (("other", "a"), *rest))
         yield Variant("[1]", given, (("a", "b"), *rest))
         return
-    for path, one, other in variants(Column):
+    for path, one, other in variants(type(first)):
         if path != ".name":
             named = [replace(column, name=first.name) for column in (one, other)]
             yield Variant(f"[]{path}", *((column, *rest) for column in named))

@@ -57,6 +57,21 @@ def test_a_line_says_where_and_when_and_what() -> None:
     }
 
 
+def test_a_row_is_found_by_what_it_has_of_its_record() -> None:
+    world = World.of(
+        f"{ORDERS} INCLUDE offset AS at", "CREATE TABLE taken (id int) INCLUDE partition AS p INCLUDE key AS k"
+    )
+    for amount in (10, 20, 30):
+        world.insert("orders", {"id": 5, "customer": 1, "amount": amount})
+    world.insert("taken", {"id": 5}, {"id": 5})
+    query = "SELECT o.id AS id, o.at AS at, t.p AS p FROM orders o JOIN taken t ON o.id = t.id"
+    found = why(world, query, "at = '2' AND p = '0'")
+    assert found.rows.to_pylist() == [{"id": 5, "at": "2", "p": "0"}] * 2
+    assert places(found.behind) == [("orders", 2, "upsert"), ("taken", 0, "+1"), ("taken", 1, "+1")]
+    assert '"at": "2"' in found.behind.to_pylist()[0]["values"]
+    assert ("orders", 1, "upsert") in places(why(world, query, "at = '1'").lost)
+
+
 @pytest.mark.parametrize("order", ["(o (c n))", "((n c) o)"])
 def test_the_order_of_joins_leads_to_the_same_records(order: str) -> None:
     world = shop()

@@ -83,7 +83,7 @@ class Question:
         columns: dict[str, tuple[str, ...]] = {}
         for relation in catalog.relations(What.STREAM):
             stream = stream_of(catalog, relation.name)
-            columns[stream.topic] = tuple(dict.fromkeys((*(one.name for one in stream.schema.columns), TIME)))
+            columns[stream.topic] = tuple(dict.fromkeys((*(one.name for one in stream.schema.readable), TIME)))
         plan, dialect = meeting_plan("q", statement, catalog)
         return Question(world, plan, dialect, columns)
 
