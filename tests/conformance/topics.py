@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from changelog.formats.record_parts import HEADERS_TYPE
 from joins.dataflow.graph import TopicScan
 from tests.conformance.records import Record
 
@@ -17,8 +18,10 @@ RECORDS = pa.schema(
         ("timestamp", pa.timestamp("ms", "UTC")),
         ("partition", pa.int32()),
         ("offset", pa.int64()),
+        ("headers", HEADERS_TYPE),
     ]
 )
+"""None has headers."""
 _FIRST_TIME_MS = 100_000_000_000
 """A number below is an offset, from it on a time in ms."""
 
@@ -56,5 +59,6 @@ def as_batch(records: Sequence[Record], start: int = 0) -> pa.Table:
         [record.timestamp_ms for record in taken],
         [0] * len(taken),
         range(start, len(records)),
+        [[]] * len(taken),
     ]
     return pa.table([pa.array(c, kind) for c, kind in zip(columns, RECORDS.types, strict=True)], schema=RECORDS)
