@@ -15,6 +15,9 @@ import pyarrow as pa
 from changelog.changes import Changes
 from changelog.decode import Decoder
 from changelog.encode import Encoded, records_of
+from changelog.encodings.identified.subjects import SUBJECT
+from changelog.encodings.interface import SchemaDefinition
+from changelog.encodings.languages import LANGUAGES
 from changelog.schema import Column, Kind, RecordFormat, StreamSchema
 
 ROWS, TURNS = 200_000, 7
@@ -24,6 +27,7 @@ COLUMNS = (
     Column("price", pa.float64()),
     Column("at", pa.timestamp("ms", "UTC")),
 )
+NAMES = {"avro": "Avro", "json_schema": "JSON Schema"}
 LINE = (Column("line", pa.string()),)
 STREAMS = {
     "JSON": StreamSchema("s", COLUMNS),
@@ -32,7 +36,26 @@ STREAMS = {
     ),
     "CSV": StreamSchema("s", COLUMNS, value=RecordFormat("csv")),
     "raw, one column": StreamSchema("s", LINE, value=RecordFormat("raw")),
+    **{NAMES[kind]: StreamSchema("s", COLUMNS, value=RecordFormat(kind, ((SUBJECT, kind),))) for kind in LANGUAGES},
 }
+
+
+class OwnSchemas:
+    """A ``SchemaSource`` of the schemas of the columns, in each language."""
+
+    def __init__(self) -> None:
+        columns = pa.schema([(column.name, column.type) for column in COLUMNS])
+        self._subjects = list(LANGUAGES)
+        self._known = [language.own(columns, "s") for language in LANGUAGES.values()]
+
+    def definition(self, schema_id: int) -> SchemaDefinition | None:
+        return self._known[schema_id]
+
+    def newest(self, subject: str) -> int | None:
+        return self._subjects.index(subject)
+
+
+SCHEMAS = OwnSchemas()
 
 
 def rows_of(schema: StreamSchema) -> pa.Table:
@@ -67,13 +90,15 @@ def seconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     rows = {name: rows_of(schema) for name, schema in STREAMS.items()}
-    batches = {name: batch_of(records_of(schema, rows[name])) for name, schema in STREAMS.items()}
-    decoders = {name: Decoder(schema, tuple(c.name for c in schema.columns)) for name, schema in STREAMS.items()}
+    batches = {name: batch_of(records_of(schema, rows[name], SCHEMAS)) for name, schema in STREAMS.items()}
+    decoders = {
+        name: Decoder(schema, tuple(c.name for c in schema.columns), SCHEMAS) for name, schema in STREAMS.items()
+    }
     read, written = ({name: float("inf") for name in STREAMS} for _ in range(2))
     for _ in range(TURNS):
         for name, schema in STREAMS.items():
             read[name] = min(read[name], seconds(partial(decoders[name].decode, batches[name])))
-            written[name] = min(written[name], seconds(partial(records_of, schema, rows[name])))
+            written[name] = min(written[name], seconds(partial(records_of, schema, rows[name], SCHEMAS)))
     print(f"{'format':32}{'bytes':>8}{'read, rows/s':>14}{'to JSON':>9}{'written, rows/s':>17}{'to JSON':>9}")
     for name in STREAMS:
         size = batches[name].column("value").nbytes / ROWS

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from changelog.encodings.avro.columns import columns_of
-from changelog.encodings.avro.own_schema import text_of
-from changelog.encodings.avro.plain import PlainSchema
+from changelog.encodings.avro.columns import written_columns
 from changelog.encodings.avro.reader import AvroPayloads
-from changelog.encodings.avro.schema import WriterSchema
 from changelog.encodings.avro.writer import records
 from changelog.encodings.identified import wire
-from changelog.encodings.identified.reader import IdentifiedReader, SchemaMisfit
+from changelog.encodings.identified.reader import IdentifiedReader
 from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest
 from changelog.encodings.interface import (
     FormatKind,
@@ -50,20 +47,6 @@ class _Records:
         return pa.array([self._head + record for record in made], pa.large_binary())
 
 
-def written_columns(definition: SchemaDefinition, name: str) -> pa.Schema:
-    """The columns of a schema that rows can be written by. Raises SqlError for one of another kind."""
-    try:
-        writer = WriterSchema.of(definition)
-        columns = columns_of(writer)
-        own = WriterSchema.of(SchemaDefinition("AVRO", text_of(columns, "own")))
-        if PlainSchema.of(own).fields == PlainSchema.of(writer).fields:
-            return columns
-        why = "not all of its members are unions of null and their type"
-    except SchemaMisfit as misfit:
-        why = str(misfit)
-    raise SqlError(f"no rows are written by {name}: {why}", where="Avro", fix="write to another topic")
-
-
 def _reader(asked: Reads) -> MemberReader:
     return IdentifiedReader(asked, AvroPayloads)
 
@@ -79,4 +62,5 @@ AVRO_FORMAT = FormatKind(
     data_format=("avro",),
     encode=("avro",),
     options=(FormatOption(REGISTRY_OPTION, "kafka_schema_registry_url"),),
+    of_keys=False,
 )

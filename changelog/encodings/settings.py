@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from changelog.encodings.identified.subjects import REGISTRY_OPTION
 from changelog.encodings.interface import FormatKind
+from changelog.encodings.json_format import JSON_FORMAT
+from changelog.encodings.json_schema_format import JSON_SCHEMA_FORMAT
 from changelog.encodings.registry import FORMATS
 from changelog.schema import JSON, RecordFormat
 
@@ -41,8 +44,9 @@ def key_format(settings: Mapping[str, object]) -> RecordFormat:
 
 
 def kind_of(settings: Mapping[str, object]) -> FormatKind | None:
-    """The kind that is named; None where none is, or an unknown one."""
-    return _kind(str(settings.get(DATA_FORMAT, "")), str(settings.get(ENCODE, "")))
+    """The kind that is named; None where none is, or an unknown one. JSON by a registry has JSON Schema."""
+    found = _kind(str(settings.get(DATA_FORMAT, "")), str(settings.get(ENCODE, "")))
+    return JSON_SCHEMA_FORMAT if found is JSON_FORMAT and OPTION + REGISTRY_OPTION in settings else found
 
 
 def _kind(data_format: str, encode: str) -> FormatKind | None:

@@ -8,4 +8,6 @@ decimals      decimals as Avro has them: the bytes of a number, the greatest fir
 reader        both ways of reading: a batch, and one record
 writer        rows as records
 own_schema    the schema of an output, from its columns
+columns       the other way round
+language      what CREATE STREAM asks
 """

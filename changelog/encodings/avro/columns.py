@@ -6,8 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from changelog.encodings.avro.own_schema import text_of
+from changelog.encodings.avro.plain import PlainSchema
 from changelog.encodings.avro.schema import WriterSchema
 from changelog.encodings.identified.reader import SchemaMisfit
+from changelog.encodings.interface import SchemaDefinition
+from changelog.errors import SqlError
 
 _PLAIN = {
     "boolean": pa.bool_(),
@@ -36,6 +40,20 @@ _LOGICAL = {
 def columns_of(writer: WriterSchema) -> pa.Schema:
     """Raises SchemaMisfit where a member has no type of a column."""
     return pa.schema([(name, _type(writer, schema)) for name, schema in writer.fields().items()])
+
+
+def written_columns(definition: SchemaDefinition, name: str) -> pa.Schema:
+    """The columns of a schema that rows can be written by. Raises SqlError for one of another kind."""
+    try:
+        writer = WriterSchema.of(definition)
+        columns = columns_of(writer)
+        own = WriterSchema.of(SchemaDefinition("AVRO", text_of(columns, "own")))
+        if PlainSchema.of(own).fields == PlainSchema.of(writer).fields:
+            return columns
+        why = "not all of its members are unions of null and their type"
+    except SchemaMisfit as misfit:
+        why = str(misfit)
+    raise SqlError(f"no rows are written by {name}: {why}", where="Avro", fix="write to another topic")
 
 
 def _type(writer: WriterSchema, schema: Any) -> pa.DataType:

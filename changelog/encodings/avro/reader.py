@@ -56,8 +56,8 @@ class AvroPayloads:
         except SchemaMisfit as misfit:
             raise SchemaMisfit(f"column {member.name}: {misfit}") from None
 
-    def has(self, name: str) -> bool:
-        return name in self._fields
+    def mentioning(self, payloads: pa.Array, name: str) -> pa.Array:
+        return pa.repeat(pa.scalar(name in self._fields), len(payloads))
 
     def read(self, payloads: pa.Array) -> pa.Table:
         if len(payloads) == 0:

@@ -24,9 +24,7 @@ class PayloadReader(Protocol):
 
     def read(self, payloads: pa.Array) -> pa.Table: ...
 
-    def has(self, name: str) -> bool:
-        """Whether the schema has a member ``name``."""
-        ...
+    def mentioning(self, payloads: pa.Array, name: str) -> pa.Array: ...
 
     def parsed(self, payload: bytes) -> dict[str, Any]: ...
 
@@ -69,11 +67,13 @@ class IdentifiedReader:
 
     def mentioning(self, values: pa.Array, name: str) -> pa.Array:
         ids = wire.schema_ids(values)
-        has = np.ones(len(ids), dtype=np.bool_)
+        may = np.ones(len(ids), dtype=np.bool_)
         for schema_id in np.unique(ids).tolist():
-            found = self._reader(schema_id)
-            has[ids == schema_id] = isinstance(found, str) or found.has(name)
-        return pa.array(has)
+            found, positions = self._reader(schema_id), np.flatnonzero(ids == schema_id)
+            if not isinstance(found, str):
+                some = wire.payloads(values.take(pa.array(positions)))
+                may[positions] = found.mentioning(some, name).to_numpy(zero_copy_only=False)
+        return pa.array(may)
 
     def parsed(self, value: bytes) -> dict[str, Any]:
         schema_id, payload = wire.parted(value, self._asked.place)

@@ -6,17 +6,13 @@ without any gets the schema of the columns, and another version of it where the 
 
 from __future__ import annotations
 
-import orjson
 import pyarrow as pa
 
 from broker.registry.client import SchemaRegistryReader, schemas_of
-from changelog.encodings.avro.conversions import conversion
-from changelog.encodings.avro.own_schema import text_of
-from changelog.encodings.avro.schema import WriterSchema
-from changelog.encodings.avro_format import written_columns
 from changelog.encodings.identified.reader import SchemaMisfit
 from changelog.encodings.identified.subjects import IDENTIFIED, REGISTRY_OPTION, SUBJECT, expected
 from changelog.encodings.interface import SchemaDefinition
+from changelog.encodings.languages import LANGUAGES
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.row_reader import WIRE_DELTA_TYPE
 from changelog.schema import WIRE_DELTA, Kind, StreamSchema
@@ -43,20 +39,12 @@ def expect_schema(context: Context, statement: CreateStream) -> None:
     subject = schema.value.option(SUBJECT)
     newest = registry.latest(subject)
     definition = None if newest is None else registry.definition(newest)
-    own = SchemaDefinition("AVRO", text_of(_written(schema), schema.name))
-    if definition is None or (not statement.external and _is_ours(definition, own)):
+    language = LANGUAGES[schema.value.kind]
+    own = language.own(_written(schema), schema.name)
+    if definition is None or (not statement.external and language.is_own(definition, schema.name)):
         registry.registered(subject, own)
     else:
         _expect_columns(schema, definition, f"schema {newest} of {subject}")
-
-
-def _is_ours(definition: SchemaDefinition, own: SchemaDefinition) -> bool:
-    """Whether a schema was made of the columns of this stream as they were: that of its present ones may follow."""
-    try:
-        written_columns(definition, "newest")
-    except SqlError:
-        return False
-    return bool(orjson.loads(definition.text)["name"] == orjson.loads(own.text)["name"])
 
 
 def _expect_registry(registry: SchemaRegistryReader, schema: StreamSchema) -> None:
@@ -77,15 +65,16 @@ def _written(schema: StreamSchema) -> pa.Schema:
 
 def _expect_columns(schema: StreamSchema, definition: SchemaDefinition, name: str) -> None:
     try:
-        writer = WriterSchema.of(definition)
-        fields = writer.fields()
+        members = LANGUAGES[schema.value.kind].members(definition, schema.value)
     except SchemaMisfit as misfit:
-        raise SqlError(f"{name}: {misfit}", where="ENCODE AVRO", fix="name the format of the topic's values") from None
+        raise SqlError(f"{name}: {misfit}", where="ENCODE", fix="name the format of the topic's values") from None
+    if members is None:
+        return
     for column in schema.columns:
-        present = next((name for name in (column.name, *column.former) if name in fields), None)
+        present = next((one for one in (column.name, *column.former) if one in members), None)
         if present is not None:
             try:
-                conversion(writer, fields[present], column.type)
+                members[present](column.type)
             except SchemaMisfit as misfit:
                 raise SqlError(
                     f"column {column.name} does not fit {name}: {misfit}",
@@ -96,5 +85,5 @@ def _expect_columns(schema: StreamSchema, definition: SchemaDefinition, name: st
             raise UnknownName(
                 f"{name} has no member {column.name}",
                 where=f"column {column.name}",
-                fix=suggestion(column.name, fields, "leave the column out, or give it a DEFAULT"),
+                fix=suggestion(column.name, members, "leave the column out, or give it a DEFAULT"),
             )

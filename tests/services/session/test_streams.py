@@ -21,6 +21,7 @@ from tests.services.conftest import Ask
 from tests.spark.kafka import send
 
 pytestmark = pytest.mark.services
+_REGISTRY = "no schema registry is known"
 
 
 def topic_setting(broker: str, topic: str, name: str) -> str:
@@ -165,8 +166,11 @@ def test_names_are_unique(session: Session) -> None:
         ("CREATE STREAM s (a int) SETTINGS logstore = 1", 'no setting "logstore"', "there are: "),
         ("CREATE TABLE s (a int) WITH (retention = 5)", 'no setting "retention"', "there are: "),
         ("CREATE STREAM s (a int) SETTINGS connector = 'kafka'", 'no setting "connector"', "there are: "),
-        ("CREATE EXTERNAL STREAM s (a int) SETTINGS topic = 't', data_format = 'Avro'", "cannot be Avro", "JSON"),
-        ("CREATE SOURCE s (a int) WITH (connector = 'kafka') FORMAT PLAIN ENCODE AVRO", "cannot be avro", "JSON"),
+        ("CREATE EXTERNAL STREAM s (a int) SETTINGS topic = 't', data_format = 'Avro'", _REGISTRY, "dovetail up"),
+        ("CREATE SOURCE s (a int) WITH (connector = 'kafka') FORMAT PLAIN ENCODE AVRO", _REGISTRY, "dovetail up"),
+        ("CREATE STREAM s (a int) SETTINGS data_format = 'JSONSchema'", _REGISTRY, "dovetail up"),
+        ("CREATE TABLE s (a int) ENCODE JSON (schema.registry = 'http://r')", _REGISTRY, "dovetail up"),
+        ("CREATE MUTABLE STREAM s (a int) PRIMARY KEY a SETTINGS key_format = 'avro'", "cannot be avro", "JSON"),
         ("CREATE STREAM s (a int) SETTINGS data_format = 'CVS'", "cannot be CVS", 'did you mean "csv"?'),
         ("CREATE TABLE s (a int) FORMAT PLAIN ENCODE JSN", "cannot be jsn", 'did you mean "json"?'),
         ("CREATE TABLE s (a int) ENCODE CSV (delimeter = ';')", 'no option "delimeter"', 'did you mean "delimiter"?'),

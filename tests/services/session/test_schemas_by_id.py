@@ -1,4 +1,4 @@
-"""Avro from Confluent's producers, through views of both engines, to Confluent's consumers."""
+"""Values that name their schema, from Confluent's producers, through both engines, to Confluent's consumers."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
+from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from broker.topic_shapes import TopicShape
@@ -38,8 +40,39 @@ ORDER: dict[str, Any] = {
         {"name": "state", "type": {"type": "enum", "name": "state", "symbols": ["open", "paid"]}},
     ],
 }
+ORDER_IN_JSON: dict[str, Any] = {
+    "title": "order",
+    "type": "object",
+    "properties": {
+        "id": {"type": "integer"},
+        "user": {"type": ["null", "string"]},
+        "amount": {"type": "number"},
+        "state": {"enum": ["open", "paid"]},
+    },
+}
 _PATIENCE: dict[str, object] = {"start_timeout_s": 240.0, "stop_timeout_s": 60.0, "schema_registry_timeout_s": 2.0}
 COLUMNS = "id int64, user string, amount decimal(9, 2), state string"
+
+
+@dataclass(frozen=True)
+class Confluent:
+    """Confluent's serializer and deserializer of one format, from rows and to rows."""
+
+    data_format: str
+    serializer: Callable[[SchemaRegistryClient], Any]
+    deserializer: Callable[[SchemaRegistryClient], Any]
+
+
+def _json(registry: SchemaRegistryClient) -> Any:
+    return JSONSerializer(
+        json.dumps(ORDER_IN_JSON), registry, to_dict=lambda row, _: row | {"amount": float(row["amount"])}
+    )
+
+
+FORMATS = {
+    "avro": Confluent("Avro", lambda registry: AvroSerializer(registry, json.dumps(ORDER)), AvroDeserializer),
+    "json": Confluent("JSONSchema", _json, lambda registry: JSONDeserializer(None, schema_registry_client=registry)),
+}
 
 
 @pytest.fixture(scope="module")
@@ -69,10 +102,7 @@ def settle(session: Session, view: str) -> None:
     await_caught_up(session.context, plan_query(view, definition, session.context.catalog))
 
 
-def produce(
-    running: Stack, registry: SchemaRegistryClient, topic: str, schema: Any, *rows: dict[str, Any] | bytes
-) -> None:
-    serializer = AvroSerializer(registry, json.dumps(schema))
+def produce(running: Stack, topic: str, serializer: Any, *rows: dict[str, Any] | bytes) -> None:
     producer = Producer({"bootstrap.servers": running.endpoint("kafka")})
     for row in rows:
         value = row if isinstance(row, bytes) else serializer(row, SerializationContext(topic, MessageField.VALUE))
@@ -80,45 +110,50 @@ def produce(
     assert producer.flush(30) == 0
 
 
-def consumed(running: Stack, registry: SchemaRegistryClient, topic: str, count: int) -> list[dict[str, Any]]:
+def consumed(running: Stack, deserializer: Any, topic: str, count: int) -> list[dict[str, Any]]:
     """The first ``count`` values of a topic, as Confluent's deserializer reads them."""
     servers = running.endpoint("kafka")
     consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "auto.offset.reset": "earliest"})
-    read, until = AvroDeserializer(registry), time.monotonic() + 60
+    until = time.monotonic() + 60
     found: list[dict[str, Any]] = []
     try:
         consumer.subscribe([topic])
         while len(found) < count and time.monotonic() < until:
             message = consumer.poll(1)
             if message is not None and message.error() is None and message.value() is not None:
-                found.append(read(message.value(), SerializationContext(topic, MessageField.VALUE)))
+                found.append(deserializer(message.value(), SerializationContext(topic, MessageField.VALUE)))
     finally:
         consumer.close()
     return found
 
 
+@pytest.mark.parametrize("kind", FORMATS)
 def test_both_engines_read_and_write_it(
-    running: Stack, session: Session, registry: SchemaRegistryClient, ask: Ask
+    running: Stack, session: Session, registry: SchemaRegistryClient, ask: Ask, kind: str
 ) -> None:
-    session.context.topics.create("orders", TopicShape(1))
+    confluent, orders, named, asked = FORMATS[kind], f"orders_{kind}", f"named_{kind}", f"asked_{kind}"
+    session.context.topics.create(orders, TopicShape(1))
     good: list[dict[str, Any]] = [
         {"id": 1, "user": "ann", "amount": Decimal("1.25"), "state": "open"},
         {"id": 2, "user": None, "amount": Decimal("-2.50"), "state": "paid"},
     ]
-    produce(running, registry, "orders", ORDER, *good, b"\0\0\0\x27\x0f\0", b"{}")
-    select = "SELECT id, name, amount FROM orders JOIN users ON orders.user = users.user SETTINGS seek_to = 'earliest'"
-    session.run(
-        f"CREATE EXTERNAL STREAM orders ({COLUMNS}) SETTINGS type = 'kafka', topic = 'orders', data_format = 'Avro';"
-        "CREATE MUTABLE STREAM users (user string, name string) PRIMARY KEY user SETTINGS data_format = 'avro';"
-        "INSERT INTO users VALUES ('ann', 'Ann');"
-        "CREATE STREAM named (id int64, name string, amount decimal(9, 2)) SETTINGS data_format = 'avro';"
-        "CREATE STREAM asked (id int64, name string, amount decimal(9, 2)) SETTINGS data_format = 'avro';"
-        f"CREATE MATERIALIZED VIEW into_named INTO named AS {select};"
-        f"CREATE MATERIALIZED VIEW into_asked INTO asked AS {select}, join_algorithm = 'direct';"
+    produce(running, orders, confluent.serializer(registry), *good, b"\0\0\0\x27\x0f\0", b"{}")
+    select = (
+        f"SELECT id, name, amount FROM {orders} AS o JOIN users ON o.user = users.user SETTINGS seek_to = 'earliest'"
     )
-    for view, topic in (("into_named", "named"), ("into_asked", "asked")):
+    settings = f"SETTINGS data_format = '{confluent.data_format}'"
+    session.run(
+        f"CREATE EXTERNAL STREAM {orders} ({COLUMNS}) {settings}, type = 'kafka', topic = '{orders}';"
+        f"CREATE MUTABLE STREAM users (user string, name string) PRIMARY KEY user {settings}, topic = 'users_{kind}';"
+        "INSERT INTO users VALUES ('ann', 'Ann');"
+        f"CREATE STREAM {named} (id int64, name string, amount decimal(9, 2)) {settings};"
+        f"CREATE STREAM {asked} (id int64, name string, amount decimal(9, 2)) {settings};"
+        f"CREATE MATERIALIZED VIEW into_named INTO {named} AS {select};"
+        f"CREATE MATERIALIZED VIEW into_asked INTO {asked} AS {select}, join_algorithm = 'direct';"
+    )
+    for view, topic in (("into_named", named), ("into_asked", asked)):
         settle(session, view)
-        [found] = consumed(running, registry, topic, 1)
+        [found] = consumed(running, confluent.deserializer(registry), topic, 1)
         assert (found["id"], found["name"], str(found["amount"])) == (1, "Ann", "1.25")
         assert ask(f"SELECT id, name FROM table({topic})") == [(1, "Ann")]
         reasons = [str(row[0]) for row in ask(f"SELECT reason FROM table({view}.dead_letter)")]
@@ -126,7 +161,7 @@ def test_both_engines_read_and_write_it(
             "the schema registry has no schema 9999",
             "the value does not begin with 00 and the id of a schema, but with 7b 7d",
         ]
-    assert ask("SELECT id, state FROM table(orders) ORDER BY id") == [(1, "open"), (2, "paid")]
+    assert ask(f"SELECT id, state FROM table({orders}) ORDER BY id") == [(1, "open"), (2, "paid")]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +186,18 @@ def test_columns_are_compared_with_the_schema(
     settings = ", ".join(filter(None, ["data_format = 'Avro'", more]))
     with pytest.raises(error, match=said) if error else nullcontext():
         session.run(f"CREATE STREAM bills {columns} SETTINGS {settings}")
+
+
+def test_columns_are_compared_with_the_members_of_json(
+    running: Stack, session: Session, registry: SchemaRegistryClient
+) -> None:
+    registry.register_schema("notes-value", Schema(json.dumps(ORDER_IN_JSON), "JSON"))
+    for columns, said in (("id string", "it is integer"), ("nam string", "has no member nam")):
+        with pytest.raises(SqlError, match=said):
+            session.run(
+                f"CREATE TABLE notes ({columns.replace('string', 'varchar')}) APPEND ONLY WITH (connector = 'kafka',"
+                f" topic = 'notes') FORMAT PLAIN ENCODE JSON (schema.registry = '{running.endpoint('registry')}')"
+            )
 
 
 def test_columns_that_change_get_another_version(session: Session, registry: SchemaRegistryClient, ask: Ask) -> None:
@@ -181,7 +228,7 @@ def test_a_registry_that_is_silent_holds_a_view_up_and_nothing_is_lost(
     assert pid is not None
     os.kill(pid, signal.SIGSTOP)
     try:
-        produce(running, registry, "calls", ORDER, value)
+        produce(running, "calls", serialized, value)
         until = time.monotonic() + 120
         while state_of(session, "of_calls") != "recovering":
             assert time.monotonic() < until

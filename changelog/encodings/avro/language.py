@@ -1,0 +1,35 @@
+"""Schemas of Avro, as CREATE STREAM asks about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import orjson
+import pyarrow as pa
+
+from changelog.encodings.avro.columns import written_columns
+from changelog.encodings.avro.conversions import conversion
+from changelog.encodings.avro.own_schema import text_of
+from changelog.encodings.avro.schema import WriterSchema
+from changelog.encodings.identified.language import Fits
+from changelog.encodings.interface import SchemaDefinition
+from changelog.errors import SqlError
+from changelog.schema import RecordFormat
+
+
+class AvroLanguage:
+    def own(self, columns: pa.Schema, name: str) -> SchemaDefinition:
+        return SchemaDefinition("AVRO", text_of(columns, name))
+
+    def is_own(self, definition: SchemaDefinition, name: str) -> bool:
+        try:
+            written_columns(definition, "newest")
+        except SqlError:
+            return False
+        own = text_of(pa.schema([]), name)
+        return bool(orjson.loads(definition.text)["name"] == orjson.loads(own)["name"])
+
+    def members(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, Fits]:
+        writer = WriterSchema.of(definition)
+        return {name: partial(conversion, writer, schema) for name, schema in writer.fields().items()}

@@ -1,0 +1,6 @@
+"""JSON Schema beside JSON: values are read and written as JSON, and their schemas say what the members are.
+
+schema        the members of a schema, as far as it names them
+own_schema    the schema of an output, from its columns
+language      what CREATE STREAM asks
+"""

@@ -1,0 +1,33 @@
+"""JSON Schema, as CREATE STREAM asks about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import pyarrow as pa
+
+from changelog.encodings.identified.language import Fits
+from changelog.encodings.identified.reader import SchemaMisfit
+from changelog.encodings.interface import SchemaDefinition
+from changelog.encodings.json_schema.own_schema import text_of
+from changelog.encodings.json_schema.schema import ObjectSchema
+from changelog.schema import RecordFormat
+
+
+class JsonSchemaLanguage:
+    def own(self, columns: pa.Schema, name: str) -> SchemaDefinition:
+        return SchemaDefinition("JSON", text_of(columns, name))
+
+    def is_own(self, definition: SchemaDefinition, name: str) -> bool:
+        try:
+            found = ObjectSchema.of(definition)
+        except SchemaMisfit:
+            return False
+        empty = ObjectSchema.of(self.own(pa.schema([]), name))
+        return isinstance(found.root, dict) and {**found.root, "properties": {}} == empty.root
+
+    def members(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, Fits] | None:
+        schema = ObjectSchema.of(definition)
+        named = schema.members()
+        return None if named is None else {name: partial(schema.expect, one) for name, one in named.items()}

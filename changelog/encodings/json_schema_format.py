@@ -1,0 +1,87 @@
+"""JSON objects behind the id of their JSON Schema, as Confluent's serializers write them.
+
+They are read as JSON is: the schema says what producers have promised, and values are not held against it.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+import pyarrow as pa
+
+from changelog.encodings.identified import wire
+from changelog.encodings.identified.reader import IdentifiedReader, PayloadReader, SchemaMisfit
+from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest
+from changelog.encodings.interface import (
+    FormatKind,
+    FormatOption,
+    MemberReader,
+    MemberWriter,
+    Reads,
+    SchemaDefinition,
+    Writes,
+)
+from changelog.encodings.json_format import JSON_FORMAT
+from changelog.encodings.json_schema.own_schema import member
+from changelog.encodings.json_schema.schema import ObjectSchema
+from changelog.errors import SqlError
+from changelog.formats import json_text
+
+
+class _Objects:
+    """Writes by a schema that says of each column what is written."""
+
+    def __init__(self, schema_id: int, definition: SchemaDefinition) -> None:
+        self._head = wire.head(schema_id)
+        self._name = f"schema {schema_id}"
+        try:
+            self._schema = ObjectSchema.of(definition)
+        except SchemaMisfit as misfit:
+            raise _unwritten(self._name, str(misfit)) from None
+
+    def write(self, rows: pa.Table) -> pa.Array:
+        self._expect(rows.schema)
+        texts = json_text.objects(rows).cast(pl.Binary)
+        return pl.select(pl.lit(self._head) + texts).to_series().to_arrow()
+
+    def _expect(self, columns: pa.Schema) -> None:
+        members = self._schema.members()
+        if members is None:
+            raise _unwritten(self._name, "it does not say which members there are")
+        for column in columns:
+            if column.name not in members:
+                raise SqlError(
+                    f"{self._name} has no member {column.name}",
+                    where="the newest schema of the output",
+                    fix="register one that has",
+                )
+            if self._schema.found(members[column.name]) != member(column):
+                raise _unwritten(self._name, f"member {column.name} is not of the form that columns have")
+        if missing := [name for name in self._schema.required() if name not in columns.names]:
+            raise _unwritten(self._name, f"it requires {missing[0]}, which is no column")
+
+
+def _unwritten(name: str, why: str) -> SqlError:
+    return SqlError(f"no rows are written by {name}: {why}", where="JSON Schema", fix="write to another topic")
+
+
+def _payloads(definition: SchemaDefinition, asked: Reads) -> PayloadReader:
+    ObjectSchema.of(definition)
+    return JSON_FORMAT.reader(asked)
+
+
+def _reader(asked: Reads) -> MemberReader:
+    return IdentifiedReader(asked, _payloads)
+
+
+def _writer(asked: Writes) -> MemberWriter:
+    return _Objects(*newest(asked))
+
+
+JSON_SCHEMA_FORMAT = FormatKind(
+    "json_schema",
+    _reader,
+    _writer,
+    data_format=("jsonschema",),
+    options=(FormatOption(REGISTRY_OPTION, "kafka_schema_registry_url"),),
+    of_keys=False,
+)
