@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from broker.registry.protobuf_text import compiled
 from changelog.changes import Changes
 from changelog.decode import Decoder
 from changelog.encode import Encoded, records_of
@@ -27,7 +29,7 @@ COLUMNS = (
     Column("price", pa.float64()),
     Column("at", pa.timestamp("ms", "UTC")),
 )
-NAMES = {"avro": "Avro", "json_schema": "JSON Schema"}
+NAMES = {"avro": "Avro", "json_schema": "JSON Schema", "protobuf": "Protobuf"}
 LINE = (Column("line", pa.string()),)
 STREAMS = {
     "JSON": StreamSchema("s", COLUMNS),
@@ -46,7 +48,8 @@ class OwnSchemas:
     def __init__(self) -> None:
         columns = pa.schema([(column.name, column.type) for column in COLUMNS])
         self._subjects = list(LANGUAGES)
-        self._known = [language.own(columns, "s") for language in LANGUAGES.values()]
+        own = [language.own(columns, "s") for language in LANGUAGES.values()]
+        self._known = [replace(one, compiled=compiled(one)) if one.kind == "PROTOBUF" else one for one in own]
 
     def definition(self, schema_id: int) -> SchemaDefinition | None:
         return self._known[schema_id]

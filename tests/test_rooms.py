@@ -27,7 +27,7 @@ def room(rooms: str, libraries: str | None, *, pure: bool = False) -> Room:
 
 
 ROOMS = {
-    "changelog": room("", "fastavro numpy orjson polars pyarrow", pure=True),
+    "changelog": room("", "fastavro google numpy orjson polars pyarrow", pure=True),
     "broker": room("changelog", "confluent_kafka fastavro google grpc_tools httpx numpy orjson pyarrow"),
     "joins": room("changelog", "duckdb numpy pyarrow", pure=True),
     "sql": room("changelog joins", "duckdb numpy pyarrow sqlalchemy sqlglot", pure=True),

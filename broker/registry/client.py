@@ -10,6 +10,7 @@ import ssl
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from urllib.parse import quote
 import httpx
 
 from broker.address import BrokerAddress, RegistryAddress
+from broker.registry.protobuf_text import compiled
 from broker.registry.registered import SchemaType
 from changelog.encodings.interface import SchemaDefinition
 from changelog.errors import ServiceUnavailable, SourceRefused
@@ -101,7 +103,8 @@ class SchemaRegistryReader:
             raise self._nonsense("no schema")
         if depth > _DEEPEST:
             raise self._nonsense("references that are nested too deeply")
-        return SchemaDefinition(kind, text, tuple(self._referred(one, depth) for one in references))
+        made = SchemaDefinition(kind, text, tuple(self._referred(one, depth) for one in references))
+        return replace(made, compiled=compiled(made)) if kind == SchemaType.PROTOBUF and depth == 0 else made
 
     def _referred(self, one: Any, depth: int) -> tuple[str, SchemaDefinition]:
         match one:

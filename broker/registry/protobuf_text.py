@@ -13,7 +13,8 @@ from pathlib import Path, PurePosixPath
 from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 from google.protobuf.message import DecodeError
 
-from broker.registry.registered import SchemaNonsense, WholeSchema
+from broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
+from changelog.encodings.interface import SchemaDefinition
 
 ROOT_FILE = "__schema.proto"
 """What a schema is called among the files that it imports."""
@@ -28,6 +29,24 @@ def descriptors(whole: WholeSchema) -> FileDescriptorSet:
         return FileDescriptorSet(file=[*parts, serialised])
     with tempfile.TemporaryDirectory(prefix="dovetail-proto-") as folder:
         return _compiled(whole, Path(folder))
+
+
+def compiled(definition: SchemaDefinition) -> bytes:
+    """The files of a schema that a client was given; empty where it is none."""
+    referred: dict[str, str] = {}
+    _gather(definition, referred)
+    try:
+        found = descriptors(WholeSchema(SchemaType.PROTOBUF, definition.text, referred))
+    except SchemaNonsense:
+        return b""
+    return bytes(found.SerializeToString())
+
+
+def _gather(definition: SchemaDefinition, into: dict[str, str]) -> None:
+    for name, one in definition.references:
+        if name not in into:
+            _gather(one, into)
+            into[name] = one.text
 
 
 def serialised_text(whole: WholeSchema) -> str:

@@ -50,11 +50,14 @@ class MemberWriter(Protocol):
 class SchemaDefinition:
     """A schema that a registry knows: its text in the language of ``kind`` (AVRO, PROTOBUF, JSON), and those that it
     refers to by name.
+
+    compiled  of PROTOBUF, where a source gives it: a FileDescriptorSet, itself last; empty: the text is no schema
     """
 
     kind: str
     text: str
     references: tuple[tuple[str, SchemaDefinition], ...] = ()
+    compiled: bytes = b""
 
 
 class SchemaSource(Protocol):

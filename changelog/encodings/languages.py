@@ -7,5 +7,10 @@ from collections.abc import Mapping
 from changelog.encodings.avro.language import AvroLanguage
 from changelog.encodings.identified.language import SchemaLanguage
 from changelog.encodings.json_schema.language import JsonSchemaLanguage
+from changelog.encodings.protobuf.language import ProtobufLanguage
 
-LANGUAGES: Mapping[str, SchemaLanguage] = {"avro": AvroLanguage(), "json_schema": JsonSchemaLanguage()}
+LANGUAGES: Mapping[str, SchemaLanguage] = {
+    "avro": AvroLanguage(),
+    "json_schema": JsonSchemaLanguage(),
+    "protobuf": ProtobufLanguage(),
+}

@@ -7,10 +7,11 @@ from changelog.encodings.csv_format import CSV_FORMAT
 from changelog.encodings.interface import FormatKind, MemberReader, MemberWriter, Reads, Writes
 from changelog.encodings.json_format import JSON_FORMAT
 from changelog.encodings.json_schema_format import JSON_SCHEMA_FORMAT
+from changelog.encodings.protobuf_format import PROTOBUF_FORMAT
 from changelog.encodings.raw_format import RAW_FORMAT
 from changelog.errors import InternalError
 
-FORMATS = (JSON_FORMAT, CSV_FORMAT, RAW_FORMAT, AVRO_FORMAT, JSON_SCHEMA_FORMAT)
+FORMATS = (JSON_FORMAT, CSV_FORMAT, RAW_FORMAT, AVRO_FORMAT, JSON_SCHEMA_FORMAT, PROTOBUF_FORMAT)
 _BY_NAME = {kind.name: kind for kind in FORMATS}
 
 

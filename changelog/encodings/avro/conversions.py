@@ -20,12 +20,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.encodings.avro import decimals
 from changelog.encodings.avro.schema import WriterSchema, described
+from changelog.encodings.identified.lists import list_parts
 from changelog.encodings.identified.reader import SchemaMisfit
 from changelog.formats.json_types import type_name
 
@@ -171,14 +171,6 @@ def _map(key: Convert, item: Convert, target: pa.DataType) -> Convert:
         return pa.MapArray.from_arrays(offsets, keys, items, type=target)
 
     return convert
-
-
-def list_parts(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Offsets from 0, NULL where a list is, and what the lists hold."""
-    lengths = pc.list_value_length(values)
-    ends = np.concatenate([[0], np.cumsum(lengths.fill_null(0).to_numpy(zero_copy_only=False))]).astype(np.int32)
-    nulls = np.append(values.is_null().to_numpy(zero_copy_only=False), False)
-    return pa.array(ends, pa.int32(), mask=nulls if values.null_count else None), values.flatten()
 
 
 def _struct(writer: WriterSchema, found: dict[str, Any], target: pa.DataType) -> Convert:

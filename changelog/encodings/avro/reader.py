@@ -19,6 +19,7 @@ from changelog.encodings.avro.container import MARK, mark_of, marked, wrapped
 from changelog.encodings.avro.conversions import Convert, carrier, conversion
 from changelog.encodings.avro.plain import PlainSchema
 from changelog.encodings.avro.schema import WriterSchema
+from changelog.encodings.identified.plain_values import as_given
 from changelog.encodings.identified.reader import SchemaMisfit
 from changelog.encodings.interface import Reads, SchemaDefinition
 from changelog.errors import RecordRejected
@@ -88,7 +89,7 @@ class AvroPayloads:
             return record.get(member.name, member.default)
         try:
             given = pa.array([record[member.name]], self._types[member.name])
-            [value] = _plain(self._conversions[member.name](given)).to_pylist()
+            [value] = as_given(self._conversions[member.name](given)).to_pylist()
         except (pa.ArrowException, OverflowError, ValueError, TypeError) as fault:
             raise RecordRejected(f"column {member.name}: {fault}") from None
         return value
@@ -129,22 +130,3 @@ class AvroPayloads:
 def _arrow(column: pl.Series, kind: pa.DataType) -> pa.Array:
     made = column.to_arrow()
     return made if made.type == kind else made.cast(kind)
-
-
-def _plain(values: pa.Array) -> pa.Array:
-    """Times as numbers, at any depth: those before the year 1 or after 9999 are no dates of Python."""
-    return values.cast(_numbered(values.type))
-
-
-def _numbered(kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_timestamp(kind) or pa.types.is_time64(kind):
-        return pa.int64()
-    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
-        return pa.int32()
-    if pa.types.is_map(kind):
-        return pa.map_(_numbered(kind.key_type), _numbered(kind.item_type))
-    if pa.types.is_list(kind):
-        return pa.list_(_numbered(kind.value_type))
-    if pa.types.is_struct(kind):
-        return pa.struct([(one.name, _numbered(one.type)) for one in kind])
-    return kind

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from changelog.encodings.avro import decimals
 from changelog.encodings.avro.container import MARK, MARK_BYTES, mark_of
-from changelog.encodings.avro.conversions import list_parts
 from changelog.encodings.avro.own_schema import text_of
 from changelog.encodings.avro.plain import PlainSchema
 from changelog.encodings.avro.schema import WriterSchema
+from changelog.encodings.identified.lists import list_parts
 from changelog.encodings.interface import SchemaDefinition
 
 

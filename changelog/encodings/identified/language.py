@@ -17,8 +17,10 @@ Fits = Callable[[pa.DataType], object]
 class SchemaLanguage(Protocol):
     """``form`` is the format of the values, with its options."""
 
-    def own(self, columns: pa.Schema, name: str) -> SchemaDefinition:
-        """The schema of ``columns``, called ``name``. Raises SqlError for a column that has no form in it."""
+    def own(self, columns: pa.Schema, name: str, former: SchemaDefinition | None = None) -> SchemaDefinition:
+        """The schema of ``columns``, called ``name``, which follows ``former``, one of this name too. Raises SqlError
+        for a column that has no form in it.
+        """
         ...
 
     def is_own(self, definition: SchemaDefinition, name: str) -> bool:

@@ -37,6 +37,18 @@ class _Record(dict[str, Any]):
     reader: PayloadReader
 
 
+def together(parts: list[tuple[Positions, pa.Table]], declined: list[Positions], asked: Reads) -> pa.Table:
+    """Rows that were read in parts, in the order of their positions. Raises Declined where any are ``declined``."""
+    if any(len(some) for some in declined):
+        raise Declined(np.sort(np.concatenate(declined)))
+    if len(parts) == 1:
+        return parts[0][1]
+    if not parts:
+        return pa.table({one.name: pa.array([], one.type) for one in asked.members})
+    order = np.argsort(np.concatenate([positions for positions, _ in parts]))
+    return pa.concat_tables([rows for _, rows in parts]).take(pa.array(order)).combine_chunks()
+
+
 class IdentifiedReader:
     """``made`` gives the reader of a schema; it raises SchemaMisfit. Raises what the source of schemas raises."""
 
@@ -56,14 +68,7 @@ class IdentifiedReader:
                 parts.append((positions, self._part(schema_id, values, positions)))
             except Declined as some:
                 declined.append(positions if some.positions is None else positions[some.positions])
-        if declined:
-            raise Declined(np.sort(np.concatenate(declined)))
-        if len(parts) == 1:
-            return parts[0][1]
-        if not parts:
-            return pa.table({one.name: pa.array([], one.type) for one in self._asked.members})
-        order = np.argsort(np.concatenate([positions for positions, _ in parts]))
-        return pa.concat_tables([rows for _, rows in parts]).take(pa.array(order)).combine_chunks()
+        return together(parts, declined, self._asked)
 
     def mentioning(self, values: pa.Array, name: str) -> pa.Array:
         ids = wire.schema_ids(values)

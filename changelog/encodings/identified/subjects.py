@@ -8,7 +8,7 @@ from changelog.encodings.interface import SchemaDefinition, SchemaSource, Writes
 from changelog.errors import StackError, UnknownName
 from changelog.schema import RecordFormat
 
-IDENTIFIED = ("avro", "json_schema")
+IDENTIFIED = ("avro", "json_schema", "protobuf")
 """The kinds of formats whose values name their schema."""
 REGISTRY_OPTION = "schema.registry"
 SUBJECT = "subject"

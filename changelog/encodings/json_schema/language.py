@@ -16,7 +16,7 @@ from changelog.schema import RecordFormat
 
 
 class JsonSchemaLanguage:
-    def own(self, columns: pa.Schema, name: str) -> SchemaDefinition:
+    def own(self, columns: pa.Schema, name: str, former: SchemaDefinition | None = None) -> SchemaDefinition:
         return SchemaDefinition("JSON", text_of(columns, name))
 
     def is_own(self, definition: SchemaDefinition, name: str) -> bool:

@@ -40,9 +40,10 @@ def expect_schema(context: Context, statement: CreateStream) -> None:
     newest = registry.latest(subject)
     definition = None if newest is None else registry.definition(newest)
     language = LANGUAGES[schema.value.kind]
-    own = language.own(_written(schema), schema.name)
-    if definition is None or (not statement.external and language.is_own(definition, schema.name)):
-        registry.registered(subject, own)
+    if definition is None:
+        registry.registered(subject, language.own(_written(schema), schema.name))
+    elif not statement.external and language.is_own(definition, schema.name):
+        registry.registered(subject, language.own(_written(schema), schema.name, definition))
     else:
         _expect_columns(schema, definition, f"schema {newest} of {subject}")
 

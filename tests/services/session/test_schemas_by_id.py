@@ -8,7 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -17,15 +17,20 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONDeserializer, JSONSerializer
+from confluent_kafka.schema_registry.protobuf import ProtobufDeserializer, ProtobufSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
+from broker.registry.protobuf_text import compiled
 from broker.topic_shapes import TopicShape
+from changelog.encodings.interface import SchemaDefinition
+from changelog.encodings.protobuf.schema import Path
 from changelog.errors import SqlError, UnknownName, Unsupported
 from services.session import Rows, Session
 from services.session.input_progress import await_caught_up
 from services.stack import Stack, temporary_stack
 from sql.planner import plan_query
 from sql.syntax.statements import CreateView
+from tests.changelog.encodings.protobuf_records import message_class
 from tests.services.conftest import Ask, leave_nothing
 
 pytestmark = pytest.mark.services
@@ -61,6 +66,7 @@ class Confluent:
     data_format: str
     serializer: Callable[[SchemaRegistryClient], Any]
     deserializer: Callable[[SchemaRegistryClient], Any]
+    more: str = ""
 
 
 def _json(registry: SchemaRegistryClient) -> Any:
@@ -69,9 +75,39 @@ def _json(registry: SchemaRegistryClient) -> Any:
     )
 
 
+ORDER_IN_PROTOBUF = """
+syntax = "proto3";
+package shop;
+enum State { open = 0; paid = 1; }
+message Line { string item = 1; }
+message Order { int64 id = 1; optional string user = 2; string amount = 3; State state = 4; }
+"""
+
+
+def _message(text: str, path: Path) -> Any:
+    definition = SchemaDefinition("PROTOBUF", text)
+    return message_class(replace(definition, compiled=compiled(definition)), path)
+
+
+def _protobuf(registry: SchemaRegistryClient) -> Any:
+    order = _message(ORDER_IN_PROTOBUF, (1,))
+    serialize = ProtobufSerializer(order, registry, {"use.deprecated.format": False})
+    return lambda row, context: serialize(order(**row | {"amount": str(row["amount"])}), context)
+
+
+def _of_protobuf(registry: SchemaRegistryClient) -> Any:
+    def deserialize(value: bytes, context: SerializationContext) -> dict[str, Any]:
+        text = str(registry.get_latest_version(f"{context.topic}-value").schema.schema_str)
+        read = ProtobufDeserializer(_message(text, (0,)), {"use.deprecated.format": False})
+        return {field.name: found for field, found in read(value, context).ListFields()}
+
+    return deserialize
+
+
 FORMATS = {
     "avro": Confluent("Avro", lambda registry: AvroSerializer(registry, json.dumps(ORDER)), AvroDeserializer),
     "json": Confluent("JSONSchema", _json, lambda registry: JSONDeserializer(None, schema_registry_client=registry)),
+    "protobuf": Confluent("ProtobufSingle", _protobuf, _of_protobuf, ", protobuf_message = 'Order'"),
 }
 
 
@@ -143,7 +179,7 @@ def test_both_engines_read_and_write_it(
     )
     settings = f"SETTINGS data_format = '{confluent.data_format}'"
     session.run(
-        f"CREATE EXTERNAL STREAM {orders} ({COLUMNS}) {settings}, type = 'kafka', topic = '{orders}';"
+        f"CREATE EXTERNAL STREAM {orders} ({COLUMNS}) {settings}{confluent.more}, type = 'kafka', topic = '{orders}';"
         f"CREATE MUTABLE STREAM users (user string, name string) PRIMARY KEY user {settings}, topic = 'users_{kind}';"
         "INSERT INTO users VALUES ('ann', 'Ann');"
         f"CREATE STREAM {named} (id int64, name string, amount decimal(9, 2)) {settings};"

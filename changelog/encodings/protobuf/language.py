@@ -1,0 +1,34 @@
+"""Schemas of Protobuf, as CREATE STREAM asks about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import pyarrow as pa
+
+from changelog.encodings.identified.language import Fits
+from changelog.encodings.identified.reader import SchemaMisfit
+from changelog.encodings.interface import SchemaDefinition
+from changelog.encodings.protobuf.builders import built
+from changelog.encodings.protobuf.own_schema import message_name, text_of
+from changelog.encodings.protobuf.schema import MESSAGE_OPTION, MessageFile
+from changelog.schema import RecordFormat
+
+
+class ProtobufLanguage:
+    def own(self, columns: pa.Schema, name: str, former: SchemaDefinition | None = None) -> SchemaDefinition:
+        before = None if former is None else MessageFile.of(former).root.message_type[0]
+        return SchemaDefinition("PROTOBUF", text_of(columns, name, before))
+
+    def is_own(self, definition: SchemaDefinition, name: str) -> bool:
+        try:
+            root = MessageFile.of(definition).root
+        except SchemaMisfit:
+            return False
+        return not root.package and [one.name for one in root.message_type] == [message_name(name)]
+
+    def members(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, Fits]:
+        found = MessageFile.of(definition)
+        message = found.at(found.asked(form.option(MESSAGE_OPTION)))
+        return {one.name: partial(built, one) for one in message.fields}

@@ -1,0 +1,80 @@
+"""Protobuf behind the id of its schema and the place of its message, as Confluent's serializers write it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from changelog.encodings.identified import wire
+from changelog.encodings.identified.reader import IdentifiedReader, SchemaMisfit
+from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest
+from changelog.encodings.interface import (
+    FormatKind,
+    FormatOption,
+    MemberReader,
+    MemberWriter,
+    Reads,
+    SchemaDefinition,
+    Writes,
+)
+from changelog.encodings.protobuf.reader import ProtobufPayloads, path_bytes
+from changelog.encodings.protobuf.schema import MESSAGE_OPTION, MessageFile
+from changelog.encodings.protobuf.writer import joined, member
+from changelog.errors import SqlError
+
+
+class _Messages:
+    """Writes by a schema whose members are as those of the columns would be, in any order and with any numbers."""
+
+    def __init__(self, schema_id: int, definition: SchemaDefinition, message: str) -> None:
+        self._name = f"schema {schema_id}"
+        try:
+            found = MessageFile.of(definition)
+            path = found.asked(message)
+            self._fields = found.at(path).fields_by_name
+        except SchemaMisfit as misfit:
+            raise self._unwritten(misfit) from None
+        self._head = wire.head(schema_id) + path_bytes(path)
+
+    def write(self, rows: pa.Table) -> pa.Array:
+        head = pa.repeat(pa.scalar(self._head, pa.binary()), rows.num_rows)
+        return joined([head, *(self._member(rows, name) for name in rows.column_names)], rows.num_rows)
+
+    def _member(self, rows: pa.Table, name: str) -> pa.Array:
+        if name not in self._fields:
+            raise SqlError(
+                f"{self._name} has no member {name}",
+                where="the newest schema of the output",
+                fix="register one that has",
+            )
+        column = rows.column(name).combine_chunks()
+        try:
+            return member(self._fields[name], column.type)(column)
+        except SchemaMisfit as misfit:
+            raise self._unwritten(misfit) from None
+
+    def _unwritten(self, misfit: SchemaMisfit) -> SqlError:
+        return SqlError(
+            f"no rows are written by {self._name}: {misfit}", where="Protobuf", fix="write to another topic"
+        )
+
+
+def _reader(asked: Reads) -> MemberReader:
+    return IdentifiedReader(asked, ProtobufPayloads)
+
+
+def _writer(asked: Writes) -> MemberWriter:
+    return _Messages(*newest(asked), asked.format.option(MESSAGE_OPTION))
+
+
+PROTOBUF_FORMAT = FormatKind(
+    "protobuf",
+    _reader,
+    _writer,
+    data_format=("protobufsingle", "protobuf"),
+    encode=("protobuf",),
+    options=(
+        FormatOption(REGISTRY_OPTION, "kafka_schema_registry_url"),
+        FormatOption(MESSAGE_OPTION, "protobuf_message"),
+    ),
+    of_keys=False,
+)
