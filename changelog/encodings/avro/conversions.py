@@ -88,6 +88,9 @@ def _scalar(kind: str, target: pa.DataType) -> Convert | None:
     } | {name: one for name, one in same.items() if name != "bytes"}
     if kind not in fits or not fits[kind](target):
         return None
+    if pa.types.is_decimal(target):
+        # Straight to a decimal of fewer digits than any number may have is refused, whatever the numbers are.
+        return lambda values: values.cast(pa.decimal128(19, 0)).cast(target)
     # A float of 64 bits is rounded to 32, a whole number to a float, as of JSON.
     rounded = pa.types.is_floating(target)
     return lambda values: values.cast(target, safe=not rounded)
