@@ -32,8 +32,8 @@ from changelog.formats.json_types import Mismatch, type_name
 
 Build = Callable[[list[Any]], pa.Array]
 """From values, None where there is none. Raises one of ``BROKEN``."""
-Take = Callable[[Any], Any]
-"""A member of a message; None where it has none. Raises UnicodeDecodeError."""
+Take = Callable[[list[Any]], list[Any]]
+"""A member of each message; None where it has none. Raises UnicodeDecodeError."""
 
 TIMESTAMP = "google.protobuf.Timestamp"
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
@@ -46,11 +46,17 @@ BROKEN = (pa.ArrowException, OverflowError, ValueError, TypeError, Mismatch)
 
 
 def taken(field: Any) -> Take:
-    """How a member is taken out of a message."""
+    """How a member is taken out of messages."""
     name, whole = field.name, attrgetter(field.name)
     if field.is_repeated or not field.has_presence:
-        return whole
-    return lambda message: whole(message) if message.HasField(name) else None
+        return lambda messages: list(map(whole, messages))
+    if field.message_type is None and not field.default_value:
+        # Whether there is one is only asked of what could be none: the question takes longer than all the rest.
+        return lambda messages: [
+            value if value or message.HasField(name) else None
+            for value, message in zip(map(whole, messages), messages, strict=True)
+        ]
+    return lambda messages: [whole(message) if message.HasField(name) else None for message in messages]
 
 
 def built(field: Any, target: pa.DataType) -> Build:
@@ -188,7 +194,7 @@ def _struct(kind: Any, target: pa.DataType) -> Build:
         for one in target:
             if one.name in members:
                 take, make = members[one.name]
-                parts.append(make(list(map(take, present))))
+                parts.append(make(take(present)))
             else:
                 parts.append(pa.nulls(len(present), one.type))
         if not parts:

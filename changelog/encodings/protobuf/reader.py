@@ -65,7 +65,7 @@ class _Messages:
     def parsed(self, payload: bytes) -> dict[str, Any]:
         try:
             message = self._parse(payload)
-            return {name: take(message) for name, (take, _) in self._parts.items()}
+            return {name: take([message])[0] for name, (take, _) in self._parts.items()}
         except (DecodeError, UnicodeDecodeError) as fault:
             raise RecordRejected(f"the value is no message of its schema: {fault}") from None
 
@@ -88,7 +88,7 @@ class _Messages:
     def _column(self, member: Member, messages: list[Any]) -> pa.Array:
         if member.name in self._parts:
             take, build = self._parts[member.name]
-            return build(list(map(take, messages)))
+            return build(take(messages))
         if member.default is None:
             return pa.nulls(len(messages), member.type)
         return pa.repeat(pa.scalar(member.default, member.type), len(messages))

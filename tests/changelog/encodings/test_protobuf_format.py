@@ -236,6 +236,15 @@ def test_a_value_says_which_message_it_is() -> None:
     assert set(LANGUAGE.members(definition, asked)) == {"id", "text"}
 
 
+def test_a_default_of_the_schema_is_not_taken_for_a_value() -> None:
+    definition = proto('syntax = "proto2"; message M { optional int32 a = 1 [default = 5]; optional double b = 2; }')
+    kind = message_class(definition)
+    values = [encoded(1, message) for message in (kind(), kind(a=0, b=-0.0), kind(a=5, b=0.0))]
+    found = decoded(known(definition), list(values), {"a": pa.int64(), "b": pa.float64()})
+    wanted = [{"a": None, "b": None}, {"a": 0, "b": 0.0}, {"a": 5, "b": 0.0}]
+    assert found.rows.select(["a", "b"]).to_pylist() == wanted
+
+
 def test_messages_of_several_kinds_are_read_at_once() -> None:
     definition = proto(SHOP)
     order, other = message_class(definition), message_class(definition, (1,))
