@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -19,12 +21,19 @@ def texts(page: Page) -> list[list[str]]:
     return [one.locator("td").all_inner_texts() for one in rows(page).all()]
 
 
-def test_insertions_and_retractions_and_what_they_fold_into(opened: Opened, shop: Shop) -> None:
+@pytest.fixture
+def stock_now(shop: Shop) -> Iterator[str]:
+    """A view of rows that are replaced; the shop has what it had before afterwards."""
     shop.sql(
         "CREATE MUTABLE STREAM stock (item string, n int64) PRIMARY KEY (item);"
         "CREATE MATERIALIZED VIEW stock_now AS SELECT item, n FROM stock EMIT CHANGELOG"
     )
-    page = opened("changes/stock_now")
+    yield "stock_now"
+    shop.sql("DROP VIEW stock_now WITH DATA; DROP STREAM stock WITH DATA")
+
+
+def test_insertions_and_retractions_and_what_they_fold_into(opened: Opened, shop: Shop, stock_now: str) -> None:
+    page = opened(f"changes/{stock_now}")
     shop.sql(f"INSERT INTO stock VALUES ('cup', 5), ('{MARKUP}', 3)")
     expect(rows(page)).to_have_count(2)
     shop.sql("INSERT INTO stock VALUES ('cup', 4)")
