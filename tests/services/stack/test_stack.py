@@ -261,7 +261,7 @@ def test_the_log_of_a_component_is_cut_where_it_is_too_long(tmp_path: Path) -> N
 def test_an_unknown_component_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(StackError, match="no component 'zookeeper'") as caught:
         Stack(temporary_settings(tmp_path)).up(("zookeeper",))
-    assert "kafka, redis, spark" in caught.value.fix
+    assert "kafka, redis, registry, spark" in caught.value.fix
 
 
 def test_a_cluster_id_may_begin_with_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
