@@ -42,9 +42,9 @@ from sql.plan.nodes import (
     Window,
 )
 from sql.plan.properties import inputs_of
+from sql.plan.state.common_subplans import as_subplan
 from sql.plan.state.kept_with import kept_with
 from sql.plan.state.node_memory import memory_of
-from sql.plan.state.subplans import as_subplan
 from sql.plan.unique_keys import cut_by, found_by
 from sql.plan.upserts import UPSERTS
 from sql.transforms.array_join_step import ArrayJoinStep

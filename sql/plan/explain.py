@@ -36,9 +36,9 @@ from sql.plan.nodes import (
     declared_type,
 )
 from sql.plan.properties import changes, grows, input_of, inputs_of, retracts, watermark_at
+from sql.plan.state.common_subplans import Met, aliases
 from sql.plan.state.held_twice import compared, held_again
 from sql.plan.state.kept_with import kept_with
-from sql.plan.state.subplans import Met, aliases
 from sql.plan.state.unbounded_groups import unbounded, unbounded_partitions, unbounded_set
 from sql.plan.time_text import length_text, span_text, sum_text, watermark_text
 

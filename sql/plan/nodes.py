@@ -595,7 +595,7 @@ class Output:
     value_format, key_format  those of the stream that it goes INTO
     period_ms  what changes leaves so often at most (EMIT PERIODIC); 0: at once
     hybrid     the state that may be larger than memory; None: none may
-    subplans_once   equal operators below are one, and several read its rows (``sql.plan.state.subplans``)
+    subplans_once   equal operators below are one, and several read its rows (``sql.plan.state.common_subplans``)
     clock      the watermark that heartbeats tell those who read the topic; None: none
     """
 

@@ -15,7 +15,7 @@ from sql.compile.dataflow import Stages, stages
 from sql.fragments import Engine, Fragment
 from sql.plan.explain import line, line_again
 from sql.plan.nodes import LookupTable, Node, Output, Scan
-from sql.plan.state.subplans import Met
+from sql.plan.state.common_subplans import Met
 
 
 @dataclass(frozen=True)

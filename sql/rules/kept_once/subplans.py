@@ -27,8 +27,8 @@ from sql.expressions.expression import Expr
 from sql.plan.nodes import Keyed, Map, Node, Output, Scan, column_of
 from sql.plan.query_plan import QueryPlan
 from sql.plan.state.common_rows import both, told
+from sql.plan.state.common_subplans import Subplan, as_subplan
 from sql.plan.state.kept_with import first_of, kept_with
-from sql.plan.state.subplans import Subplan, as_subplan
 
 
 def subplans(plan: QueryPlan) -> QueryPlan:

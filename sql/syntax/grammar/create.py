@@ -10,7 +10,7 @@ from sql.syntax.grammar.commands import WITH_DATA
 from sql.syntax.grammar.dictionaries import create_dictionary
 from sql.syntax.grammar.external_tables import create_external_table
 from sql.syntax.grammar.functions import create_function
-from sql.syntax.grammar.pasted.queries import refuse_sink
+from sql.syntax.grammar.pasted.pasted_queries import refuse_sink
 from sql.syntax.grammar.settings import NO_SECRETS
 from sql.syntax.grammar.streams import create_stream
 from sql.syntax.grammar.tables import create_index, create_table

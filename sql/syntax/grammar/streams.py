@@ -10,8 +10,8 @@ from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key
 from sql.syntax.grammar.pasted import ksql
-from sql.syntax.grammar.pasted.forms import Declaration
-from sql.syntax.grammar.pasted.queries import refuse_query_of
+from sql.syntax.grammar.pasted.filled_forms import Declaration
+from sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
 from sql.syntax.grammar.settings import at_settings, settings_clause, with_clause
 from sql.syntax.record_columns import check_parts
 from sql.syntax.rules import Rules

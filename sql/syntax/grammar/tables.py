@@ -12,8 +12,8 @@ from changelog.schema import Column, Kind, RecordPart
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.columns import Elements, elements, primary_key, watermark
 from sql.syntax.grammar.pasted import flink, ksql
-from sql.syntax.grammar.pasted.forms import Declaration
-from sql.syntax.grammar.pasted.queries import refuse_query_of
+from sql.syntax.grammar.pasted.filled_forms import Declaration
+from sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
 from sql.syntax.grammar.settings import assignments, with_clause
 from sql.syntax.grammar.streams import check, text_of
 from sql.syntax.record_columns import include

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from sql.plan.nodes import Node, Output
-from sql.plan.state.subplans import Met
+from sql.plan.state.common_subplans import Met
 from tests.sql.planner import Planner
 
 DDL = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.pasted.forms import Declaration, noted, refuse
+from sql.syntax.grammar.pasted.filled_forms import Declaration, noted, refuse
 from sql.syntax.statements import Setting
 
 _BROKERS = "properties.bootstrap.servers"

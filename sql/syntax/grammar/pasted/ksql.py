@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.pasted.forms import Declaration, noted, refuse
+from sql.syntax.grammar.pasted.filled_forms import Declaration, noted, refuse
 from sql.syntax.statements import Setting
 
 TOPIC = "kafka_topic"

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from changelog.errors import SqlError
 from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.pasted.forms import noted, refuse, written
+from sql.syntax.grammar.pasted.filled_forms import noted, refuse, written
 from sql.syntax.grammar.settings import with_clause
 from sql.syntax.statements import Setting
 
