@@ -9,7 +9,7 @@ from changelog.encodings.avro.reader import AvroPayloads
 from changelog.encodings.avro.writer import records
 from changelog.encodings.identified import wire
 from changelog.encodings.identified.reader import IdentifiedReader
-from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest
+from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest, no_member
 from changelog.encodings.interface import (
     FormatKind,
     FormatOption,
@@ -19,7 +19,6 @@ from changelog.encodings.interface import (
     SchemaDefinition,
     Writes,
 )
-from changelog.errors import SqlError
 
 
 class _Records:
@@ -33,11 +32,7 @@ class _Records:
     def write(self, rows: pa.Table) -> pa.Array:
         for name in rows.column_names:
             if name not in self._columns.names:
-                raise SqlError(
-                    f"{self._name} has no member {name}",
-                    where="the newest schema of the output",
-                    fix="register one that has",
-                )
+                raise no_member(self._name, name)
         given = set(rows.column_names)
         columns = [
             rows.column(one.name).cast(one.type, safe=False) if one.name in given else pa.nulls(rows.num_rows, one.type)

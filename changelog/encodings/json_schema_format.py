@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from changelog.encodings.identified import wire
 from changelog.encodings.identified.reader import IdentifiedReader, PayloadReader, SchemaMisfit
-from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest
+from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest, no_member
 from changelog.encodings.interface import (
     FormatKind,
     FormatOption,
@@ -49,11 +49,7 @@ class _Objects:
             raise _unwritten(self._name, "it does not say which members there are")
         for column in columns:
             if column.name not in members:
-                raise SqlError(
-                    f"{self._name} has no member {column.name}",
-                    where="the newest schema of the output",
-                    fix="register one that has",
-                )
+                raise no_member(self._name, column.name)
             if self._schema.found(members[column.name]) != member(column):
                 raise _unwritten(self._name, f"member {column.name} is not of the form that columns have")
         if missing := [name for name in self._schema.required() if name not in columns.names]:

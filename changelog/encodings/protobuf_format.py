@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from changelog.encodings.identified import wire
 from changelog.encodings.identified.reader import IdentifiedReader, SchemaMisfit
-from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest
+from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest, no_member
 from changelog.encodings.interface import (
     FormatKind,
     FormatOption,
@@ -41,11 +41,7 @@ class _Messages:
 
     def _member(self, rows: pa.Table, name: str) -> pa.Array:
         if name not in self._fields:
-            raise SqlError(
-                f"{self._name} has no member {name}",
-                where="the newest schema of the output",
-                fix="register one that has",
-            )
+            raise no_member(self._name, name)
         column = rows.column(name).combine_chunks()
         try:
             return member(self._fields[name], column.type)(column)

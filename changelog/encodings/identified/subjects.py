@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from changelog.encodings.interface import SchemaDefinition, SchemaSource, Writes
-from changelog.errors import StackError, UnknownName
+from changelog.errors import SqlError, StackError, UnknownName
 from changelog.schema import RecordFormat
 
 IDENTIFIED = ("avro", "json_schema", "protobuf")
@@ -43,3 +43,10 @@ def newest(asked: Writes) -> tuple[int, SchemaDefinition]:
             f"the schema registry has no schema of {subject!r}", where="output", fix="CREATE OR REPLACE the stream"
         )
     return schema_id, definition
+
+
+def no_member(schema: str, name: str) -> SqlError:
+    """The refusal of a column that the newest schema has no place for."""
+    return SqlError(
+        f"{schema} has no member {name}", where="the newest schema of the output", fix="register one that has"
+    )
