@@ -57,6 +57,9 @@ class OwnSchemas:
     def newest(self, subject: str) -> int | None:
         return self._subjects.index(subject)
 
+    def latest(self, subject: str) -> int | None:
+        return self.newest(subject)
+
 
 SCHEMAS = OwnSchemas()
 

@@ -62,19 +62,21 @@ class SchemaRegistryReader:
         if known is not None and time.monotonic() < known[1]:
             return known[0]
         try:
-            found = self.latest(subject)
+            return self.latest(subject)
         except ServiceUnavailable:
             if known is None:
                 raise
             return known[0]
-        if found is not None:
-            self._newest[subject] = found, time.monotonic() + _NEWEST_S
-        return found
 
     def latest(self, subject: str) -> int | None:
         """As ``newest``, as it is now."""
-        found = self._asked("GET", f"/subjects/{quote(subject, safe='')}/versions/latest")
-        return None if found is None else _number(found, "id", self._where)
+        answer = self._asked("GET", f"/subjects/{quote(subject, safe='')}/versions/latest")
+        if answer is None:
+            self._newest.pop(subject, None)
+            return None
+        found = _number(answer, "id", self._where)
+        self._newest[subject] = found, time.monotonic() + _NEWEST_S
+        return found
 
     def registered(self, subject: str, definition: SchemaDefinition) -> int:
         """The id of ``definition``, registered under ``subject`` where it was not. Raises SourceRefused where the
@@ -82,6 +84,7 @@ class SchemaRegistryReader:
         """
         body = {"schema": definition.text, "schemaType": definition.kind}
         found = self._asked("POST", f"/subjects/{quote(subject, safe='')}/versions", body)
+        self._newest.pop(subject, None)
         if found is None:
             raise self._nonsense("404 to a schema that is registered")
         return _number(found, "id", self._where)

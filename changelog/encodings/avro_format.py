@@ -9,7 +9,7 @@ from changelog.encodings.avro.reader import AvroPayloads
 from changelog.encodings.avro.writer import records
 from changelog.encodings.identified import wire
 from changelog.encodings.identified.reader import IdentifiedReader
-from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest, no_member
+from changelog.encodings.identified.subjects import REGISTRY_OPTION, WriterByNewest, no_member
 from changelog.encodings.interface import (
     FormatKind,
     FormatOption,
@@ -47,7 +47,7 @@ def _reader(asked: Reads) -> MemberReader:
 
 
 def _writer(asked: Writes) -> MemberWriter:
-    return _Records(*newest(asked))
+    return WriterByNewest(asked, _Records)
 
 
 AVRO_FORMAT = FormatKind(

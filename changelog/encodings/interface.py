@@ -68,7 +68,11 @@ class SchemaSource(Protocol):
         ...
 
     def newest(self, subject: str) -> int | None:
-        """The id of the newest schema of ``subject``; None if it has none."""
+        """The id of the newest schema of ``subject``, as it was within the last seconds; None if it has none."""
+        ...
+
+    def latest(self, subject: str) -> int | None:
+        """As ``newest``, as it is now."""
         ...
 
 

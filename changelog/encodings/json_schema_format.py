@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from changelog.encodings.identified import wire
 from changelog.encodings.identified.reader import IdentifiedReader, PayloadReader, SchemaMisfit
-from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest, no_member
+from changelog.encodings.identified.subjects import REGISTRY_OPTION, WriterByNewest, no_member
 from changelog.encodings.interface import (
     FormatKind,
     FormatOption,
@@ -70,7 +70,7 @@ def _reader(asked: Reads) -> MemberReader:
 
 
 def _writer(asked: Writes) -> MemberWriter:
-    return _Objects(*newest(asked))
+    return WriterByNewest(asked, _Objects)
 
 
 JSON_SCHEMA_FORMAT = FormatKind(

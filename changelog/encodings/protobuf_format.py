@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 
 from changelog.encodings.identified import wire
 from changelog.encodings.identified.reader import IdentifiedReader, SchemaMisfit
-from changelog.encodings.identified.subjects import REGISTRY_OPTION, newest, no_member
+from changelog.encodings.identified.subjects import REGISTRY_OPTION, WriterByNewest, no_member
 from changelog.encodings.interface import (
     FormatKind,
     FormatOption,
@@ -59,7 +61,7 @@ def _reader(asked: Reads) -> MemberReader:
 
 
 def _writer(asked: Writes) -> MemberWriter:
-    return _Messages(*newest(asked), asked.format.option(MESSAGE_OPTION))
+    return WriterByNewest(asked, partial(_Messages, message=asked.format.option(MESSAGE_OPTION)))
 
 
 PROTOBUF_FORMAT = FormatKind(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from changelog.encodings.interface import SchemaDefinition, SchemaSource, Writes
+import pyarrow as pa
+
+from changelog.encodings.interface import MemberWriter, SchemaDefinition, SchemaSource, Writes
 from changelog.errors import SqlError, StackError, UnknownName
 from changelog.schema import RecordFormat
 
@@ -33,16 +36,34 @@ def expected(schemas: SchemaSource | None) -> SchemaSource:
     return schemas
 
 
-def newest(asked: Writes) -> tuple[int, SchemaDefinition]:
-    """The schema that values are written by. Raises UnknownName where the subject has none."""
-    schemas, subject = expected(asked.schemas), asked.format.option(SUBJECT)
-    schema_id = schemas.newest(subject)
-    definition = None if schema_id is None else schemas.definition(schema_id)
-    if schema_id is None or definition is None:
-        raise UnknownName(
-            f"the schema registry has no schema of {subject!r}", where="output", fix="CREATE OR REPLACE the stream"
-        )
-    return schema_id, definition
+class WriterByNewest:
+    """Writes by the newest schema of the subject. Where that refuses the rows, the one that is newest now is asked: the
+    columns may have changed since. Raises UnknownName where the subject has none, and what ``made`` and its writer do.
+    """
+
+    def __init__(self, asked: Writes, made: Callable[[int, SchemaDefinition], MemberWriter]) -> None:
+        self._schemas, self._subject = expected(asked.schemas), asked.format.option(SUBJECT)
+        self._made = made
+
+    def write(self, rows: pa.Table) -> pa.Array:
+        newest = self._schemas.newest(self._subject)
+        try:
+            return self._writer(newest).write(rows)
+        except SqlError:
+            latest = self._schemas.latest(self._subject)
+            if latest == newest:
+                raise
+        return self._writer(latest).write(rows)
+
+    def _writer(self, schema_id: int | None) -> MemberWriter:
+        definition = None if schema_id is None else self._schemas.definition(schema_id)
+        if schema_id is None or definition is None:
+            raise UnknownName(
+                f"the schema registry has no schema of {self._subject!r}",
+                where="output",
+                fix="CREATE OR REPLACE the stream",
+            )
+        return self._made(schema_id, definition)
 
 
 def no_member(schema: str, name: str) -> SqlError:

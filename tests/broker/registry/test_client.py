@@ -18,6 +18,9 @@ from changelog.errors import ServiceUnavailable, SourceRefused
 from tests.servers.schema_registry import address, schema_registry
 
 AVRO = SchemaDefinition("AVRO", '{"type":"record","name":"r","fields":[{"name":"a","type":"long"}]}')
+_MORE = ',{"name":"%s","type":["null","long"],"default":null}'
+LATER = SchemaDefinition("AVRO", AVRO.text.replace("}]", "}" + _MORE % "b" + "]"))
+LAST = SchemaDefinition("AVRO", LATER.text.replace("}]", "}" + _MORE % "c" + "]"))
 OTHER = SchemaDefinition("AVRO", '{"type":"record","name":"r","fields":[{"name":"b","type":"long"}]}')
 
 
@@ -61,6 +64,13 @@ def test_a_schema_is_registered_found_and_kept(tmp_path: Path) -> None:
         assert client.definition(made) == AVRO
         with pytest.raises(SourceRefused, match=r"does not take the schema: .*cannot read"):
             client.registered("s-value", OTHER)
+        # What this process registers is the newest at once; of another's it hears when it asks anew.
+        later = client.registered("s-value", LATER)
+        assert client.newest("s-value") == later
+        with closing(SchemaRegistryReader(client.address)) as other:
+            last = other.registered("s-value", LAST)
+        assert client.newest("s-value") == later
+        assert client.latest("s-value") == client.newest("s-value") == last
         again = stack.enter_context(closing(pickle.loads(pickle.dumps(client))))
         assert again.definition(made) == AVRO
         server.stop()

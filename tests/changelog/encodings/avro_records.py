@@ -35,6 +35,9 @@ class Schemas:
     def newest(self, subject: str) -> int | None:
         return int(subject)
 
+    def latest(self, subject: str) -> int | None:
+        return self.newest(subject)
+
 
 def avro_stream(**columns: pa.DataType) -> StreamSchema:
     return StreamSchema("s", tuple(Column(*one) for one in columns.items()), value=RecordFormat("avro"))
