@@ -43,6 +43,12 @@ def test_links_lead_somewhere(page: Page) -> None:
     assert broken == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_decision_is_called_by_the_number_of_its_page(page: Page) -> None:
+    called = re.findall(r"\[[Dd]ecision (\d+)\]\([^)\s]*?(\d{4})-[^)\s]*\)", page.prose)
+    assert [pair for pair in called if int(pair[0]) != int(pair[1])] == []
+
+
 def test_every_page_is_reached_from_the_index() -> None:
     reached: set[Path] = set()
     waiting = [INDEX]
