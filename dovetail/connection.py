@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,6 +12,7 @@ from changelog.errors import SqlError, Unsupported
 from dovetail.change_feed import ChangeFeed
 from dovetail.query_result import QueryResult
 from dovetail.stream_handle import StreamHandle
+from runtime.environment.unknown_variables import warn_of_unknown
 from services.known_stacks import found_settings
 from services.session import Live, Session, agreed
 from services.session.rows import insert_table
@@ -25,8 +27,9 @@ def connect(**settings: object) -> Connection:
               those of the environment
 
     Raises StackError where no stack runs, or several of which none is of this folder; UnknownName for a setting that
-    does not exist.
+    does not exist. A variable that is misspelt is a warning.
     """
+    warn_of_unknown(lambda line: warnings.warn(line, stacklevel=4))
     return Connection(Session.open(found_settings(settings), confirm=agreed))
 
 

@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from changelog.errors import StackError
+from runtime.environment.unknown_variables import warn_of_unknown
 from runtime.settings import Settings, read_settings
 from services.stack.files import StackFiles
 from services.stack.state import read_state
@@ -39,7 +40,11 @@ class KnownStack:
 
     def settings(self, given: Mapping[str, object]) -> Settings:
         """Those of the stack; the ``.env`` of the working folder stands before the stack's."""
-        return read_settings({"data_dir": self.data_dir, **given}, (self.folder / ".env", Path(".env")))
+        return read_settings({"data_dir": self.data_dir, **given}, self.env_files)
+
+    @property
+    def env_files(self) -> tuple[Path, ...]:
+        return (self.folder / ".env", Path(".env"))
 
     def runs(self) -> bool:
         state = read_state(self.data_dir / "stack.json")
@@ -69,14 +74,16 @@ def found_settings(
 ) -> Settings:
     """The settings of this process, with the data folder of the stack that is meant; as they are where none runs.
 
-    say  is told of a stack that is not of the working folder
+    say  is told of a stack that is not of the working folder, and of variables that are misspelt
 
     Raises StackError where several run and none of them is meant more than another; else as ``read_settings``.
     """
     settings = read_settings(given)
     if settings.model_fields_set & _NAMING or _has_stack(settings):
+        warn_of_unknown(say)
         return settings
     found = _around(settings.data_dir) or _only_one()
+    warn_of_unknown(say, (Path(".env"),) if found is None else found.env_files)
     if found is None:
         return settings
     say(f"the stack that was started in {found.folder}")

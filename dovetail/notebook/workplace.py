@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 import pyarrow as pa
 
 from changelog.errors import StackError
+from runtime.environment.unknown_variables import warn_of_unknown
 from runtime.settings import Settings
 from services.known_stacks import found_settings
 from services.session import Session, agreed
@@ -29,6 +30,7 @@ class Workplace:
     def connect(self, given: Mapping[str, object]) -> Session:
         """A new session; what was connected before is closed only when the new one is there."""
         settings = found_settings(given)
+        warn_of_unknown(self._say)
         session = Session.open(settings, say=self._say, confirm=agreed)
         self.close()
         self._given, self._settings, self._session = given, settings, session

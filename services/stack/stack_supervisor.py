@@ -25,6 +25,7 @@ from pathlib import Path
 import structlog
 
 from changelog.errors import DovetailError
+from runtime.environment.unknown_variables import warn_of_unknown
 from runtime.logs.process_log import configure_logs
 from runtime.packages import PACKAGE_ROOT
 from runtime.settings import Settings, read_settings
@@ -215,6 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
     owner_pid = parser.parse_args(arguments).owner
     settings = read_settings()
     configure_logs(settings.log_level, settings.log_format)
+    warn_of_unknown(log.warning)
     owner = None if owner_pid is None else ProcessIdentity.of(owner_pid)
     try:
         with locked(StackFiles(settings).lock("supervisor"), wait=False):

@@ -13,6 +13,7 @@ from dataclasses import replace
 from broker.presence import await_broker
 from changelog.errors import DovetailError, ServiceUnavailable
 from runtime.clock import now_ms
+from runtime.environment.unknown_variables import warn_of_unknown
 from runtime.logs.process_log import configure_logs
 from runtime.logs.query_logs import keep_query_logs
 from runtime.settings import Settings, read_settings
@@ -63,6 +64,7 @@ def main() -> int:
     try:
         settings = read_settings()
         configure_logs(settings.log_level, settings.log_format)
+        warn_of_unknown(_LOG.warning)
         run(settings, stopped)
     except DovetailError as error:
         print(error, file=sys.stderr)

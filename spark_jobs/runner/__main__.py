@@ -8,6 +8,7 @@ import sys
 import threading
 
 from changelog.errors import DovetailError
+from runtime.environment.unknown_variables import warn_of_unknown
 from runtime.logs.process_log import configure_logs
 from runtime.logs.query_logs import keep_query_logs
 from runtime.settings import read_settings
@@ -22,6 +23,7 @@ def main() -> int:
     try:
         settings = read_settings()
         configure_logs(settings.log_level, settings.log_format)
+        warn_of_unknown(logging.getLogger(__name__).warning)
         keep_query_logs(settings)
         run(RunnerSettings.of(settings), stopped)
     except DovetailError as error:

@@ -1,0 +1,1 @@
+"""What stands in the environment of a process under the names of Dovetail."""
