@@ -11,6 +11,7 @@ from hypothesis import settings
 from pyspark.sql import SparkSession
 
 from broker.address import BrokerAddress
+from broker.names import MARKS_TOPIC
 from broker.topic_shapes import TopicAdmin, TopicShape
 from runtime.settings import read_settings
 from services.jars import jar_paths
@@ -19,6 +20,8 @@ from spark_jobs.runner.spark_session import start_session
 from tests.paths import GOLDEN
 
 _TOPIC_S = 30.0
+_OF_ALL_TESTS = {MARKS_TOPIC, "__consumer_offsets", "__transaction_state"}
+"""Topics whose records are told apart by names that are new in each test."""
 TAKE_MINUTES = ("test_services.py", "test_kill.py", "test_cluster.py", "test_use_cases.py", "test_kafka.py")
 # The optimising compiler of Java takes more from runs of minutes than it gives back. Java reads this variable.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
@@ -77,6 +80,22 @@ def spark() -> Iterator[SparkSession]:
     session = start_session("tests", jar_paths(read_settings(), "spark"), "local[2]", polling_delay_ms=20)
     yield session
     session.stop()
+
+
+@pytest.fixture(autouse=True)
+def _no_topics_of_other_tests(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test makes on the broker goes with the test.
+
+    The changelog of a view goes to a topic of its name. Where that of another test's view stayed, a view of the same
+    name would add to it, and the test would find the rows of both.
+    """
+    if {"broker", "stack"}.isdisjoint(request.fixturenames):
+        yield
+        return
+    admin = TopicAdmin(BrokerAddress(request.getfixturevalue("broker")), _TOPIC_S)
+    before = admin.partitions().keys()
+    yield
+    admin.delete(admin.partitions().keys() - before - _OF_ALL_TESTS)
 
 
 _topic_numbers = itertools.count(1)
