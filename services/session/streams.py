@@ -12,6 +12,7 @@ from services.session import topics
 from services.session.context import Context
 from services.session.drop import expect_disposable
 from services.session.result import Done
+from services.session.schemas.columns_of_schema import with_columns
 from services.session.schemas.registration import expect_schema
 from sql.catalog import Catalog, Relation, What
 from sql.catalog.records import RelationDefinition
@@ -41,6 +42,8 @@ def create_stream(context: Context, statement: CreateStream) -> Done:
     if existing is not None and statement.if_not_exists:
         return Done(f"{existing.what} {statement.name} exists already")
     context.catalog.expect_free(statement)
+    if statement.of_schema:
+        statement = with_columns(context, statement)
     expect_settings(statement)
     expect_schema(context, statement)
     topic = statement.topic or statement.name

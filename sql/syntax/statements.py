@@ -79,6 +79,7 @@ class CreateStream:
     event_time   the column that gives ``_tp_time``: the setting ``event_time_column``, or the WATERMARK column
     settings     SETTINGS and WITH (..) together, by name in lower case
     with_data    WITH DATA: its topic is emptied, if Dovetail has made it
+    of_schema    there are more columns, those of the newest schema of the topic's values; none of the catalog is so
     """
 
     name: str
@@ -101,6 +102,7 @@ class CreateStream:
     with_data: bool = False
     text: str = ""
     included: tuple[Included, ...] = ()
+    of_schema: bool = False
 
     @property
     def version(self) -> str:

@@ -39,7 +39,7 @@ _LOGICAL = {
 
 def columns_of(writer: WriterSchema) -> pa.Schema:
     """Raises SchemaMisfit where a member has no type of a column."""
-    return pa.schema([(name, _type(writer, schema)) for name, schema in writer.fields().items()])
+    return pa.schema([(name, type_of(writer, schema)) for name, schema in writer.fields().items()])
 
 
 def written_columns(definition: SchemaDefinition, name: str) -> pa.Schema:
@@ -56,19 +56,29 @@ def written_columns(definition: SchemaDefinition, name: str) -> pa.Schema:
     raise SqlError(f"no rows are written by {name}: {why}", where="Avro", fix="write to another topic")
 
 
-def _type(writer: WriterSchema, schema: Any) -> pa.DataType:
+def type_of(writer: WriterSchema, schema: Any, around: tuple[Any, ...] = ()) -> pa.DataType:
+    """Raises SchemaMisfit; ``around`` are the records that it stands in."""
     found = writer.without_null(schema)
     if isinstance(found, list):
-        raise SchemaMisfit("it has a union of several types")
+        raise SchemaMisfit("it is a union of several types")
     kind, logical = found["type"], found.get("logicalType")
     if kind == "array":
-        return pa.list_(_type(writer, found["items"]))
+        return pa.list_(type_of(writer, found["items"], around))
     if kind == "map":
-        return pa.map_(pa.string(), _type(writer, found["values"]))
+        return pa.map_(pa.string(), type_of(writer, found["values"], around))
     if kind in ("record", "error"):
-        return pa.struct([(one["name"], _type(writer, one["type"])) for one in found["fields"]])
+        if found in around:
+            raise SchemaMisfit(f"it is {found['name']}, which holds itself")
+        within = (*around, found)
+        return pa.struct([(one["name"], type_of(writer, one["type"], within)) for one in found["fields"]])
     if logical == "decimal" and kind in ("bytes", "fixed"):
-        return pa.decimal128(min(int(found["precision"]), 38), int(found.get("scale", 0)))
+        return _decimal(int(found["precision"]), int(found.get("scale", 0)))
     if kind not in _PLAIN:
-        raise SchemaMisfit(f"it has a member of {kind}")
+        raise SchemaMisfit(f"it is {kind}")
     return _LOGICAL.get(str(logical), _PLAIN[kind])
+
+
+def _decimal(precision: int, scale: int) -> pa.DataType:
+    if precision > 38:
+        raise SchemaMisfit(f"it is a decimal of {precision} digits, and columns have 38")
+    return pa.decimal128(precision, scale)

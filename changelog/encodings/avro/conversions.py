@@ -46,18 +46,23 @@ _CARRIERS = {
 _UNITS = {"millis": "ms", "micros": "us", "nanos": "ns"}
 
 
-def carrier(writer: WriterSchema, schema: Any) -> pa.DataType:
-    """The type of what the parser gives of ``schema``, by its plain form. Raises SchemaMisfit."""
+def carrier(writer: WriterSchema, schema: Any, around: tuple[Any, ...] = ()) -> pa.DataType:
+    """The type of what the parser gives of ``schema``, by its plain form; ``around`` are the records that it stands in.
+    Raises SchemaMisfit.
+    """
     found = writer.without_null(schema)
     if isinstance(found, list):
         raise SchemaMisfit("it is a union of several types")
     kind = found["type"]
     if kind == "array":
-        return pa.list_(carrier(writer, found["items"]))
+        return pa.list_(carrier(writer, found["items"], around))
     if kind == "map":
-        return pa.list_(pa.struct([("key", pa.string()), ("value", carrier(writer, found["values"]))]))
+        return pa.list_(pa.struct([("key", pa.string()), ("value", carrier(writer, found["values"], around))]))
     if kind in ("record", "error"):
-        return pa.struct([(one["name"], carrier(writer, one["type"])) for one in found["fields"]])
+        if found in around:
+            raise SchemaMisfit(f"it is {found['name']}, which holds itself")
+        within = (*around, found)
+        return pa.struct([(one["name"], carrier(writer, one["type"], within)) for one in found["fields"]])
     return _CARRIERS.get(kind, pa.binary())
 
 

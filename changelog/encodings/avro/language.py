@@ -8,11 +8,11 @@ from functools import partial
 import orjson
 import pyarrow as pa
 
-from changelog.encodings.avro.columns import written_columns
+from changelog.encodings.avro.columns import type_of, written_columns
 from changelog.encodings.avro.conversions import conversion
 from changelog.encodings.avro.own_schema import text_of
 from changelog.encodings.avro.schema import WriterSchema
-from changelog.encodings.identified.language import Fits
+from changelog.encodings.identified.language import ColumnType, Fits, column_type
 from changelog.encodings.interface import SchemaDefinition
 from changelog.errors import SqlError
 from changelog.schema import RecordFormat
@@ -33,3 +33,7 @@ class AvroLanguage:
     def members(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, Fits]:
         writer = WriterSchema.of(definition)
         return {name: partial(conversion, writer, schema) for name, schema in writer.fields().items()}
+
+    def columns(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, ColumnType]:
+        writer = WriterSchema.of(definition)
+        return {name: column_type(partial(type_of, writer, schema)) for name, schema in writer.fields().items()}

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
+from changelog.encodings.identified.reader import SchemaMisfit
 from changelog.encodings.interface import SchemaDefinition
 from changelog.schema import RecordFormat
 
 Fits = Callable[[pa.DataType], object]
 """Raises SchemaMisfit where a member is no column of a type."""
+
+ColumnType: TypeAlias = pa.DataType | SchemaMisfit
+"""The type of the column that a member is; or why it is none."""
+
+
+def column_type(made: Callable[[], pa.DataType]) -> ColumnType:
+    try:
+        return made()
+    except SchemaMisfit as misfit:
+        return misfit
 
 
 class SchemaLanguage(Protocol):
@@ -29,4 +40,8 @@ class SchemaLanguage(Protocol):
 
     def members(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, Fits] | None:
         """Those of a record; None where it does not say which there are. Raises SchemaMisfit."""
+        ...
+
+    def columns(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, ColumnType]:
+        """What the members are as columns, in their order. Raises SchemaMisfit, also where it does not say."""
         ...

@@ -2,5 +2,6 @@
 
 schema        the members of a schema, as far as it names them
 own_schema    the schema of an output, from its columns
+columns       the other way round, of the schemas of others too
 language      what CREATE STREAM asks
 """

@@ -7,9 +7,10 @@ from functools import partial
 
 import pyarrow as pa
 
-from changelog.encodings.identified.language import Fits
+from changelog.encodings.identified.language import ColumnType, Fits, column_type
 from changelog.encodings.identified.reader import SchemaMisfit
 from changelog.encodings.interface import SchemaDefinition
+from changelog.encodings.json_schema.columns import type_of
 from changelog.encodings.json_schema.own_schema import text_of
 from changelog.encodings.json_schema.schema import ObjectSchema
 from changelog.schema import RecordFormat
@@ -31,3 +32,10 @@ class JsonSchemaLanguage:
         schema = ObjectSchema.of(definition)
         named = schema.members()
         return None if named is None else {name: partial(schema.expect, one) for name, one in named.items()}
+
+    def columns(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, ColumnType]:
+        schema = ObjectSchema.of(definition)
+        named = schema.members()
+        if named is None:
+            raise SchemaMisfit("it does not say which members there are")
+        return {name: column_type(partial(type_of, schema, one)) for name, one in named.items()}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
-from changelog.encodings.identified.language import Fits
+from changelog.encodings.identified.language import ColumnType, Fits, column_type
 from changelog.encodings.identified.reader import SchemaMisfit
 from changelog.encodings.interface import SchemaDefinition
 from changelog.encodings.protobuf.builders import built
+from changelog.encodings.protobuf.columns import type_of
 from changelog.encodings.protobuf.own_schema import message_name, text_of
 from changelog.encodings.protobuf.schema import MESSAGE_OPTION, MessageFile
 from changelog.schema import RecordFormat
@@ -29,6 +31,12 @@ class ProtobufLanguage:
         return not root.package and [one.name for one in root.message_type] == [message_name(name)]
 
     def members(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, Fits]:
-        found = MessageFile.of(definition)
-        message = found.at(found.asked(form.option(MESSAGE_OPTION)))
-        return {one.name: partial(built, one) for one in message.fields}
+        return {one.name: partial(built, one) for one in _message(definition, form).fields}
+
+    def columns(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, ColumnType]:
+        return {one.name: column_type(partial(type_of, one)) for one in _message(definition, form).fields}
+
+
+def _message(definition: SchemaDefinition, form: RecordFormat) -> Any:
+    found = MessageFile.of(definition)
+    return found.at(found.asked(form.option(MESSAGE_OPTION)))

@@ -26,16 +26,7 @@ def expect_schema(context: Context, statement: CreateStream) -> None:
     schema = statement.schema
     if schema.value.kind not in IDENTIFIED:
         return
-    if schema.value.envelope:
-        raise Unsupported(
-            f"envelopes of {schema.value.envelope} are read as JSON, and not by schemas of a registry",
-            where="FORMAT",
-            fix="ENCODE JSON, or let the connector write plain records and say FORMAT UPSERT",
-        )
-    registry = schemas_of(context.brokers)
-    expected(registry)
-    assert registry is not None
-    _expect_registry(registry, schema)
+    registry = registry_of(context, schema)
     subject = schema.value.option(SUBJECT)
     newest = registry.latest(subject)
     definition = None if newest is None else registry.definition(newest)
@@ -48,7 +39,17 @@ def expect_schema(context: Context, statement: CreateStream) -> None:
         _expect_columns(schema, definition, f"schema {newest} of {subject}")
 
 
-def _expect_registry(registry: SchemaRegistryReader, schema: StreamSchema) -> None:
+def registry_of(context: Context, schema: StreamSchema) -> SchemaRegistryReader:
+    """The registry that has the schema of the values. Raises Unsupported where they are none, or of another one."""
+    if schema.value.envelope:
+        raise Unsupported(
+            f"envelopes of {schema.value.envelope} are read as JSON, and not by schemas of a registry",
+            where="FORMAT",
+            fix="ENCODE JSON, or let the connector write plain records and say FORMAT UPSERT",
+        )
+    registry = schemas_of(context.brokers)
+    expected(registry)
+    assert registry is not None
     named = schema.value.option(REGISTRY_OPTION)
     if named and named.rstrip("/") != registry.address.url.rstrip("/"):
         raise Unsupported(
@@ -56,6 +57,7 @@ def _expect_registry(registry: SchemaRegistryReader, schema: StreamSchema) -> No
             where=REGISTRY_OPTION,
             fix=f"leave {REGISTRY_OPTION} out, or set DOVETAIL_SCHEMA_REGISTRY_URL for all processes",
         )
+    return registry
 
 
 def _written(schema: StreamSchema) -> pa.Schema:

@@ -24,6 +24,7 @@ from sql.syntax.types import INSTANT, arrow_type, is_type
 _CLOCKS = ("NOW", "NOW64", "CURRENT_TIMESTAMP", "PROCTIME")
 COLUMN_LIST = "the column list"
 """The clause in which a comma begins the next column."""
+_AFTER_COLUMNS = ("PRIMARY KEY", "SETTINGS", "WITH", "APPEND ONLY", "INCLUDE", "WATERMARK", "FORMAT", "ENCODE")
 RESERVED = (TIME, "_tp_delta", SEQUENCE)
 """Columns that every stream has of itself: a declaration of one adds nothing."""
 
@@ -43,6 +44,8 @@ class Elements:
     """The column that ksqlDB has in the key of records."""
     mentions: list[tuple[str, int]] = field(default_factory=list)
     """Columns named outside of their declaration, and where."""
+    of_schema: bool = False
+    """Whether the newest schema of the topic's values says which columns there are, besides those named."""
 
     @property
     def names(self) -> list[str]:
@@ -70,17 +73,36 @@ class Elements:
 
 def elements(cursor: Cursor, rules: Rules) -> Elements:
     """``(column type .., PRIMARY KEY (..), WATERMARK FOR .., INDEX ..)``."""
+    found = _listed(cursor, Elements(rules))
+    if not found.names or found.of_schema:
+        cursor.fail("a stream has at least one column")
+    return found
+
+
+def elements_of_stream(cursor: Cursor, rules: Rules) -> Elements:
+    """As ``elements``; or ``(*, ..)``, a list that names no column, or none at all: the columns of a schema."""
     found = Elements(rules)
+    if cursor.at(*_AFTER_COLUMNS):
+        found.of_schema = True
+        return found
+    _listed(cursor, found)
+    found.of_schema = found.of_schema or not found.names
+    return found
+
+
+def _listed(cursor: Cursor, found: Elements) -> Elements:
     outer, cursor.clause = cursor.clause, COLUMN_LIST
     cursor.expect("(")
-    _element(cursor, found)
+    if cursor.at("* ,", "* )"):
+        cursor.advance()
+        found.of_schema = True
+    else:
+        _element(cursor, found)
     while cursor.accept(","):
         if cursor.at(")"):
             cursor.fail("a comma at the end of the list", fix="take the last comma away")
         _element(cursor, found)
     cursor.expect(")")
-    if not found.names:
-        cursor.fail("a stream has at least one column")
     cursor.clause = outer
     return found
 

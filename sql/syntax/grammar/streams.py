@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
+from changelog.encodings.identified.subjects import IDENTIFIED
+from changelog.encodings.settings import value_format
 from changelog.errors import UnknownName, Unsupported
 from changelog.schema import Kind, RecordPart
 from changelog.suggest import suggestion
 from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.columns import Elements, elements, primary_key
+from sql.syntax.grammar.columns import Elements, elements_of_stream, primary_key
 from sql.syntax.grammar.pasted import ksql
 from sql.syntax.grammar.pasted.filled_forms import Declaration
 from sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
@@ -32,7 +36,7 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
     if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
     start, name = cursor.offset, cursor.path("the name of a stream")
     refuse_query_of(cursor, "stream", name, start)
-    found = elements(cursor, Rules.TIMEPLUS)
+    found = elements_of_stream(cursor, Rules.TIMEPLUS)
     settings: dict[str, Setting] = {}
     given: dict[str, Setting] = {}
     clause = cursor.clause
@@ -56,7 +60,7 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
     event_time = text_of(settings.get("event_time_column")) or found.event_time
     version = text_of(settings.get("version_column"))
     _check_version(cursor, found, kind, version, start)
-    check(cursor, found, kind, start, event_time, version)
+    check(cursor, found, kind, start, event_time, settings, version)
     return CreateStream(
         name=name,
         columns=tuple(found.columns),
@@ -75,6 +79,7 @@ def create_stream(cursor: Cursor, prefix: str, or_replace: bool) -> CreateStream
         if_not_exists=if_not_exists,
         or_replace=or_replace,
         included=tuple(found.included),
+        of_schema=found.of_schema,
     )
 
 
@@ -127,11 +132,20 @@ def _check_version(cursor: Cursor, found: Elements, kind: Kind, version: str | N
 
 
 def check(
-    cursor: Cursor, found: Elements, kind: Kind, start: int, event_time: str | None, version: str | None = None
+    cursor: Cursor,
+    found: Elements,
+    kind: Kind,
+    start: int,
+    event_time: str | None,
+    settings: Mapping[str, Setting],
+    version: str | None = None,
 ) -> None:
     """Raises where a keyed stream has no key, where a column is named that is not declared, or is a part of the record
-    and cannot be what it is named for.
+    and cannot be what it is named for. Of columns that a schema names this is asked when they are known.
     """
+    if found.of_schema:
+        _expect_identified(cursor, found.rules, settings, start)
+        return
     if not found.columns:
         cursor.fail("a stream has at least one column that its records hold", offset=start)
     if kind in KEYED and not found.primary_key:
@@ -144,6 +158,17 @@ def check(
     indexed = [column for index in found.indexes for column in (*index.columns, *index.storing)]
     uses = {"of the primary key": found.primary_key, "of an index": indexed, "the version": filter(None, [version])}
     check_parts(cursor, found.included, uses, start)
+
+
+def _expect_identified(cursor: Cursor, rules: Rules, settings: Mapping[str, Setting], start: int) -> None:
+    form = value_format(settings).kind
+    if form not in IDENTIFIED:
+        said = "data_format = 'Avro'" if rules is Rules.TIMEPLUS else "FORMAT PLAIN ENCODE AVRO"
+        cursor.fail(
+            f"the columns are not named, and {form} has no schema that names them",
+            fix=f"name them, (id int, ..); or, where the schema registry has them, {said}",
+            offset=start,
+        )
 
 
 def text_of(value: Setting | None) -> str | None:

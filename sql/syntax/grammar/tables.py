@@ -10,7 +10,7 @@ import pyarrow as pa
 from changelog.encodings.settings import KEY_ENCODE, OPTION
 from changelog.schema import Column, Kind, RecordPart
 from sql.syntax.cursor import Cursor
-from sql.syntax.grammar.columns import Elements, elements, primary_key, watermark
+from sql.syntax.grammar.columns import Elements, elements_of_stream, primary_key, watermark
 from sql.syntax.grammar.pasted import flink, ksql
 from sql.syntax.grammar.pasted.filled_forms import Declaration
 from sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
@@ -29,7 +29,7 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
     if not source:
         refuse_query_of(cursor, "table", name, start)
     append_only = bool(cursor.accept("APPEND ONLY"))
-    found = elements(cursor, Rules.RISINGWAVE)
+    found = elements_of_stream(cursor, Rules.RISINGWAVE)
     settings: dict[str, Setting] = {}
     while not cursor.done:
         append_only = bool(cursor.accept("APPEND ONLY")) or append_only
@@ -45,7 +45,7 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
     append_only = append_only or (source and not found.primary_key)
     kind = Kind.APPEND if append_only else Kind.UPSERT if found.primary_key else Kind.CHANGELOG
     event_time = found.watermark.column if found.watermark else None
-    check(cursor, found, kind, start, event_time)
+    check(cursor, found, kind, start, event_time, settings)
     return CreateStream(
         name=name,
         columns=tuple(found.columns),
@@ -64,6 +64,7 @@ def create_table(cursor: Cursor, or_replace: bool, source: bool) -> CreateStream
         if_not_exists=if_not_exists,
         or_replace=or_replace,
         included=tuple(found.included),
+        of_schema=found.of_schema,
     )
 
 

@@ -291,3 +291,45 @@ def test_envelopes_of_debezium_are_refused(session: Session) -> None:
         session.run(
             "CREATE TABLE t (id bigint PRIMARY KEY) WITH (connector = 'kafka', topic = 't') FORMAT DEBEZIUM ENCODE AVRO"
         )
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_columns_are_those_of_the_newest_schema(
+    running: Stack, session: Session, registry: SchemaRegistryClient, ask: Ask, kind: str
+) -> None:
+    confluent, topic, copies = FORMATS[kind], f"found_{kind}", f"copies_{kind}"
+    row = {"id": 7, "user": "ann", "amount": Decimal("1.25"), "state": "paid"}
+    session.context.topics.create(topic, TopicShape(1))
+    produce(running, topic, confluent.serializer(registry), row)
+    settings = f"SETTINGS data_format = '{confluent.data_format}'"
+    session.run(f"CREATE EXTERNAL STREAM {topic} {settings}{confluent.more}, type = 'kafka', topic = '{topic}'")
+    shown = session.context.catalog.get(topic).ddl
+    amount = {"avro": "decimal(9, 2)", "json": "float64", "protobuf": "string"}[kind]
+    assert f"{topic} (id int64, user string, amount {amount}, state string) SETTINGS" in shown
+    session.run(
+        f"CREATE TABLE {copies} (*, PRIMARY KEY (id)) WITH (connector = 'kafka', topic = '{topic}') FORMAT UPSERT "
+        f"ENCODE {kind} ({'message = Order, ' if kind == 'protobuf' else ''}schema.registry = "
+        f"'{running.endpoint('registry')}');"
+        f"CREATE MATERIALIZED VIEW of_{kind} AS SELECT state, count() AS n FROM {topic} GROUP BY state "
+        "SETTINGS seek_to = 'earliest'"
+    )
+    assert ask(f"SELECT id, user, state FROM table({topic})") == [(7, "ann", "paid")]
+    assert ask(f'SELECT id, "user", state FROM table({copies})') == [(7, "ann", "paid")]
+    settle(session, f"of_{kind}")
+    assert ask(f"SELECT state, n FROM table(of_{kind})") == [("paid", 1)]
+
+
+def test_columns_that_a_schema_does_not_give_are_refused(session: Session, registry: SchemaRegistryClient) -> None:
+    fields = [{"name": "id", "type": "long"}, {"name": "odd", "type": ["int", "string"]}]
+    text = json.dumps({"type": "record", "name": "odd", "fields": fields})
+    registry.register_schema("odd-value", Schema(text, "AVRO"))
+    with pytest.raises(Unsupported, match=r"member odd of schema .* is no column: it is a union") as refused:
+        session.run("CREATE STREAM odd SETTINGS data_format = 'Avro'")
+    assert "(id int64)" in str(refused.value)
+    session.run("CREATE STREAM odd (id int64) SETTINGS data_format = 'Avro'")
+    with pytest.raises(UnknownName, match="no schema of 'unheard-value'"):
+        session.run("CREATE STREAM unheard (*) SETTINGS data_format = 'Avro'")
+    registry.register_schema("even-value", Schema(json.dumps(ORDER), "AVRO"))
+    with pytest.raises(SqlError, match='no column "idd" is declared'):
+        session.run("CREATE MUTABLE STREAM even PRIMARY KEY idd SETTINGS data_format = 'Avro'")
+    session.run("CREATE STREAM IF NOT EXISTS odd (*) SETTINGS data_format = 'Avro'")

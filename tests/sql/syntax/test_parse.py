@@ -50,6 +50,32 @@ def stream(text: str) -> CreateStream:
 
 
 class TestStreams:
+    @pytest.mark.parametrize(
+        ("ddl", "kind", "key"),
+        [
+            ("STREAM s SETTINGS data_format = 'Avro'", Kind.APPEND, ()),
+            ("STREAM s (*) SETTINGS data_format = 'ProtobufSingle'", Kind.APPEND, ()),
+            ("MUTABLE STREAM s PRIMARY KEY k SETTINGS data_format = 'JSONSchema'", Kind.UPSERT, ("k",)),
+            ("STREAM s WITH (KAFKA_TOPIC = 't', VALUE_FORMAT = 'AVRO')", Kind.APPEND, ()),
+            ("TABLE s (*, PRIMARY KEY (a, b)) FORMAT UPSERT ENCODE AVRO", Kind.UPSERT, ("a", "b")),
+            (
+                "TABLE s (PRIMARY KEY (a)) WITH (connector = 'kafka') ENCODE PROTOBUF (message = 'M')",
+                Kind.UPSERT,
+                ("a",),
+            ),
+            ("TABLE s APPEND ONLY ENCODE JSON (schema.registry = 'http://r')", Kind.APPEND, ()),
+            ("SOURCE s WITH (connector = 'kafka', topic = 't') FORMAT PLAIN ENCODE AVRO", Kind.APPEND, ()),
+        ],
+    )
+    def test_a_schema_may_name_the_columns(self, ddl: str, kind: Kind, key: tuple[str, ...]) -> None:
+        found = stream(f"CREATE {ddl}")
+        assert (found.of_schema, found.columns, found.kind, found.primary_key) == (True, (), kind, key)
+
+    @pytest.mark.parametrize("ddl", ["STREAM s (*)", "TABLE s (PRIMARY KEY (k)) FORMAT PLAIN ENCODE CSV"])
+    def test_without_a_schema_columns_are_named(self, ddl: str) -> None:
+        with pytest.raises(SyntaxFault, match="has no schema that names them"):
+            parse_one(f"CREATE {ddl}")
+
     def test_an_append_stream_ignores_its_sort_key(self) -> None:
         found = stream("CREATE STREAM s(i int, k string DEFAULT 'a', n int64 NOT NULL DEFAULT -1) PRIMARY KEY k")
         assert (found.kind, found.rules, found.primary_key, found.mutable) == (Kind.APPEND, Rules.TIMEPLUS, (), False)

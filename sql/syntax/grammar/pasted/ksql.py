@@ -39,12 +39,14 @@ def settings_of_stream(
 def settings_of_table(
     cursor: Cursor, table: Declaration, given: Mapping[str, Setting], start: int
 ) -> dict[str, Setting]:
-    """As of a stream. Keys of one text column are as they are here; others have to be JSON."""
+    """As of a stream. Keys of one text column are as they are here; others have to be JSON. None is
+    known yet where a schema names the columns.
+    """
     if not table.found.primary_key:
         refuse(cursor, "a table of ksqlDB has a primary key", table.appended(), start)
     keys = [column.type for column in table.found.columns if column.name in table.found.primary_key]
     as_here = str(given.get("key_format", given.get("format", "kafka"))).lower()
-    if as_here not in _KEYS_AS_HERE and not (as_here == "kafka" and keys == [pa.string()]):
+    if as_here not in _KEYS_AS_HERE and not (as_here == "kafka" and keys in ([], [pa.string()])):
         shown = ", ".join(f'"{name}":..' for name in table.found.primary_key)
         what = f"keys of KEY_FORMAT {as_here.upper()} cannot be read"
         refuse(cursor, what, noted(table.keyed(), f"the key of a record is JSON: {{{shown}}}"), start)

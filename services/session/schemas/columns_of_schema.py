@@ -1,0 +1,122 @@
+"""CREATE STREAM that leaves its columns to the newest schema of the topic's values.
+
+They are written into the statement, which is read anew with them: the catalog keeps them, so that they are what they
+were when the stream was created, whatever the registry says later, or when it is away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from changelog.encodings.identified.reader import SchemaMisfit
+from changelog.encodings.identified.subjects import SUBJECT
+from changelog.encodings.languages import LANGUAGES
+from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
+from services.session.context import Context
+from services.session.schemas.registration import registry_of
+from sql.syntax.cursor import Cursor
+from sql.syntax.dialect import Dovetail
+from sql.syntax.grammar.columns import RESERVED
+from sql.syntax.grammar.pasted.filled_forms import written
+from sql.syntax.parse import parse_one
+from sql.syntax.rules import Rules
+from sql.syntax.statements import CreateStream
+from sql.syntax.types import arrow, display
+
+_WHERE = "the column list"
+
+
+def with_columns(context: Context, statement: CreateStream) -> CreateStream:
+    """``statement`` with the columns of the newest schema. Raises UnknownName where the subject has none, Unsupported
+    where a member is no column.
+    """
+    schema = statement.schema
+    subject = schema.value.option(SUBJECT)
+    registry = registry_of(context, schema)
+    newest = registry.latest(subject)
+    definition = None if newest is None else registry.definition(newest)
+    if definition is None:
+        raise UnknownName(
+            f"the schema registry has no schema of {subject!r} that would name the columns",
+            where=_WHERE,
+            fix="name the columns, (id int, ..), of which a schema is made; or register one",
+        )
+    name = f"schema {newest} of {subject}"
+    try:
+        found = LANGUAGES[schema.value.kind].columns(definition, schema.value)
+    except SchemaMisfit as misfit:
+        raise SqlError(f"{name}: {misfit}", where=_WHERE, fix="name the columns, (id int, ..)") from None
+    return _read_with(statement, _declared(found, name, statement.rules))
+
+
+def _declared(found: Mapping[str, pa.DataType | SchemaMisfit], name: str, rules: Rules) -> str:
+    """The columns as a list declares them."""
+    texts: dict[str, str] = {}
+    misfits: dict[str, SchemaMisfit] = {}
+    for member, kind in found.items():
+        if member in RESERVED:
+            continue
+        match kind if isinstance(kind, SchemaMisfit) else _type_text(kind, rules):
+            case SchemaMisfit() as misfit:
+                misfits[member] = misfit
+            case text:
+                texts[member] = text
+    listed = ", ".join(f"{written(member)} {text}" for member, text in texts.items())
+    for member, misfit in misfits.items():
+        raise Unsupported(
+            f"member {member} of {name} is no column: {misfit}",
+            where=_WHERE,
+            fix=f"name the columns, without it: ({listed})" if texts else "write the records with other members",
+        )
+    if not texts:
+        raise Unsupported(f"{name} has no members", where=_WHERE, fix="name the columns, (id int, ..)")
+    return listed
+
+
+def _type_text(kind: pa.DataType, rules: Rules) -> str | SchemaMisfit:
+    text = display(_kept(kind), rules)
+    try:
+        same = display(arrow(text, rules), rules) == text
+    except SqlError:
+        same = False
+    return text if same else SchemaMisfit(f"there is no type {text}")
+
+
+def _kept(kind: pa.DataType) -> pa.DataType:
+    """The type with times as columns keep them."""
+    if pa.types.is_timestamp(kind) and (kind.unit == "ns" or kind.tz is None):
+        return pa.timestamp("us", kind.tz)
+    if pa.types.is_list(kind):
+        return pa.list_(_kept(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _kept(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(one.name, _kept(one.type)) for one in kind])
+    return kind
+
+
+def _read_with(statement: CreateStream, columns: str) -> CreateStream:
+    text = statement.text
+    cursor = Cursor(text, Dovetail().tokenize(text))
+    for words in ("CREATE", "OR REPLACE", "MUTABLE", "EXTERNAL", "STREAM", "TABLE", "SOURCE", "IF NOT EXISTS"):
+        cursor.accept(words)
+    cursor.path()
+    end = _end(cursor)
+    cursor.accept("APPEND ONLY")
+    if not cursor.accept("("):
+        text = f"{text[:end]} ({columns}){text[end:]}"
+    elif cursor.at("*"):
+        text = f"{text[: cursor.offset]}{columns}{text[cursor.offset + 1 :]}"
+    else:
+        text = f"{text[: cursor.offset]}{columns}, {text[cursor.offset :]}"
+    made = parse_one(text)
+    if not isinstance(made, CreateStream) or made.of_schema:
+        raise InternalError("a stream with the columns of its schema is none", where=text)
+    return replace(made, with_data=statement.with_data)
+
+
+def _end(cursor: Cursor) -> int:
+    return int(cursor.tokens[cursor.index - 1].end) + 1
