@@ -37,6 +37,8 @@ from sql.relations import Consulted, MadeOf, Relations, Sizes, Stream, as_planne
 from sql.rules import meeting, rewritten
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import too_deep
+from sql.syntax.grammar.pasted.foreign_names import with_own_names
+from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Emit, Select
 from sql.system_tables import is_of_system
 from sql.watermarks import check_late_topic
@@ -168,6 +170,37 @@ def plan_query(
 
     Raises a SqlError that names the clause and the nearest thing that works.
     """
+    try:
+        return _planned_by_name(name, statement, catalog, settings, sizes)
+    except UnknownName as fault:
+        fix = _named_as_here(name, statement, catalog, settings)
+        raise UnknownName(fault.what, where=fault.where, fix=fix or fault.fix) from None
+
+
+def _named_as_here(
+    name: str, statement: Select | CreateView, catalog: Relations, settings: Mapping[str, Value] | None
+) -> str:
+    """The statement with what goes by another name here than elsewhere, where that runs; else ''."""
+    form = with_own_names(statement.text)
+    if not form:
+        return ""
+    try:
+        meant = parse_one(form)
+        if isinstance(meant, Select | CreateView):
+            _planned_by_name(name, meant, catalog, settings, None)
+            return form
+    except SqlError:
+        pass
+    return ""
+
+
+def _planned_by_name(
+    name: str,
+    statement: Select | CreateView,
+    catalog: Relations,
+    settings: Mapping[str, Value] | None,
+    sizes: Sizes | None,
+) -> Plan:
     merged = checked({**(settings or {}), **statement.settings})
     with digits(told=bool(merged["time_digits"])):
         return _planned(name, statement, Consulted.of(catalog), merged, sizes)

@@ -59,9 +59,11 @@ def closing(node: Aggregate, settings: QuerySettings, once: bool) -> Aggregate:
     if changes(node.input):
         return node
     node = replace(node, input=_timed(node.input))
-    for key in node.by:
-        window = window_of(node.input, key)
-        found = _closed_by(node.input, key, settings, once, None if window is None else window[0].size_ms)
+    windows = {key: window_of(node.input, key) for key in node.by}
+    for key, window in windows.items():
+        length = None if window is None else window[0].size_ms
+        beside = window is None and any(windows.values())
+        found = _closed_by(node.input, key, settings, once, length, beside_window=beside)
         if found is not None:
             timed, shift = found
             return replace(node, input=timed, closing=Closing(key, shift), closed=once)
@@ -132,10 +134,16 @@ def refuse_open(node: Aggregate, place: str) -> None:
 
 
 def _closed_by(
-    node: Node, key: str, settings: QuerySettings, once: bool, length: int | None = None
+    node: Node, key: str, settings: QuerySettings, once: bool, length: int | None = None, *, beside_window: bool = False
 ) -> tuple[Node, int] | None:
     """The input with the watermark that ``key`` follows, and by how much it may be behind that."""
-    return clocked(node, column_of(node, key), lambda origin: _given(origin, settings, length) if once else None)
+
+    def given(origin: EventTimeOrigin) -> Watermark | None:
+        if not once or (beside_window and origin.whole and not settings.text("watermark_delay").isdecimal()):
+            return None  # a number that is a key beside a window is no clock, where the delay is a length of time
+        return _given(origin, settings, length)
+
+    return clocked(node, column_of(node, key), given)
 
 
 def _open_sessions(node: Aggregate, sessions: Sessions, place: str) -> Unsupported:

@@ -1,7 +1,7 @@
 """The EMIT clause.
 
 EMIT [CHANGELOG | STREAM | CHANGES] [PERIODIC d [REPEAT]] [ON UPDATE [WITH BATCH d]] [AFTER WINDOW CLOSE [WITH DELAY d]]
-     [ON WINDOW CLOSE] [AFTER KEY EXPIRE [IDENTIFIED BY c] WITH [ONLY] MAXSPAN d] [AND TIMEOUT d] [PER EVENT]
+     [ON WINDOW CLOSE | FINAL] [AFTER KEY EXPIRE [IDENTIFIED BY c] WITH [ONLY] MAXSPAN d] [AND TIMEOUT d] [PER EVENT]
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ _BEGINNINGS = (
     "ON WINDOW CLOSE",
     "AFTER",
     "PER EVENT",
+    "FINAL",
     "TIMEOUT",
 )
 
@@ -55,7 +56,7 @@ def _option(cursor: Cursor, emit: Emit) -> Emit | None:
     if cursor.accept("ON UPDATE"):
         every = duration_ms(cursor) if cursor.accept("WITH BATCH") else emit.every_ms
         return replace(emit, policy="on update", every_ms=every)
-    if cursor.accept("ON WINDOW CLOSE", "AFTER WINDOW CLOSE", "AFTER WATERMARK"):
+    if cursor.accept("ON WINDOW CLOSE", "AFTER WINDOW CLOSE", "AFTER WATERMARK", "FINAL"):
         return replace(emit, policy="after window close")
     if cursor.accept("WITH DELAY", "AND DELAY"):
         return replace(emit, delay_ms=duration_ms(cursor))

@@ -16,6 +16,7 @@ from sql.syntax.cursor import Cursor, is_name
 from sql.syntax.dialect import Dovetail, QueryFault
 from sql.syntax.grammar.emit import at_emit, emit_clause
 from sql.syntax.grammar.gaps import check_gaps, check_parts
+from sql.syntax.grammar.pasted.pasted_selects import refuse_foreign, same_windows
 from sql.syntax.grammar.settings import at_settings, settings_clause
 from sql.syntax.risingwave import RisingWaveQueries
 from sql.syntax.rules import Rules
@@ -56,6 +57,7 @@ def first_of(readings: Readings) -> exp.Query:
 
 
 def query_with_tail(cursor: Cursor) -> tuple[Readings, Tail]:
+    refuse_foreign(cursor)
     start = cursor.offset
     readings = _query(cursor)
     end = cursor.offset
@@ -98,7 +100,7 @@ def _read(cursor: Cursor, tokens: list[Token], rules: Rules) -> exp.Query | SqlE
     at, clause = cursor.index, cursor.clause
     try:
         again = tokens if rules is Rules.TIMEPLUS else _tokens_again(cursor.script, tokens, dialect)
-        parsed = expression(cursor, again, "SELECT or WITH", dialect)
+        parsed = expression(cursor, same_windows(again), "SELECT or WITH", dialect)
         if not isinstance(parsed, exp.Query):
             cursor.fail("expected SELECT or WITH", offset=tokens[0].start)
         check_parts(cursor, parsed, tokens[0].start)

@@ -1,0 +1,39 @@
+"""Pieces of a statement's text, replaced all together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sqlglot.tokenizer_core import Token
+
+
+class Edit(NamedTuple):
+    """``text`` stands in place of what stands from ``start`` to before ``end``; places are of the whole script."""
+
+    start: int
+    end: int
+    text: str
+
+
+def applied(script: str, tokens: Sequence[Token], edits: Iterable[Edit]) -> str:
+    """The statement of ``tokens`` on one line and without its comments, with ``edits``; one within another that is made
+    already is left out.
+    """
+    made: list[Edit] = []
+    done = int(tokens[0].start)
+    for edit in sorted(edits, key=lambda edit: (edit.start, -edit.end)):
+        if edit.start >= done:
+            made.append(edit)
+            done = edit.end
+    kept = (
+        Edit(token.start, token.end + 1, script[token.start : token.end + 1])
+        for token in tokens
+        if not any(edit.start <= token.start < edit.end for edit in made)
+    )
+    text, end = "", int(tokens[0].start)
+    for piece in sorted([*made, *kept], key=lambda piece: (piece.start, piece.end)):
+        apart = piece.start > end and bool(piece.text) and bool(text)
+        text += f" {piece.text}" if apart and not text.endswith(" ") else piece.text
+        end = piece.end if piece.text else min(end, piece.start)
+    return text
