@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from confluent_kafka import Producer
 
 from broker.reader import TopicReader
 from changelog.errors import Unsupported
 from services.session import Session
-from services.session.input_progress import await_caught_up
-from services.stack import Stack, temporary_stack
-from sql.planner import plan_query
-from sql.syntax.statements import CreateView
-from tests.services.conftest import Ask, leave_nothing
+from tests.services.conftest import Ask
+from tests.services.session.conftest import settle
 
 pytestmark = pytest.mark.services
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    folder = tmp_path_factory.mktemp("formats")
-    components = ("kafka", "redis", "spark", "worker")
-    with temporary_stack(folder, components, start_timeout_s=240.0, stop_timeout_s=60.0) as stack:
-        yield stack
-
-
 @pytest.fixture
-def session(running: Stack) -> Iterator[Session]:
-    with Session.open(running.settings) as opened:
-        yield opened
-        leave_nothing(opened)
+def session(session_of_runners: Session) -> Session:
+    return session_of_runners
 
 
 def produce(session: Session, topic: str, *records: tuple[bytes | None, bytes | None]) -> None:
@@ -54,12 +39,6 @@ def values(session: Session, topic: str) -> list[bytes | None]:
     reader = TopicReader(session.context.brokers, topic)
     batches = reader.until(session.context.topics.ends(topic))
     return [value for batch in batches for value in batch.column("value").to_pylist()]
-
-
-def settle(session: Session, view: str) -> None:
-    definition = session.context.catalog.get(view).definition
-    assert isinstance(definition, CreateView)
-    await_caught_up(session.context, plan_query(view, definition, session.context.catalog))
 
 
 def test_csv_through_spark_into_csv(session: Session, ask: Ask) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 import pytest
 
 from changelog.errors import SqlError, Unsupported
 from services.session import Done, Session, Text
-from services.session.input_progress import await_caught_up
-from services.stack import Stack, temporary_stack
-from sql.planner import plan_query
+from services.stack import Stack
 from sql.syntax.parse import parse_one
-from sql.syntax.statements import CreateFunction, CreateView
-from tests.services.conftest import Ask, leave_nothing
+from sql.syntax.statements import CreateFunction
+from tests.services.conftest import Ask
+from tests.services.session.conftest import settle
 
 pytestmark = pytest.mark.services
 
@@ -30,25 +27,9 @@ CREATE TABLE orders (id int PRIMARY KEY, user_id int, amount int);
 CLICKS = "CREATE STREAM clicks (id int, k int); CREATE MUTABLE STREAM users (k int, name string) PRIMARY KEY k"
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    folder = tmp_path_factory.mktemp("functions")
-    components = ("kafka", "redis", "spark", "worker")
-    with temporary_stack(folder, components, start_timeout_s=240.0, stop_timeout_s=60.0) as stack:
-        yield stack
-
-
 @pytest.fixture
-def session(running: Stack) -> Iterator[Session]:
-    with Session.open(running.settings) as opened:
-        yield opened
-        leave_nothing(opened)
-
-
-def settle(session: Session, view: str) -> None:
-    definition = session.context.catalog.get(view).definition
-    assert isinstance(definition, CreateView)
-    await_caught_up(session.context, plan_query(view, definition, session.context.catalog))
+def session(session_of_runners: Session) -> Session:
+    return session_of_runners
 
 
 def test_spark_runs_them_and_a_view_holds_on_to_them(session: Session, ask: Ask) -> None:

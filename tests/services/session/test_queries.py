@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -31,12 +30,11 @@ from services.session.input_progress import await_caught_up, await_reading, inpu
 from services.session.live.backfill import Backfill
 from services.session.live.view_backlogs import NO_BACKLOG
 from services.session.verification.verify import Verdict
-from services.stack import Stack, temporary_stack
+from services.stack import Stack
 from sql.catalog import Desired, Query
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView
-from tests.services.conftest import leave_nothing
 from tests.spark.kafka import values
 
 pytestmark = pytest.mark.services
@@ -52,21 +50,9 @@ SELECT o.id AS id, u.name AS name, o.amount AS amount FROM orders AS o LEFT JOIN
 QUERY = "SELECT o.id AS id, u.name AS name FROM orders AS o JOIN users AS u ON o.user_id = u.id"
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """A stack with both runners, one for the module: Spark takes seconds to start."""
-    folder = tmp_path_factory.mktemp("queries")
-    components = ("kafka", "redis", "spark", "worker")
-    with temporary_stack(folder, components, start_timeout_s=240.0, stop_timeout_s=60.0) as stack:
-        yield stack
-
-
 @pytest.fixture
-def session(running: Stack) -> Iterator[Session]:
-    """What the test creates is dropped after it."""
-    with Session.open(running.settings) as opened:
-        yield opened
-        leave_nothing(opened)
+def session(session_of_runners: Session) -> Session:
+    return session_of_runners
 
 
 def settle(session: Session, view: str) -> None:

@@ -26,12 +26,10 @@ from changelog.encodings.interface import SchemaDefinition
 from changelog.encodings.protobuf.schema import Path
 from changelog.errors import SqlError, UnknownName, Unsupported
 from services.session import Rows, Session
-from services.session.input_progress import await_caught_up
-from services.stack import Stack, temporary_stack
-from sql.planner import plan_query
-from sql.syntax.statements import CreateView
+from services.stack import Stack
 from tests.changelog.encodings.protobuf_records import message_class
-from tests.services.conftest import Ask, leave_nothing
+from tests.services.conftest import Ask
+from tests.services.session.conftest import settle
 
 pytestmark = pytest.mark.services
 
@@ -55,7 +53,6 @@ ORDER_IN_JSON: dict[str, Any] = {
         "state": {"enum": ["open", "paid"]},
     },
 }
-_PATIENCE: dict[str, object] = {"start_timeout_s": 240.0, "stop_timeout_s": 60.0, "schema_registry_timeout_s": 2.0}
 COLUMNS = "id int64, user string, amount decimal(9, 2), state string"
 
 
@@ -111,31 +108,15 @@ FORMATS = {
 }
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    components = ("kafka", "redis", "registry", "spark", "worker")
-    folder = tmp_path_factory.mktemp("avro")
-    with temporary_stack(folder, components, **_PATIENCE) as stack:
-        yield stack
-
-
 @pytest.fixture
-def session(running: Stack) -> Iterator[Session]:
-    with Session.open(running.settings) as opened:
-        yield opened
-        leave_nothing(opened)
+def session(session_of_runners: Session) -> Session:
+    return session_of_runners
 
 
 @pytest.fixture
 def registry(running: Stack) -> Iterator[SchemaRegistryClient]:
     with SchemaRegistryClient({"url": running.endpoint("registry")}) as client:
         yield client
-
-
-def settle(session: Session, view: str) -> None:
-    definition = session.context.catalog.get(view).definition
-    assert isinstance(definition, CreateView)
-    await_caught_up(session.context, plan_query(view, definition, session.context.catalog))
 
 
 def produce(running: Stack, topic: str, serializer: Any, *rows: dict[str, Any] | bytes) -> None:

@@ -14,11 +14,9 @@ from typer.testing import CliRunner
 from changelog.errors import SqlError, Unsupported
 from services.cli.main import app
 from services.session import Rows, Session
-from services.session.input_progress import await_caught_up
-from services.stack import Stack, temporary_stack
-from sql.planner import plan_query
-from sql.syntax.statements import CreateView
+from services.stack import Stack
 from tests.services.conftest import leave_nothing
+from tests.services.session.conftest import settle
 
 pytestmark = pytest.mark.services
 AT = "2024-01-01 00:"
@@ -35,25 +33,11 @@ ON c.ad = v.ad AND c.at BETWEEN v.at AND v.at + INTERVAL '1 MINUTE' WHERE v.pric
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    folder = tmp_path_factory.mktemp("why")
-    components = ("kafka", "redis", "spark", "worker")
-    with temporary_stack(folder, components, start_timeout_s=240.0, stop_timeout_s=60.0) as stack:
-        yield stack
-
-
-@pytest.fixture(scope="module")
 def session(running: Stack) -> Iterator[Session]:
     with Session.open(running.settings) as opened:
         opened.run(STREAMS)
         yield opened
         leave_nothing(opened)
-
-
-def settle(session: Session, view: str) -> None:
-    definition = session.context.catalog.get(view).definition
-    assert isinstance(definition, CreateView)
-    await_caught_up(session.context, plan_query(view, definition, session.context.catalog))
 
 
 def said(session: Session, statement: str) -> list[tuple[str, str]]:
