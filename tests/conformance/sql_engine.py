@@ -62,6 +62,8 @@ class SqlEngine:
     seen: int = 0
     launched: list[Dataflow] = field(default_factory=list)
     """What Spark runs of all queries, upstream first."""
+    _streams: dict[str, Stream] = field(default_factory=dict)
+    """As they were declared: each row that is sent asks for that of its table."""
 
     @cached_property
     def external(self) -> External:
@@ -80,6 +82,7 @@ class SqlEngine:
         if isinstance(definition, CreateStream):
             self.host.create_topic(Stream.declared(definition).topic)
         self.catalog.create(definition, now_ms=_now_ms())
+        self._streams.clear()
         if isinstance(definition, CreateView) and definition.materialized:
             self._launch(plan_query(definition.name, definition, self.catalog), statement)
 
@@ -108,6 +111,11 @@ class SqlEngine:
         return self._stream(table).schema
 
     def _stream(self, name: str) -> Stream:
+        if name not in self._streams:
+            self._streams[name] = self._declared(name)
+        return self._streams[name]
+
+    def _declared(self, name: str) -> Stream:
         definition = self.catalog.get(name).definition
         if isinstance(definition, CreateStream):
             return Stream.declared(definition)
