@@ -108,7 +108,7 @@ SETTINGS: tuple[Setting, ...] = (
         bool,
         "",
         True,
-        "a chain of INNER joins is joined in the order that keeps the fewest rows, as a view is created; 0: as written",
+        "a chain of joins is joined in the order that keeps the fewest rows, as a view is created; 0: as written",
     ),
     Setting(
         "join_order",

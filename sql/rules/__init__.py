@@ -3,7 +3,7 @@
 unnest         subqueries of WHERE become SEMI and ANTI joins
 strategy       a join becomes bidirectional, enrichment, asof, .., as its sides are
 push_down      conditions move towards the scans, as far as the kinds of join above them allow
-join_order     chains of INNER joins are joined in the order that keeps the fewest rows between them
+join_order     chains of INNER and LEFT joins are joined in the order that keeps the fewest rows between them
 join_keys      equalities of a join condition become its keys, the rest its residual condition
 bands          inequalities of a time of each side make it a join of rows that are near in time
                groups by a window, or a time, go when the watermark has passed it

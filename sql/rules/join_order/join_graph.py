@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -48,23 +48,77 @@ class JoinTerm:
 
 
 @dataclass(frozen=True)
+class PaddedInput:
+    """The right side of a LEFT join: an input that adds columns to rows, and takes none away.
+
+    alone  the set of it
+    terms  the ON of its join, which nothing else may have
+    """
+
+    alone: Inputs
+    terms: tuple[JoinTerm, ...]
+
+    @property
+    def needs(self) -> Inputs:
+        """What stands on the left of its join at least."""
+        found = 0
+        for term in self.terms:
+            found |= term.inputs
+        return found & ~self.alone
+
+    def joins(self, left: Inputs) -> bool:
+        return not self.needs & ~left and any(term.compares(left, self.alone) for term in self.terms)
+
+    @property
+    def compared(self) -> tuple[str, ...] | None:
+        """The columns of the left by which its join goes; None where it has conditions besides."""
+        found = []
+        for term in self.terms:
+            if term.sides is None or not all(term.columns) or self.alone not in term.sides:
+                return None
+            found.append(term.columns[1 - term.sides.index(self.alone)])
+        return tuple(found)
+
+
+@dataclass(frozen=True)
 class JoinGraph:
-    """Inputs that any order may join, and the conditions that hold of what they make."""
+    """Inputs that any order may join, and the conditions that hold of what they make.
+
+    padded  those of them that LEFT joins add, by the set of each alone. No other condition reads their columns
+    """
 
     inputs: tuple[Node, ...]
     terms: tuple[JoinTerm, ...]
+    padded: Mapping[Inputs, PaddedInput] = field(default_factory=dict)
 
     @staticmethod
-    def of(inputs: Sequence[Node], terms: Sequence[Expr]) -> JoinGraph:
+    def of(
+        inputs: Sequence[Node], terms: Sequence[Expr], padded: Mapping[int, Sequence[Expr]] | None = None
+    ) -> JoinGraph:
+        """``padded``: by the place of an input, the ON of its LEFT join."""
         owner = {name: 1 << place for place, node in enumerate(inputs) for name in node.schema.names}
-        return JoinGraph(tuple(inputs), tuple(_term(term, owner) for term in terms))
+        added = {
+            1 << place: PaddedInput(1 << place, tuple(_term(term, owner) for term in on))
+            for place, on in (padded or {}).items()
+        }
+        return JoinGraph(tuple(inputs), tuple(_term(term, owner) for term in terms), added)
 
     def connects(self, left: Inputs, right: Inputs) -> bool:
+        """Whether a join of ``left`` with ``right`` has an equality; a LEFT join adds its input from the right."""
+        if left in self.padded:
+            return False
+        if right in self.padded:
+            return self.padded[right].joins(left)
         return any(term.compares(left, right) for term in self.terms)
 
     @property
     def all(self) -> Inputs:
         return (1 << len(self.inputs)) - 1
+
+    @cached_property
+    def always_there(self) -> Inputs:
+        """Without those that LEFT joins add."""
+        return self.all & ~sum(self.padded)
 
 
 def _term(term: Expr, owner: dict[str, Inputs]) -> JoinTerm:
@@ -101,13 +155,22 @@ class JoinSizes:
         return self._known[inputs]
 
     def _rows(self, inputs: Inputs) -> float:
+        always = inputs & self.graph.always_there
+        within = [term for term in self.graph.terms if not term.inputs & ~always]
+        rows = self._met(always, within)
+        for padded in self.graph.padded.values():
+            if padded.alone & inputs:
+                rows *= max(1.0, self._met(padded.alone, padded.terms, beside=padded.needs))
+        return rows
+
+    def _met(self, inputs: Inputs, terms: Sequence[JoinTerm], beside: Inputs = 0) -> float:
+        """The combinations of ``inputs`` that ``terms`` let through, for one of the inputs ``beside`` them."""
         rows = 1.0
         for place in places(inputs):
             rows *= self.estimates[place].rows
-        within = [term for term in self.graph.terms if not term.inputs & ~inputs]
-        equalities = [term for term in within if term.sides is not None]
-        rows *= ANY_CONDITION ** sum(term.sides is None and bool(term.inputs) for term in within)
-        for place in sorted(places(inputs), key=lambda one: -self.estimates[one].all):
+        equalities = [term for term in terms if term.sides is not None]
+        rows *= ANY_CONDITION ** sum(term.sides is None and bool(term.inputs) for term in terms)
+        for place in sorted(places(inputs | beside), key=lambda one: -self.estimates[one].all):
             key = self._key_among(place, equalities)
             if key:
                 rows /= self.estimates[place].all
@@ -127,8 +190,14 @@ class JoinSizes:
 
     def key(self, left: Inputs, right: Inputs) -> frozenset[str]:
         """By what a join of both goes: equal for joins that an n-way join makes one of."""
-        return frozenset(self._classes[term.columns[0]] if all(term.columns) else term.expr.text
-                         for term in self.graph.terms if term.compares(left, right))  # fmt: skip
+        padded = self.graph.padded.get(right)
+        if padded is None:
+            return frozenset(self._classes[term.columns[0]] if all(term.columns) else term.expr.text
+                             for term in self.graph.terms if term.compares(left, right))  # fmt: skip
+        if padded.compared is None:
+            # Each row has matches of its own: no n-way join has it.
+            return frozenset(f"{term.expr.text} of {right}" for term in padded.terms)
+        return frozenset(self._classes.get(column, column) for column in padded.compared)
 
     @cached_property
     def _classes(self) -> dict[str, str]:

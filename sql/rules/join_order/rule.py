@@ -1,11 +1,21 @@
-"""Chains of INNER joins are joined in the order that keeps the fewest rows between them.
+"""Chains of INNER and LEFT joins are joined in the order that keeps the fewest rows between them.
 
     a JOIN b ON a.x = b.x JOIN c ON b.y = c.y       c of 25 rows: (a (b c))
     └──── one chain: any order has the same rows ────┘
 
-Inner joins that are bidirectional, one over the other, are one chain; what stands below them, a scan, a subquery, an
-outer join, is an input of it and stays as it is. Every condition is tested where its columns are first together. The
-order of the text stays
+    a LEFT JOIN d ON a.z = d.z JOIN b ON a.x = b.x           ((a b) d)
+      └─ gives each row of a its rows of d, whatever else a row is joined with ─┘
+
+Inner joins that are bidirectional, one over the other, are one chain; what stands below them, a scan, a subquery, a
+FULL join, is an input of it and stays as it is. Every condition is tested where its columns are first together.
+
+A LEFT join makes of each row on its left rows that have it whole, and looks at nothing of it but what its ON reads. So
+it may stand over or under any join that reads none of the columns it adds, as soon as those of its ON are there; its
+right side is an input. Where an inner join over it reads its columns it stays where it is, an input with all below it;
+what WHERE reads of them is above all joins, or ends the chain. Where no order of all is worth it, LEFT joins are such
+inputs too, and inner joins have an order of their own: so is the one of a view that is older than this.
+
+The order of the text stays
 
 - where one input is of unknown size, or has no records yet
 - where no order keeps a fifth fewer rows, by an estimate that is a guess itself; or it keeps few, as inputs do that
@@ -21,7 +31,7 @@ says its order from then on, whatever becomes of its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -37,7 +47,7 @@ from sql.plan.unique_keys import unique_keys
 from sql.rules.bands import bands
 from sql.rules.join_keys import join_keys
 from sql.rules.join_order.estimates import estimate
-from sql.rules.join_order.join_graph import JoinGraph, JoinSizes, places
+from sql.rules.join_order.join_graph import Inputs, JoinGraph, JoinSizes, PaddedInput, places
 from sql.rules.join_order.search import Ordered, Search
 
 WORTH = 0.8
@@ -68,11 +78,13 @@ class _Rule:
         if isinstance(node, Join) and node.how.takes_one and node.how.answers_once:
             # Of the rows of a batch it takes the last: the order of joins below is an order of rows.
             return node
+        if isinstance(node, Join) and (made := self._with_left_joins(node)) is not None:
+            return made
         if not isinstance(node, Join) or not _is_plain(node):
             return rebuilt(node, self.of)
         chain = _Chain.of(node)
         chain = replace(chain, inputs=tuple(map(self.of, chain.inputs)))
-        if len(chain.inputs) < 3 or len(set(chain.names)) < len(chain.inputs):
+        if not chain.has_orders:
             return chain.joined(chain.written)
         self.chains.append(chain.names)
         order = self._wanted(chain) or self._cheapest(chain)
@@ -81,6 +93,21 @@ class _Rule:
         self.taken.append(order)
         made = chain.joined(order.tree)
         return Map(made, identity(node))
+
+    def _with_left_joins(self, node: Join) -> Node | None:
+        """``node`` with LEFT joins among those that are put in order; None where there are none, or where they stay:
+        then each is an input of a chain, or over one.
+        """
+        chain = _Chain.of(node, with_left_joins=True) if _is_plain(node) or _pads_right(node) else None
+        if chain is None or not chain.left_joins or not chain.has_orders:
+            return None
+        self.chains.append(chain.names)
+        order = self._wanted(chain) or self._cheapest(chain)
+        if order is None:
+            return None
+        below = replace(chain, inputs=tuple(map(self.of, chain.inputs)))
+        self.taken.append(order)
+        return Map(below.joined(order.tree), identity(node))
 
     def _wanted(self, chain: _Chain) -> JoinOrder | None:
         for tree in self.wanted:
@@ -128,6 +155,11 @@ def _is_plain(join: Join) -> bool:
     return join.kind is JoinKind.INNER and isinstance(join.how, Bidirectional) and join.max_rows_per_key is None
 
 
+def _pads_right(join: Join) -> bool:
+    """Whether it is a LEFT join that is plain but for that."""
+    return join.kind is JoinKind.LEFT and _is_plain(replace(join, kind=JoinKind.INNER))
+
+
 def _stay_plain(node: Node, tree: JoinTree) -> bool:
     if not isinstance(tree, JoinPair):
         return True
@@ -135,7 +167,7 @@ def _stay_plain(node: Node, tree: JoinTree) -> bool:
         node = node.input
     return (
         isinstance(node, Join)
-        and _is_plain(node)
+        and (_is_plain(node) or _pads_right(node))
         and _stay_plain(node.left, tree.left)
         and _stay_plain(node.right, tree.right)
     )
@@ -151,29 +183,50 @@ def _told_apart(node: Node) -> set[frozenset[str]]:
 class _Chain:
     """Joins that may have any order: their inputs, conditions, and the order that they are written in.
 
-    uppermost  the last of the joins, of whose sort all are
+    uppermost   the last of the joins, of whose sort all are
+    terms       the conditions of the INNER joins
+    left_joins  by the place of their right input
     """
 
     uppermost: Join
     inputs: tuple[Node, ...]
     terms: tuple[Expr, ...]
     written: JoinPair
+    left_joins: Mapping[int, Join] = field(default_factory=dict)
 
     @staticmethod
-    def of(join: Join) -> _Chain:
+    def of(join: Join, with_left_joins: bool = False) -> _Chain:
         inputs: list[Node] = []
         terms: list[Expr] = []
+        left_joins: dict[int, Join] = {}
 
-        def below(node: Node) -> JoinTree:
+        def below(node: Node, above: tuple[Expr, ...]) -> JoinTree:
             if isinstance(node, Join) and _alike(node, join):
-                left, right = below(node.left), below(node.right)
-                terms.extend(node.on)
-                return JoinPair(left, right)
+                if _is_plain(node):
+                    return pair(node, above)
+                if with_left_joins and not _read(node.right, above):
+                    return pair(node, above)
             inputs.append(node)
             return _name(node)
 
-        written = JoinPair(below(join.left), below(join.right))
-        return _Chain(join, tuple(inputs), (*terms, *join.on), written)
+        def pair(node: Join, above: tuple[Expr, ...]) -> JoinPair:
+            """``above``: the conditions of the INNER joins over ``node``."""
+            if _pads_right(node):
+                left = below(node.left, above)
+                left_joins[len(inputs)] = node
+                inputs.append(node.right)
+                return JoinPair(left, _name(node.right))
+            left, right = (below(side, (*above, *node.on)) for side in node.inputs)
+            terms.extend(node.on)
+            return JoinPair(left, right)
+
+        written = pair(join, ())
+        return _Chain(join, tuple(inputs), tuple(terms), written, left_joins)
+
+    @property
+    def has_orders(self) -> bool:
+        """Whether there is more than one, which names could say."""
+        return len(self.inputs) >= 3 and len(set(self.names)) == len(self.inputs)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -181,21 +234,41 @@ class _Chain:
 
     @cached_property
     def graph(self) -> JoinGraph:
-        return JoinGraph.of(self.inputs, self.terms)
+        return JoinGraph.of(self.inputs, self.terms, {place: join.on for place, join in self.left_joins.items()})
 
     def joined(self, tree: JoinTree) -> Node:
         """The joins in the order of ``tree``, each with the conditions whose columns it is the first to have."""
         if not isinstance(tree, JoinPair):
             return self.inputs[self.names.index(tree)]
         left, right = self._set(tree.left), self._set(tree.right)
-        last = left | right == self.graph.all
+        below = self.joined(tree.left), self.joined(tree.right)
+        if right in self.graph.padded:
+            (place,) = places(right)
+            return self.left_joins[place].with_inputs(*below)
+        last = not self.graph.always_there & ~(left | right)
         on = tuple(term.expr for term in self.graph.terms if term.meets(left, right) or (last and term.about_one))
-        return replace(self.uppermost, left=self.joined(tree.left), right=self.joined(tree.right), on=on)
+        return replace(self.uppermost, kind=JoinKind.INNER, left=below[0], right=below[1], on=on)
 
     def expect_equalities(self, tree: JoinTree) -> None:
+        """Raises Unsupported for a pair that no join can make."""
         for pair in _pairs(tree):
-            if not self.graph.connects(self._set(pair.left), self._set(pair.right)):
+            left, right = self._set(pair.left), self._set(pair.right)
+            for padded in self.graph.padded.values():
+                if padded.alone in (left, right) and (padded.alone == left or padded.needs & ~left):
+                    raise self._not_added(pair, padded)
+            if not self.graph.connects(left, right):
                 raise _no_equality(pair)
+
+    def _not_added(self, pair: JoinPair, padded: PaddedInput) -> Unsupported:
+        (added,), needs = self._names_of(padded.alone), " ".join(self._names_of(padded.needs))
+        return Unsupported(
+            f"join_order joins {pair.left} with {pair.right}, and a LEFT JOIN adds {added} to rows that have {needs}",
+            where="SETTINGS join_order",
+            fix=f"make {added} alone the right one of a pair whose left one has {needs}",
+        )
+
+    def _names_of(self, inputs: Inputs) -> list[str]:
+        return [self.names[place] for place in places(inputs)]
 
     def tree(self, order: Ordered) -> JoinTree:
         if order.left is None or order.right is None:
@@ -213,7 +286,14 @@ class _Chain:
 
 
 def _alike(join: Join, other: Join) -> bool:
-    return _is_plain(join) and (join.pad, join.max_buffered_bytes) == (other.pad, other.max_buffered_bytes)
+    free = _is_plain(join) or _pads_right(join)
+    return free and (join.pad, join.max_buffered_bytes) == (other.pad, other.max_buffered_bytes)
+
+
+def _read(node: Node, terms: Iterable[Expr]) -> bool:
+    """Whether a column of ``node`` is in one of ``terms``."""
+    names = set(node.schema.names)
+    return any(not names.isdisjoint(term.columns) for term in terms)
 
 
 def _name(node: Node) -> str:
@@ -231,7 +311,7 @@ def _pairs(tree: JoinTree) -> Iterator[JoinPair]:
 def _no_chain(tree: JoinPair, chains: list[tuple[str, ...]]) -> SqlError:
     there = "; ".join(" ".join(names) for names in chains)
     return SqlError(
-        f"join_order names {' '.join(inputs_of_tree(tree))}, and no chain of INNER joins has these inputs",
+        f"join_order names {' '.join(inputs_of_tree(tree))}, and no chain of joins has these inputs",
         where="SETTINGS join_order",
         fix=f"name all inputs of a chain, once each; there is: {there}"
         if there

@@ -63,9 +63,9 @@ def order(query: str, records: Mapping[str, int | None] = RECORDS) -> str:
         # Equalities of WHERE, whatever the order of FROM.
         ("FROM lines AS l, orders AS o, customers AS c WHERE l.order_id = o.id AND o.customer = c.id AND c.id = 7",
          "(l (o c))"),
-        # Under an outer join, and over one, which is an input as any other and stays.
-        (f"{CHAIN} LEFT JOIN nations AS n ON c.nation = n.id WHERE c.id = 7", "(l (o c))"),
-        (("FROM lines AS l LEFT JOIN orders AS o ON l.order_id = o.id JOIN clicks AS k ON k.part = l.part "
+        # Under a FULL join, and over one, which is an input as any other and stays.
+        (f"{CHAIN} FULL JOIN nations AS n ON c.nation = n.id", "(l (o c))"),
+        (("FROM lines AS l FULL JOIN orders AS o ON l.order_id = o.id JOIN clicks AS k ON k.part = l.part "
          "JOIN customers AS c ON c.id = k.customer AND c.id = 7"), "(l (k c))"),
         # A subquery is an input, and may hold a chain of its own.
         ((f"FROM (SELECT l.id, c.nation {CHAIN} WHERE c.id = 7) AS s JOIN nations AS n ON s.nation = n.id "
@@ -103,6 +103,63 @@ def order(query: str, records: Mapping[str, int | None] = RECORDS) -> str:
 )  # fmt: skip
 def test_the_fewest_rows_are_kept_between_joins(query: str, found: str) -> None:
     assert order(query) == found
+
+
+LINES = "FROM lines AS l LEFT JOIN orders AS o ON l.order_id = o.id"
+FACTS = "FROM lines AS l LEFT JOIN orders AS o ON l.part = o.day"
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        # An INNER join that leaves few rows goes below a LEFT one, and a LEFT join where rows are few.
+        (f"{LINES} JOIN nations AS n ON l.part = n.id WHERE n.name = 'PERU'", "((l n) o)"),
+        (f"{LINES} JOIN clicks AS k ON k.part = l.part JOIN customers AS c ON c.id = k.customer AND c.id = 7",
+         "((l (k c)) o)"),
+        (f"{CHAIN} LEFT JOIN nations AS n ON c.nation = n.id WHERE c.id = 7", "(l (o (c n)))"),
+        # Conditions over the columns that are padded: above all joins they hold nothing, in ON they are of their join.
+        ((f"{LINES} JOIN nations AS n ON l.part = n.id AND n.name = 'PERU' LEFT JOIN regions AS r ON r.id = n.region "
+         "WHERE o.id IS NULL OR r.name = 'AMERICA'"), "((l (n r)) o)"),
+        (f"{LINES} AND o.day > 7 AND l.part < o.day JOIN nations AS n ON l.part = n.id WHERE n.name = 'PERU'",
+         "((l n) o)"),
+        # What is compared with a padded column is joined after it.
+        ((f"{LINES} LEFT JOIN customers AS c ON o.customer = c.id JOIN nations AS n ON l.part = n.id "
+         "WHERE n.name = 'PERU'"), "(((l n) o) c)"),
+        (f"{LINES} LEFT JOIN customers AS c ON o.customer = c.id", ""),
+        # What an INNER join, or WHERE below one, reads of padded columns keeps the LEFT join where it is.
+        (f"{LINES} JOIN nations AS n ON l.part = n.id AND n.region = o.day WHERE n.name = 'PERU'", ""),
+        (f"{LINES} JOIN nations AS n ON l.part = n.id WHERE n.name = 'PERU' AND o.id IS NULL", ""),
+        (f"{LINES} JOIN clicks AS k ON k.part = o.day JOIN customers AS c ON c.id = k.customer AND c.id = 7",
+         "(l (k c))"),
+        # The right side of a LEFT join stays whole, and may hold a chain.
+        ((f"FROM nations AS n LEFT JOIN (SELECT c.nation {CHAIN} WHERE c.id = 7) AS s ON n.id = s.nation "
+         "JOIN regions AS r ON n.region = r.id"), "(l (o c))"),
+        # Of more inputs than all orders are tried of.
+        ((f"{LINES} {''.join(f'LEFT JOIN regions AS r{n} ON l.part = r{n}.id ' for n in range(8))} "
+         "JOIN nations AS n ON l.part = n.id AND n.name = 'PERU'"),
+         "((((((((((l n) o) r0) r1) r2) r3) r4) r5) r6) r7)"),
+    ],
+)  # fmt: skip
+def test_left_joins_take_part(query: str, found: str) -> None:
+    assert order(query) == found
+
+
+def test_left_joins_by_one_key_come_together() -> None:
+    """As one n-way join, which keeps nothing between them."""
+    query = f"{FACTS} LEFT JOIN customers AS c ON l.order_id = c.id LEFT JOIN log AS g ON l.part = g.part"
+    plan = planned(f"SELECT l.id, o.total, c.name, g.at {query}")
+    assert orders_text(tuple(one.tree for one in plan.orders)) == "(((l c) g) o)"
+    [found] = [node for node in walk(last(plan).output) if isinstance(node, MultiwayJoin)]
+    assert found.joins == 2
+
+
+@pytest.mark.parametrize("tree", ["(l (o c))", "((l (o c)) n)", "(l ((o c) n))"])
+def test_a_view_keeps_the_order_of_its_inner_joins_or_of_all(tree: str) -> None:
+    """An order of INNER joins alone is what a view has that was made before LEFT joins took part."""
+    query = f"SELECT l.id, n.name {CHAIN} LEFT JOIN nations AS n ON c.nation = n.id"
+    plan = planned(f"{query} SETTINGS join_order = '{tree}'")
+    assert orders_text(tuple(one.tree for one in plan.orders)) == tree
+    assert plan.schema == planned(f"{query} SETTINGS join_reorder = 0").schema
 
 
 def test_without_the_key_of_a_chain_every_join_counts() -> None:
