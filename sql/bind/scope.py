@@ -105,13 +105,16 @@ class Scope:
             if (_same(candidate.table, column.table) if column.table else candidate.bare)
         ]
         what = (
-            f'there is no column "{column.sql()}"'
+            f'there is no column "{column.name}"'
             if not column.table
             else f'"{column.table}" has no column "{column.name}"'
         )
         declared = DECLARATIONS.get(column.name)
         of_record = f"declare it: ALTER STREAM .. ADD COLUMN {column.name} {declared}"
-        raise UnknownName(what, where=where, fix=of_record if declared else suggestion(column.name, known))
+        fix = of_record if declared else suggestion(column.name, set(known))
+        if column.this.args.get("quoted") and not column.table:
+            fix = f"{fix}; a text stands in single quotes: {exp.Literal.string(column.name).sql()}"
+        raise UnknownName(what, where=where, fix=fix)
 
     def _named(self, name: str, table: str) -> list[Visible]:
         candidates = [

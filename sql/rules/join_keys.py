@@ -269,13 +269,13 @@ def _no_equality(join: Join) -> Unsupported:
 
 
 def _shared_equality(join: Join) -> str:
-    """``JOIN r ON l.k = r.k``, of the first column that both sides have under one name."""
+    """``JOIN .. ON l.k = r.k``, of the first column that both sides have under one name."""
     right = {name.partition(".")[2]: name for name in join.right.schema.names}
     for name in join.left.schema.names:
         other = right.get(name.partition(".")[2])
         if other is not None and not name.partition(".")[2].startswith(("_", "#")):
-            return f"JOIN {other.partition('.')[0]} ON {name} = {other}"
-    return "JOIN r ON l.key = r.key"
+            return f"JOIN .. ON {name} = {other}"
+    return "JOIN .. ON l.key = r.key"
 
 
 def _mixed_equality(join: Join) -> Expr | None:

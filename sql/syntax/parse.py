@@ -20,6 +20,7 @@ from sql.syntax.faults import fault_at, too_deep, tried
 from sql.syntax.grammar import commands, rows
 from sql.syntax.grammar.alter import alter
 from sql.syntax.grammar.create import create
+from sql.syntax.grammar.pasted.other_statements import refuse_other
 from sql.syntax.grammar.queries import select
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateView, Explain, ExplainAnalyze, ExplainView, Select, Statement
@@ -106,6 +107,7 @@ def _statement(script: str, tokens: list[Token], rules: Rules) -> Statement:
 def _read(cursor: Cursor) -> Statement:
     reader = _READERS.get(cursor.word())
     if reader is None:
+        refuse_other(cursor)
         cursor.fail(
             f"no statement begins with {cursor.found}",
             fix=f"statements begin with {', '.join(STATEMENTS)}",
@@ -153,6 +155,7 @@ _READERS: Mapping[str, Callable[[Cursor], Statement]] = {
     "UPDATE": rows.update,
     "DELETE": rows.delete,
     "SHOW": commands.show,
+    "LIST": commands.show,
     "DESCRIBE": commands.describe,
     "DESC": commands.describe,
     "DROP": commands.drop,

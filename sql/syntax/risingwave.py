@@ -90,17 +90,21 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
     """None: a colon stands in ``array[2:3]``, a question mark is an operator of JSON."""
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
-        """``INTERVAL '1 day 02:30:00'`` and ``INTERVAL '3' HOUR``: the text stays whole."""
+        """``INTERVAL '1 day 02:30:00'``, ``INTERVAL '3' HOUR``, ``'3' HOURS``: the text stays whole."""
         start = self._index
         if not self._match(TokenType.INTERVAL) or not self._match(TokenType.STRING):
             self._retreat(start)
             return None
         written = exp.Literal.string(self._prev.text)
-        unit = self._parse_var(upper=True) if self._at_unit() else None
-        return exp.Interval(this=written, unit=unit)
+        return exp.Interval(this=written, unit=self._unit())
 
-    def _at_unit(self) -> bool:
-        return self._curr is not None and self._curr.text.upper() in INTERVAL_UNITS
+    def _unit(self) -> exp.Var | None:
+        """SECONDS is SECOND, as in Flink. PostgreSQL takes ``'10' MINUTES`` for ten seconds, in a column called so."""
+        unit = self._curr.text.upper().removesuffix("S") if self._curr is not None else ""
+        if unit not in INTERVAL_UNITS:
+            return None
+        self._advance()
+        return exp.var(unit)
 
 
 class RisingWaveQueries(RisingWave):

@@ -97,6 +97,8 @@ def _line(fault: duckdb.Error) -> str:
 
 
 def _candidates(fault: duckdb.Error) -> str:
+    if "must appear in the GROUP BY" in str(fault):
+        return "GROUP BY it too, or take an aggregate of it: max(x), any_value(x)"
     _, found, rest = str(fault).partition("Candidate bindings: ")
     return f"there are: {rest.split(chr(10))[0]}".replace('"', "") if found else "check names and types"
 

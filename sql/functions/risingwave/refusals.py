@@ -11,8 +11,12 @@ _CLOCK = (
 _CHANCE = ("is random, so a retraction could not equal its insertion", "compute it in the producer")
 _ROWS = ("gives several rows for one", "join with a table of the elements, or use array functions")
 _SESSION = ("depends on the session", "write the value itself")
+_WINDOW = ("makes windows of rows in FROM", "FROM TUMBLE(t, at, INTERVAL '1 minute') GROUP BY window_start, ..")
 
 REFUSED: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(
+        ("tumble", "hop", "session", "cumulate", "tumble_start", "tumble_end", "hop_start", "hop_end", "session_start",
+         "session_end"), _WINDOW),
     **dict.fromkeys(
         ("now", "proctime", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday",
         "current_timestamp",

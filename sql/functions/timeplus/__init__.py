@@ -42,6 +42,7 @@ _NEIGHBOURS = """
     row_number_in_all_blocks block_number block_size
 """
 _SESSION = "version host_name hostname current_user current_database timezone server_timezone server_uuid tcp_port"
+_WINDOWS = "tumble hop session cumulate tumble_start tumble_end hop_start hop_end session_start session_end"
 _HASHES = """
     city_hash64 sip_hash64 sip_hash128 sip_hash64_keyed xx_hash32 xx_hash64 xxh3 farm_hash64 farm_fingerprint64
     metro_hash64 murmurhash2_32 murmurhash2_64 murmurhash3_32 murmurhash3_64 murmurhash3_128 murmur_hash3_32
@@ -71,5 +72,6 @@ def _refuse(registry: Registry) -> None:
     registry.refuse(_ROWS, "gives several rows for one", "write it in FROM: FROM s ARRAY JOIN array AS element")
     registry.refuse(_NEIGHBOURS, "depends on the rows that come in the same batch", "use a window, or an ASOF join")
     registry.refuse(_SESSION, "depends on the server that computes it", "write the value itself")
+    registry.refuse(_WINDOWS, "makes windows of rows in FROM", "FROM tumble(s, at, 1m) GROUP BY window_start, ..")
     digests = "use md5, half_md5, sha1 or sha256, whose values are the same everywhere"
     registry.refuse(_HASHES, "cannot be computed here as ClickHouse does, to the last bit", digests)

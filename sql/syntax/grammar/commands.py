@@ -60,7 +60,7 @@ WITH_DATA = "WITH DATA"
 
 def show(cursor: Cursor) -> Show | ShowCreate | Describe:
     cursor.clause = "SHOW"
-    cursor.expect("SHOW")
+    cursor.expect("SHOW", "LIST")
     if cursor.accept("CREATE"):
         return ShowCreate(_named(cursor, _kind(cursor)))
     if cursor.accept("COLUMNS FROM", "COLUMNS IN"):

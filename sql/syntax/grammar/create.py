@@ -10,6 +10,7 @@ from sql.syntax.grammar.commands import WITH_DATA
 from sql.syntax.grammar.dictionaries import create_dictionary
 from sql.syntax.grammar.external_tables import create_external_table
 from sql.syntax.grammar.functions import create_function
+from sql.syntax.grammar.pasted.other_statements import refuse_created
 from sql.syntax.grammar.pasted.pasted_queries import refuse_sink
 from sql.syntax.grammar.settings import NO_SECRETS
 from sql.syntax.grammar.streams import create_stream
@@ -29,6 +30,7 @@ def create(cursor: Cursor) -> CreateStream | CreateView | CreateIndex | CreateDi
     cursor.clause = "CREATE"
     cursor.expect("CREATE")
     or_replace = bool(cursor.accept("OR REPLACE"))
+    refuse_created(cursor)
     if cursor.accept("SINK"):
         cursor.clause = "CREATE SINK"
         refuse_sink(cursor)

@@ -79,6 +79,9 @@ def test_unknown_names_are_told_with_the_nearest(world: World) -> None:
     assert (unknown.value.where, unknown.value.fix) == ("line 1, column 8, in SELECT", 'did you mean "v"?')
     with pytest.raises(UnknownName, match='no column "vv"'):
         world.plan("SELECT vv + 1 FROM table(dim)")
+    with pytest.raises(UnknownName, match="GROUP BY") as ungrouped:
+        world.plan("SELECT k, count() FROM table(dim)")
+    assert "GROUP BY it too" in ungrouped.value.fix
     with pytest.raises(Unsupported, match="dedup"):
         world.recomputed("SELECT i FROM dedup(flow, i)")
 

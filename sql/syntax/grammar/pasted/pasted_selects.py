@@ -61,19 +61,22 @@ def refuse_foreign(cursor: Cursor) -> None:
 
 
 def same_windows(tokens: Sequence[Token]) -> list[Token]:
-    """``TABLE(TUMBLE(TABLE t, DESCRIPTOR(c), ..))`` and HOP as ``TUMBLE(t, c, ..)``: the tokens that say nothing are
-    left out, and the others stay where they are.
+    """``TUMBLE(TABLE t, DESCRIPTOR(c), ..)`` and HOP as ``TUMBLE(t, c, ..)``, within TABLE(..) or not: the tokens
+    that say nothing are left out, and the others stay where they are.
     """
     left_out: set[int] = set()
     singular: dict[int, Token] = {}
     for at in range(len(tokens)):
-        if _words(tokens, at, 4) in (["TABLE", "(", "TUMBLE", "("], ["TABLE", "(", "HOP", "("]):
-            end = _closing(tokens, at + 1)
-            inside = at + 4
-            column = next((place for place in range(inside, end) if _word(tokens, place) == "DESCRIPTOR"), None)
-            if _word(tokens, inside) == "TABLE" and column is not None and _word(tokens, column + 3) == ")":
-                left_out |= {at, at + 1, inside, column, column + 1, column + 3, end}
-                singular |= {place: one for place in range(column, end) if (one := _singular(tokens, place))}
+        if _words(tokens, at, 3) not in (["TUMBLE", "(", "TABLE"], ["HOP", "(", "TABLE"]):
+            continue
+        end = _closing(tokens, at + 1)
+        column = next((place for place in range(at, end) if _word(tokens, place) == "DESCRIPTOR"), None)
+        if column is None or _word(tokens, column + 3) != ")":
+            continue
+        left_out |= {at + 2, column, column + 1, column + 3}
+        if at >= 2 and _words(tokens, at - 2, 2) == ["TABLE", "("]:
+            left_out |= {at - 2, at - 1, end + 1}
+        singular |= {place: one for place in range(column, end) if (one := _singular(tokens, place))}
     return [singular.get(place, token) for place, token in enumerate(tokens) if place not in left_out]
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from changelog.errors import SqlError
 from changelog.schema import Kind
 from sql.stream_settings import expect_settings
+from sql.syntax.grammar.pasted.other_statements import CREATED, OTHERS
 from sql.syntax.parse import parse, parse_one
 from sql.syntax.statements import CreateStream, CreateView, Select
 from tests.sql.planner import Planner
 
 WORLD = (
     "CREATE STREAM s (k int, n int)",
+    "CREATE STREAM s2 (k int, n int)",
+    "CREATE TABLE timed (k INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '5' SECOND) APPEND ONLY",
     "CREATE TABLE t0 (k INT, n INT, PRIMARY KEY (k))",
     "CREATE STREAM target (k int, n int) SETTINGS mode = 'changelog'",
     "CREATE MATERIALIZED VIEW mv AS SELECT k, n FROM t0",
@@ -85,6 +90,20 @@ REFUSED = [
     ),
     ("CREATE SINK out INTO target FROM mv", "no sinks"),
     ("SELECT k FROM s EMIT CHANGES LIMIT 5", "once each, found LIMIT"),
+    ("SELECT s.k FROM s JOIN s2 WITHIN 7 DAYS ON s.k = s2.k WHERE s.n > 1 EMIT CHANGES", "WITHIN is of ksqlDB"),
+    ("SELECT s.k FROM s LEFT JOIN s2 WITHIN 1 HOUR GRACE PERIOD 15 MINUTES ON s.k = s2.k", "WITHIN is of ksqlDB"),
+    (
+        "SELECT k, count(*) AS n FROM s WINDOW TUMBLING (SIZE 30 SECONDS) GROUP BY k EMIT CHANGES",
+        "windows are of a stream in FROM",
+    ),
+    (
+        (
+            "SELECT k, WINDOWSTART AS a, windowend, count(*) AS n FROM s AS x"
+            " WINDOW HOPPING (SIZE 30 SECONDS, ADVANCE BY 10 SECONDS, RETENTION 7 DAYS) WHERE n > 1 GROUP BY k, n"
+        ),
+        "windows are of a stream in FROM",
+    ),
+    ("SELECT k, count(*) AS n FROM s WINDOW SESSION (60 SECONDS) GROUP BY k", "windows are of a stream in FROM"),
 ]
 
 
@@ -123,6 +142,93 @@ def test_a_form_has_the_columns_and_the_topic_of_the_user() -> None:
     assert (form.topic, form.brokers, form.primary_key, form.kind) == ("a-b", "h:9092", ("id",), Kind.UPSERT)
     assert form.watermark is not None
     assert form.watermark.delay_ms == 5_000
+
+
+WINDOWS = [
+    (
+        (
+            "SELECT window_start, count(*) AS n FROM TABLE(TUMBLE(TABLE timed, DESCRIPTOR(at), INTERVAL '10' MINUTES))"
+            " GROUP BY window_start"
+        ),
+        "SELECT window_start, count(*) AS n FROM TUMBLE(timed, at, INTERVAL '10' MINUTE) GROUP BY window_start",
+    ),
+    (
+        "SELECT w.k FROM HOP(TABLE timed, DESCRIPTOR(at), INTERVAL '5' SECONDS, INTERVAL '10' SECONDS) AS w",
+        "SELECT w.k FROM HOP(timed, at, INTERVAL '5 seconds', INTERVAL '10 seconds') AS w",
+    ),
+    (
+        (
+            "SELECT l.k FROM (SELECT * FROM TABLE(TUMBLE(TABLE timed, DESCRIPTOR(at), INTERVAL '1' HOURS))) AS l"
+            " JOIN (SELECT * FROM TUMBLE(TABLE timed, DESCRIPTOR(at), INTERVAL '1' HOUR)) AS r"
+            " ON l.k = r.k AND l.window_start = r.window_start AND l.window_end = r.window_end"
+        ),
+        (
+            "SELECT l.k FROM (SELECT * FROM TUMBLE(timed, at, INTERVAL '1' HOUR)) AS l"
+            " JOIN (SELECT * FROM TUMBLE(timed, at, INTERVAL '1' HOUR)) AS r"
+            " ON l.k = r.k AND l.window_start = r.window_start AND l.window_end = r.window_end"
+        ),
+    ),
+    (
+        (
+            "SELECT window_start, count() AS n FROM TABLE(TUMBLE(TABLE s, DESCRIPTOR(_tp_time), INTERVAL '10' SECONDS))"
+            " GROUP BY window_start"
+        ),
+        "SELECT window_start, count() AS n FROM tumble(s, _tp_time, 10s) GROUP BY window_start",
+    ),
+]
+
+
+@pytest.mark.parametrize(("theirs", "ours"), WINDOWS)
+def test_windows_of_flink_are_those_of_from(theirs: str, ours: str) -> None:
+    planner = Planner.of(*WORLD)
+    assert planner.plan(theirs).fingerprint == planner.plan(ours).fingerprint
+
+
+@pytest.mark.parametrize("unit", ["SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "YEAR"])
+def test_a_unit_of_several_is_that_of_one(unit: str) -> None:
+    """Over tables ``INTERVAL '10' MINUTES`` were ten seconds, in a column called MINUTES."""
+    planner = Planner.of(*WORLD)
+    plans = [planner.plan(f"SELECT at + INTERVAL '10' {one} AS later FROM timed") for one in (unit, f"{unit}s")]
+    assert plans[0].fingerprint == plans[1].fingerprint
+
+
+def test_a_window_in_from_keeps_what_is_no_word_of_flink() -> None:
+    planner = Planner.of("CREATE STREAM tumble (hop int, descriptor int)")
+    planner.plan("SELECT hop, descriptor FROM tumble WHERE hop IN (1, 2)")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT s.k FROM s JOIN s2 WITHIN (1 HOUR, 2 HOURS) ON s.k = s2.k",
+        "SELECT s.k FROM s JOIN s2 WITHIN 1 FORTNIGHT ON s.k = s2.k",
+        "SELECT k FROM s WINDOW TUMBLING (SIZE 30 SECONDS)",
+        "SELECT k FROM s WINDOW HOPPING (SIZE 30 SECONDS) GROUP BY k",
+        "SELECT k FROM s JOIN s2 ON s.k = s2.k WINDOW TUMBLING (SIZE 30 SECONDS) GROUP BY k",
+        "SELECT * FROM s MATCH_RECOGNIZE (PARTITION BY k ORDER BY n PATTERN (A B) DEFINE A AS A.n > 1)",
+    ],
+)
+def test_what_has_no_form_is_refused_with_words(query: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        parse(query)
+    assert refused.value.fix
+
+
+@pytest.mark.parametrize("word", [*OTHERS, *(f"CREATE {words}" for words in CREATED)])
+@pytest.mark.parametrize("rest", ["", " x", " TABLE s TO ann", " x = 1"])
+def test_a_statement_of_others_is_refused_with_what_serves(word: str, rest: str) -> None:
+    """And not taken for the word that is most like it: TERMINATE for TRUNCATE."""
+    with pytest.raises(SqlError) as refused:
+        parse(word + rest)
+    assert refused.value.what == f"there is no statement {word}"
+    assert refused.value.fix
+    assert "did you mean" not in refused.value.fix
+
+
+@pytest.mark.parametrize("what", ["STREAMS", "TABLES", "TOPICS", "QUERIES", "FUNCTIONS"])
+def test_list_is_show(what: str) -> None:
+    listed, shown = parse_one(f"LIST {what}"), parse_one(f"SHOW {what}")
+    assert dataclasses.replace(listed, text="") == dataclasses.replace(shown, text="")
 
 
 def test_emit_changes_is_what_a_query_does() -> None:
