@@ -120,7 +120,10 @@ class RowReader:
         if not lacking or key is None:
             return {}
         found = self._key.parsed(key)
-        return {name: found[name] for name in lacking if name in found}
+        # What was parsed may know who has read it, so it stays the object that it is.
+        for name in [name for name in found if name not in lacking]:
+            del found[name]
+        return found
 
     def table(self, rows: list[list[Any]]) -> pa.Table:
         """What ``read_record`` gave, as a table."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from changelog.encodings.identified.subjects import IDENTIFIED
 from changelog.encodings.registry import FORMATS, format_kind
 from changelog.encodings.settings import DEBEZIUM, DEBEZIUM_JSON, OPTION
 from changelog.errors import UnknownName, Unsupported
@@ -143,9 +144,15 @@ def _expect_envelope(statement: CreateStream, where: str) -> None:
 
 
 def _expect_key(statement: CreateStream, where: str) -> None:
-    """A key that is one column is that of the primary key, in a form that a text has."""
+    """A key is of the columns of a primary key; one that is one column in a form that a text has."""
     schema = statement.schema
     kind = format_kind(schema.key.kind)
+    if kind.name in IDENTIFIED and not schema.primary_key:
+        raise Unsupported(
+            f"a key of {kind.name} has the columns of a primary key, and there is none",
+            where=where,
+            fix="declare a primary key, or leave the format of keys out",
+        )
     if not kind.single:
         return
     held = [schema.column(name) for name in schema.primary_key]

@@ -57,5 +57,4 @@ AVRO_FORMAT = FormatKind(
     data_format=("avro",),
     encode=("avro",),
     options=(FormatOption(REGISTRY_OPTION, "kafka_schema_registry_url"),),
-    of_keys=False,
 )

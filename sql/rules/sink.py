@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from changelog.encodings.identified.subjects import IDENTIFIED
 from changelog.encodings.registry import format_kind
 from changelog.encodings.settings import DEBEZIUM
 from changelog.errors import SqlError, Unsupported
@@ -82,15 +83,19 @@ def _formatted(made: Output, schema: StreamSchema) -> Output:
     made = replace(made, value_format=schema.value, key_format=schema.key)
     if schema.value.envelope:
         made = replace(made, format=DEBEZIUM)
+    for place, form, refused in (
+        ("values", schema.value, schema.value.kind != JSON.kind),
+        ("keys", schema.key, schema.key.kind in IDENTIFIED),
+    ):
+        if refused and made.updating and runs_on(made.input) == Engine.FAUST:
+            raise Unsupported(
+                f"a lookup whose rows can be taken back keeps what it has written as JSON, and the {place} of "
+                f'"{schema.name}" are {form.kind}',
+                where="INTO",
+                fix="INTO a stream of JSON, or leave INTO out",
+            )
     if schema.value == JSON:
         return made
-    if made.updating and schema.value.kind != JSON.kind and runs_on(made.input) == Engine.FAUST:
-        raise Unsupported(
-            f"a lookup whose rows can be taken back keeps what it has written as JSON, and the values of "
-            f'"{schema.name}" are {schema.value.kind}',
-            where="INTO",
-            fix="INTO a stream of JSON, or leave INTO out",
-        )
     if format_kind(schema.value.kind).named:
         return made
     if schema.primary_key and format_kind(schema.value.kind).single:

@@ -121,7 +121,7 @@ class CreateStream:
             self.version,
             bool(self.version) and first_stays,
             value=of_topic(value_format(self.settings), self.topic or self.name),
-            key=key_format(self.settings),
+            key=of_topic(key_format(self.settings), self.topic or self.name, of_keys=True),
             included=self.included,
         )
 

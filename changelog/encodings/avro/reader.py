@@ -37,6 +37,9 @@ class AvroPayloads:
     def __init__(self, definition: SchemaDefinition, asked: Reads) -> None:
         """Raises SchemaMisfit."""
         writer = WriterSchema.of(definition)
+        if asked.of_key and len(asked.stream.primary_key) == 1:
+            writer = writer.as_record(asked.stream.primary_key[0])
+        self._place = asked.place
         self._fields = writer.fields()
         self._members = asked.members
         self._types: dict[str, pa.DataType] = {}
@@ -76,16 +79,16 @@ class AvroPayloads:
             record: Any = fastavro.schemaless_reader(stream, self._single, None)
         except _BROKEN as fault:
             why = "it ends too early" if isinstance(fault, EOFError) else type(fault).__name__
-            raise RecordRejected(f"the value is no record of its schema: {why}") from None
+            raise RecordRejected(f"the {self._place} is no record of its schema: {why}") from None
         if rest := len(payload) - stream.tell():
-            raise RecordRejected(f"the value has {rest} bytes more than a record of its schema")
+            raise RecordRejected(f"the {self._place} has {rest} bytes more than a record of its schema")
         return dict(record)
 
     def values(self, record: dict[str, Any]) -> list[Any]:
         return [self._value(member, record) for member in self._members]
 
     def _value(self, member: Member, record: dict[str, Any]) -> Any:
-        if member.name not in self._conversions:
+        if member.name not in self._conversions or member.name not in record:
             return record.get(member.name, member.default)
         try:
             given = pa.array([record[member.name]], self._types[member.name])

@@ -49,6 +49,15 @@ class WriterSchema:
             raise SchemaMisfit(f"it is {described(root)}; a record is expected")
         return {field["name"]: field["type"] for field in root["fields"]}
 
+    def as_record(self, name: str) -> WriterSchema:
+        """The schema of the same bytes as a record: one that is none as the only member, ``name``."""
+        root = self.found(self.root)
+        if not isinstance(root, list) and root["type"] in ("record", "error"):
+            return self
+        return WriterSchema(
+            {"type": "record", "name": "root", "fields": [{"name": name, "type": self.root}]}, self.names
+        )
+
     def without_null(self, schema: Any) -> Any:
         """The one branch of a union that is not null; any other schema as it is."""
         found = self.found(schema)

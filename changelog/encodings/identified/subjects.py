@@ -1,4 +1,4 @@
-"""The subject of a topic's values: the schema by which rows are written is its newest."""
+"""The subject of a topic's values, or keys: the schema by which rows are written is its newest."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ SUBJECT = "subject"
 """The option that a stream has of its topic."""
 
 
-def of_topic(form: RecordFormat, topic: str) -> RecordFormat:
-    """``form`` of the values of a topic."""
+def of_topic(form: RecordFormat, topic: str, *, of_keys: bool = False) -> RecordFormat:
+    """``form`` of the values, or of the keys, of a topic."""
     if form.kind not in IDENTIFIED:
         return form
-    return replace(form, options=tuple(sorted({**dict(form.options), SUBJECT: f"{topic}-value"}.items())))
+    subject = f"{topic}-{'key' if of_keys else 'value'}"
+    return replace(form, options=tuple(sorted({**dict(form.options), SUBJECT: subject}.items())))
 
 
 def expected(schemas: SchemaSource | None) -> SchemaSource:

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
+from broker.registry.client import SchemaRegistryReader
+from changelog.encodings.avro.columns import type_of
+from changelog.encodings.avro.schema import WriterSchema
+from changelog.encodings.identified.language import ColumnType, column_type
 from changelog.encodings.identified.reader import SchemaMisfit
-from changelog.encodings.identified.subjects import SUBJECT
+from changelog.encodings.identified.subjects import IDENTIFIED, SUBJECT
 from changelog.encodings.languages import LANGUAGES
 from changelog.errors import InternalError, SqlError, UnknownName, Unsupported
+from changelog.schema import StreamSchema
 from services.session.context import Context
 from services.session.schemas.registration import registry_of
 from sql.syntax.cursor import Cursor
@@ -49,7 +55,23 @@ def with_columns(context: Context, statement: CreateStream) -> CreateStream:
         found = LANGUAGES[schema.value.kind].columns(definition, schema.value)
     except SchemaMisfit as misfit:
         raise SqlError(f"{name}: {misfit}", where=_WHERE, fix="name the columns, (id int, ..)") from None
-    return _read_with(statement, _declared(found, name, statement.rules))
+    return _read_with(statement, _declared({**_of_key(registry, schema), **found}, name, statement.rules))
+
+
+def _of_key(registry: SchemaRegistryReader, schema: StreamSchema) -> Mapping[str, ColumnType]:
+    """The columns of the primary key that keys hold, where keys have a schema."""
+    if schema.key.kind not in IDENTIFIED or not schema.primary_key:
+        return {}
+    newest = registry.latest(schema.key.option(SUBJECT))
+    definition = None if newest is None else registry.definition(newest)
+    if definition is None:
+        return {}
+    try:
+        writer = WriterSchema.of(definition).as_record(schema.primary_key[0])
+    except SchemaMisfit as misfit:
+        raise SqlError(f"schema {newest} of keys: {misfit}", where=_WHERE, fix="leave key_format out") from None
+    members = {name: one for name, one in writer.fields().items() if name in schema.primary_key}
+    return {name: column_type(partial(type_of, writer, one)) for name, one in members.items()}
 
 
 def _declared(found: Mapping[str, pa.DataType | SchemaMisfit], name: str, rules: Rules) -> str:

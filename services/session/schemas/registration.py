@@ -9,11 +9,14 @@ from __future__ import annotations
 import pyarrow as pa
 
 from broker.registry.client import SchemaRegistryReader, schemas_of
+from changelog.encodings.avro.reader import AvroPayloads
+from changelog.encodings.avro.schema import WriterSchema
 from changelog.encodings.identified.reader import SchemaMisfit
 from changelog.encodings.identified.subjects import IDENTIFIED, REGISTRY_OPTION, SUBJECT, expected
-from changelog.encodings.interface import SchemaDefinition
+from changelog.encodings.interface import Reads, SchemaDefinition
 from changelog.encodings.languages import LANGUAGES
 from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.formats.members import Member
 from changelog.row_reader import WIRE_DELTA_TYPE
 from changelog.schema import WIRE_DELTA, Kind, StreamSchema
 from changelog.suggest import suggestion
@@ -24,6 +27,9 @@ from sql.syntax.statements import CreateStream
 def expect_schema(context: Context, statement: CreateStream) -> None:
     """Raises what is wrong with the columns, or with the registry that is named; of other formats nothing is asked."""
     schema = statement.schema
+    of_key: frozenset[str] = frozenset()
+    if schema.key.kind in IDENTIFIED:
+        of_key = _expect_key(context, schema)
     if schema.value.kind not in IDENTIFIED:
         return
     registry = registry_of(context, schema)
@@ -36,7 +42,32 @@ def expect_schema(context: Context, statement: CreateStream) -> None:
     elif not statement.external and language.is_own(definition, schema.name):
         registry.registered(subject, language.own(_written(schema), schema.name, definition))
     else:
-        _expect_columns(schema, definition, f"schema {newest} of {subject}")
+        _expect_columns(schema, definition, f"schema {newest} of {subject}", of_key)
+
+
+def _expect_key(context: Context, schema: StreamSchema) -> frozenset[str]:
+    """The columns of the primary key that keys hold, which values need not hold then. A subject without schemas gets
+    that of the primary key, and the one that it has stays: keys of another one would be other keys.
+    """
+    registry, subject = _known(context, schema), schema.key.option(SUBJECT)
+    columns = [schema.column(name) for name in schema.primary_key]
+    newest = registry.latest(subject)
+    definition = None if newest is None else registry.definition(newest)
+    if definition is None:
+        fields = pa.schema([(column.name, column.type) for column in columns])
+        registry.registered(subject, LANGUAGES[schema.key.kind].own(fields, f"{schema.name}_key"))
+        return frozenset(schema.primary_key)
+    members = tuple(Member(column.name, column.type) for column in columns)
+    try:
+        AvroPayloads(definition, Reads(schema.key, schema, members, of_key=True))
+    except SchemaMisfit as misfit:
+        raise SqlError(
+            f"the primary key does not fit schema {newest} of {subject}: {misfit}",
+            where="PRIMARY KEY",
+            fix="declare its columns as the schema has them",
+        ) from None
+    held = WriterSchema.of(definition).as_record(schema.primary_key[0]).fields()
+    return frozenset(name for name in schema.primary_key if name in held)
 
 
 def registry_of(context: Context, schema: StreamSchema) -> SchemaRegistryReader:
@@ -47,6 +78,10 @@ def registry_of(context: Context, schema: StreamSchema) -> SchemaRegistryReader:
             where="FORMAT",
             fix="ENCODE JSON, or let the connector write plain records and say FORMAT UPSERT",
         )
+    return _known(context, schema)
+
+
+def _known(context: Context, schema: StreamSchema) -> SchemaRegistryReader:
     registry = schemas_of(context.brokers)
     expected(registry)
     assert registry is not None
@@ -66,7 +101,9 @@ def _written(schema: StreamSchema) -> pa.Schema:
     return pa.schema([*fields, (WIRE_DELTA, WIRE_DELTA_TYPE)] if counted else fields)
 
 
-def _expect_columns(schema: StreamSchema, definition: SchemaDefinition, name: str) -> None:
+def _expect_columns(
+    schema: StreamSchema, definition: SchemaDefinition, name: str, of_key: frozenset[str] = frozenset()
+) -> None:
     try:
         members = LANGUAGES[schema.value.kind].members(definition, schema.value)
     except SchemaMisfit as misfit:
@@ -84,7 +121,7 @@ def _expect_columns(schema: StreamSchema, definition: SchemaDefinition, name: st
                     where=f"column {column.name}",
                     fix="declare it as the schema has it, or leave it out",
                 ) from None
-        elif column.default is None and column.record_time is None:
+        elif column.default is None and column.record_time is None and column.name not in of_key:
             raise UnknownName(
                 f"{name} has no member {column.name}",
                 where=f"column {column.name}",

@@ -25,6 +25,7 @@ from broker.topic_writer import TopicWriter
 from changelog.changes import Changes
 from changelog.decode import Decoder
 from changelog.encode import Encoded, records_of
+from changelog.encodings.interface import SchemaSource
 from changelog.errors import ServiceUnavailable, UnknownName
 from changelog.lookup import Key, Row, Rows
 from changelog.schema import StreamSchema
@@ -185,6 +186,7 @@ class FollowedRows:
         self._follower = follower
         self._stream = stream
         self._writer = TopicWriter(brokers, _WRITE_S)
+        self._schemas = schemas_of(brokers)
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
         return self._follower.store.fetch(by, keys)
@@ -200,18 +202,20 @@ class FollowedRows:
         """Into the topic alone: from there the store has them in the order in which everybody else does."""
         if not rows and not deleted:
             return
-        self._writer.write(self._stream.topic, written_rows(self._stream.schema, rows, deleted))
+        self._writer.write(self._stream.topic, written_rows(self._stream.schema, rows, deleted, self._schemas))
         self._follower.await_caught_up()
 
 
-def written_rows(schema: StreamSchema, rows: Sequence[Row], deleted: Sequence[Row]) -> Encoded:
+def written_rows(
+    schema: StreamSchema, rows: Sequence[Row], deleted: Sequence[Row], schemas: SchemaSource | None = None
+) -> Encoded:
     """The records that put rows, and delete others, of which the key counts."""
     arrays = [
         pa.array([row[place] for row in (*rows, *deleted)], column.type) for place, column in enumerate(schema.columns)
     ]
     table = pa.Table.from_arrays(arrays, names=[column.name for column in schema.columns])
     deltas = np.array([1] * len(rows) + [-1] * len(deleted))
-    return records_of(schema, Changes.with_deltas(table, deltas).table)
+    return records_of(schema, Changes.with_deltas(table, deltas).table, schemas)
 
 
 class Followers:

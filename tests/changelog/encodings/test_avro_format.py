@@ -17,6 +17,7 @@ from changelog.encode import Forms
 from changelog.encodings.avro.own_schema import text_of
 from changelog.encodings.identified import wire
 from changelog.encodings.interface import SchemaDefinition
+from changelog.schema import Column, Kind, RecordFormat, StreamSchema
 from changelog.values import normalised
 from tests.changelog.encodings.avro_records import Schemas, as_records, avro_stream, encoded, record_of, written_by
 from tests.nasty import COLUMNS, NESTED
@@ -203,3 +204,55 @@ def test_random_bytes_are_rows_or_dead_letters(cuts: list[Any]) -> None:
     assert batch.rows.num_rows + batch.rejected.num_rows == len(values)
     rows = [repr(row) for row in batch.rows.to_pylist()]
     assert [row for row in singly.rows.to_pylist() if repr(row) not in rows] == []
+
+
+KEY_KINDS = [kind for kind in COLUMNS if not pa.types.is_floating(kind) and kind != pa.large_string()]
+
+
+@given(st.data())
+@settings(max_examples=80, deadline=None)
+def test_keys_name_their_schema_too(data: st.DataObject) -> None:
+    """Values without the primary key, and tombstones: the row is that of the key, by the batch and one by one."""
+    kinds = data.draw(st.lists(st.sampled_from(KEY_KINDS), min_size=1, max_size=3))
+    names = list("abc")[: len(kinds)]
+    rows = data.draw(st.integers(1, 5))
+    columns = [pa.array([data.draw(COLUMNS[kind]) for _ in range(rows)], kind) for kind in kinds]
+    keys = pa.table(columns, names=names)
+    schemas = Schemas()
+    schemas.known[3] = SchemaDefinition("AVRO", text_of(keys.schema, "k"))
+    stream = StreamSchema(
+        "s",
+        tuple(Column(name, kind) for name, kind in zip([*names, "v"], [*kinds, pa.int64()], strict=True)),
+        kind=Kind.UPSERT,
+        primary_key=tuple(names),
+        key=written_by(3),
+    )
+    written = Forms(key=written_by(3), schemas=schemas).keys(keys)
+    values = [None if data.draw(st.booleans()) else b'{"v":1}' for _ in range(rows)]
+    records = as_records(values)
+    records = records.set_column(records.schema.get_field_index("key"), "key", pa.array(written, pa.binary()))
+    decoder = Decoder(stream, (*names, "v"), schemas)
+    batch, singly = decoder.decode(records), decoder.decode_singly(records)
+    assert reasons(batch) == reasons(singly) == []
+    for found in (batch, singly):
+        assert repr(found.rows.select(names).to_pylist()) == repr(normalised(keys).to_pylist())
+        assert found.rows.column("__delta").to_pylist() == [-1 if value is None else 1 for value in values]
+
+
+@pytest.mark.parametrize(("schema", "key"), [("long", 5), (record_of(("id", "long"), ("more", "string")), None)])
+def test_a_key_may_be_the_bare_value_or_hold_more(schema: Any, key: Any) -> None:
+    schemas = Schemas()
+    schema_id = schemas.add(schema)
+    made = encoded(schema_id, schema, {"id": 5, "more": "x"} if key is None else key)
+    columns = (Column("id", pa.int64()), Column("v", pa.int64()))
+    stream = StreamSchema("s", columns, kind=Kind.UPSERT, primary_key=("id",), key=RecordFormat("avro"))
+    records = as_records([b'{"v":1}', None, None])
+    keys = [made, made, made[:-1]]
+    records = records.set_column(records.schema.get_field_index("key"), "key", pa.array(keys, pa.binary()))
+    decoder = Decoder(stream, ("id", "v"), schemas)
+    for found in (decoder.decode(records), decoder.decode_singly(records)):
+        assert found.rows.select(["id", "v", "__delta"]).to_pylist() == [
+            {"id": 5, "v": 1, "__delta": 1},
+            {"id": 5, "v": None, "__delta": -1},
+        ]
+        assert reasons(found)[0].startswith("the key is no record of its schema")

@@ -314,3 +314,64 @@ def test_columns_that_a_schema_does_not_give_are_refused(session: Session, regis
     with pytest.raises(SqlError, match='no column "idd" is declared'):
         session.run("CREATE MUTABLE STREAM even PRIMARY KEY idd SETTINGS data_format = 'Avro'")
     session.run("CREATE STREAM IF NOT EXISTS odd (*) SETTINGS data_format = 'Avro'")
+
+
+def test_keys_of_avro_are_read_and_written(
+    running: Stack, session: Session, registry: SchemaRegistryClient, ask: Ask
+) -> None:
+    """From Confluent's producer, whose values lack the key, through a view, to Confluent's consumer."""
+    session.context.topics.create("seats", TopicShape(1))
+    key = {
+        "type": "record",
+        "name": "seat",
+        "fields": [{"name": "row", "type": "int"}, {"name": "at", "type": "string"}],
+    }
+    value = {"type": "record", "name": "guest", "fields": [{"name": "guest", "type": ["null", "string"]}]}
+    keys, values = (AvroSerializer(registry, json.dumps(one)) for one in (key, value))
+    producer = Producer({"bootstrap.servers": running.endpoint("kafka")})
+
+    def seat(at: str, guest: str | None) -> None:
+        producer.produce(
+            "seats",
+            key=keys({"row": 1, "at": at}, SerializationContext("seats", MessageField.KEY)),
+            value=guest and values({"guest": guest}, SerializationContext("seats", MessageField.VALUE)),
+        )
+        assert producer.flush(30) == 0
+
+    for at, guest in (("a", "ann"), ("b", "bob"), ("a", "eve"), ("b", None)):
+        seat(at, guest)
+    session.run(
+        "CREATE TABLE seats (*, PRIMARY KEY (row, at)) WITH (connector = 'kafka', topic = 'seats') "
+        "FORMAT UPSERT ENCODE AVRO KEY ENCODE AVRO;"
+        "CREATE STREAM taken (row int32, at string, guest string) PRIMARY KEY (row, at) "
+        "SETTINGS mode = 'changelog_kv', data_format = 'Avro', key_format = 'avro';"
+        "CREATE MATERIALIZED VIEW into_taken INTO taken AS SELECT row, at, guest FROM seats"
+    )
+    assert ask("SELECT row, at, guest FROM table(seats)") == [(1, "a", "eve")]
+    settle(session, "into_taken")
+    seat("a", None)
+    settle(session, "into_taken")
+    assert ask("SELECT * FROM table(taken)") == []
+    read = AvroDeserializer(registry)
+    consumer = Consumer(
+        {"bootstrap.servers": running.endpoint("kafka"), "group.id": "seats", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe(["taken"])
+    found: list[tuple[Any, Any]] = []
+    until = time.monotonic() + 60
+    while (not found or found[-1][1] != -1) and time.monotonic() < until:
+        message = consumer.poll(1)
+        if message is not None and message.error() is None and message.value() is not None:
+            made = read(message.value(), SerializationContext("taken", MessageField.VALUE))
+            found.append((read(message.key(), SerializationContext("taken", MessageField.KEY)), made["_tp_delta"]))
+    consumer.close()
+    assert {(one["row"], one["at"]) for one, _ in found} <= {(1, "a"), (1, "b")}
+    assert sum(delta for _, delta in found) == 0
+
+
+def test_keys_that_do_not_fit_are_refused(session: Session, registry: SchemaRegistryClient) -> None:
+    registry.register_schema("doors-key", Schema('"string"', "AVRO"))
+    with pytest.raises(SqlError, match=r"primary key does not fit schema .* of doors-key: column id: it is string"):
+        session.run("CREATE MUTABLE STREAM doors (id int64, n int) PRIMARY KEY id SETTINGS key_format = 'avro'")
+    with pytest.raises(Unsupported, match="has the columns of a primary key, and there is none"):
+        session.run("CREATE STREAM doors (id int64, n int) SETTINGS key_format = 'avro'")
