@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.encodings.interface import SchemaSource
+from changelog.encodings.registry import format_kind
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
 from changelog.formats.record_parts import HEADERS_TYPE, as_time, part_of
@@ -81,6 +82,8 @@ class Decoder:
         """Whether records must come with their headers."""
         self._schemas = schemas
         self._reader = RowReader(schema, columns, schemas)
+        headers = format_kind(schema.value.kind).headers(schema)
+        self._headers = pa.array(sorted(headers), pa.binary()) if headers else None
         self._shape = self._rows_schema()
 
     def __reduce__(self) -> tuple[type[Decoder], tuple[StreamSchema, tuple[str, ...], SchemaSource | None]]:
@@ -90,7 +93,7 @@ class Decoder:
         """``batch``: key, value (binary), timestamp, partition (int32), offset (int64) of records of this stream; where
         ``headed``, headers (``HEADERS_TYPE``).
         """
-        records, heartbeats = parted(batch)
+        records, heartbeats = self._parted(batch)
         plain, suspect, rows = self._decode_plain(records)
         if len(suspect) == 0:
             return Decoded(rows, REJECTED.empty_table(), heartbeats)
@@ -100,9 +103,15 @@ class Decoder:
 
     def decode_singly(self, batch: pa.Table | pa.RecordBatch) -> Decoded:
         """As ``decode``, slowly: every record is looked at by itself. The reference of the tests."""
-        records, heartbeats = parted(batch)
+        records, heartbeats = self._parted(batch)
         _, rows, rejected = self._decode_each(records, np.arange(records.num_rows))
         return Decoded(rows, rejected, heartbeats)
+
+    def _parted(self, batch: pa.Table | pa.RecordBatch) -> tuple[pa.RecordBatch, pa.Table]:
+        records, heartbeats = parted(batch)
+        if self._headers is not None:
+            records = records.filter(pc.invert(pc.is_in(records["value"], self._headers)))
+        return records, heartbeats
 
     def _decode_plain(self, records: pa.RecordBatch) -> tuple[Positions, Positions, pa.Table]:
         """The rows of all records that can be read at once, the position of each row's, and those of all others."""

@@ -3,11 +3,15 @@
 A field may stand in double quotes, a quote in it is written twice; it may hold the delimiter and line breaks then.
 Without quotes ``\\N`` is NULL. An empty field is an empty text, or no bytes; of another type it lacks the column: its
 DEFAULT, or NULL. Values are as in ``text_cells``.
+
+``without_header`` 'false': a line that is the names of the columns is no record, wherever it stands, so that nobody has
+to know which record was the first.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,7 +27,7 @@ from changelog.formats import json_text
 from changelog.formats.json_batch import Declined, decline_where
 from changelog.formats.json_types import Mismatch
 from changelog.formats.members import Member
-from changelog.schema import WIRE_DELTA, Kind, RecordFormat
+from changelog.schema import WIRE_DELTA, Kind, RecordFormat, StreamSchema
 
 _NULL = "\\N"
 _MARK = b"\xef\xbb\xbf"
@@ -230,6 +234,25 @@ def _writer(asked: Writes) -> MemberWriter:
     return _Writer(asked)
 
 
+def _headers(stream: StreamSchema) -> frozenset[bytes]:
+    """The names of the columns as a line: plain or in quotes, with the mark of UTF-8 and the end of the line or not."""
+    if stream.value.option("without_header", "true") != "false":
+        return frozenset()
+    delimiter = _delimiter(stream.value)
+    columns = [column.name for column in stream.columns]
+    found = set()
+    for names in (columns, [*columns, WIRE_DELTA]):
+        quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+        for cells in (quoted, [_cell(name, delimiter) for name in names]):
+            line = delimiter.join(cells).encode()
+            found |= {mark + line + end for mark, end in product((b"", _MARK), (b"", b"\n", b"\r\n"))}
+    return frozenset(found)
+
+
+def _cell(name: str, delimiter: str) -> str:
+    return '"' + name.replace('"', '""') + '"' if any(sign in name for sign in (delimiter, '"', "\n", "\r")) else name
+
+
 CSV_FORMAT = FormatKind(
     "csv",
     _reader,
@@ -238,8 +261,9 @@ CSV_FORMAT = FormatKind(
     encode=("csv",),
     options=(
         FormatOption("delimiter", "format_csv_delimiter", (",", ";", "|", "tab", "\\t")),
-        FormatOption("without_header", "", ("true",)),
+        FormatOption("without_header", "format_csv_without_header", ("true", "false")),
     ),
     named=False,
     of_keys=False,
+    headers=_headers,
 )

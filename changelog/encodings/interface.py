@@ -119,6 +119,7 @@ class FormatKind:
     named                 members have names; else columns are told by their places, and none comes or goes later
     of_keys               keys can be written so too
     single                a value is one column, besides those of a primary key, which the key of the record holds
+    headers               values of a stream that say what others hold, and are no records
     """
 
     name: str
@@ -130,3 +131,4 @@ class FormatKind:
     named: bool = True
     single: bool = False
     of_keys: bool = True
+    headers: Callable[[StreamSchema], frozenset[bytes]] = lambda _: frozenset()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import pickle
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -171,3 +175,32 @@ def test_what_a_field_lacks() -> None:
         (None, None, None),
         (None, "\\N", 7),
     ]
+
+
+NAMES_OF_COLUMNS = st.lists(
+    st.sampled_from(["id", "a,b", 'a"b', "naïve", "a\tb", " "]), min_size=1, max_size=3, unique=True
+)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "|", "tab"])
+@given(
+    names=NAMES_OF_COLUMNS, kind=st.sampled_from([Kind.APPEND, Kind.CHANGELOG]), end=st.sampled_from(["", "\n", "\r\n"])
+)
+def test_a_line_of_the_names_is_no_record(delimiter: str, names: list[str], kind: Kind, end: str) -> None:
+    columns = tuple(Column(name, pa.string()) for name in names)
+    sign = "\t" if delimiter == "tab" else delimiter
+    options = (("delimiter", delimiter), ("without_header", "false"))
+    schema = StreamSchema("s", columns, kind, value=RecordFormat("csv", options))
+    lines = io.StringIO()
+    csv.writer(lines, delimiter=sign, lineterminator=end).writerow(names)
+    quoted = sign.join('"' + name.replace('"', '""') + '"' for name in names) + end
+    row = sign.join(["x"] * len(names)).encode()
+    header = lines.getvalue().encode()
+    batch = records([header, row, quoted.encode(), b"\xef\xbb\xbf" + header, row])
+    for decoder in (Decoder(schema, tuple(names)), pickle.loads(pickle.dumps(Decoder(schema, tuple(names))))):
+        for found in (decoder.decode(batch), decoder.decode_singly(batch)):
+            assert found.rows.select(names).to_pylist() == [dict.fromkeys(names, "x")] * 2
+            assert found.rejected.num_rows == 0
+    plain = replace(schema, value=RecordFormat("csv", options[:1]))
+    taken = Decoder(plain, tuple(names)).decode(batch)
+    assert taken.rows.num_rows + taken.rejected.num_rows == 5

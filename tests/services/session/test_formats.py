@@ -45,13 +45,22 @@ def test_csv_through_spark_into_csv(session: Session, ask: Ask) -> None:
     session.run(
         """CREATE TABLE users (id int PRIMARY KEY, name varchar) WITH (shards = 1)
              FORMAT UPSERT ENCODE CSV (delimiter = ';', without_header = 'true');
-           CREATE TABLE orders (id int, user_id int, tags int[]) APPEND ONLY FORMAT PLAIN ENCODE CSV;
+           CREATE TABLE orders (id int, user_id int, tags int[]) APPEND ONLY
+             FORMAT PLAIN ENCODE CSV (without_header = 'false');
            CREATE STREAM told (name string, id int) SETTINGS mode = 'changelog', data_format = 'CSV', shards = 1;
            CREATE MATERIALIZED VIEW joined INTO told AS
              SELECT o.id AS id, u.name AS name FROM orders AS o LEFT JOIN users AS u ON o.user_id = u.id;
            INSERT INTO users VALUES (1, 'a;"b"'), (2, 'bob'); INSERT INTO orders VALUES (10, 1, [1, 2]), (11, 3, [])"""
     )
-    produce(session, "orders", (None, b'12,2,"[7]"'), (None, b"13,x,[]"), (None, b"\xff\x00"), (None, b"14,2"))
+    produce(
+        session,
+        "orders",
+        (None, b"id,user_id,tags"),
+        (None, b'12,2,"[7]"'),
+        (None, b"13,x,[]"),
+        (None, b"\xff\x00"),
+        (None, b"14,2"),
+    )
     produce(session, "users", (b'{"id":2}', None))
     settle(session, "joined")
     assert [value for value in values(session, "users") if value] == [b'1;"a;""b"""', b"2;bob"]
@@ -73,11 +82,12 @@ def test_raw_and_csv_through_a_lookup(session: Session, ask: Ask) -> None:
     session.run(
         """CREATE STREAM lines (line string) SETTINGS data_format = 'RawBLOB';
            CREATE MUTABLE STREAM names (k string, name string) PRIMARY KEY k
-             SETTINGS data_format = 'CSV', key_format = 'raw';
+             SETTINGS data_format = 'CSV', key_format = 'raw', format_csv_without_header = false,
+             format_csv_delimiter = 'tab';
            CREATE STREAM found (line string, name string) SETTINGS data_format = 'CSV', format_csv_delimiter = '|';
            INSERT INTO names VALUES ('x', 'Xenia'), ('{z}', 'Zoe')"""
     )
-    produce(session, "names", (b"{y}", b"{y},Yann"), (b"{z}", None))
+    produce(session, "names", (b"k", b"k\tname"), (b"{y}", b"{y}\tYann"), (b"{z}", None))
     session.run(
         """CREATE MATERIALIZED VIEW named INTO found AS SELECT line, name FROM lines LEFT JOIN names ON line = k
              SETTINGS join_algorithm = 'direct', seek_to = 'earliest';
