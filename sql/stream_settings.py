@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from changelog.encodings.identified.subjects import IDENTIFIED
 from changelog.encodings.registry import FORMATS, format_kind
-from changelog.encodings.settings import DEBEZIUM, DEBEZIUM_JSON, OPTION
+from changelog.encodings.settings import DEBEZIUM, DEBEZIUM_AVRO, DEBEZIUM_JSON, KEY_ENCODE, KEY_FORMAT, OPTION
 from changelog.errors import UnknownName, Unsupported
 from changelog.schema import WIRE_DELTA, Kind
 from changelog.suggest import nearest, suggestion
@@ -31,7 +31,7 @@ class StreamSetting:
 
 
 _JSON = "write the records as JSON objects: docs/topics.md says how"
-_DATA_FORMATS = (*(name for kind in FORMATS for name in kind.data_format), DEBEZIUM_JSON)
+_DATA_FORMATS = (*(name for kind in FORMATS for name in kind.data_format), DEBEZIUM_JSON, DEBEZIUM_AVRO)
 _ENCODINGS = tuple(name for kind in FORMATS for name in kind.encode)
 _KEYS = "write the keys as JSON objects: docs/topics.md says how"
 _KEY_FORMATS = tuple(name for kind in FORMATS if kind.of_keys for name in kind.data_format)
@@ -147,7 +147,8 @@ def _expect_key(statement: CreateStream, where: str) -> None:
     """A key is of the columns of a primary key; one that is one column in a form that a text has."""
     schema = statement.schema
     kind = format_kind(schema.key.kind)
-    if kind.name in IDENTIFIED and not schema.primary_key:
+    said = KEY_FORMAT in statement.settings or KEY_ENCODE in statement.settings
+    if said and kind.name in IDENTIFIED and not schema.primary_key:
         raise Unsupported(
             f"a key of {kind.name} has the columns of a primary key, and there is none",
             where=where,

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.encodings import registry
+from changelog.encodings.identified.subjects import IDENTIFIED
 from changelog.encodings.interface import Reads
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions, decline_where
@@ -44,6 +45,7 @@ class EnvelopeReader:
         wrapped = Member(PAYLOAD, pa.struct(parts))
         self._names = [member.name for member in self._members]
         self._keyed = asked.stream.kind is Kind.UPSERT
+        self._described = asked.format.kind in IDENTIFIED
         self._reader = registry.reader(replace(asked, members=(*envelope, wrapped)))
 
     def read(self, values: pa.Array) -> tuple[pa.Table, Positions | None]:
@@ -69,6 +71,8 @@ class EnvelopeReader:
     def parsed(self, value: bytes) -> list[dict[str, Any]]:
         """The rows of one value, each as the members that it holds. Raises RecordRejected."""
         envelope = self._reader.parsed(value)
+        if self._described:
+            envelope = self._typed(envelope)
         if envelope.get("op") is None and isinstance(envelope.get(PAYLOAD), dict):
             envelope = envelope[PAYLOAD]
         op = envelope.get("op")
@@ -85,6 +89,14 @@ class EnvelopeReader:
         if op != _GONE:
             rows.append({**_part(envelope, op, "after"), WIRE_DELTA: 1})
         return rows
+
+    def _typed(self, envelope: dict[str, Any]) -> dict[str, Any]:
+        """The parts of an envelope that a schema describes, as values of columns: what bytes mean, they do not say."""
+        read = dict(zip(("op", "before", "after"), self._reader.values(envelope)[:3], strict=True))
+        for name in ("before", "after"):
+            if isinstance(read[name], dict):
+                read[name] = {one: value for one, value in read[name].items() if one in envelope[name]}
+        return read
 
     def _unwrapped(self, read: pa.Table) -> dict[str, pa.Array]:
         parts = {name: read.column(name).combine_chunks() for name in ("op", "before", "after")}

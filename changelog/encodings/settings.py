@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from changelog.encodings.avro_format import AVRO_FORMAT
 from changelog.encodings.identified.subjects import REGISTRY_OPTION
 from changelog.encodings.interface import FormatKind
 from changelog.encodings.json_format import JSON_FORMAT
@@ -16,6 +17,7 @@ FORMAT = "format"
 DATA_FORMAT = "data_format"
 DEBEZIUM = "debezium"
 DEBEZIUM_JSON = "debezium_json"
+DEBEZIUM_AVRO = "debezium_avro"
 ENCODE = "encode"
 KEY_FORMAT = "key_format"
 KEY_ENCODE = "key.encode"
@@ -34,17 +36,21 @@ def value_format(settings: Mapping[str, object]) -> RecordFormat:
 
 def _is_debezium(settings: Mapping[str, object]) -> bool:
     said = [str(settings.get(name, "")).lower() for name in (FORMAT, DATA_FORMAT)]
-    return DEBEZIUM in said or DEBEZIUM_JSON in said
+    return any(word in said for word in (DEBEZIUM, DEBEZIUM_JSON, DEBEZIUM_AVRO))
 
 
 def key_format(settings: Mapping[str, object]) -> RecordFormat:
-    """That of the keys: JSON where nothing is said."""
+    """That of the keys: JSON where nothing is said, but what Debezium writes is Avro in both places."""
     kind = _kind(str(settings.get(KEY_FORMAT, "")), str(settings.get(KEY_ENCODE, "")))
+    if kind is None and _is_debezium(settings) and kind_of(settings) is AVRO_FORMAT:
+        kind = AVRO_FORMAT
     return JSON if kind is None else RecordFormat(kind.name)
 
 
 def kind_of(settings: Mapping[str, object]) -> FormatKind | None:
     """The kind that is named; None where none is, or an unknown one. JSON by a registry has JSON Schema."""
+    if str(settings.get(DATA_FORMAT, "")).lower() == DEBEZIUM_AVRO:
+        return AVRO_FORMAT
     found = _kind(str(settings.get(DATA_FORMAT, "")), str(settings.get(ENCODE, "")))
     return JSON_SCHEMA_FORMAT if found is JSON_FORMAT and OPTION + REGISTRY_OPTION in settings else found
 

@@ -31,9 +31,14 @@ class AvroLanguage:
         return bool(orjson.loads(definition.text)["name"] == orjson.loads(own)["name"])
 
     def members(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, Fits]:
-        writer = WriterSchema.of(definition)
+        writer = _rows(definition, form)
         return {name: partial(conversion, writer, schema) for name, schema in writer.fields().items()}
 
     def columns(self, definition: SchemaDefinition, form: RecordFormat) -> Mapping[str, ColumnType]:
-        writer = WriterSchema.of(definition)
+        writer = _rows(definition, form)
         return {name: column_type(partial(type_of, writer, schema)) for name, schema in writer.fields().items()}
+
+
+def _rows(definition: SchemaDefinition, form: RecordFormat) -> WriterSchema:
+    writer = WriterSchema.of(definition)
+    return writer.row() if form.envelope else writer

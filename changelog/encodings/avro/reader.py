@@ -40,6 +40,7 @@ class AvroPayloads:
         if asked.of_key and len(asked.stream.primary_key) == 1:
             writer = writer.as_record(asked.stream.primary_key[0])
         self._place = asked.place
+        self._mentioned = {*writer.fields(), *(writer.row().fields() if asked.format.envelope else ())}
         self._fields = writer.fields()
         self._members = asked.members
         self._types: dict[str, pa.DataType] = {}
@@ -61,7 +62,7 @@ class AvroPayloads:
             raise SchemaMisfit(f"column {member.name}: {misfit}") from None
 
     def mentioning(self, payloads: pa.Array, name: str) -> pa.Array:
-        return pa.repeat(pa.scalar(name in self._fields), len(payloads))
+        return pa.repeat(pa.scalar(name in self._mentioned), len(payloads))
 
     def read(self, payloads: pa.Array) -> pa.Table:
         if len(payloads) == 0:

@@ -58,6 +58,13 @@ class WriterSchema:
             {"type": "record", "name": "root", "fields": [{"name": name, "type": self.root}]}, self.names
         )
 
+    def row(self) -> WriterSchema:
+        """Of an envelope of Debezium the rows in it. Raises SchemaMisfit where it is none."""
+        fields = self.fields()
+        if "op" not in fields or "after" not in fields:
+            raise SchemaMisfit("it is no envelope of Debezium, which has op, before and after")
+        return WriterSchema(self.without_null(fields["after"]), self.names)
+
     def without_null(self, schema: Any) -> Any:
         """The one branch of a union that is not null; any other schema as it is."""
         found = self.found(schema)

@@ -11,6 +11,7 @@ import pyarrow as pa
 from broker.registry.client import SchemaRegistryReader, schemas_of
 from changelog.encodings.avro.reader import AvroPayloads
 from changelog.encodings.avro.schema import WriterSchema
+from changelog.encodings.avro_format import AVRO_FORMAT
 from changelog.encodings.identified.reader import SchemaMisfit
 from changelog.encodings.identified.subjects import IDENTIFIED, REGISTRY_OPTION, SUBJECT, expected
 from changelog.encodings.interface import Reads, SchemaDefinition
@@ -28,7 +29,7 @@ def expect_schema(context: Context, statement: CreateStream) -> None:
     """Raises what is wrong with the columns, or with the registry that is named; of other formats nothing is asked."""
     schema = statement.schema
     of_key: frozenset[str] = frozenset()
-    if schema.key.kind in IDENTIFIED:
+    if schema.key.kind in IDENTIFIED and schema.primary_key:
         of_key = _expect_key(context, schema)
     if schema.value.kind not in IDENTIFIED:
         return
@@ -72,11 +73,11 @@ def _expect_key(context: Context, schema: StreamSchema) -> frozenset[str]:
 
 def registry_of(context: Context, schema: StreamSchema) -> SchemaRegistryReader:
     """The registry that has the schema of the values. Raises Unsupported where they are none, or of another one."""
-    if schema.value.envelope:
+    if schema.value.envelope and schema.value.kind != AVRO_FORMAT.name:
         raise Unsupported(
-            f"envelopes of {schema.value.envelope} are read as JSON, and not by schemas of a registry",
+            f"envelopes of {schema.value.envelope} are JSON or Avro, and not {schema.value.kind}",
             where="FORMAT",
-            fix="ENCODE JSON, or let the connector write plain records and say FORMAT UPSERT",
+            fix="ENCODE JSON or ENCODE AVRO, or let the connector write plain records and say FORMAT UPSERT",
         )
     return _known(context, schema)
 
@@ -97,6 +98,9 @@ def _known(context: Context, schema: StreamSchema) -> SchemaRegistryReader:
 
 def _written(schema: StreamSchema) -> pa.Schema:
     fields = [(column.name, column.type) for column in schema.columns]
+    if schema.value.envelope:
+        row = pa.struct(fields)
+        return pa.schema([("before", row), ("after", row), ("op", pa.string())])
     counted = schema.kind in (Kind.CHANGELOG, Kind.CHANGELOG_KV)
     return pa.schema([*fields, (WIRE_DELTA, WIRE_DELTA_TYPE)] if counted else fields)
 

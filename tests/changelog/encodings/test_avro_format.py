@@ -256,3 +256,49 @@ def test_a_key_may_be_the_bare_value_or_hold_more(schema: Any, key: Any) -> None
             {"id": 5, "v": None, "__delta": -1},
         ]
         assert reasons(found)[0].startswith("the key is no record of its schema")
+
+
+@given(st.data())
+@settings(max_examples=80, deadline=None)
+def test_envelopes_of_debezium(data: st.DataObject) -> None:
+    """By the batch as one by one, with what the rows lack, and NULLs that are none of a DEFAULT."""
+    schemas = Schemas()
+    row = record_of(("id", "long"), ("note", ["null", "string"]), ("price", ["null", DECIMAL]), ("e", ["null", ENUM]))
+    wide = {"type": "record", "name": "wide", "fields": [
+        {"name": "op", "type": "string"}, {"name": "before", "type": ["null", row]},
+        {"name": "after", "type": ["null", "r"]}, {"name": "ts_ms", "type": "long"},
+    ]}  # fmt: skip
+    schema_id = schemas.add(wide)
+    rows = st.none() | st.fixed_dictionaries(
+        {
+            "id": st.integers(0, 3),
+            "note": st.sampled_from([None, "", "x"]),
+            "price": st.sampled_from([None, Decimal("-1.25")]),
+            "e": st.sampled_from([None, "A", "B"]),
+        }
+    )
+    ops = st.sampled_from(["c", "r", "u", "d", "t", ""])
+    envelopes = data.draw(
+        st.lists(st.fixed_dictionaries({"op": ops, "before": rows, "after": rows, "ts_ms": st.just(1)}), max_size=6)
+    )
+    columns = (
+        Column("id", pa.int64()),
+        Column("note", pa.string(), default="none"),
+        Column("price", pa.decimal128(9, 2)),
+        Column("e", pa.string()),
+        Column("more", pa.int32(), default="7"),
+    )
+    names = tuple(column.name for column in columns)
+    kind = data.draw(st.sampled_from([Kind.UPSERT, Kind.CHANGELOG]))
+    form = RecordFormat("avro", envelope="debezium")
+    stream = StreamSchema("s", columns, kind, ("id",) if kind is Kind.UPSERT else (), value=form)
+    decoder = Decoder(stream, names, schemas)
+    batch = as_records([encoded(schema_id, wide, one) for one in envelopes])
+    found, singly = decoder.decode(batch), decoder.decode_singly(batch)
+    assert repr(found.rows.to_pylist()) == repr(singly.rows.to_pylist())
+    assert reasons(found) == reasons(singly)
+    came = [one["after"] for one in envelopes if one["op"] in ("c", "r", "u") and one["after"]]
+    if kind is Kind.UPSERT:
+        taken = [line for line in found.rows.to_pylist() if line["__delta"] == 1]
+        assert [{name: line[name] for name in names[:-1]} for line in taken] == came
+        assert all(line["more"] == 7 for line in taken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import signal
@@ -267,10 +268,11 @@ def state_of(session: Session, view: str) -> str:
     return str(state)
 
 
-def test_envelopes_of_debezium_are_refused(session: Session) -> None:
-    with pytest.raises(Unsupported, match="envelopes of debezium are read as JSON"):
+def test_envelopes_of_other_schemas_are_refused(session: Session) -> None:
+    with pytest.raises(Unsupported, match="envelopes of debezium are JSON or Avro, and not protobuf"):
         session.run(
-            "CREATE TABLE t (id bigint PRIMARY KEY) WITH (connector = 'kafka', topic = 't') FORMAT DEBEZIUM ENCODE AVRO"
+            "CREATE TABLE t (id bigint PRIMARY KEY) WITH (connector = 'kafka', topic = 't') "
+            "FORMAT DEBEZIUM ENCODE PROTOBUF (message = 'M')"
         )
 
 
@@ -375,3 +377,70 @@ def test_keys_that_do_not_fit_are_refused(session: Session, registry: SchemaRegi
         session.run("CREATE MUTABLE STREAM doors (id int64, n int) PRIMARY KEY id SETTINGS key_format = 'avro'")
     with pytest.raises(Unsupported, match="has the columns of a primary key, and there is none"):
         session.run("CREATE STREAM doors (id int64, n int) SETTINGS key_format = 'avro'")
+
+
+def test_envelopes_of_debezium_in_avro(
+    running: Stack, session: Session, registry: SchemaRegistryClient, ask: Ask
+) -> None:
+    """As its connector writes them, through both engines, and out again by our own schema."""
+    session.context.topics.create("staff", TopicShape(1))
+    numeric = {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}
+    since = {"type": "int", "connect.name": "io.debezium.time.Date", "logicalType": "date"}
+    fields = [("id", "int"), ("name", ["null", "string"]), ("pay", numeric), ("since", ["null", since])]
+    row = {"type": "record", "name": "Value", "fields": [{"name": name, "type": kind} for name, kind in fields]}
+    source = {"type": "record", "name": "Source", "fields": [{"name": "lsn", "type": ["null", "long"]}]}
+    envelope = {
+        "type": "record",
+        "name": "Envelope",
+        "namespace": "shop.public.staff",
+        "fields": [
+            {"name": "before", "type": ["null", row], "default": None},
+            {"name": "after", "type": ["null", "Value"], "default": None},
+            {"name": "source", "type": source},
+            {"name": "op", "type": "string"},
+            {"name": "ts_ms", "type": ["null", "long"], "default": None},
+        ],
+    }
+    key = {"type": "record", "name": "Key", "fields": [{"name": "id", "type": "int"}]}
+    keys, values = (AvroSerializer(registry, json.dumps(one)) for one in (key, envelope))
+    producer = Producer({"bootstrap.servers": running.endpoint("kafka")})
+
+    def put(op: str, number: int, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+        change = {"before": before, "after": after, "source": {"lsn": 1}, "op": op, "ts_ms": 1}
+        of_key = keys({"id": number}, SerializationContext("staff", MessageField.KEY))
+        of_value = op and values(change, SerializationContext("staff", MessageField.VALUE))
+        producer.produce("staff", key=of_key, value=of_value or None)
+        assert producer.flush(30) == 0
+
+    ann = {"id": 1, "name": "ann", "pay": Decimal("1.25"), "since": dt.date(2020, 2, 29)}
+    bob = {"id": 2, "name": None, "pay": Decimal("-2.50"), "since": None}
+    put("r", 1, None, ann)
+    put("c", 2, None, bob)
+    put("u", 1, ann, ann | {"name": "eve"})
+    put("t", 0, None, None)
+    put("d", 2, bob, None)
+    put("", 2, None, None)
+    session.run(
+        "CREATE TABLE staff (*, PRIMARY KEY (id)) WITH (connector = 'kafka', topic = 'staff') "
+        "FORMAT DEBEZIUM ENCODE AVRO;"
+        "CREATE STREAM paid (id int32, pay decimal(9, 2)) SETTINGS mode = 'changelog', topic = 'staff', "
+        "data_format = 'debezium_avro';"
+        "CREATE MUTABLE STREAM copied (id int32, name string, since date) PRIMARY KEY id "
+        "SETTINGS data_format = 'debezium_avro';"
+        "CREATE MUTABLE STREAM words (k int32, word string) PRIMARY KEY k; INSERT INTO words VALUES (1, 'one');"
+        "CREATE MATERIALIZED VIEW copy INTO copied AS SELECT id, name, since FROM staff;"
+        "CREATE MATERIALIZED VIEW total AS SELECT sum(pay) AS s, count() AS n FROM paid SETTINGS seek_to = 'earliest';"
+        "CREATE MATERIALIZED VIEW worded AS SELECT staff.id AS id, name, word FROM staff LEFT JOIN words "
+        "ON staff.id = k SETTINGS join_algorithm = 'direct'"
+    )
+    assert ask("SELECT id, name, pay, since FROM table(staff)") == [(1, "eve", Decimal("1.25"), dt.date(2020, 2, 29))]
+    for view in ("copy", "total", "worded"):
+        settle(session, view)
+    assert ask("SELECT id, name, since FROM table(copied)") == [(1, "eve", dt.date(2020, 2, 29))]
+    assert ask("SELECT s, n FROM table(total)") == [(Decimal("1.25"), 1)]
+    assert ask("SELECT id, name, word FROM table(worded)") == [(1, "eve", "one")]
+    for view in ("copy", "total", "worded"):
+        assert ask(f"SELECT reason FROM table({view}.dead_letter)") == [('op "t" is a truncation: it names no row',)]
+    session.run("INSERT INTO copied VALUES (3, 'zoe', NULL); DELETE FROM copied WHERE id = 3")
+    last = consumed(running, AvroDeserializer(registry), "copied", 3)[-1]
+    assert (last["op"], last["before"]["name"], last["after"]) == ("d", "zoe", None)
