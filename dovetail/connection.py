@@ -16,6 +16,7 @@ from runtime.environment.unknown_variables import warn_of_unknown
 from services.known_stacks import found_settings
 from services.session import Live, Session, agreed
 from services.session.rows import insert_table
+from sql.syntax.parameters.bound_literals import Arguments
 from sql.syntax.parse import parse, parse_one
 
 
@@ -39,13 +40,16 @@ class Connection:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def sql(self, statements: str) -> QueryResult:
+    def sql(self, statements: str, parameters: Arguments | None = None) -> QueryResult:
         """What the last of the statements gives; a DROP .. CASCADE drops what it names without a question.
+
+        parameters  the values of ``?`` in their order, or of ``:name`` by name, in SELECT, INSERT and WHY: texts,
+                    numbers, truth values, None, dates, times and decimals
 
         A SELECT over a stream does not end, and is refused: ``changes`` follows one.
         """
         answer = QueryResult("", pa.table({}))
-        for statement in parse(statements):
+        for statement in parse(statements, arguments=parameters):
             result = self._session.execute(statement)
             if isinstance(result, Live):
                 raise Unsupported(

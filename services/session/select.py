@@ -16,6 +16,7 @@ from broker.registry.client import schemas_of
 from broker.topics import PartitionOffsets
 from changelog.changes import DELTA
 from changelog.decode import Decoder
+from changelog.errors import Unsupported
 from changelog.schema import ARRIVAL, WIRE_DELTA, Kind, StreamSchema
 from services.session.contents import answer
 from services.session.context import Context
@@ -35,6 +36,12 @@ def select(context: Context, statement: Select) -> Rows | Live:
     plan = plan_query(name, statement, context.catalog)
     if plan.snapshot is not None:
         return Rows(answer(context, plan.snapshot))
+    if statement.bound:
+        raise Unsupported(
+            "a SELECT over streams has no parameters: while it runs, the catalog keeps its text",
+            where="arguments",
+            fix="write the values out; or ask for the rows as of now: FROM table(x)",
+        )
     expect_runner(context, engines_of(plan))
     return Live(_running(context, plan, statement.text), tuple(filter(None, [from_now_on(plan), *warned(plan)])))
 

@@ -195,6 +195,19 @@ class QueryParser(Parser):
                 self.raise_error(f"USING takes bare column names, not {name.sql()}", self._prev)
         return [name.this for name in names]
 
+    def _parse_question_mark(self) -> exp.Expr:
+        return _placed(self.expression(exp.Placeholder()), self._prev)
+
+    def _parse_named_parameter(self) -> exp.Expr | None:
+        """``:name``; not the end of a slice, ``array[:n]``, nor a member, ``raw:a``."""
+        colon, before, named = self._prev, self._tokens[max(self._index - 2, 0)], self._curr
+        touching = bool(named) and named.start == colon.end + 1 and named.text.isidentifier()
+        of_a_value = before.end + 1 == colon.start and (before.text[-1:].isalnum() or before.text[-1:] in (*'_"`)]',))
+        if before.token_type == TokenType.L_BRACKET or of_a_value or not touching:
+            return None
+        self._advance()
+        return _placed(self.expression(exp.Placeholder(this=named.text)), colon)
+
     def _parse_colon_as_variant_extract(self, this: exp.Expr | None) -> exp.Expr | None:
         """``raw:a.b``, without blanks: ``x ? a : b`` is a choice."""
         if not isinstance(this, exp.Column | exp.Paren) or not self._at_member():
@@ -230,8 +243,28 @@ class QueryParser(Parser):
         return table
 
 
+PARAMETER_AT = "parameter at"
+"""The member of a placeholder's meta that has its place in the script."""
+
+
+def _placed(placeholder: exp.Expr, token: Token) -> exp.Expr:
+    placeholder.meta[PARAMETER_AT] = token.start
+    return placeholder
+
+
+PARAMETERS: dict[TokenType, Callable[..., exp.Expr | None]] = {
+    TokenType.PLACEHOLDER: lambda self: self._parse_question_mark(),
+    TokenType.COLON: lambda self: self._parse_named_parameter(),
+}
+
+
 class DovetailParser(QueryParser, ClickHouseParser):
     """Queries and expressions of Timeplus."""
+
+    PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr | None]]] = {
+        **ClickHouseParser.PLACEHOLDER_PARSERS,
+        **PARAMETERS,
+    }
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = as_written(ClickHouseParser.FUNCTIONS, AGGREGATES)
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {

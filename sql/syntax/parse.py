@@ -22,14 +22,19 @@ from sql.syntax.grammar.alter import alter
 from sql.syntax.grammar.create import create
 from sql.syntax.grammar.pasted.other_statements import refuse_other
 from sql.syntax.grammar.queries import select
+from sql.syntax.parameters.binding import bound
+from sql.syntax.parameters.bound_literals import Arguments
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateView, Explain, ExplainAnalyze, ExplainView, Select, Statement
 
 
-def parse(text: str, rules: Rules = Rules.TIMEPLUS) -> list[Statement]:
-    """The statements of a script, in order. Raises SqlError for the first that is none."""
+def parse(text: str, rules: Rules = Rules.TIMEPLUS, arguments: Arguments | None = None) -> list[Statement]:
+    """The statements of a script, in order, with the values of their parameters (``sql.syntax.parameters.binding``).
+
+    Raises SqlError for the first that is none.
+    """
     try:
-        return _statements(text, rules)
+        return bound(text, _statements(text, rules), arguments, rules)
     except SyntaxFault as slip:
         raise tried(text, slip, partial(_statements, rules=rules)) if slip.guesses else slip from None
     except RecursionError:
@@ -40,9 +45,9 @@ def _statements(text: str, rules: Rules) -> list[Statement]:
     return [_statement(text, tokens, rules) for tokens in _split(text)]
 
 
-def parse_one(text: str, rules: Rules = Rules.TIMEPLUS) -> Statement:
+def parse_one(text: str, rules: Rules = Rules.TIMEPLUS, arguments: Arguments | None = None) -> Statement:
     """The one statement of ``text``; its expressions, as far as they are no query's, by ``rules``."""
-    statements = parse(text, rules)
+    statements = parse(text, rules, arguments)
     if len(statements) != 1:
         raise SyntaxFault(f"one statement is expected here, not {len(statements)}")
     return statements[0]

@@ -15,7 +15,7 @@ from sqlglot.dialects.risingwave import RisingWave
 from sqlglot.parsers.risingwave import RisingWaveParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.syntax.dialect import QueryParser
+from sql.syntax.dialect import PARAMETERS, QueryParser
 
 _AGGREGATES = (
     "COUNT", "SUM", "AVG", "MIN", "MAX", "BOOL_AND", "BOOL_OR", "EVERY", "BIT_AND", "BIT_OR", "BIT_XOR", "ANY_VALUE",
@@ -86,8 +86,8 @@ class RisingWaveQueryParser(QueryParser, RisingWaveParser):
         TokenType.DPIPE_SLASH: lambda self: exp.Cbrt(this=self._parse_term()),
     }
 
-    PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr | None]]] = {}
-    """None: a colon stands in ``array[2:3]``, a question mark is an operator of JSON."""
+    PLACEHOLDER_PARSERS: ClassVar[dict[TokenType, Callable[..., exp.Expr | None]]] = PARAMETERS
+    """Where a value begins: behind one a colon is of ``array[2:3]``, and a question mark an operator of JSON."""
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
         """``INTERVAL '1 day 02:30:00'``, ``INTERVAL '3' HOUR``, ``'3' HOURS``: the text stays whole."""

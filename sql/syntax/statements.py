@@ -6,7 +6,7 @@ Nothing here has been looked up: whether a stream or a column exists is the bind
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,14 @@ class Computed:
     """A value that is written as an expression, without columns: ``now64(3)``."""
 
     text: str
+
+
+@dataclass(frozen=True)
+class StatementParameter:
+    """``?``, or ``:name``, at a place of the script: its value is given beside the text."""
+
+    at: int
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -283,7 +291,7 @@ class Insert:
 
     stream: str
     columns: tuple[str, ...] = ()
-    rows: tuple[tuple[Literal | Computed, ...], ...] = ()
+    rows: tuple[tuple[Literal | Computed | StatementParameter, ...], ...] = ()
     query: Select | None = None
     text: str = ""
 
@@ -311,7 +319,8 @@ class Delete:
 class Select:
     """A query that is run at once: SELECT or WITH .. SELECT, [EMIT ..] [SETTINGS ..].
 
-    ``query`` is as Timeplus reads it, or RisingWave where Timeplus cannot; ``readings`` tell both.
+    ``query`` is as Timeplus reads it, or RisingWave where Timeplus cannot; ``readings`` tell both. ``bound``: values
+    are in its trees that its text does not have.
     """
 
     query: exp.Query
@@ -319,6 +328,7 @@ class Select:
     settings: Settings = field(default_factory=dict)
     text: str = ""
     readings: Readings | None = None
+    bound: bool = False
 
 
 @dataclass(frozen=True)
@@ -467,7 +477,8 @@ class System:
 class Why:
     """WHY [NOT] view [SINCE moment] WHERE condition: the records behind some rows of a view, or why there are none.
 
-    since   a moment as ``seek_to`` has it: of append streams no record is looked at that was written before; '': all
+    since      a moment as ``seek_to`` has it: of append streams no record is looked at that was written before; '': all
+    arguments  the values of the parameters in the text, in order or by name
     """
 
     view: str
@@ -475,6 +486,7 @@ class Why:
     absent: bool = False
     text: str = ""
     since: str = ""
+    arguments: Sequence[object] | Mapping[str, object] = ()
 
 
 Statement = (

@@ -60,6 +60,14 @@ def test_a_frame_goes_in_and_comes_out(db: Connection, frame: Any) -> None:
     assert db.stream("orders").table().polars().sort("id").to_dicts() == ROWS
 
 
+def test_values_are_given_beside_the_text(db: Connection) -> None:
+    nasty = "O'Brien'; DROP STREAM orders; --"
+    db.sql("INSERT INTO orders (id, name) VALUES (?, ?), (2, 'x')", [1, nasty])
+    assert db.sql("SELECT id FROM table(orders) WHERE name = :name", {"name": nasty}).rows() == [{"id": 1}]
+    with pytest.raises(SqlError, match="a SELECT over streams has no parameters"):
+        db.sql("SELECT id FROM orders WHERE id = ?", [1])
+
+
 def test_the_defaults_are_those_of_the_stream(db: Connection) -> None:
     assert db.insert("orders", pd.DataFrame({"id": [3]})) == 1
     assert db.sql("SELECT name FROM table(orders)").rows() == [{"name": "-"}]

@@ -13,6 +13,7 @@ from services.serve.endpoints import Endpoint
 from services.serve.refusals import JSON
 from services.serve.service import place_of, service_of, user_of
 from services.serve.statements.accepted import accepted
+from services.serve.statements.arguments import TYPED
 from services.serve.statements.arrow_stream import ARROW, arrow_stream, expect_rows
 from services.serve.statements.desk import Seat
 from services.serve.statements.json_lines import NDJSON, json_lines
@@ -20,6 +21,20 @@ from services.serve.statements.results import Piece, pieces
 from services.serve.statements.script import script_of
 from services.serve.streamed import Streamed
 
+_ARGUMENT = {
+    "oneOf": [
+        {"type": ["string", "number", "boolean", "null"]},
+        *(
+            {
+                "type": "object",
+                "required": [kind],
+                "additionalProperties": False,
+                "properties": {kind: {"type": "string"}},
+            }
+            for kind in TYPED
+        ),
+    ]
+}
 _SCRIPT = {
     "type": "object",
     "required": ["sql"],
@@ -30,6 +45,13 @@ _SCRIPT = {
         "until_idle": {
             "type": "boolean",
             "description": "a streaming SELECT ends when the input there is was answered",
+        },
+        "arguments": {
+            "description": "the values of ? in their order, or of :name by name",
+            "oneOf": [
+                {"type": "array", "items": _ARGUMENT},
+                {"type": "object", "additionalProperties": _ARGUMENT},
+            ],
         },
     },
 }

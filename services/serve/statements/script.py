@@ -12,27 +12,31 @@ from services.serve.access.doorkeeper import expect_role
 from services.serve.access.statement_roles import role_for
 from services.serve.access.users import User
 from services.serve.refusals import JSON, RequestRefused
+from services.serve.statements.arguments import arguments_of
 from services.serve.statements.bodies import body_of, expect_plain, media_type_of, members_of, text_of
+from sql.syntax.parameters.bound_literals import Arguments
 from sql.syntax.parse import parse
 from sql.syntax.statements import Statement
 
 TEXTS = ("text/plain", "application/sql")
-_MEMBERS = ("sql", "agree", "until_idle")
+_MEMBERS = ("sql", "agree", "until_idle", "arguments")
 
 
 @dataclass(frozen=True)
 class Script:
     """agree       whether DROP .. CASCADE may drop what it drops
     until_idle  whether a streaming SELECT ends when the input there is has been answered
+    arguments   the values of the parameters
     """
 
     text: str
     agree: bool = False
     until_idle: bool = False
+    arguments: Arguments | None = None
 
     def statements(self, user: User) -> list[Statement]:
         """All of them, before the first is run. Raises SqlError, or RequestRefused for what the user may not do."""
-        found = parse(self.text)
+        found = parse(self.text, arguments=self.arguments)
         if not found:
             raise RequestRefused("there is no statement", where="body", fix="send one: SHOW VIEWS")
         for statement in found:
@@ -53,7 +57,8 @@ def _of_members(members: dict[str, Any]) -> Script:
     text = members.get("sql")
     if not isinstance(text, str):
         raise RequestRefused('the member "sql" is no text', where="body", fix='send {"sql": "SHOW VIEWS"}')
-    for name in _MEMBERS[1:]:
+    for name in _MEMBERS[1:3]:
         if not isinstance(members.get(name, False), bool):
             raise RequestRefused(f'the member "{name}" is neither true nor false', where="body", fix="give one of them")
-    return Script(text, members.get("agree", False), members.get("until_idle", False))
+    arguments = arguments_of(members["arguments"]) if "arguments" in members else None
+    return Script(text, members.get("agree", False), members.get("until_idle", False), arguments)

@@ -78,7 +78,7 @@ def _in_rules(statement: Why, rules: Rules) -> Why:
     """The statement with its condition as the dialect of the view reads it."""
     if not statement.text or rules is Rules.TIMEPLUS:
         return statement
-    again = parse_one(statement.text, rules)
+    again = parse_one(statement.text, rules, statement.arguments)
     assert isinstance(again, Why)
     return again
 

@@ -8,8 +8,9 @@ from sqlglot import exp
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
+from sql.syntax.dialect import PARAMETER_AT
 from sql.syntax.grammar.queries import readable_expression, select
-from sql.syntax.statements import Computed, Delete, Insert, Literal, Update
+from sql.syntax.statements import Computed, Delete, Insert, Literal, StatementParameter, Update
 
 
 def insert(cursor: Cursor) -> Insert:
@@ -29,7 +30,7 @@ def insert(cursor: Cursor) -> Insert:
     return Insert(stream, columns)
 
 
-def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[Literal | Computed, ...], ...]:
+def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[Literal | Computed | StatementParameter, ...], ...]:
     rows = []
     while not cursor.done:
         offset = cursor.offset
@@ -44,9 +45,14 @@ def _rows(cursor: Cursor, columns: tuple[str, ...]) -> tuple[tuple[Literal | Com
     return tuple(rows)
 
 
-def _value(cursor: Cursor) -> Literal | Computed:
+def _value(cursor: Cursor) -> Literal | Computed | StatementParameter:
     offset = cursor.offset
     tree = readable_expression(cursor, cursor.nested())
+    if isinstance(tree, exp.Placeholder) and PARAMETER_AT in tree.meta:
+        return StatementParameter(tree.meta[PARAMETER_AT], tree.text("this"))
+    if any(PARAMETER_AT in one.meta for one in tree.find_all(exp.Placeholder)):
+        fix = "compute the value before, or INSERT INTO .. SELECT"
+        cursor.fail("a parameter stands alone in VALUES", fix=fix, kind=Unsupported, offset=offset)
     try:
         return literal(tree)
     except ValueError:
