@@ -22,7 +22,7 @@ from tests.paths import GOLDEN
 _TOPIC_S = 30.0
 _OF_ALL_TESTS = {MARKS_TOPIC, "__consumer_offsets", "__transaction_state"}
 """Topics whose records are told apart by names that are new in each test."""
-TAKE_MINUTES = ("test_services.py", "test_kill.py", "test_cluster.py", "test_use_cases.py", "test_kafka.py")
+TAKE_MINUTES = ("test_services.py", "test_kill.py", "test_cluster.py", "test_kafka.py")
 # The optimising compiler of Java takes more from runs of minutes than it gives back. Java reads this variable.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 # How long an example takes says how busy the machine is.

@@ -6,7 +6,6 @@ import json
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,8 +16,6 @@ from typer.testing import CliRunner
 from services.cli.main import app
 from services.session import Session
 from services.stack import Stack
-from services.stack.components import COMPONENT_NAMES
-from services.stack.temporary import temporary_stack
 from sql.catalog import Catalog
 from sql.planner import plan_query
 from sql.syntax.parse import parse
@@ -28,7 +25,6 @@ from tests.monitoring.dashboards import alert_expressions, expressions, metrics_
 from tests.paths import ROOT
 from tests.servers.process import Server
 from tests.servers.prometheus import asked, prometheus
-from tests.services.conftest import leave_nothing
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.sql"))
 USE_CASES = sorted((ROOT / "examples").glob("*/example.sql"))
@@ -75,13 +71,6 @@ def test_every_query_is_planned(file: Path) -> None:
     assert planned
 
 
-@pytest.fixture(scope="module")
-def whole_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    """All components, for all examples."""
-    with temporary_stack(tmp_path_factory.mktemp("examples"), COMPONENT_NAMES, buckets=2) as running:
-        yield running
-
-
 def test_every_example_says_what_it_prints() -> None:
     assert set(PRINTED) == {file.stem for file in EXAMPLES}
 
@@ -94,7 +83,6 @@ def test_every_example_runs(file: Path, whole_stack: Stack, tmp_path: Path, monk
     assert result.exit_code == 0, result.stderr
     printed = [json.loads(line) for line in result.stdout.splitlines()]
     assert [row for row in PRINTED[file.stem] if row not in printed] == [], result.output
-    drop_all(whole_stack)
 
 
 @pytest.mark.services
@@ -112,7 +100,6 @@ def test_the_page_has_all_metrics_and_no_other(whole_stack: Stack) -> None:
     }
     rows = Page.of("docs/operations.md").rows("metric", "meaning")
     told = {name for row in rows for name in full_names(code_of(row[0])) if "<" not in name}
-    drop_all(whole_stack)
     assert given == told
 
 
@@ -159,7 +146,6 @@ def test_what_dashboards_and_alerts_ask_is_given(whole_stack: Stack, tmp_path: P
             assert read <= named, expression
             found = asked(server, expression)
             assert found or not read <= with_samples or expression in set(alert_expressions()), expression
-    drop_all(whole_stack)
 
 
 def await_samples(server: Server, expression: str) -> None:
@@ -191,9 +177,3 @@ def prepared(file: Path, folder: Path) -> Path:
     script = folder / file.name
     script.write_text(text)
     return script
-
-
-def drop_all(stack: Stack) -> None:
-    """Drop all that there is: examples share names."""
-    with Session.open(stack.connected_settings()) as session:
-        leave_nothing(session)

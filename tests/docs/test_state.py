@@ -14,7 +14,7 @@ from services.session import Rows, Session
 from services.session.input_progress import await_caught_up
 from services.session.result import Text
 from services.session.verification.verify import verify
-from services.stack.temporary import temporary_stack
+from services.stack import Stack
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView
@@ -27,13 +27,9 @@ _VIEW = SETUP[SETUP.index("CREATE MATERIALIZED") :].strip().rstrip(";")
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+def session(shared_stack: Stack) -> Iterator[Session]:
     """After the statements of the page, when the view has read all."""
-    folder = tmp_path_factory.mktemp("state")
-    with (
-        temporary_stack(folder, ("kafka", "spark"), start_timeout_s=240.0, stop_timeout_s=60.0) as stack,
-        Session.open(stack.connected_settings()) as opened,
-    ):
+    with Session.open(shared_stack.connected_settings()) as opened:
         opened.run(SETUP)
         catch_up(opened, _VIEW)
         yield opened

@@ -20,14 +20,11 @@ from services.cli.show import Screen
 from services.session import Rows, Session
 from services.session.result import Text
 from services.stack import Stack
-from services.stack.components import COMPONENT_NAMES
-from services.stack.temporary import temporary_settings, temporary_stack
+from services.stack.temporary import temporary_settings
 from tests.docs.pages import DOCS, Page
 from tests.docs.test_use_cases import settle
 from tests.paths import ROOT
 from tests.servers import mariadb
-from tests.servers.process import PASSWORD
-from tests.services.conftest import leave_nothing
 
 PAGES = [Page(path) for path in sorted((DOCS / "tasks").glob("*.md"))]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -128,23 +125,11 @@ class Place:
 SHOP = "shop"
 
 
-@pytest.fixture(scope="module")
-def stack_of_tasks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PRODUCTS_PASSWORD", PASSWORD)
-        folder = tmp_path_factory.mktemp("tasks")
-        with temporary_stack(folder, COMPONENT_NAMES, buckets=1, start_timeout_s=240.0) as running:
-            yield running
-
-
 @pytest.fixture
-def place(stack_of_tasks: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    """Empty before, and empty after."""
-    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(stack_of_tasks.settings.data_dir))
+def place(whole_stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(whole_stack.settings.data_dir))
     with ExitStack() as opened:
-        yield Place(stack_of_tasks, stack_of_tasks.settings, tmp_path, opened)
-    with Session.open(stack_of_tasks.settings) as session:
-        leave_nothing(session)
+        yield Place(whole_stack, whole_stack.settings, tmp_path, opened)
 
 
 @pytest.mark.services

@@ -15,7 +15,6 @@ from services.cli.main import app
 from services.session import Session
 from services.session.input_progress import await_caught_up, await_upstream
 from services.stack import Stack
-from services.stack.temporary import temporary_stack
 from sql.planner import Plan, plan_query
 from sql.relations import Stream
 from sql.syntax.parse import parse
@@ -23,18 +22,11 @@ from sql.syntax.statements import CreateStream, CreateView, Select, Statement
 from tests.docs.pages import Page
 from tests.docs.test_examples import USE_CASES
 from tests.oracles.batch import Batch, near
-from tests.services.conftest import leave_nothing
 from tests.spark.changelog import summed
 from tests.spark.kafka import messages
 
 FOLDERS = [file.parent for file in USE_CASES]
 EVENTS = 1_000
-
-
-@pytest.fixture(scope="module")
-def stack_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
-    with temporary_stack(tmp_path_factory.mktemp("use_cases"), ("kafka", "spark"), buckets=1) as running:
-        yield running
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -48,11 +40,11 @@ def test_its_page_shows_the_query_that_runs(folder: Path) -> None:
 @pytest.mark.services
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_it_prints_its_changelog_and_holds_the_batch_result(
-    folder: Path, stack_for_all: Stack, monkeypatch: pytest.MonkeyPatch
+    folder: Path, whole_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statements = parse((folder / "example.sql").read_text())
     rules = next(statement.rules for statement in statements if isinstance(statement, CreateStream))
-    with Session.open(stack_for_all.connected_settings()) as session, Batch.of(rules) as batch:
+    with Session.open(whole_stack.connected_settings()) as session, Batch.of(rules) as batch:
         views = [statement.name for statement in statements if isinstance(statement, CreateView)]
         for statement in statements:
             if not isinstance(statement, Select):
@@ -61,7 +53,7 @@ def test_it_prints_its_changelog_and_holds_the_batch_result(
                 settle(session, views)
         assert printed(folder) == [written(session, view) for view in views]
         further = list(events(folder))
-        monkeypatch.setenv("DOVETAIL_DATA_DIR", str(stack_for_all.settings.data_dir))
+        monkeypatch.setenv("DOVETAIL_DATA_DIR", str(whole_stack.settings.data_dir))
         piped = CliRunner().invoke(app, ["sql"], input=";\n".join(further))
         assert piped.exit_code == 0, piped.stderr
         for text in further:
@@ -72,7 +64,6 @@ def test_it_prints_its_changelog_and_holds_the_batch_result(
             held = batch.answer(f"SELECT * FROM {view}")
             assert held
             assert near(summed(brokers, view).elements()) == near(held.elements())
-        leave_nothing(session)
 
 
 def take(batch: Batch, statement: Statement) -> None:
