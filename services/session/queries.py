@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from changelog.errors import ServiceUnavailable, SqlError, StackError, UnknownName, Unsupported
 from runtime.leases import RENEWED_EVERY_S, lease_from_now
+from services.session.across_views.elsewhere import explained_elsewhere
 from services.session.context import Context
 from services.session.drop import await_gone, topics_of_select
 from services.session.result import Done, Text
@@ -143,7 +144,7 @@ def resume(context: Context, statement: Resume) -> Done:
 
 
 def explain(context: Context, statement: Explain) -> Text:
-    return _explained(as_created(context, statement.statement))
+    return _explained(context, as_created(context, statement.statement))
 
 
 def as_created(context: Context, statement: Select | CreateView) -> Plan:
@@ -155,8 +156,9 @@ def as_created(context: Context, statement: Select | CreateView) -> Plan:
     return plan_query(name, statement, context.catalog, sizes=sizes(context) if ordered else None)
 
 
-def _explained(plan: Plan) -> Text:
-    return Text("\n\n".join([plan.explain(), *warned(plan)]))
+def _explained(context: Context, plan: Plan) -> Text:
+    elsewhere = (f"kept elsewhere: {one}" for one in explained_elsewhere(context, plan))
+    return Text("\n\n".join([plan.explain(), *warned(plan), *elsewhere]))
 
 
 def explain_view(context: Context, statement: ExplainView) -> Text:
@@ -166,7 +168,7 @@ def explain_view(context: Context, statement: ExplainView) -> Text:
         raise Unsupported(
             f'"{relation.name}" is no view: no plan makes its rows', where="EXPLAIN", fix=f"DESCRIBE {relation.name}"
         )
-    return _explained(plan_query(relation.name, relation.definition, context.catalog))
+    return _explained(context, plan_query(relation.name, relation.definition, context.catalog))
 
 
 def warned(plan: Plan) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from changelog.errors import DovetailError, SqlError, Unsupported
 from changelog.schema import Kind, StreamSchema
 from runtime.query_plan import on_trial
 from services.session import topics
+from services.session.across_views.elsewhere import created_elsewhere
 from services.session.context import Context
 from services.session.drop import await_gone, clear, expect_disposable
 from services.session.queries import as_created, await_running, engines_of, expect_runner, leased, warned
@@ -231,11 +232,12 @@ def _materialized(
             topics.delete(context, made)
         raise
     verb = "created" if existing is None else "replaced"
-    return Done(f"{verb} materialized view {statement.name}, running, topic {query.topic}{_beginning(plan)}")
+    return Done(f"{verb} materialized view {statement.name}, running, topic {query.topic}{_beginning(context, plan)}")
 
 
-def _beginning(plan: Plan) -> str:
-    return "".join(f"; {told}" for told in (from_now_on(plan), *warned(plan)) if told)
+def _beginning(context: Context, plan: Plan) -> str:
+    told = (from_now_on(plan), *warned(plan), *created_elsewhere(context, plan))
+    return "".join(f"; {one}" for one in told if one)
 
 
 def from_now_on(plan: Plan) -> str:

@@ -12,10 +12,20 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 
 from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable, SqlError, StackError, Unsupported
-from sql.catalog import leaderships, stored_queries, stored_relations, stored_topics, workers
+from sql.catalog import leaderships, stored_queries, stored_relations, stored_subplans, stored_topics, workers
 from sql.catalog.cycles import refuse_cycle
 from sql.catalog.metadata_tables import engine_for, identity, make
-from sql.catalog.records import Actual, Desired, Leadership, Query, Relation, RelationDefinition, What, Worker
+from sql.catalog.records import (
+    Actual,
+    Desired,
+    KeptShape,
+    Leadership,
+    Query,
+    Relation,
+    RelationDefinition,
+    What,
+    Worker,
+)
 from sql.stream_settings import kept_text
 from sql.syntax.like import matches
 from sql.syntax.statements import CreateFunction, CreateIndex, CreateStream, CreateView, Drop, Index
@@ -305,7 +315,26 @@ class Catalog:
     def forget_query(self, query_id: int) -> None:
         """Removes a dropped query, once the runner has cleaned up after it."""
         with self._write() as connection:
+            stored_subplans.forget(connection, query_id)
             stored_queries.remove(connection, query_id)
+
+    # -- what queries keep --
+
+    def note_subplans(self, kept: Mapping[str, Collection[KeptShape]]) -> None:
+        """Fingerprint → the operators that a query of that plan keeps."""
+        with self._write() as connection:
+            for fingerprint, shapes in kept.items():
+                stored_subplans.put(connection, fingerprint, shapes)
+
+    def views_keeping(self, shapes: Collection[str]) -> list[str]:
+        """The living views that may keep one of these, as far as is noted: first those that are nothing else."""
+        with self._read() as connection:
+            return stored_subplans.views_with(connection, shapes)
+
+    def views_not_noted(self) -> list[str]:
+        """The living views of which it is not noted what they keep."""
+        with self._read() as connection:
+            return stored_subplans.views_without(connection)
 
     # -- workers --
 

@@ -15,14 +15,16 @@ from services.session.input_progress import await_caught_up
 from services.session.result import Text
 from services.session.verification.verify import verify
 from services.stack import Stack
+from sql.across_views.kept_elsewhere import OtherView, kept_elsewhere
 from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView
 from tests.docs.pages import Page
 from tests.services.conftest import leave_nothing
+from tests.sql.planner import Planner
 
 PAGE = Page.of("docs/state.md")
-SETUP, BUDGET = PAGE.blocks("sql")
+SETUP, SEVERAL, BUDGET = PAGE.blocks("sql")
 _VIEW = SETUP[SETUP.index("CREATE MATERIALIZED") :].strip().rstrip(";")
 
 
@@ -67,6 +69,16 @@ def without_times(text: str) -> str:
 @pytest.mark.parametrize("statement", ["SHOW STATE OF priced", "EXPLAIN ANALYZE priced"])
 def test_the_page_shows_what_a_stack_shows(session: Session, statement: str) -> None:
     assert f"    {statement};\n\n```text\n{without_times(shown(session, statement))}```" in without_times(PAGE.text)
+
+
+def test_the_page_shows_what_is_said_of_state_that_another_view_keeps() -> None:
+    *tables, view = (one.strip() for one in SEVERAL.split(";") if one.strip())
+    planner, created = Planner.of(*tables, view), parse_one(view)
+    assert isinstance(created, CreateView)
+    other = OtherView(created.name, plan_query(created.name, created, planner.catalog))
+    [asked] = re.findall(r"^    EXPLAIN (SELECT .*);$", PAGE.text, re.MULTILINE)
+    [told] = kept_elsewhere(planner.plan(asked), [other], planner.catalog)
+    assert f"```text\nkept elsewhere: {told.readable}\n```" in PAGE.text
 
 
 @pytest.mark.services

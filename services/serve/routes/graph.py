@@ -15,6 +15,7 @@ from services.serve.refusals import JSON, RequestRefused, answered
 from services.serve.service import service_of, user_of
 from services.serve.statements.script import TEXTS, script_of
 from services.session import Session
+from services.session.across_views.elsewhere import explained_elsewhere
 from services.session.queries import as_created
 from sql.plan.explain import line
 from sql.plan.nodes import Node, Output
@@ -64,7 +65,8 @@ async def explain(request: Request) -> Response:
             )
         plan = as_created(session.context, inner)
         fragments = [{"name": one.name, "engine": one.engine.value, "plan": tree(one.output)} for one in plan.fragments]
-        return {"text": plan.explain(), "fragments": fragments, "warnings": list(plan.warnings)}
+        told = {"warnings": list(plan.warnings), "kept_elsewhere": list(explained_elsewhere(session.context, plan))}
+        return {"text": plan.explain(), "fragments": fragments, **told}
 
     return answered(await service.desk.answer(user, ask))
 

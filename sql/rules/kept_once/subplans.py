@@ -48,7 +48,7 @@ def _of_fragment(fragment: Output) -> Output:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class SharedReading:
     """What ``former`` is, read of ``node``, which others read too.
 
     names   its columns, and which of ``node`` they are
@@ -67,14 +67,14 @@ class _Reading:
         return Map(self.node, tuple((name, column_of(self.node, one)) for name, one in self.names.items()), self.where)
 
 
-def _next(rows: Node) -> tuple[_Reading, _Reading] | None:
+def _next(rows: Node) -> tuple[SharedReading, SharedReading] | None:
     """Two that differ, and can be one."""
     different: list[Subplan] = []
     for one in _subplans(rows):
         if one not in different:
             different.append(one)
     pairs = itertools.combinations(different, 2)
-    return next((found for one, other in pairs if (found := _together(one, other)) is not None), None)
+    return next((found for one, other in pairs if (found := together(one, other)) is not None), None)
 
 
 def _subplans(node: Node) -> Iterator[Subplan]:
@@ -94,7 +94,7 @@ def _kept_for_sides(node: Node) -> set[int]:
     return {*repeated, *(first_of(node.inputs, node.inputs[place]) for place in repeated)}
 
 
-def _replaced(node: Node, readings: tuple[_Reading, _Reading]) -> Node:
+def _replaced(node: Node, readings: tuple[SharedReading, SharedReading]) -> Node:
     for reading in readings:
         if node == reading.former:
             return reading.rows
@@ -116,7 +116,8 @@ def _at_once(step: Map) -> Map:
     return Map(below.input, columns, below.where if step.where is None else step.where.substituted(chosen))
 
 
-def _together(first: Subplan, second: Subplan) -> tuple[_Reading, _Reading] | None:
+def together(first: Subplan, second: Subplan) -> tuple[SharedReading, SharedReading] | None:
+    """Both as readings of one operator; None where none would keep the rows of both."""
     found = both(first, second)
     if found is not None:
         return _readings(first, second, found[0], found[1])
@@ -135,10 +136,10 @@ def _readings(
     names: Mapping[str, str],
     of_first: Expr | None = None,
     of_second: Expr | None = None,
-) -> tuple[_Reading, _Reading]:
+) -> tuple[SharedReading, SharedReading]:
     own = {name: name for name in first.schema.names}
     chosen = {name: names[name] for name in second.schema.names}
-    return _Reading(first, node, own, of_first), _Reading(second, node, chosen, of_second)
+    return SharedReading(first, node, own, of_first), SharedReading(second, node, chosen, of_second)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,9 @@ export async function show(place, _name, { signal }) {
     if (!one || !EXPLAINED.test(one.text)) return say(plan, one ? "The plan of a SELECT or a view is shown here." : "");
     try {
       const told = await post("/v1/explain", one.text, signal);
-      if (editor.field.value === value) say(plan, [...told.warnings.map((text) => `warning: ${text}`), told.text].join("\n"));
+      if (editor.field.value !== value) return;
+      const notes = [...told.warnings.map((text) => `warning: ${text}`), ...told.kept_elsewhere.map((text) => `kept elsewhere: ${text}`)];
+      say(plan, [...notes, told.text].join("\n"));
     } catch (error) {
       if (signal.aborted || editor.field.value !== value) return;
       say(plan, [error.what, error.where, error.fix && `fix: ${error.fix}`].filter(Boolean).join("\n"));

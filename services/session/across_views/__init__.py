@@ -1,0 +1,1 @@
+"""What other views keep already of what a query would keep."""

@@ -1,0 +1,1 @@
+"""What several views keep of the same inputs, each for itself."""
