@@ -12,6 +12,9 @@ from sql.syntax.statements import CreateStream, CreateView
 
 CYCLES = {
     "CREATE OR REPLACE MATERIALIZED VIEW first AS SELECT k FROM second": "first → second → first",
+    "CREATE OR REPLACE MATERIALIZED VIEW first AS SELECT a.k FROM second AS a JOIN beside AS b ON a.k = b.k": "first → "
+    "second → first",
+    "CREATE MATERIALIZED VIEW back INTO s AS SELECT k FROM beside": "s → first → beside → back → s",
     "CREATE OR REPLACE MATERIALIZED VIEW second AS SELECT k FROM second": "second → second",
     "CREATE OR REPLACE VIEW plain AS SELECT k FROM plain WHERE k > 1": "plain → plain",
     "CREATE MATERIALIZED VIEW back INTO s AS SELECT k FROM t": "s → onward → t → back → s",
@@ -30,6 +33,7 @@ def catalog() -> Catalog:
         "CREATE STREAM u (k int)",
         "CREATE MATERIALIZED VIEW first AS SELECT k FROM s",
         "CREATE MATERIALIZED VIEW second AS SELECT k FROM first",
+        "CREATE MATERIALIZED VIEW beside AS SELECT k FROM first",
         "CREATE VIEW plain AS SELECT k FROM s",
         "CREATE MATERIALIZED VIEW onward INTO t AS SELECT k FROM s",
     ):
