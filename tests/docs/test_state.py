@@ -24,7 +24,7 @@ from tests.services.conftest import leave_nothing
 from tests.sql.planner import Planner
 
 PAGE = Page.of("docs/state.md")
-SETUP, SEVERAL, BUDGET = PAGE.blocks("sql")
+SETUP, SEVERAL, DASHBOARDS, BUDGET = PAGE.blocks("sql")
 _VIEW = SETUP[SETUP.index("CREATE MATERIALIZED") :].strip().rstrip(";")
 
 
@@ -79,6 +79,27 @@ def test_the_page_shows_what_is_said_of_state_that_another_view_keeps() -> None:
     [asked] = re.findall(r"^    EXPLAIN (SELECT .*);$", PAGE.text, re.MULTILINE)
     [told] = kept_elsewhere(planner.plan(asked), [other], planner.catalog)
     assert f"```text\nkept elsewhere: {told.readable}\n```" in PAGE.text
+
+
+@pytest.mark.services
+def test_the_page_shows_what_views_hold_apart_and_over_a_view(session: Session) -> None:
+    held: dict[str, int] = {}
+    made = [one.strip() for one in (SEVERAL + DASHBOARDS).split(";") if one.strip()]
+    for statement in made:
+        session.run(statement)
+    for created in (one for one in made if "MATERIALIZED" in one):
+        catch_up(session, created)
+        name = created.split()[3]
+        [result] = session.run(f"SHOW STATE OF {name}")
+        assert isinstance(result, Rows)
+        held[name] = sum(result.table["rows"].to_pylist())
+    for name in ("by_name", "purchases_customers", "name_of_them"):
+        statement = f"SHOW STATE OF {name}"
+        assert f"    {statement};\n\n```text\n{shown(session, statement)}```" in PAGE.text
+    figures = [held[name] for name in ("purchases_customers", "city_of_them", "name_of_them", "mean_of_them")]
+    for told in ([held[name] for name in ("by_city", "by_name", "mean_of_each")], figures):
+        assert f"| {' + '.join(map(str, told))} = {sum(told)} |" in PAGE.text
+    assert "is the view purchases_customers (15 rows held)" in shown(session, "EXPLAIN by_name")
 
 
 @pytest.mark.services
