@@ -1,7 +1,7 @@
 """Whether a schema may follow others: what was written by one is read by the other.
 
-Of Avro the rules of its specification, by Apache's own library. Of JSON Schema and Protobuf only a schema that is
-equal: where others are to follow, the level of the subject is NONE.
+Of Avro the rules of its specification, by Apache's own library; of Protobuf those of ``protobuf_changes``. Of JSON
+Schema only a schema that is equal: where others are to follow, the level of the subject is NONE.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import avro.errors
 
 from broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
 from services.registry.avro_schema import parsed
+from services.registry.protobuf_changes import changes
 
 
 class Level(StrEnum):
@@ -51,6 +52,8 @@ def _objections(new: WholeSchema, old: WholeSchema, level: Level) -> list[str]:
         return []
     if new.type is not old.type:
         return [f"the schema is of {new.type} and the one before of {old.type}"]
+    if new.type is SchemaType.PROTOBUF:
+        return changes(new, old)
     if new.type is not SchemaType.AVRO:
         return [f"changes of {new.type} are not compared here; set the compatibility of the subject to NONE"]
     found = []
