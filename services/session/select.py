@@ -26,6 +26,7 @@ from services.session.result import Changelog, Live, Rows
 from services.session.views import from_now_on
 from sql.planner import Plan, plan_query
 from sql.relations import Stream
+from sql.syntax.rules import Rules
 from sql.syntax.statements import Select
 
 _POLL_S = 0.1
@@ -59,10 +60,15 @@ class TopicRows:
         columns = tuple(column.name for column in stream.schema.columns)
         self._decoder = Decoder(stream.schema, columns, schemas_of(brokers))
         self._counted = stream.schema.kind is not Kind.APPEND
+        self._rules = stream.rules
 
     @property
     def stream(self) -> StreamSchema | None:
         return self._decoder.schema
+
+    @property
+    def rules(self) -> Rules:
+        return self._rules
 
     @property
     def schema(self) -> pa.Schema:

@@ -61,7 +61,9 @@ class FollowedTopic:
     @property
     def told(self) -> Mapping[str, Any]:
         """What the first event says."""
-        return {"name": self.name, "topic": self.topic, "columns": columns_of(self._view.schema)}
+        view = self._view
+        dialect, columns = view.rules.value, columns_of(view.schema)
+        return {"name": self.name, "topic": self.topic, "dialect": dialect, "columns": columns}
 
     # -- the event loop
 

@@ -17,6 +17,7 @@ from services.session.context import Context
 from services.session.letters.letter_topic import expect_letters
 from services.session.select import TopicRows, first_rows
 from sql.planner import stream_of
+from sql.syntax.rules import Rules
 
 
 class View(Protocol):
@@ -25,6 +26,7 @@ class View(Protocol):
     headed   whether it looks at their headers
     stream   how the rows become changes; None: nothing is taken back
     wide     the columns that are cut to a line on a screen
+    rules    whose literals a condition on its columns has
     """
 
     @property
@@ -32,6 +34,9 @@ class View(Protocol):
 
     @property
     def wide(self) -> Sequence[str]: ...
+
+    @property
+    def rules(self) -> Rules: ...
 
     @property
     def schema(self) -> pa.Schema: ...
@@ -54,6 +59,7 @@ class RawRecords:
 
     headed = False
     wide = ()
+    rules = Rules.TIMEPLUS
     stream = None
     schema = pa.schema(
         [
@@ -75,6 +81,7 @@ class DeadLetters:
 
     headed = True
     wide = ("key", "value")
+    rules = Rules.TIMEPLUS
     stream = None
     schema = pa.schema([field for field in LETTERS if field.name not in ("rejected_at", "query", "whole_bytes")])
 

@@ -39,7 +39,7 @@ export async function show(place, name, { signal, fail }) {
     const path = `/v1/views/${encodeURIComponent(name)}/changes?from=${begin.value}`;
     const heard = ({ type, data }) => {
       if (mine.aborted) return;
-      if (type === "start" && view === null) view = new ChangesView(body, data.columns, views.has(name) ? name : "");
+      if (type === "start" && view === null) view = new ChangesView(body, data.columns, views.has(name) ? name : "", data.dialect);
       if (type === "rows") view?.add(data);
     };
     const trouble = (error) => told.replaceChildren(...(error === null ? [] : [failure(error)]));

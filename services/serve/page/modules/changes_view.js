@@ -17,9 +17,11 @@ export class ChangesView {
    * @param {HTMLElement} place
    * @param {Array<{name: string, type: string}>} columns
    * @param {string} view that WHY can be asked of; `""`: it is none
+   * @param {string} dialect of conditions on the columns
    */
-  constructor(place, columns, view) {
+  constructor(place, columns, view, dialect) {
     this.view = view;
+    this.dialect = dialect;
     this.columns = columnsOf(columns);
     this.fold = new Fold(MOST_ROWS);
     this.log = [];
@@ -124,7 +126,7 @@ export class ChangesView {
   /** The question why a row is there. */
   why(values) {
     if (!this.view) return null;
-    const rest = encodeURIComponent(condition(this.columns, values));
+    const rest = encodeURIComponent(condition(this.columns, values, this.dialect));
     return [" ", h("a", { href: `#/why/${encodeURIComponent(this.view)}/${rest}`, "aria-label": "why is this row there" }, "why")];
   }
 

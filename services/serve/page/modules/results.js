@@ -15,12 +15,18 @@ export function shown(result, number) {
 function body(result) {
   if (result.kind === "done") return h("p", { class: "said" }, result.text);
   if (result.kind === "text") return h("pre", { class: "card" }, result.text);
-  return [table(result.columns, result.rows.slice(0, MOST_ROWS)), h("p", { class: "faint" }, size(result.rows.length))];
+  return [table(result.columns, result.rows.slice(0, MOST_ROWS)), h("p", { class: "faint" }, told(result))];
+}
+
+/** A SELECT over streams ends when its input is answered: over one that is idle, with nothing. */
+function told({ kind, rows }) {
+  if (kind === "changelog" && rows.length === 0) return "0 rows: it waited for changes, and none came.";
+  return size(rows.length);
 }
 
 function size(rows) {
-  const told = `${count(rows)} row${rows === 1 ? "" : "s"}`;
-  return rows > MOST_ROWS ? `${told}, of which these are the first ${count(MOST_ROWS)}` : told;
+  const text = `${count(rows)} row${rows === 1 ? "" : "s"}`;
+  return rows > MOST_ROWS ? `${text}, of which these are the first ${count(MOST_ROWS)}` : text;
 }
 
 /** Rows as a table. @param {Array<{name: string, type: string}>} columns @param {Array<Object>} rows */

@@ -36,8 +36,9 @@ export async function show(place, view, { signal, rest }) {
 }
 
 /** The condition by which a row is found again. Floats are left out: their text is not their value. */
-export function condition(columns, row) {
+export function condition(columns, row, dialect) {
   const asked = columns.filter((one) => !one.type.includes("float"));
-  const term = ({ name }) => (row[name] === null ? `${quoted(name)} IS NULL` : `${quoted(name)} = ${literal(row[name])}`);
+  const value = (one) => (row[one] === null ? "IS NULL" : `= ${literal(row[one], dialect)}`);
+  const term = ({ name }) => `${quoted(name, dialect)} ${value(name)}`;
   return (asked.length ? asked : columns).map(term).join(" AND ");
 }

@@ -36,6 +36,14 @@ def test_several_statements_and_their_results(opened: Opened) -> None:
     assert results.nth(3).locator("td").all_inner_texts() == ["NULL"]
 
 
+def test_a_select_over_a_stream_that_is_idle_says_that_it_waited(opened: Opened) -> None:
+    page = opened("sql")
+    run(page, "SELECT id FROM parcels")
+    result = page.locator("section.result")
+    expect(result).to_contain_text("0 rows: it waited for changes, and none came.")
+    expect(result).to_contain_text("it reads parcels from now on")
+
+
 def test_an_error_is_marked_at_its_place_after_what_went_well(opened: Opened) -> None:
     page = opened("sql")
     run(page, "SELECT 1 AS a;\nSELECT '𝄞', id\nFROM ordrs")
