@@ -1,13 +1,18 @@
-"""A process that runs one query until its inputs are read: ``python -m tests.spark.host FILE``, to be killed."""
+"""A process that runs queries until their inputs are read: ``python -m tests.spark.host FILE``, to be killed."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from broker import clients, topics
 from broker.address import BrokerAddress
+from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import JoinKind
 from joins.dataflow.state_memory import StateMemory
 from runtime.settings import read_settings
@@ -27,16 +32,26 @@ FLOWS = {
 
 
 def main() -> None:
-    chosen = json.loads(Path(sys.argv[1]).read_text())
+    given = json.loads(Path(sys.argv[1]).read_text())
     session = start_session("host", jar_paths(read_settings(), "spark"), "local[2]", polling_delay_ms=20)
-    folder = Path(chosen["folder"])
+    queries = [started(session, Path(given["folder"]), chosen) for chosen in given["queries"]]
+    for query, dataflow, brokers in queries:
+        query.await_read(topics.end_offsets(clients.admin(brokers), dataflow.topics), timeout_s=300)
+        query.stop()
+    session.stop()
+
+
+def started(
+    session: SparkSession, folder: Path, chosen: Mapping[str, Any]
+) -> tuple[RunningQuery, Dataflow, BrokerAddress]:
     dataflow = FLOWS[chosen.get("flow", "clicks")](chosen["left"], chosen["right"])
+    brokers = BrokerAddress(chosen["brokers"])
     query = RunningQuery.start(
         session,
         dataflow,
         chosen["name"],
         output_topic=chosen["name"],
-        brokers=BrokerAddress(chosen["brokers"]),
+        brokers=brokers,
         storage=LocalFolder(folder / chosen["name"]),
         fingerprint="1",
         plan="",
@@ -48,11 +63,7 @@ def main() -> None:
             local_copy_dir=folder / "copy",
         ),
     )
-    query.await_read(
-        topics.end_offsets(clients.admin(BrokerAddress(chosen["brokers"])), dataflow.topics), timeout_s=300
-    )
-    query.stop()
-    session.stop()
+    return query, dataflow, brokers
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import pytest
 from broker.topics import Offsets
 from runtime.storage.local_folder import LocalFolder
 from spark_jobs.state.checkpoint import Checkpoint
-from tests.spark.hosted import HostedQuery
+from tests.spark.hosted import HostedQueries
 from tests.spark.kafka import multiset, send, values
 
 pytestmark = pytest.mark.services
@@ -35,11 +35,11 @@ def test_rows_are_answered_from_the_whole_history_though_it_was_read_in_parts_an
     chosen = {"brokers": broker, "name": "enriched_late", "flow": "enriched", "left": orders, "right": users}
     checkpoint = Checkpoint(LocalFolder(tmp_path / "enriched_late"))
 
-    first = HostedQuery(tmp_path, {**chosen, "records_per_batch": PER_BATCH})
+    first = HostedQueries(tmp_path, {**chosen, "records_per_batch": PER_BATCH})
     first.kill_after(0.3, batches=3)
     assert 0 < _read(checkpoint.planned()[-1], users) < 2 * USERS
     send(broker, orders, [{"k": USERS - 1, "a": "after the kill"}])
-    HostedQuery(tmp_path, {**chosen, "records_per_batch": PER_BATCH}).finish()
+    HostedQueries(tmp_path, {**chosen, "records_per_batch": PER_BATCH}).finish()
 
     expected = Counter({(row["k"], row["a"], f"new {row['k']}"): 1 for row in asked})
     expected[USERS - 1, "after the kill", f"new {USERS - 1}"] = 1

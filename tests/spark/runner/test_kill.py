@@ -19,52 +19,45 @@ from joins.host.in_memory import LocalQuery
 from runtime.storage.local_folder import LocalFolder
 from spark_jobs.state.checkpoint import Checkpoint
 from tests.spark.flows import orders_clicks, orders_users_twice
-from tests.spark.hosted import HostedQuery
+from tests.spark.hosted import HostedQueries
 from tests.spark.kafka import messages, multiset, records, send, values
 
 pytestmark = pytest.mark.services
 
 KILLS = 10
-RECORDS = 6000
-PER_BATCH = 100
+RECORDS = 8000
+AT_ONCE = 10 * RECORDS
 
 
 def test_ten_kills_lose_nothing_and_repeat_nothing(broker: str, topics: Callable[..., str], tmp_path: Path) -> None:
-    left, right = topics("left"), topics("right")
+    """Of two queries in one process, a join, and two joins that keep users once: what leaves the latter is what leaves
+    where each join has its own.
+    """
+    left, right, orders, users = (topics(name) for name in ("left", "right", "orders", "users"))
     chance = random.Random(7)
     send(broker, left, [{"k": chance.randrange(400), "a": f"a{n}"} for n in range(RECORDS // 2)])
     send(broker, right, [{"k": chance.randrange(400), "b": f"b{n}"} for n in range(RECORDS // 2)])
-    chosen = {"brokers": broker, "name": "killed", "left": left, "right": right, "records_per_batch": PER_BATCH}
-
-    for kill in range(KILLS):
-        HostedQuery(tmp_path, chosen).kill_after(chance.uniform(0, 1.2))
-        if kill % 2:
-            shutil.rmtree(tmp_path / "copy", ignore_errors=True)
-    HostedQuery(tmp_path, {**chosen, "records_per_batch": 10 * RECORDS}).finish()
-
-    dataflow = orders_clicks(left, right, JoinKind.LEFT)
-    assert multiset(values(broker, "killed")) == unbroken(broker, dataflow, tmp_path / "killed")
-
-
-def test_kills_leave_state_that_several_read_whole(broker: str, topics: Callable[..., str], tmp_path: Path) -> None:
-    """Users are kept once for two joins; what leaves is what leaves where each of these has its own."""
-    orders, users = topics("orders"), topics("users")
-    chance = random.Random(7)
     ids = [chance.randrange(60) for _ in range(1200)]
     moved = [{"id": user, "k": chance.randrange(40), "name": f"{n}"} for n, user in enumerate(ids)]
     send(broker, users, moved, [{"id": user} for user in ids])
     send(broker, orders, [{"k": chance.randrange(40), "a": f"a{n}"} for n in range(600)])
-    chosen = {"brokers": broker, "name": "shared", "flow": "shared", "left": orders, "right": users}
 
-    for kill in range(4):
-        HostedQuery(tmp_path, {**chosen, "records_per_batch": PER_BATCH}).kill_after(chance.uniform(0, 1.2))
+    def hosted(of_join: int, of_shared: int) -> HostedQueries:
+        shared = {"name": "shared", "flow": "shared", "left": orders, "right": users, "records_per_batch": of_shared}
+        killed = {"name": "killed", "left": left, "right": right, "records_per_batch": of_join}
+        return HostedQueries(tmp_path, *({"brokers": broker, **chosen} for chosen in (shared, killed)))
+
+    for kill in range(KILLS):
+        hosted(of_join=100, of_shared=25).kill_after(chance.uniform(0, 1.2))
         if kill % 2:
             shutil.rmtree(tmp_path / "copy", ignore_errors=True)
-    HostedQuery(tmp_path, {**chosen, "records_per_batch": 10 * RECORDS}).finish()
+    hosted(of_join=AT_ONCE, of_shared=AT_ONCE).finish()
 
+    dataflow = orders_clicks(left, right, JoinKind.LEFT)
+    assert multiset(values(broker, "killed")) == unbroken(broker, dataflow, tmp_path / "killed")
     written = multiset(values(broker, "shared"))
-    for shared in (True, False):
-        assert written == unbroken(broker, orders_users_twice(orders, users, shared), tmp_path / "shared")
+    for once in (True, False):
+        assert written == unbroken(broker, orders_users_twice(orders, users, once), tmp_path / "shared")
 
 
 def unbroken(broker: str, dataflow: Dataflow, checkpoint: Path) -> Counter[tuple[object, ...]]:

@@ -16,7 +16,7 @@ from joins.dataflow.state_memory import StateMemory
 from tests.bad_disks import filled, small_disk
 from tests.spark.conftest import Queries
 from tests.spark.flows import in_portions, orders_clicks
-from tests.spark.hosted import HostedQuery
+from tests.spark.hosted import HostedQueries
 from tests.spark.kafka import multiset, send, values
 from tests.spark.runner.test_bad_disks import ended_by
 from tests.spark.runner.test_kill import unbroken
@@ -36,10 +36,10 @@ def test_kills_lose_nothing_of_what_is_not_in_memory(broker: str, topics: Callab
     chosen["flow"] = "portions"
 
     for kill in range(KILLS):
-        HostedQuery(tmp_path, {**chosen, "records_per_batch": 500}).kill_after(chance.uniform(0, 1.5))
+        HostedQueries(tmp_path, {**chosen, "records_per_batch": 500}).kill_after(chance.uniform(0, 1.5))
         if kill == 1:
             shutil.rmtree(tmp_path / "copy", ignore_errors=True)
-    HostedQuery(tmp_path, {**chosen, "records_per_batch": 10 * RECORDS}).finish()
+    HostedQueries(tmp_path, {**chosen, "records_per_batch": 10 * RECORDS}).finish()
 
     assert len(portions(tmp_path / "copy")) >= 5
     dataflow = orders_clicks(left, right, JoinKind.LEFT)
