@@ -155,9 +155,15 @@ def _over(node: Over, needed: set[str]) -> Node:
     calls = tuple((name, call) for name, call in node.calls if name in needed)
     passed = needed - {name for name, _ in node.calls}
     if not calls:
-        return _prune(node.input, passed or {node.input.schema.names[0]})
+        return _prune(_as_changes(node.input), passed or {node.input.schema.names[0]})
     wanted = passed | set(node.by) | _read(call for _, call in calls)
     return replace(node, input=_prune(node.input, wanted or {node.input.schema.names[0]}), calls=calls)
+
+
+def _as_changes(node: Node) -> Node:
+    """``node`` without the operator above it, which has turned upserts into changes where they are fused with it."""
+    key = fused_key(node)
+    return node if key is None else Keyed(node, key)
 
 
 def _top_n(node: TopN, needed: set[str]) -> TopN:

@@ -68,6 +68,23 @@ OF_KEYED = {
     "in a join": "SELECT a.k, b.v FROM {0} AS a JOIN (SELECT k, v FROM {0} ORDER BY v DESC LIMIT 2) AS b ON a.k = b.k",
 }
 """Rows of an append stream are answered once, by what stands then."""
+_ALONE = "(SELECT id, k, v, s, count(*) OVER (PARTITION BY id) AS n FROM {0})"
+UNREAD = {
+    "unread below one row": f"SELECT min(k) AS m, count(*) AS c FROM {_ALONE} AS x",
+    "unread below groups": f"SELECT k, count(*) AS c FROM {_ALONE} AS x GROUP BY k",
+    "unread below distinct": f"SELECT DISTINCT k FROM {_ALONE} AS x",
+    "unread below first rows": f"SELECT v FROM {_ALONE} AS x ORDER BY v LIMIT 2",
+    "unread below another": f"SELECT v, sum(v) OVER (PARTITION BY k) AS t FROM {_ALONE} AS x",
+    "unread below a join": f"SELECT x.v, y.s FROM {_ALONE} AS x LEFT JOIN {{0}} AS y ON x.k = y.k",
+    "unread on the right": f"SELECT y.id, x.v FROM {{0}} AS y LEFT JOIN {_ALONE} AS x ON x.k = y.k",
+    "unread in a subquery": f"SELECT id FROM {{0}} AS y WHERE k IN (SELECT x.k FROM {_ALONE} AS x)",
+    "unread in a union": f"SELECT k FROM {_ALONE} AS x UNION ALL SELECT v FROM {{0}} AS y",
+    "unread in a difference": f"SELECT k FROM {_ALONE} AS x EXCEPT SELECT v FROM {{0}} AS y",
+    "unread and filtered": f"SELECT k, v FROM {_ALONE} AS x WHERE v > 0",
+    "unread of unread": f"SELECT k FROM (SELECT k, max(v) OVER (PARTITION BY id) AS r FROM {_ALONE} AS x) AS y",
+    "unread": f"SELECT k FROM {_ALONE} AS x",
+}
+"""Nobody reads what is counted, by the primary key: the operator goes, and with it what made changes of the upserts."""
 TABLES = ("visits", "orders", "moves", "items")
 
 number = st.none() | st.integers(0, 3)
@@ -84,15 +101,15 @@ steps = st.lists(st.tuples(st.booleans(), st.integers(0, 3), row, st.booleans())
 
 def tables_of(name: str) -> tuple[str, ...]:
     """LIMIT BY is of Timeplus alone."""
-    return TABLES[:-1] if name in LIMIT_BY else ("orders", "items") if name in OF_KEYED else TABLES
+    return TABLES[:-1] if name in LIMIT_BY else ("orders", "items") if name in (*OF_KEYED, *UNREAD) else TABLES
 
 
-@pytest.mark.parametrize("name", [*FIRST, *LIMIT_BY, *OVER, *OF_KEYED])
+@pytest.mark.parametrize("name", [*FIRST, *LIMIT_BY, *OVER, *OF_KEYED, *UNREAD])
 @settings(max_examples=10)
 @given(data=st.data(), taken=steps)
 def test_it_is_the_batch_query(name: str, data: st.DataObject, taken: list[tuple[bool, int, Row, bool]]) -> None:
     table = data.draw(st.sampled_from(tables_of(name)))
-    query = {**FIRST, **LIMIT_BY, **OVER, **OF_KEYED}[name]
+    query = {**FIRST, **LIMIT_BY, **OVER, **OF_KEYED, **UNREAD}[name]
     world, query = World.of(*DDL), query.format(table)
     world.start(query)
     held: list[Row] = []
