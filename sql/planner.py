@@ -31,6 +31,7 @@ from sql.plan.join_order import JoinOrder
 from sql.plan.nodes import Aggregate, LookupJoin, LookupTable, Node, Output, Scan, Static
 from sql.plan.properties import rules_of, walk
 from sql.plan.query_plan import QueryPlan
+from sql.plan.state.delta_choice import DeltaChoice
 from sql.plan.state.unbounded_joins import unbounded_joins
 from sql.query_settings import QuerySettings, Value, checked
 from sql.relations import Consulted, MadeOf, Relations, Sizes, Stream, as_planned
@@ -65,6 +66,8 @@ class Plan:
     """Of a streaming SELECT: after how many changes it ends."""
     orders: tuple[JoinOrder, ...] = ()
     """Of chains of joins that are not in the order of the text."""
+    deltas: tuple[DeltaChoice, ...] = ()
+    """Chains of joins that are delta joins."""
 
     @property
     def uses(self) -> tuple[str, ...]:
@@ -129,7 +132,7 @@ class Plan:
     @property
     def _head(self) -> list[str]:
         limit = [] if self.limit is None else [f"Limit {self.limit}  ends after so many changes"]
-        return [*limit, *(order.readable for order in self.orders)]
+        return [*limit, *(order.readable for order in self.orders), *(delta.readable for delta in self.deltas)]
 
     def stream(self) -> Stream:
         """The output topic as an input of other queries."""
@@ -235,6 +238,7 @@ def _planned(
         made_of=catalog.made_of,
         limit=made.limit,
         orders=made.orders,
+        deltas=made.deltas,
     )
 
 

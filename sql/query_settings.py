@@ -118,6 +118,13 @@ SETTINGS: tuple[Setting, ...] = (
         "the order of such chains, ((a c) b), (d (e f)); a view that is created has its own written here",
     ),
     Setting(
+        "delta_join",
+        str,
+        "",
+        None,
+        "chains that keep their inputs and nothing between, (a b c), (d e f); 1: all that can; 0: none",
+    ),
+    Setting(
         "self_join_once",
         bool,
         "",

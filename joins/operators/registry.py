@@ -8,6 +8,7 @@ from joins.dataflow.specification import JoinSpec, OperatorSpec
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
 from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.delta_joins.delta_step import DeltaStepSpec
 from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
@@ -34,6 +35,7 @@ OPERATORS: tuple[type[OperatorSpec], ...] = (
     KeyedSpec,
     *JOINS,
     MultiwaySpec,
+    DeltaStepSpec,
     AggregateSpec,
     SessionsSpec,
     UnionAllSpec,

@@ -28,12 +28,14 @@ from sql.catalog.entries import queries_of
 from sql.plan.join_order import orders_text
 from sql.plan.nodes import Scan
 from sql.plan.properties import walk
+from sql.plan.state.delta_choice import deltas_text
 from sql.planner import Plan, plan_query
 from sql.syntax.alterations import with_setting
 from sql.syntax.statements import CreateView, Drop
 
 _BUCKETS = "buckets"
 _ORDER = "join_order"
+_DELTAS = "delta_join"
 
 
 def create_view(context: Context, statement: CreateView) -> Done:
@@ -76,19 +78,21 @@ def create_view(context: Context, statement: CreateView) -> Done:
 
 
 def _in_order(statement: CreateView, plan: Plan) -> CreateView:
-    """``statement`` with the order of its joins, as they stand in ``plan``: it is the one of every later plan."""
-    if not plan.orders or _ORDER in statement.settings:
-        return statement
-    return with_setting(statement, _ORDER, orders_text(tuple(order.tree for order in plan.orders)))
+    """``statement`` with the order of its joins, and its delta joins, as in ``plan``: every later plan has them."""
+    if plan.orders and _ORDER not in statement.settings:
+        statement = with_setting(statement, _ORDER, orders_text(tuple(order.tree for order in plan.orders)))
+    if plan.deltas and _DELTAS not in statement.settings:
+        statement = with_setting(statement, _DELTAS, deltas_text(plan.deltas))
+    return statement
 
 
 def _same(statement: CreateView, existing: Relation) -> bool:
     """Whether the view has this query already: what it computes, its plan and its fingerprint do not tell in full.
 
-    An order of joins that the statement does not name is left to the view.
+    An order of joins, and delta joins, that the statement does not name are left to the view.
     """
     before = existing.definition
-    left_open = {_BUCKETS} if _ORDER in statement.settings else {_BUCKETS, _ORDER}
+    left_open = {_BUCKETS, *({_ORDER, _DELTAS} - statement.settings.keys())}
     return isinstance(before, CreateView) and _meaning(before, left_open) == _meaning(statement, left_open)
 
 

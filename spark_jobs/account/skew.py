@@ -6,6 +6,7 @@ from joins.dataflow.graph import Dataflow
 from joins.dataflow.ports import Port
 from joins.dataflow.specification import JoinSpec
 from joins.host.activity import Activity
+from joins.operators.delta_joins.delta_step import DeltaStepSpec
 from joins.operators.multiway import MultiwaySpec
 from joins.state.holdings import Holding
 from runtime.logs.query_logs import QueryLog
@@ -60,6 +61,8 @@ def _sides(dataflow: Dataflow) -> dict[str, Port]:
         match node.operator:
             case JoinSpec(left=left, right=right):
                 found |= {f"{number}.left": left, f"{number}.right": right}
+            case DeltaStepSpec(parts=parts, kept=kept):
+                found |= {f"{number}.part{one.place}": parts[one.place] for one in kept}
             case MultiwaySpec(parts=parts):
                 found |= {f"{number}.part{place}": part for place, part in enumerate(parts)}
     return found

@@ -15,6 +15,8 @@ from changelog.errors import InternalError
 from changelog.schema import TIME
 from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
 from joins.dataflow.ports import Pad, Transform
+from joins.dataflow.specification import OperatorSpec
+from sql.compile.delta_steps import DeltaStage, delta_stages
 from sql.compile.operators import operator_of
 from sql.expressions.evaluate import RowMap, quoted
 from sql.expressions.expression import Expr
@@ -23,6 +25,7 @@ from sql.plan.hybrid_state import HybridState
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -72,7 +75,10 @@ def stages(plan: Output) -> Stages:
     """Of ``dataflow(plan)``."""
     compiler = _Compiler(plan.hybrid, plan.subplans_once)
     compiler.output(plan)
-    several = (len(stage.outlets) > 1 for stage in compiler.stages)
+    several = (
+        len(stage.outlets) > 1 and not isinstance(operated, DeltaJoin)
+        for stage, operated in zip(compiler.stages, compiler.operated, strict=True)
+    )
     return Stages(
         tuple(compiler.scanned), tuple(compiler.operated), tuple(itertools.compress(compiler.operated, several))
     )
@@ -87,7 +93,9 @@ _INSERTED = Expr.condition(
 class _Stream:
     """Rows on their way: where they come from, and the transforms collected since."""
 
-    source: Scan | Keyed | Join | MultiwayJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN
+    source: (
+        Scan | Keyed | Join | MultiwayJoin | DeltaJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN
+    )
     inputs: tuple[int, ...]
     level: int
     schema: pa.Schema
@@ -146,7 +154,7 @@ class _Compiler:
                 return self._stream(node.input).then(array_join_step(node), node.schema)
             case StaticJoin():
                 return self._static(node)
-            case Join() | MultiwayJoin() | Aggregate() | Sessions() | Over() | TopN():
+            case Join() | MultiwayJoin() | DeltaJoin() | Aggregate() | Sessions() | Over() | TopN():
                 return self._operated(node)
             case UnionAll() | SetOperation():
                 return self._operated(node)
@@ -160,13 +168,15 @@ class _Compiler:
         return self._stream(node.input).then(static_step(node), node.schema)
 
     def _operated(
-        self, node: Join | MultiwayJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN
+        self, node: Join | MultiwayJoin | DeltaJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN
     ) -> _Stream:
         match node:
             case Join():
                 return self._join(node)
             case Aggregate() | Sessions() | Over() | TopN():
                 return self._parted(node)
+            case DeltaJoin():
+                return self._delta_join(node)
             case MultiwayJoin():
                 own = [place for place, part in enumerate(node.inputs) if not kept_with(part)]
                 return self._several(node, [(node.inputs[place], node.keys[place]) for place in own])
@@ -186,6 +196,26 @@ class _Compiler:
         right_keys = tuple(right for _, right in join.keys)
         edges = (self._emit(left, cut_by(join), level), self._emit(right, right_keys, level, join.how.everywhere))
         return _Stream(join, edges, level, join.schema)
+
+    def _delta_join(self, join: DeltaJoin) -> _Stream:
+        """A step is a stage; what it makes goes on by an edge for each path."""
+        inputs = [self._stream(part) for part in join.inputs]
+        level = max(rows.level for rows in inputs)
+        paths = inputs
+        *before, last = delta_stages(join)
+        for stage in before:
+            level += 1
+            made = _Stream(join, self._of_step(stage, inputs, paths, level), level, join.schema)
+            self._begin(made, stage.operator)
+            paths = [made.then(one, one.of(join.schema)) for one in stage.leaving]
+        level += 1
+        return _Stream(join, self._of_step(last, inputs, paths, level), level, join.schema)
+
+    def _of_step(
+        self, stage: DeltaStage, inputs: Sequence[_Stream], paths: Sequence[_Stream], level: int
+    ) -> tuple[int, ...]:
+        sources = ((paths if part.on_path else inputs)[part.number] for part in stage.parts)
+        return tuple(self._emit(rows, part.keys, level) for rows, part in zip(sources, stage.parts, strict=True))
 
     def _parted(self, node: Aggregate | Sessions | Over | TopN) -> _Stream:
         rows = self._stream(node.input)
@@ -209,22 +239,37 @@ class _Compiler:
         if isinstance(source, Scan):
             self.scans.append(scan_stage(source, stream.transforms, edge.id))
             self.scanned.append(source)
-        elif self.once and as_subplan(source) is not None and source in self.operated:
-            made = self.stages[place := self.operated.index(source)]
-            self.stages[place] = replace(made, outlets=(*made.outlets, Outlet(edge.id, stream.transforms)))
-        else:
-            operator = operator_of(source)
-            memory = None if self.hybrid is None else memory_of(source, self.hybrid)
-            clock = _clock(source)
-            outlet = Outlet(edge.id, stream.transforms)
-            made = OperatorNode(stream.level, operator, stream.inputs, (outlet,), clock, memory)
-            self.stages.append(made)
-            self.operated.append(source)
+            return edge.id
+        begun = (place for place, made in enumerate(self.stages) if made.inputs == stream.inputs)
+        place = next(begun, None)
+        if place is None:
+            operator = delta_stages(source)[-1].operator if isinstance(source, DeltaJoin) else operator_of(source)
+            place = self._begin(stream, operator)
+        made = self.stages[place]
+        self.stages[place] = replace(made, outlets=(*made.outlets, Outlet(edge.id, stream.transforms)))
         return edge.id
+
+    def _begin(self, stream: _Stream, operator: OperatorSpec) -> int:
+        """The number of the stage that makes the rows of ``stream``; nobody reads them yet."""
+        source = stream.source
+        memory = None if self.hybrid is None else memory_of(source, self.hybrid)
+        self.stages.append(OperatorNode(stream.level, operator, stream.inputs, (), _clock(source), memory))
+        self.operated.append(source)
+        return len(self.stages) - 1
 
 
 def _clock(
-    source: Keyed | Join | MultiwayJoin | Aggregate | Sessions | UnionAll | SetOperation | Over | TopN,
+    source: Scan
+    | Keyed
+    | Join
+    | MultiwayJoin
+    | DeltaJoin
+    | Aggregate
+    | Sessions
+    | UnionAll
+    | SetOperation
+    | Over
+    | TopN,
 ) -> tuple[int, ...]:
     """By input, how much less than its watermark a time may be that leaves; empty where no watermark goes on."""
     if isinstance(source, Join):

@@ -28,6 +28,7 @@ from sql.expressions.evaluate import Condition
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -108,7 +109,7 @@ class _Compiler:
                 self.input = self.input or node.input
                 self._close()
                 self.stages.append(LookupStage(_join(node)))
-            case Static() | Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions() | LookupTable():
+            case Static() | Keyed() | Join() | MultiwayJoin() | DeltaJoin() | Aggregate() | Sessions() | LookupTable():
                 raise InternalError(f"no stage for {type(node).__name__} in a lookup")
             case UnionAll() | SetOperation() | Over() | TopN():
                 raise InternalError(f"no stage for {type(node).__name__} in a lookup")

@@ -49,6 +49,7 @@ from sql.plan.joins import (
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -341,7 +342,18 @@ def _of_arrival(node: Node) -> set[str]:
             return below | {name for name, array in node.arrays if below & set(array.columns)}
         case StaticJoin():
             return _of_arrival(node.input)
-        case Static() | Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
+        case (
+            Static()
+            | Keyed()
+            | Join()
+            | MultiwayJoin()
+            | DeltaJoin()
+            | Aggregate()
+            | Sessions()
+            | UnionAll()
+            | Over()
+            | TopN()
+        ):
             return set()
         case SetOperation() | LookupJoin() | LookupTable():
             return set()

@@ -22,6 +22,7 @@ from sql.plan.event_times import EventTimeOrigin, clocked, with_watermark
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -77,7 +78,17 @@ def sessions_of(node: Node) -> Sessions | None:
             return node
         case Map() | ArrayJoin() | StaticJoin():
             return sessions_of(node.input)
-        case Join() | MultiwayJoin() | Aggregate() | UnionAll() | SetOperation() | Over() | TopN() | LookupJoin():
+        case (
+            Join()
+            | MultiwayJoin()
+            | DeltaJoin()
+            | Aggregate()
+            | UnionAll()
+            | SetOperation()
+            | Over()
+            | TopN()
+            | LookupJoin()
+        ):
             return None
         case Scan() | Static() | Keyed() | Window() | LookupTable():
             return None
@@ -108,7 +119,17 @@ def _is_end(node: Node, name: str, sessions: Sessions) -> bool:
             return computed is not None and _is_end(node.input, computed, sessions)
         case ArrayJoin() | StaticJoin():
             return name in node.input.schema.names and _is_end(node.input, name, sessions)
-        case Join() | MultiwayJoin() | Aggregate() | UnionAll() | SetOperation() | Over() | TopN() | LookupJoin():
+        case (
+            Join()
+            | MultiwayJoin()
+            | DeltaJoin()
+            | Aggregate()
+            | UnionAll()
+            | SetOperation()
+            | Over()
+            | TopN()
+            | LookupJoin()
+        ):
             return False
         case Scan() | Static() | Keyed() | Window() | LookupTable():
             return False

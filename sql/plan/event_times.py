@@ -19,6 +19,7 @@ from sql.expressions.linear import summed
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -135,7 +136,7 @@ def _followed(node: Node, expr: Expr) -> EventTimeOrigin | Passage | None:
             below = _passed(node, name)
         case Join() | UnionAll():
             below = Passage(node, name, Fraction(0)) if _passes(node, name) and not changes(node) else None
-        case Static() | Keyed() | MultiwayJoin() | SetOperation() | Sessions() | Over() | TopN():
+        case Static() | Keyed() | MultiwayJoin() | DeltaJoin() | SetOperation() | Sessions() | Over() | TopN():
             return None
         case LookupJoin() | LookupTable():
             return None
@@ -226,7 +227,17 @@ def _carried(node: Node, made: Callable[[Node], Node]) -> Node:
             return replace(node, input=_carried(node.input, made))
         case Scan() | Join() | UnionAll():
             return made(node)
-        case Static() | Keyed() | MultiwayJoin() | Aggregate() | Sessions() | SetOperation() | Over() | TopN():
+        case (
+            Static()
+            | Keyed()
+            | MultiwayJoin()
+            | DeltaJoin()
+            | Aggregate()
+            | Sessions()
+            | SetOperation()
+            | Over()
+            | TopN()
+        ):
             return node
         case LookupJoin() | LookupTable():
             return node

@@ -16,6 +16,7 @@ from sql.plan.joins.method import current
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -37,6 +38,7 @@ from sql.plan.nodes import (
 )
 from sql.plan.properties import changes, grows, input_of, inputs_of, retracts, watermark_at
 from sql.plan.state.common_subplans import Met, aliases
+from sql.plan.state.delta_steps import delta_steps
 from sql.plan.state.held_twice import compared, held_again
 from sql.plan.state.kept_with import kept_with
 from sql.plan.state.unbounded_groups import unbounded, unbounded_partitions, unbounded_set
@@ -85,8 +87,8 @@ def line(node: Output | Node) -> str:
             return _row_by_row(node)
         case Sessions() | Aggregate():
             return _sessions(node) if isinstance(node, Sessions) else _aggregate(node)
-        case Join() | MultiwayJoin():
-            return _join(node) if isinstance(node, Join) else _multiway(node)
+        case Join() | MultiwayJoin() | DeltaJoin():
+            return _join(node) if isinstance(node, Join) else _chain(node)
         case UnionAll() | SetOperation() | Over() | TopN():
             return _of_rows(node)
         case StaticJoin():
@@ -250,6 +252,25 @@ def _multiway(node: MultiwayJoin) -> str:
     if len(set(kept)) > 1:
         each = "; ".join(f"input {place} {rows}" for place, rows in enumerate(kept, start=1))
     parts.append(f"state: {each}")
+    parts += _limits(node.chain)
+    return "  ".join([*parts, "engine=spark"])
+
+
+def _chain(node: MultiwayJoin | DeltaJoin) -> str:
+    return _multiway(node) if isinstance(node, MultiwayJoin) else _delta_join(node)
+
+
+def _delta_join(node: DeltaJoin) -> str:
+    """``Delta  inner a.x=b.x  inner b.y=c.y  path a, b, c  ..  state: step 1 a by a.x, b by b.x; ..``"""
+    parts = ["Delta"]
+    for link in node.links:
+        parts.append(f"inner {_equalities(link)}")
+        parts += [f"and {link.residual.readable}"] if link.residual is not None else []
+    names = [aliases(one) or str(place) for place, one in enumerate(node.inputs, start=1)]
+    parts += ["path " + ", ".join(names[place] for place in path) for path in node.paths]
+    steps = (", ".join(f"{names[copy.input]} by {','.join(copy.keys)}" for copy in step.copies)
+             for step in delta_steps(node))  # fmt: skip
+    parts.append("state: " + "; ".join(f"step {number} {copies}" for number, copies in enumerate(steps, start=1)))
     parts += _limits(node.chain)
     return "  ".join([*parts, "engine=spark"])
 

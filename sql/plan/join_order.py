@@ -46,8 +46,8 @@ class JoinOrder:
     def readable(self) -> str:
         if self.between is None or self.written is None or self.rows is None:
             return f"Join order {self.tree}  as SETTINGS join_order has it"
-        inputs = ", ".join(f"{name} {_about(rows)}" for name, rows in self.rows.items())
-        kept = f"about {_about(self.between)} rows kept between joins, as written {_about(self.written)}"
+        inputs = ", ".join(f"{name} {about(rows)}" for name, rows in self.rows.items())
+        kept = f"about {about(self.between)} rows kept between joins, as written {about(self.written)}"
         return f"Join order {self.tree}  {kept}  estimated rows: {inputs}"
 
 
@@ -106,12 +106,15 @@ def _unreadable(text: str) -> SqlError:
 
 
 def _text(tree: JoinTree) -> str:
-    if isinstance(tree, JoinPair):
-        return str(tree)
-    return tree if re.fullmatch(r'[^\s(),"]+', tree) else '"' + tree.replace('"', '""') + '"'
+    return str(tree) if isinstance(tree, JoinPair) else input_text(tree)
 
 
-def _about(rows: float) -> str:
+def input_text(name: str) -> str:
+    """The name of an input, in quotes where it needs them."""
+    return name if re.fullmatch(r'[^\s(),"]+', name) else '"' + name.replace('"', '""') + '"'
+
+
+def about(rows: float) -> str:
     """With two digits that say something."""
     whole = round(rows)
     return f"{round(whole, 2 - len(str(whole))):,}"

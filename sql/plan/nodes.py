@@ -3,6 +3,7 @@
     Output
     └─ LookupJoin         each row answered once, from what stands there now
        ├─ Join            Bidirectional, Range, Enrichment, Asof, ..: ``how`` says which; of several a MultiwayJoin
+       │  │               or a DeltaJoin
        │  ├─ Map          computed columns, a filter
        │  │  └─ Window    TUMBLE or HOP: a row for each window; Sessions: with its own
        │  │     └─ ArrayJoin   a row for each element of its arrays
@@ -287,8 +288,8 @@ def _joined_columns(kind: JoinKind, left: pa.Schema, right: pa.Schema, mark: str
 
 
 @dataclass(frozen=True)
-class MultiwayJoin:
-    """The ``joins`` uppermost joins of ``chain`` as one: all of their inputs share a key, and each is kept once.
+class JoinChain:
+    """The ``joins`` uppermost joins of ``chain`` as one node.
 
     Its rows are those of ``chain``, a tree of joins of two, whose left sides are the joins before; so what is true of
     them is asked of it.
@@ -321,6 +322,15 @@ class MultiwayJoin:
         return replace(self, chain=chain)
 
     @property
+    def schema(self) -> pa.Schema:
+        return self.chain.schema
+
+
+@dataclass(frozen=True)
+class MultiwayJoin(JoinChain):
+    """Joins as one whose inputs all share a key: each is kept once."""
+
+    @property
     def keys(self) -> tuple[tuple[str, ...], ...]:
         """The columns of each input that are the key, in one order."""
         place: dict[str, int] = {left: number for number, (left, _) in enumerate(self.links[0].keys)}
@@ -331,9 +341,15 @@ class MultiwayJoin:
             keys.append(tuple(right for _, right in pairs))
         return tuple(keys)
 
-    @property
-    def schema(self) -> pa.Schema:
-        return self.chain.schema
+
+@dataclass(frozen=True)
+class DeltaJoin(JoinChain):
+    """INNER joins as one, by whichever keys, that keeps nothing between them: ``joins.operators.delta_joins``.
+
+    paths   of each input: it, and the others in the order in which its changes meet them
+    """
+
+    paths: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -641,6 +657,7 @@ Node = (
     | ArrayJoin
     | Join
     | MultiwayJoin
+    | DeltaJoin
     | Aggregate
     | UnionAll
     | SetOperation
@@ -652,9 +669,9 @@ Node = (
 )
 
 
-def as_join(node: Join | MultiwayJoin) -> Join:
+def as_join(node: Join | MultiwayJoin | DeltaJoin) -> Join:
     """The join of two whose rows they are."""
-    return node.chain if isinstance(node, MultiwayJoin) else node
+    return node if isinstance(node, Join) else node.chain
 
 
 def column_of(node: Node, name: str) -> Expr:

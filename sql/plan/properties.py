@@ -15,6 +15,7 @@ from sql.plan.joins.method import JoinInput, JoinInputs
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -51,7 +52,18 @@ def source_of(node: Node) -> Scan | None:
             return node
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return source_of(node.input)
-        case Static() | Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
+        case (
+            Static()
+            | Keyed()
+            | Join()
+            | MultiwayJoin()
+            | DeltaJoin()
+            | Aggregate()
+            | Sessions()
+            | UnionAll()
+            | Over()
+            | TopN()
+        ):
             return None
         case SetOperation() | LookupJoin() | LookupTable():
             return None
@@ -72,7 +84,7 @@ def changes(node: Node) -> bool:
             return True
         case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return changes(node.input)
-        case Join() | MultiwayJoin():
+        case Join() | MultiwayJoin() | DeltaJoin():
             join = as_join(node)
             return join.how.updates(join.kind, changes(join.left), changes(join.right))
         case Aggregate() | Sessions():
@@ -104,7 +116,7 @@ def retracts(node: Node) -> bool:
             return True
         case Join():
             return node.how.updates(node.kind, retracts(node.left), retracts(node.right))
-        case MultiwayJoin():
+        case MultiwayJoin() | DeltaJoin():
             return retracts(node.chain)
         case Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return retracts(node.input)
@@ -125,7 +137,7 @@ def one_row(node: Node) -> bool:
             return node.single and not node.by
         case Join():
             return one_row(node.left) and (one_row(node.right) or node.kind.asks)
-        case MultiwayJoin():
+        case MultiwayJoin() | DeltaJoin():
             return one_row(node.chain)
         case Static():
             return node.single
@@ -148,7 +160,7 @@ def grows(node: Node) -> bool:
             return node.stream.kind == Kind.APPEND
         case Map() | Window() | Sessions() | ArrayJoin() | StaticJoin() | LookupJoin() | Over():
             return grows(node.input)
-        case Join() | MultiwayJoin():
+        case Join() | MultiwayJoin() | DeltaJoin():
             join = as_join(node)
             return grows(join.left) or (not join.kind.asks and grows(join.right))
         case Aggregate() | TopN():
@@ -183,7 +195,7 @@ def watermark_at(node: Node) -> Watermark | None:
             return _of_groups(node)
         case Sessions():
             return _of_sessions(node)
-        case Join() | MultiwayJoin():
+        case Join() | MultiwayJoin() | DeltaJoin():
             join = as_join(node)
             return join.how.watermark(inputs_of(join))
         case UnionAll():
@@ -241,7 +253,16 @@ def runs_on(node: Node) -> Engine | None:
         case LookupJoin():
             return Engine.FAUST
         case (
-            Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions() | UnionAll() | SetOperation() | Over() | TopN()
+            Keyed()
+            | Join()
+            | MultiwayJoin()
+            | DeltaJoin()
+            | Aggregate()
+            | Sessions()
+            | UnionAll()
+            | SetOperation()
+            | Over()
+            | TopN()
         ):
             return Engine.SPARK
         case Map() | Window() | ArrayJoin() | StaticJoin():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from sql.expressions.expression import Expr
 from sql.plan.join_order import JoinOrder
 from sql.plan.nodes import Node, Output
+from sql.plan.state.delta_choice import DeltaChoice
 from sql.query_settings import QuerySettings
 from sql.relations import Sizes, Stream
 
@@ -26,6 +27,7 @@ class QueryPlan:
     told      others may read that topic: it tells the watermark of its rows
     sizes     about how many records its topics have; None: nobody is to ask
     orders    of chains of joins that are not in the order of the text
+    deltas    chains of joins that are delta joins
     upstream  the fragments before the last, the first of them first; none before the rule ``cut_fragments``
     output    what leaves the last one; None before the rule ``sink``
     """
@@ -43,6 +45,7 @@ class QueryPlan:
     told: bool = False
     sizes: Sizes | None = None
     orders: tuple[JoinOrder, ...] = ()
+    deltas: tuple[DeltaChoice, ...] = ()
     upstream: tuple[Output, ...] = ()
     output: Output | None = None
 

@@ -17,6 +17,7 @@ from sql.plan.nodes import (
     HIDDEN,
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -57,7 +58,7 @@ def unique_keys(node: Node) -> list[Key]:
             return [(*key, *windows) for key in unique_keys(node.input)]
         case Aggregate() | SetOperation():
             return [node.by] if isinstance(node, Aggregate) else _of_set_operation(node)
-        case Join() | MultiwayJoin():
+        case Join() | MultiwayJoin() | DeltaJoin():
             join = as_join(node)
             left, right = unique_keys(join.left), unique_keys(join.right)
             return join.how.unique_keys(KeyedSides(join.kind, join.pad, join.keys, left, right))
@@ -66,9 +67,16 @@ def unique_keys(node: Node) -> list[Key]:
         case Sessions() | Over() | TopN():
             return _of_partitions(node)
         case UnionAll() | ArrayJoin():
-            return []
+            return _of_one_part(node)
         case _:
             assert_never(node)
+
+
+def _of_one_part(node: UnionAll | ArrayJoin) -> list[Key]:
+    """Those of records that a level makes changes of: a UNION ALL of one part."""
+    if isinstance(node, ArrayJoin) or len(node.parts) > 1:
+        return []
+    return [key for key in unique_keys(node.parts[0]) if set(key) <= set(node.schema.names)]
 
 
 def _of_partitions(node: Sessions | Over | TopN) -> list[Key]:
@@ -151,7 +159,7 @@ def padded(node: Node) -> set[str]:
         case StaticJoin() | LookupJoin():
             table = node.static if isinstance(node, StaticJoin) else node.table
             return padded(node.input) | (set(table.schema.names) if node.kind == JoinKind.LEFT else set())
-        case Join() | MultiwayJoin():
+        case Join() | MultiwayJoin() | DeltaJoin():
             join = as_join(node)
             found = padded(join.left) | padded(join.right)
             if join.kind in (JoinKind.RIGHT, JoinKind.FULL):
@@ -184,7 +192,7 @@ def never_null(node: Node) -> set[str]:
         case Aggregate():
             counts = {one.name for one in node.aggregations if one.fold is Fold.COUNT}
             return (never_null(node.input) & set(node.by)) | counts
-        case Join() | MultiwayJoin():
+        case Join() | MultiwayJoin() | DeltaJoin():
             return set().union(*map(never_null, node.inputs)) - padded(node)
         case UnionAll() | SetOperation():
             return _never_null_in_a_part(node)
@@ -245,7 +253,7 @@ def equals(node: Node) -> dict[str, set[str]]:
         case Aggregate():
             below = equals(node.input)
             return {name: below[name] & set(node.by) for name in node.by if name in below}
-        case Join() | MultiwayJoin():
+        case Join() | MultiwayJoin() | DeltaJoin():
             return _of_partners(as_join(node))
         case LookupJoin():
             # Not the reverse: the database may hold equal what differs here, in letter case.
@@ -318,7 +326,7 @@ def bucket_key(node: Node) -> Cut | None:
             if join.how.everywhere:
                 return tuple(column_of(join, name) for name in cut_by(join))
             return tuple(_cut(join, left, right) for left, right in join.keys)
-        case UnionAll():
+        case UnionAll() | DeltaJoin():
             return _OTHERWISE
         case Scan() | Static() | LookupTable():
             return None
@@ -343,7 +351,7 @@ def partition_key(node: Node) -> Cut | None:
             return tuple(_above(node, expr) for expr in below) if below is not None else None
         case Window() | ArrayJoin() | StaticJoin() | LookupJoin():
             return partition_key(node.input)
-        case Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
+        case Keyed() | Join() | MultiwayJoin() | DeltaJoin() | Aggregate() | Sessions() | UnionAll() | Over() | TopN():
             return bucket_key(node)
         case Static() | LookupTable():
             return bucket_key(node)

@@ -9,6 +9,7 @@ from changelog.schema import Kind, StreamSchema
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -57,6 +58,7 @@ def _fused(node: Node) -> tuple[Mapping[str, str], Scan] | None:
             | ArrayJoin()
             | Join()
             | MultiwayJoin()
+            | DeltaJoin()
             | Aggregate()
             | Sessions()
             | UnionAll()

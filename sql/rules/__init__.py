@@ -7,6 +7,7 @@ join_order     chains of INNER and LEFT joins are joined in the order that keeps
 join_keys      equalities of a join condition become its keys, the rest its residual condition
 bands          inequalities of a time of each side make it a join of rows that are near in time
                groups by a window, or a time, go when the watermark has passed it
+delta_joins    chains that were chosen for it keep their inputs and nothing between them
 keyed_inputs   an upsert stream whose primary key does not hold the join key gets a level of its own
 multiway       joins in a chain that share a key become one
 row_budgets    asked for, each side of a join has a budget of rows for a key
@@ -29,6 +30,7 @@ from sql.rules.bands import bands
 from sql.rules.cut_fragments import cut_fragments
 from sql.rules.hybrid import hybrid
 from sql.rules.join_keys import join_keys
+from sql.rules.join_order.delta_joins import delta_joins
 from sql.rules.join_order.rule import join_order
 from sql.rules.kept_once.multiway import multiway
 from sql.rules.kept_once.self_joins import self_joins
@@ -51,6 +53,7 @@ MEETING: tuple[Rule, ...] = (unnest, strategy, push_down, top_n, join_order, joi
 RULES: tuple[Rule, ...] = (
     *MEETING,
     bands,
+    delta_joins,
     keyed_inputs,
     multiway,
     row_budgets,

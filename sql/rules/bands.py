@@ -41,6 +41,7 @@ from sql.plan.nodes import (
     HIDDEN,
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -103,7 +104,9 @@ class _Rule:
                 return self._join(replace(node, left=self.of(node.left), right=right.of(node.right)))
             case Map() | Window() | ArrayJoin() | UnionAll() | Over() | TopN() | StaticJoin() | LookupJoin():
                 return rebuilt(node, self.of)
-            case Scan() | Static() | Keyed() | MultiwayJoin() | Sessions() | SetOperation() | LookupTable():
+            case (
+                Scan() | Static() | Keyed() | MultiwayJoin() | DeltaJoin() | Sessions() | SetOperation() | LookupTable()
+            ):
                 return rebuilt(node, self.of)
             case _:
                 assert_never(node)

@@ -18,6 +18,7 @@ from sql.plan.maps import identity
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -62,7 +63,17 @@ class _Cutter:
                 return rebuilt(node, self.cut)
             case LookupJoin():
                 return replace(node, input=self._input(node.input, Engine.FAUST))
-            case Aggregate() | Sessions() | Join() | MultiwayJoin() | UnionAll() | SetOperation() | Over() | TopN():
+            case (
+                Aggregate()
+                | Sessions()
+                | Join()
+                | MultiwayJoin()
+                | DeltaJoin()
+                | UnionAll()
+                | SetOperation()
+                | Over()
+                | TopN()
+            ):
                 return rebuilt(node, lambda below: self._input(below, Engine.SPARK))
             case _:
                 assert_never(node)

@@ -12,6 +12,7 @@ from typing import assert_never
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -42,7 +43,7 @@ def _keyed(node: Node) -> Node:
     match node:
         case Scan():
             return Keyed(node, fused_key(node) or ()) if node.stream.kind in UPSERTS else node
-        case Map() | Window() | ArrayJoin() | StaticJoin() | UnionAll() | Static() | LookupTable():
+        case Map() | Window() | ArrayJoin() | StaticJoin() | UnionAll() | DeltaJoin() | Static() | LookupTable():
             return rebuilt(node, _keyed)
         case Keyed() | MultiwayJoin():
             return node
@@ -80,7 +81,7 @@ def _by_arrival(node: Node) -> Node:
             return replace(node, by_arrival=True)
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return replace(node, input=_by_arrival(node.input))
-        case Scan() | Static() | Join() | MultiwayJoin() | Aggregate() | Sessions():
+        case Scan() | Static() | Join() | MultiwayJoin() | DeltaJoin() | Aggregate() | Sessions():
             return node
         case UnionAll() | SetOperation() | Over() | TopN():
             return node

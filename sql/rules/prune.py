@@ -15,6 +15,7 @@ from sql.plan.joins import DynamicFilter
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -71,7 +72,7 @@ def _prune(node: Node, needed: set[str]) -> Node:
             return _array_join(node, needed)
         case Aggregate() | Over() | TopN():
             return _parted(node, needed)
-        case Join() | MultiwayJoin():
+        case Join() | MultiwayJoin() | DeltaJoin():
             return _of_streams(node, needed)
         case StaticJoin() | LookupJoin():
             return _table_join(node, needed)
@@ -209,7 +210,7 @@ def _lookup_join(join: LookupJoin, needed: set[str]) -> LookupJoin:
     return replace(join, input=_prune(join.input, wanted), table=table, padding=padding)
 
 
-def _of_streams(node: Join | MultiwayJoin, needed: set[str]) -> Node:
+def _of_streams(node: Join | MultiwayJoin | DeltaJoin, needed: set[str]) -> Node:
     return _join(node, needed) if isinstance(node, Join) else replace(node, chain=_join(node.chain, needed))
 
 

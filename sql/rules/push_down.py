@@ -26,6 +26,7 @@ from sql.plan.maps import filtered, identity
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -73,7 +74,7 @@ def _push(node: Node, terms: list[Expr]) -> Node:
         case UnionAll() | SetOperation():
             # Equal rows pass alike.
             return rebuilt(node, lambda part: _push(part, terms))
-        case Keyed() | MultiwayJoin() | Static() | LookupTable():
+        case Keyed() | MultiwayJoin() | DeltaJoin() | Static() | LookupTable():
             return filtered(node, terms)
         case _:
             assert_never(node)

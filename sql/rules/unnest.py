@@ -35,6 +35,7 @@ from sql.plan.maps import identity
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -222,7 +223,7 @@ class _Pull:
                 return _Pulled(node)
             case UnionAll() | SetOperation():
                 return self._set_operation(node)
-            case Scan() | Static() | MultiwayJoin() | LookupTable():
+            case Scan() | Static() | MultiwayJoin() | DeltaJoin() | LookupTable():
                 return _Pulled(node)
             case _:
                 assert_never(node)

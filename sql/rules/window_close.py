@@ -18,6 +18,7 @@ from sql.plan.joins import Range
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -69,7 +70,18 @@ def _closed(node: Node) -> Node:
             return node
         case UnionAll():
             return rebuilt(node, _closed)
-        case Scan() | Static() | Keyed() | Window() | MultiwayJoin() | SetOperation() | Sessions() | Over() | TopN():
+        case (
+            Scan()
+            | Static()
+            | Keyed()
+            | Window()
+            | MultiwayJoin()
+            | DeltaJoin()
+            | SetOperation()
+            | Sessions()
+            | Over()
+            | TopN()
+        ):
             raise _endless()
         case LookupTable():
             raise _endless()

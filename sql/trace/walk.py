@@ -35,6 +35,7 @@ from sql.plan.joins.inequality import TimeInequality
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -96,7 +97,7 @@ class Walk:
             case UnionAll():
                 parts = (self.rows(part, demand, until_ms) for part in node.parts)
                 return pa.concat_tables([part.select([*node.schema.names, LINEAGE]) for part in parts])
-            case Join() | MultiwayJoin():
+            case Join() | MultiwayJoin() | DeltaJoin():
                 return self._joined(as_join(node), demand, until_ms)
             case StaticJoin():
                 return self._with_static(node, demand, until_ms)

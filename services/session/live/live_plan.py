@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from joins.host.activity import Activity, NodeWork
@@ -97,10 +97,28 @@ class _Staged:
         for number, scan in enumerate(self.stages.scans):
             if scan is node:
                 return self.activity.scans.get(number), {}
-        for number, operator in enumerate(self.stages.operators):
-            if operator is node:
-                return self.activity.nodes.get(number), self.activity.parts_of(number)
+        numbers = [number for number, operator in enumerate(self.stages.operators) if operator is node]
+        if len(numbers) > 1:
+            return self._of_steps(numbers)
+        for number in numbers:
+            return self.activity.nodes.get(number), self.activity.parts_of(number)
         return None, {}
+
+    def _of_steps(self, numbers: Sequence[int]) -> tuple[NodeWork | None, Mapping[str, Holding]]:
+        """Of a node that several stages are made of: the first takes its rows in, the last makes what leaves."""
+        held = {
+            f"step{step}.{part}": holding
+            for step, number in enumerate(numbers, start=1)
+            for part, holding in self.activity.parts_of(number).items()
+        }
+        works = [self.activity.nodes.get(number) for number in numbers]
+        begun = [work for work in works if work is not None]
+        first, last = works[0], works[-1]
+        if first is None:
+            return None, held
+        busy_ns, batches = sum(work.busy_ns for work in begun), max(work.batches for work in begun)
+        made, left = (0, 0) if last is None else (last.changes, last.rows_out)
+        return NodeWork(first.rows_in, made, left, busy_ns, batches), held
 
     def _leaving(self, step: Node) -> int | None:
         """The rows that have left the stage that a step belongs to."""

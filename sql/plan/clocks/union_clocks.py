@@ -10,6 +10,7 @@ from sql.plan.event_times import EventTimeOrigin, clocked
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -64,7 +65,7 @@ def _union_below(node: Node) -> UnionAll | None:
             return node
         case Map() | Window() | ArrayJoin() | StaticJoin():
             return _union_below(node.input)
-        case Scan() | Static() | Keyed() | Join() | MultiwayJoin() | Aggregate() | Sessions():
+        case Scan() | Static() | Keyed() | Join() | MultiwayJoin() | DeltaJoin() | Aggregate() | Sessions():
             return None
         case SetOperation() | Over() | TopN() | LookupJoin() | LookupTable():
             return None

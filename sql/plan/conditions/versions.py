@@ -16,6 +16,7 @@ from sql.plan.joins.temporal import Temporal
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -53,6 +54,7 @@ def versions(right: Node) -> Node:
             | Window()
             | Join()
             | MultiwayJoin()
+            | DeltaJoin()
             | Aggregate()
             | Sessions()
             | UnionAll()

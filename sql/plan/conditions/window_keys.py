@@ -10,6 +10,7 @@ from sql.plan.explain import extent
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -65,7 +66,7 @@ def window_of(node: Node, name: str) -> Found | None:
             return window_of(node.input, name) if name in node.by else None
         case Join():
             return window_of(node.left if name in node.left.schema.names else node.right, name)
-        case MultiwayJoin():
+        case MultiwayJoin() | DeltaJoin():
             return window_of(node.chain, name)
         case Scan() | Static() | Keyed() | UnionAll() | SetOperation() | Sessions() | Over() | TopN() | LookupTable():
             return None

@@ -31,6 +31,7 @@ from sql.plan.fingerprint.canonical_values import (
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -77,14 +78,21 @@ def canonical(node: Output | Node) -> Form:
             return _row_by_row(node)
         case Join() | StaticJoin() | LookupJoin():
             return _joined(node)
-        case MultiwayJoin():
-            return members(node="multiway_join", joins=node.joins, chain=canonical(node.chain))
+        case MultiwayJoin() | DeltaJoin():
+            return _chain(node)
         case LookupTable():
             return _lookup_table(node)
         case UnionAll() | SetOperation() | Aggregate() | Sessions() | Over() | TopN():
             return _of_rows(node)
         case _:
             assert_never(node)
+
+
+def _chain(node: MultiwayJoin | DeltaJoin) -> Form:
+    if isinstance(node, MultiwayJoin):
+        return members(node="multiway_join", joins=node.joins, chain=canonical(node.chain))
+    paths: list[Form] = [list(path) for path in node.paths]
+    return members(node="delta_join", joins=node.joins, paths=paths, chain=canonical(node.chain))
 
 
 def _of_rows(node: UnionAll | SetOperation | Aggregate | Sessions | Over | TopN) -> Form:

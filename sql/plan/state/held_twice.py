@@ -11,6 +11,7 @@ from sql.plan.joins import Latest
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -61,7 +62,7 @@ def _kept(node: Output | Node, held: bool) -> Iterator[Scan]:
         case Aggregate() | TopN():
             all_rows = isinstance(node, TopN) and retracts(node.input)
             yield from _kept(node.input, held=all_rows or compared(node.input))
-        case MultiwayJoin() | UnionAll() | SetOperation():
+        case MultiwayJoin() | DeltaJoin() | UnionAll() | SetOperation():
             for part in node.inputs:
                 yield from _kept(part, held=not isinstance(node, UnionAll) or compared(part))
         case Static() | LookupTable():

@@ -9,6 +9,7 @@ from sql.plan.hybrid_state import HybridState
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -36,7 +37,7 @@ def memory_of(node: Output | Node, hybrid: HybridState) -> StateMemory | None:
             return hybrid.memory
         case Aggregate() | Sessions():
             return hybrid.memory if hybrid.groups else None
-        case Join() | MultiwayJoin() | SetOperation() | Over() | TopN():
+        case Join() | MultiwayJoin() | DeltaJoin() | SetOperation() | Over() | TopN():
             return hybrid.memory if hybrid.joins else None
         case (
             Output() | Scan() | Static() | Map() | Window() | ArrayJoin() | StaticJoin() | LookupJoin() | LookupTable()

@@ -10,6 +10,7 @@ from sql.plan.event_times import origin_of
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -72,7 +73,7 @@ def _grows(node: Node, column: str) -> bool:
             return any(_grows(node.input, name) for name in read)
         case StaticJoin() | LookupJoin() | TopN():
             return column in node.input.schema.names and _grows(node.input, column)
-        case Join() | MultiwayJoin():
+        case Join() | MultiwayJoin() | DeltaJoin():
             # A mark is of neither side: it has two values.
             return any(_grows(side, column) for side in node.inputs if column in side.schema.names)
         case Aggregate() | Over():

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from changelog.schema import TIME, Kind
 from sql.plan.joins import Asof, Range
-from sql.plan.nodes import Join, MultiwayJoin, Node, Output, Scan
+from sql.plan.nodes import DeltaJoin, Join, MultiwayJoin, Node, Output, Scan
 from sql.plan.properties import inputs_of, walk
 from sql.syntax.rules import Rules
 
@@ -34,7 +34,7 @@ def _joins(plan: Output | Node) -> Iterator[Join]:
     for node in walk(plan):
         if isinstance(node, Join):
             yield node
-        elif isinstance(node, MultiwayJoin):
+        elif isinstance(node, MultiwayJoin | DeltaJoin):
             yield from reversed(node.links)
 
 

@@ -17,6 +17,7 @@ from sql.expressions.predicates import split
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -78,13 +79,13 @@ def estimate(node: Node, sizes: Sizes) -> Estimate | None:
             return estimate(node.inputs[0], sizes)
         case Aggregate() | TopN():
             return _of_groups(node, estimate(node.input, sizes))
-        case UnionAll() | SetOperation() | Join() | MultiwayJoin():
+        case UnionAll() | SetOperation() | Join() | MultiwayJoin() | DeltaJoin():
             return _of_several(node, sizes)
         case _:
             assert_never(node)
 
 
-def _of_several(node: UnionAll | SetOperation | Join | MultiwayJoin, sizes: Sizes) -> Estimate | None:
+def _of_several(node: UnionAll | SetOperation | Join | MultiwayJoin | DeltaJoin, sizes: Sizes) -> Estimate | None:
     """Of a union all rows; of an outer join those of the side that is kept; of an inner one those of the larger side,
     as far as they are found on the other.
     """

@@ -18,6 +18,7 @@ from joins.dataflow.specification import OperatorSpec, Timed
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
 from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, KeptPart
 from joins.operators.dynamic_filter import DynamicFilterSpec
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
@@ -53,6 +54,10 @@ def specs(left: Ingest, right: Ingest) -> list[OperatorSpec]:
     found += [BidirectionalSpec(kind, lefts, rights) for kind in BidirectionalSpec.kinds]
     found += [BidirectionalSpec(kind, lefts, rights, (), LeftBelowRight()) for kind in BidirectionalSpec.kinds]
     found += [MultiwaySpec((lefts, rights), optional) for optional in ((), (1,))]
+    met = DeltaProbe(0, 1, after=False), DeltaProbe(1, 0, after=True)
+    both = pa.schema([*LEFT, *RIGHT])
+    found.append(DeltaStepSpec((lefts, rights), (KeptPart(0), KeptPart(1)), met, both))
+    found.append(DeltaStepSpec((once, rights), (KeptPart(1),), (DeltaProbe(0, 0, after=True),), both))
     found.append(UnionAllSpec((lefts, watched(port(LEFT, right))), LEFT))
     found += [SetOperationSpec(kind, *map(whole_rows, (left, right))) for kind in SetKind]
     found += [TopNSpec(lefts, (SortKey("l.v"),), rank, 1, 2, "rank") for rank in Rank]

@@ -26,6 +26,7 @@ from joins.inputs.arrival import ARRIVALS
 from joins.operators.asof import AsofSpec
 from joins.operators.asof_once import AsofOnceSpec
 from joins.operators.bidirectional import BidirectionalSpec
+from joins.operators.delta_joins.delta_step import DeltaProbe, DeltaStepSpec, KeptPart
 from joins.operators.dynamic_filter import DynamicFilterSpec, MovingBound
 from joins.operators.enrichment import EnrichmentSpec
 from joins.operators.keyed import KeyedSpec
@@ -87,6 +88,7 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
             for kind in BidirectionalSpec.kinds
         ),
         MultiwaySpec((left, right), (1,), repetitions=(Repetition(1, 0, AS_LEFT),)),
+        *(delta_step(left, right, null_safe) for null_safe in (False, True)),
         UnionAllSpec((left, left), LEFT),
         *(SetOperationSpec(kind, whole_rows(left), whole_rows(left)) for kind in SetKind),
         *(TopNSpec(left, (SortKey("l.v", True),), rank, 1, 2, number) for rank in Rank for number in ("", "n")),
@@ -116,6 +118,13 @@ def specs(ingest: Ingest) -> list[OperatorSpec]:
         for pad in Pad
     ]
     return [*found, KeyedSpec(left)] if ingest in KEYED else found
+
+
+def delta_step(left: Port, right: Port, null_safe: bool) -> DeltaStepSpec:
+    """The paths of two inputs, which meet each other."""
+    kept = KeptPart(0, (null_safe,)), KeptPart(1, (null_safe,))
+    probes = DeltaProbe(0, 1, after=False), DeltaProbe(1, 0, after=True)
+    return DeltaStepSpec((left, right), kept, probes, pa.schema([*left.schema, *right.schema]))
 
 
 AS_LEFT = tuple(zip(RIGHT.names, LEFT.names, strict=True))

@@ -46,6 +46,8 @@ QUERIES = {
     "LEFT JOIN filed AS f ON c.id = f.id SETTINGS join_use_nulls = 0",
     "multiway_of_appends": "SELECT t.price, q.bid, l.price AS other FROM trades AS t JOIN quotes AS q "
     "ON t.symbol = q.symbol JOIN trades AS l ON q.symbol = l.symbol",
+    "delta_join": "SELECT o.id, name, p.id AS part FROM orders AS o JOIN customers AS c ON o.customer = c.id "
+    "JOIN parts AS p ON p.order_id = o.id AND p.id < amount SETTINGS delta_join = '(c o p)'",
     "multiway_off": "SELECT o.id, name, f.amount FROM orders AS o JOIN customers AS c ON o.id = c.id "
     "LEFT JOIN filed AS f ON c.id = f.id SETTINGS multiway_join = 0",
     "subplans": "WITH sold AS (SELECT o.customer AS customer, max(amount) AS most, count(*) AS n FROM orders AS o "

@@ -51,6 +51,7 @@ STATEFUL = (
     "static",
     "three_way",
     "multiway",
+    "delta_join",
     "subplans",
     "array_join",
     "grows_window",

@@ -37,6 +37,8 @@ QUERIES = {
     "AND t.at >= q.at",
     "bands": "SELECT t.price, q.bid FROM trades AS t JOIN quotes AS q ON t.symbol = q.symbol "
     "AND date_diff_within(10s, t.at, q.at)",
+    "delta_joins": "SELECT t.price, o.id, p.price AS known FROM orders AS o JOIN prices AS p ON o.symbol = p.symbol "
+    "JOIN changelog(trades, at) AS t ON t.price = p.price SETTINGS delta_join = 1",
     "keyed_inputs": "SELECT o.id, p.price FROM orders AS o JOIN prices AS p ON o.symbol = p.symbol",
     "multiway": "SELECT o.id, p.price, q.price AS other, r.customer FROM orders AS o JOIN prices AS p ON "
     "o.symbol = p.symbol AND o.id > 7 JOIN prices AS q ON p.symbol = q.symbol AND o.customer < q.price "
