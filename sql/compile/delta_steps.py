@@ -46,10 +46,13 @@ def _stage(join: DeltaJoin, step: DeltaStep, number: int, last: bool) -> DeltaSt
     parts = [StepPart(one.asks, one.path, on_path=number > 1) for one in step.paths]
     kept: list[KeptPart] = []
     for copy in step.copies:
-        part = StepPart(copy.keys, copy.input)
-        if part not in parts:
+        # Of two copies by the same columns one may have NULL for a key and the other not: each has a part of its own.
+        part, taken = StepPart(copy.keys, copy.input), {one.place for one in kept}
+        free = (place for place, one in enumerate(parts) if one == part and place not in taken)
+        place = next(free, len(parts))
+        if place == len(parts):
             parts.append(part)
-        kept.append(KeptPart(parts.index(part), copy.null_safe))
+        kept.append(KeptPart(place, copy.null_safe))
     operator = DeltaStepSpec(
         tuple(_port(join, part, number) for part in parts),
         tuple(kept),

@@ -34,6 +34,7 @@ import numpy as np
 import pyarrow as pa
 
 from changelog.changes import DELTA, Changes, products
+from changelog.errors import InternalError
 from changelog.rows import equal_rows
 from joins.dataflow.ports import Port
 from joins.dataflow.specification import OperatorSpec
@@ -93,6 +94,10 @@ class DeltaStepSpec(OperatorSpec):
     schema: pa.Schema
     told_apart: bool = False
     max_buffered_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if len({one.place for one in self.kept}) < len(self.kept):
+            raise InternalError("a step of a delta join would write the rows of one part twice")
 
     @property
     def ports(self) -> tuple[Port, ...]:

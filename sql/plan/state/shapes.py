@@ -18,6 +18,7 @@ from sql.plan.joins import Bidirectional
 from sql.plan.nodes import (
     Aggregate,
     ArrayJoin,
+    DeltaJoin,
     Join,
     Keyed,
     LookupJoin,
@@ -67,7 +68,7 @@ def _form(node: Node) -> _Form | None:
             ArrayJoin() | LookupJoin() | LookupTable() | Over() | Sessions() | SetOperation() | Static() | StaticJoin()
         ):
             return None
-        case TopN() | UnionAll():
+        case DeltaJoin() | TopN() | UnionAll():
             return None
         case _:
             assert_never(node)

@@ -80,6 +80,8 @@ QUERIES = [
     # A stream in several places.
     "SELECT a.id, c.v FROM held AS a JOIN held AS b ON a.k = b.id JOIN held AS c ON b.k = c.v",
     f"SELECT a.id FROM {A} JOIN {B} ON a.k IS NOT DISTINCT FROM b.k JOIN {C} ON b.w IS NOT DISTINCT FROM c.w",
+    # One column is a key twice, and NULL is a value of one of the two.
+    f"SELECT a.id, c.w FROM {A} JOIN {B} ON a.k IS NOT DISTINCT FROM b.k JOIN {C} ON a.k = c.k",
 ]
 
 
