@@ -99,13 +99,15 @@ class _Staged:
                 return self.activity.scans.get(number), {}
         numbers = [number for number, operator in enumerate(self.stages.operators) if operator is node]
         if len(numbers) > 1:
-            return self._of_steps(numbers)
+            return self._of_steps(numbers, len(node.inputs))
         for number in numbers:
             return self.activity.nodes.get(number), self.activity.parts_of(number)
         return None, {}
 
-    def _of_steps(self, numbers: Sequence[int]) -> tuple[NodeWork | None, Mapping[str, Holding]]:
-        """Of a node that several stages are made of: the first takes its rows in, the last makes what leaves."""
+    def _of_steps(self, numbers: Sequence[int], inputs: int) -> tuple[NodeWork | None, Mapping[str, Holding]]:
+        """Of a node that several stages are made of: the first takes its rows in, by as many ports as it has ``inputs``
+        and by further ones again; the last makes what leaves.
+        """
         held = {
             f"step{step}.{part}": holding
             for step, number in enumerate(numbers, start=1)
@@ -118,7 +120,7 @@ class _Staged:
             return None, held
         busy_ns, batches = sum(work.busy_ns for work in begun), max(work.batches for work in begun)
         made, left = (0, 0) if last is None else (last.changes, last.rows_out)
-        return NodeWork(first.rows_in, made, left, busy_ns, batches), held
+        return NodeWork(first.rows_in[:inputs], made, left, busy_ns, batches), held
 
     def _leaving(self, step: Node) -> int | None:
         """The rows that have left the stage that a step belongs to."""

@@ -93,6 +93,23 @@ def test_the_state_of_a_join_by_side(watched: Watched) -> None:
     ]
 
 
+def test_a_delta_join_shows_each_copy_that_it_keeps(watched: Watched) -> None:
+    """Its steps are stages, told of as one: the first takes in, the last makes what leaves."""
+    watched.view(
+        "CREATE MATERIALIZED VIEW priced AS SELECT a.id AS id, p.price AS price FROM orders AS a JOIN orders AS b "
+        "ON a.id = b.id JOIN prices AS p ON b.item = p.item SETTINGS delta_join = '(p a b)'"
+    )
+    fill(watched)
+    watched.report()
+
+    held = {part: rows for _, node, part, rows, *_ in watched.state("priced") if str(node).startswith("Delta")}
+    assert {str(part).partition(".")[0] for part in held} == {"step1", "step2"}
+    assert sorted(map(int, map(str, held.values()))) == [3, 3, 10, 10, 10]
+    lines = [line.lstrip("│ └─├") for line in watched.told("EXPLAIN ANALYZE priced").splitlines()]
+    figures = lines[1 + next(number for number, line in enumerate(lines) if line.startswith("Delta  inner"))]
+    assert figures.startswith("in 10 + 10 + 3  made 10  fan-out 0.43  state 36 rows, ")
+
+
 def test_a_self_join_shows_its_rows_once(watched: Watched) -> None:
     watched.view(
         "CREATE MATERIALIZED VIEW pairs AS SELECT a.id AS id, b.id AS other FROM orders AS a JOIN orders AS b "
