@@ -6,11 +6,14 @@ import datetime as dt
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,13 +27,16 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 from broker.registry.protobuf_text import compiled
 from broker.topic_shapes import TopicShape
 from changelog.encodings.interface import SchemaDefinition
-from changelog.encodings.protobuf.schema import Path
+from changelog.encodings.protobuf.schema import Path as MessagePath
 from changelog.errors import SqlError, UnknownName, Unsupported
-from services.session import Rows, Session
+from services.session import Live, Rows, Session
+from services.session.backup.backup_folder import read_backup
 from services.stack import Stack
+from sql.syntax.parse import parse_one
 from tests.changelog.encodings.protobuf_records import message_class
 from tests.services.conftest import Ask
 from tests.services.session.conftest import settle
+from tests.spark.kafka import messages
 
 pytestmark = pytest.mark.services
 
@@ -82,7 +88,7 @@ message Order { int64 id = 1; optional string user = 2; string amount = 3; State
 """
 
 
-def _message(text: str, path: Path) -> Any:
+def _message(text: str, path: MessagePath) -> Any:
     definition = SchemaDefinition("PROTOBUF", text)
     return message_class(replace(definition, compiled=compiled(definition)), path)
 
@@ -444,3 +450,50 @@ def test_envelopes_of_debezium_in_avro(
     session.run("INSERT INTO copied VALUES (3, 'zoe', NULL); DELETE FROM copied WHERE id = 3")
     last = consumed(running, AvroDeserializer(registry), "copied", 3)[-1]
     assert (last["op"], last["before"]["name"], last["after"]) == ("d", "zoe", None)
+
+
+SEEN = {
+    "avro": "data_format = 'Avro', key_format = 'avro'",
+    "envelopes": "data_format = 'debezium_avro'",
+    "csv": "data_format = 'CSV', key_format = 'raw', format_csv_delimiter = 'tab', format_csv_without_header = false",
+}
+
+
+@pytest.mark.parametrize("kind", SEEN)
+def test_what_is_in_a_topic_is_seen_kept_and_put_back(
+    running: Stack, session: Session, ask: Ask, tmp_path: Path, kind: str
+) -> None:
+    """PRINT, tail, dead letters, REPLAY and BACKUP look at records of any format, and at none of their bytes."""
+    stream, view, bad = f"seen_{kind}", f"of_seen_{kind}", (b"\xff\x00key", b"\x01\xfe\tno\trecord")
+    session.run(
+        f"CREATE MUTABLE STREAM {stream} (id int64, note string) PRIMARY KEY id SETTINGS shards = 1, {SEEN[kind]};"
+        f"INSERT INTO {stream} VALUES (1, 'a\tb'), (2, 'b'); DELETE FROM {stream} WHERE id = 2;"
+        f"CREATE MATERIALIZED VIEW {view} AS SELECT id, note FROM {stream}"
+    )
+    producer = Producer({"bootstrap.servers": running.endpoint("kafka")})
+    for key, value in [bad, *([(b"id", b"id\tnote")] if kind == "csv" else [])]:
+        producer.produce(stream, key=key, value=value)
+    assert producer.flush(30) == 0
+    settle(session, view)
+    [printed] = session.run(f"PRINT {stream} FROM BEGINNING")
+    assert isinstance(printed, Live)
+    with printed.changelog as changelog:
+        rows = [row for part in changelog.batches(until_idle=True) for row in part.to_pylist()]
+    assert [row["id"] for row in rows] == [1, 2, 2]
+    assert rows[0]["note"] == "a\tb"
+    command = [sys.executable, "-m", "services.cli.main", "tail", stream, "-b", "-n", "3", "-o", "json"]
+    environment = {**os.environ, "DOVETAIL_DATA_DIR": str(running.settings.data_dir)}
+    told = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=True)
+    assert [json.loads(line)["id"] for line in told.stdout.splitlines() if line.startswith("{")] == [1, 2, 2]
+    assert ask(f"SELECT id, note FROM table({view})") == [(1, "a\tb")]
+    letters = f"SELECT source_topic FROM table({view}.dead_letter)"
+    assert ask(letters) == [(stream,)]
+    assert [row[1:] for row in ask(f"REPLAY {view}.dead_letter")] == [("put back", 1)]
+    settle(session, view)
+    assert ask(letters) == [(stream,)] * 2
+    held = [(one.key(), one.value()) for one in messages(running.endpoint("kafka"), stream)]
+    assert held.count(bad) == 2
+    session.run(f"BACKUP VIEW {view} TO '{tmp_path / view}'")
+    kept = read_backup(tmp_path / view)
+    assert [one.name for one in kept.relations] == [stream, view]
+    assert parse_one(kept.relations[0].ddl) == session.context.catalog.get(stream).definition
