@@ -82,7 +82,7 @@ class ClickHouseSource:
         """Whether the source can be asked as declared: connects, and reads no row. In bounded time."""
         if "table" in self.parameters:
             self._check_columns()
-        with self._translated("be asked for its columns"):
+        with self._translated("tell its columns"):
             types = self._column_types()
         for column in self.definition.columns:
             there = arrow_type(types[column.name])
@@ -119,7 +119,7 @@ class ClickHouseSource:
             return rows
 
     def _stream(self, condition: str) -> Iterator[list[Row]]:
-        with self._translated("be loaded"), self._connected(float(self.parameters["load_timeout"])) as client:
+        with self._translated("give its rows"), self._connected(float(self.parameters["load_timeout"])) as client:
             statement = self._select(self._column_types(), condition)
             rows = client.execute_iter(statement, settings={"max_block_size": ROWS_PER_PIECE})
             for piece in in_pieces(rows, ROWS_PER_PIECE):
@@ -156,7 +156,7 @@ class ClickHouseSource:
         return self._types
 
     def _described(self) -> list[tuple[str, str]]:
-        with self._translated("be asked for its columns"):
+        with self._translated("tell its columns"):
             return [(row[0], row[1]) for row in self._run(f"DESCRIBE TABLE {self._from}")]
 
     def _check_columns(self) -> None:

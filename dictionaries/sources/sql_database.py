@@ -111,7 +111,7 @@ class SqlSource(ABC):
 
     def check(self) -> None:
         """Whether the source can be asked as declared: connects, and reads no row. In bounded time."""
-        with self._translated("be asked for its columns"), self._loading.connect() as connection:
+        with self._translated("tell its columns"), self._loading.connect() as connection:
             if "table" in self.parameters:
                 self._check_columns(self.reflected(connection))
             connection.execute(self._selected.where(sa.false())).all()
@@ -120,7 +120,7 @@ class SqlSource(ABC):
 
     def columns(self) -> list[Column]:
         """The columns of the table, as the database declares them."""
-        with self._translated("be asked for its columns"), self._loading.connect() as connection:
+        with self._translated("tell its columns"), self._loading.connect() as connection:
             reflected = self.reflected(connection)
             return [
                 Column(found["name"], arrow_type(found["type"]), bool(found.get("nullable", True)))
@@ -156,7 +156,7 @@ class SqlSource(ABC):
 
     def _stream(self, statement: sa.Select[Any]) -> Iterator[list[Row]]:
         streaming = {"stream_results": True, "yield_per": ROWS_PER_PIECE}
-        with self._translated("be loaded"), self._loading.connect() as connection:
+        with self._translated("give its rows"), self._loading.connect() as connection:
             for piece in connection.execution_options(**streaming).execute(statement).partitions():
                 yield self._reader.read(piece)
 

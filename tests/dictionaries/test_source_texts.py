@@ -88,3 +88,12 @@ def test_a_web_service_that_does_not_answer(tmp_path: Path) -> None:
         opened("http", tmp_path, url="http://u:s3cret@127.0.0.1:1/rows").check()
     assert "s3cret" not in str(caught.value)
     assert "127.0.0.1:1" in caught.value.where
+
+
+@pytest.mark.parametrize("kind", ["mysql", "clickhouse", "postgresql"])
+def test_a_database_that_is_away_did_not_do_what_it_was_asked_for(tmp_path: Path, kind: str) -> None:
+    parameters: dict[str, Parameter] = {"host": "127.0.0.1", "port": 1, "user": "u", "db": "d", "table": "t"}
+    source = opened(kind, tmp_path, **parameters)
+    with pytest.raises(ServiceUnavailable) as away:
+        source.check()
+    assert " did not tell its columns: " in away.value.what
