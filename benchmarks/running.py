@@ -16,8 +16,8 @@ from runtime.settings import Settings
 from runtime.storage.local_folder import LocalFolder
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
-from sql import plan_query
 from sql.catalog import Catalog
+from sql.planner import plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream, CreateView
 

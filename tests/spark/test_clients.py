@@ -21,8 +21,8 @@ from broker.address import BrokerAddress
 from broker.reader import read_topic
 from changelog.decode import Decoder
 from changelog.schema import Column, Kind, StreamSchema
-from sql import Plan, plan_query
 from sql.catalog import Catalog
+from sql.planner import Plan, plan_query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateStream, CreateView
 from tests.paths import ROOT
