@@ -16,7 +16,7 @@ from changelog.schema import TIME
 from joins.dataflow.graph import Dataflow, Edge, OperatorNode, Outlet, Sink, TopicScan
 from joins.dataflow.ports import Pad, Transform
 from joins.dataflow.specification import OperatorSpec
-from sql.compile.delta_steps import DeltaStage, delta_stages
+from sql.compile.delta_stages import DeltaStage, delta_stages
 from sql.compile.operators import operator_of
 from sql.expressions.evaluate import RowMap, quoted
 from sql.expressions.expression import Expr

@@ -32,7 +32,7 @@ RECORDS = {
     [
         (
             "q02",
-            "((part partsupp) (supplier (nation region))), (partsupp#2 (supplier#2 (nation#2 region#2)))",
+            "(partsupp#2 (supplier#2 (nation#2 region#2))), (((part partsupp#2) partsupp) (supplier (nation region)))",
         ),
         ("q08", "(((part (lineitem (orders (customer (n1 region))))) supplier) n2)"),
         ("q09", "((((part lineitem) (supplier nation)) orders) partsupp)"),

@@ -86,14 +86,14 @@ class Conditions:
 
     def between(self, joined: frozenset[int], other: int) -> Iterator[ColumnPair]:
         """The pairs of a column of ``joined``, on the left, and one of ``other``."""
-        before = self.columns_of(joined)
+        before = self.columns_in(joined)
         for pair in self.pairs:
             if pair.left in before and pair.right in self.columns[other]:
                 yield pair
             elif pair.right in before and pair.left in self.columns[other]:
                 yield ColumnPair(pair.right, pair.left, pair.null_safe)
 
-    def columns_of(self, inputs: frozenset[int]) -> frozenset[str]:
+    def columns_in(self, inputs: frozenset[int]) -> frozenset[str]:
         return frozenset().union(*(self.columns[place] for place in inputs))
 
     def copy(self, joined: frozenset[int], other: int) -> InputCopy | None:
@@ -116,7 +116,7 @@ class Conditions:
             return None
         keys = self._keys(joined, other)
         equal = tuple(pair for pair in self.between(joined, other) if pair not in keys)
-        before, after = self.columns_of(joined), self.columns_of(joined | {other})
+        before, after = self.columns_in(joined), self.columns_in(joined | {other})
         terms = [
             term
             for term in self.terms
