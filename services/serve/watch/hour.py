@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, fields
+import threading
+from dataclasses import astuple, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,24 +17,39 @@ _SECOND_MS = 1000.0
 
 
 class Hour:
-    """The last ``most`` readings, older ones first."""
+    """The last ``most`` readings. One thread adds them; others may ask for those that there are at any time."""
 
     def __init__(self, most: int) -> None:
         self._rows: Floats = np.full((most, len(_PLACE)), np.nan)
         self._added = 0
+        self._lock = threading.Lock()
 
     def add(self, reading: QueryReading) -> None:
-        self._rows[self._added % len(self._rows)] = astuple(reading)
-        self._added += 1
+        with self._lock:
+            self._rows[self._added % len(self._rows)] = astuple(reading)
+            self._added += 1
+
+    def readings(self) -> Readings:
+        """Those up to now; none that is added later is among them."""
+        with self._lock:
+            most = len(self._rows)
+            return Readings(
+                self._rows[: self._added].copy() if self._added <= most else np.roll(self._rows, -self._added, axis=0)
+            )
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Readings of one query, older ones first: a row each, a column for each figure."""
+
+    rows: Floats
 
     def column(self, name: str) -> Floats:
         """The readings of one figure."""
-        most = len(self._rows)
-        values = self._rows[:, _PLACE[name]]
-        return values[: self._added] if self._added <= most else np.roll(values, -(self._added % most))
+        return self.rows[:, _PLACE[name]]
 
     def last(self, name: str) -> float:
-        return float(self._rows[(self._added - 1) % len(self._rows), _PLACE[name]])
+        return float(self.rows[-1, _PLACE[name]])
 
     def rates(self, name: str, points: int | None = None) -> Floats:
         """Of a count, per second, between readings; between as many as leave no more than ``points`` rates, if told.
@@ -72,7 +88,7 @@ class Hour:
         told = {name: self.column(name) for name in _PLACE if name not in ("ended", "read")}
         told |= {f"{name}_per_s": np.append(np.nan, self.rates(name)) for name in ("rows_in", "rows_out")}
         told |= {"lag": self.column("ended") - self.column("read"), "latency_ms": self.latencies()}
-        return {name: values[-self._added :].tolist() for name, values in told.items()}
+        return {name: values.tolist() for name, values in told.items()}
 
 
 def _last(values: Floats) -> float:

@@ -73,7 +73,7 @@ class Watcher:
     def series(self, name: str) -> dict[str, Any] | None:
         """The hour of a query; None where there is none of this name."""
         found = self._watched.get(name)
-        return None if found is None else {"name": name, "now_ms": now_ms(), "series": found.hour.series()}
+        return None if found is None else {"name": name, "now_ms": now_ms(), "series": found.hour.readings().series()}
 
     def _watch(self) -> None:
         session: Session | None = None
@@ -133,7 +133,7 @@ def _ends(session: Session, topics: set[str]) -> Ends:
 
 def _rate(hour: Hour) -> float:
     """Records per second."""
-    rates = hour.rates("ended", 1)
+    rates = hour.readings().rates("ended", 1)
     return float(rates[0]) if len(rates) else float("nan")
 
 
@@ -150,5 +150,6 @@ def _members(one: WatchedQuery) -> dict[str, Any]:
         "error_ms": one.error_ms,
         "failing": bool(one.standing.why),
     }
-    recent = np.nan_to_num(one.hour.rates("rows_out", _POINTS)).tolist()
-    return {**told, **one.hour.now(), "recent": recent}
+    readings = one.hour.readings()
+    recent = np.nan_to_num(readings.rates("rows_out", _POINTS)).tolist()
+    return {**told, **readings.now(), "recent": recent}

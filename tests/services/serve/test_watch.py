@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changelog.errors import StackError
-from services.serve.watch.hour import Hour
+from services.serve.watch.hour import Hour, Readings
 from services.serve.watch.reading import QueryReading
 from services.serve.watch.watcher import Watcher
 from services.session import Session
@@ -27,11 +29,11 @@ READINGS = st.lists(
 )
 
 
-def hour_of(readings: list[QueryReading], most: int = 720) -> Hour:
+def hour_of(readings: list[QueryReading], most: int = 720) -> Readings:
     hour = Hour(most)
     for reading in readings:
         hour.add(reading)
-    return hour
+    return hour.readings()
 
 
 def test_rates_are_per_second_and_a_count_that_falls_begins_anew() -> None:
@@ -63,6 +65,31 @@ def test_what_is_kept_is_bounded_and_the_last(readings: list[QueryReading], most
     assert len(rates) <= min(points, max(len(kept) - 1, 0))
     assert not (rates < 0).any()
     assert not (hour.latencies() < 0).any()
+
+
+def test_readings_that_come_while_one_asks_are_not_among_them() -> None:
+    """A look of a thread and the answer to a request may meet: the figures of one answer are equally long."""
+    hours = [Hour(720) for _ in range(20)]
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            for hour in hours:
+                hour.add(QueryReading(1.0, rows_in=2.0))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    looking = threading.Thread(target=look)
+    hours[0].add(QueryReading(1.0, rows_in=2.0))
+    looking.start()
+    try:
+        for _ in range(300):
+            series = hours[0].readings().series()
+            assert len({len(values) for values in series.values()}) == 1
+    finally:
+        over.set()
+        looking.join()
+        sys.setswitchinterval(before)
 
 
 def test_a_select_that_somebody_reads_is_not_watched(tmp_path: Path) -> None:
