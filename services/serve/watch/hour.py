@@ -29,18 +29,18 @@ class Hour:
             self._rows[self._added % len(self._rows)] = astuple(reading)
             self._added += 1
 
-    def readings(self) -> Readings:
+    def readings(self) -> QueryReadings:
         """Those up to now; none that is added later is among them."""
         with self._lock:
             most = len(self._rows)
-            return Readings(
+            return QueryReadings(
                 self._rows[: self._added].copy() if self._added <= most else np.roll(self._rows, -self._added, axis=0)
             )
 
 
 @dataclass(frozen=True)
-class Readings:
-    """Readings of one query, older ones first: a row each, a column for each figure."""
+class QueryReadings:
+    """QueryReadings of one query, older ones first: a row each, a column for each figure."""
 
     rows: Floats
 

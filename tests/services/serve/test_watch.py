@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changelog.errors import StackError
-from services.serve.watch.hour import Hour, Readings
+from services.serve.watch.hour import Hour, QueryReadings
 from services.serve.watch.reading import QueryReading
 from services.serve.watch.watcher import Watcher
 from services.session import Session
@@ -29,7 +29,7 @@ READINGS = st.lists(
 )
 
 
-def hour_of(readings: list[QueryReading], most: int = 720) -> Readings:
+def hour_of(readings: list[QueryReading], most: int = 720) -> QueryReadings:
     hour = Hour(most)
     for reading in readings:
         hour.add(reading)
