@@ -13,14 +13,12 @@ from sql.plan.properties import walk
 from tests.sql.compile.changing import TABLES, assert_adds_up
 from tests.sql.compile.test_join_order_run import (
     STREAMS,
+    after_every_batch,
     arriving,
-    change,
-    changes,
     graphs,
-    remember,
 )
 from tests.sql.planner import Planner
-from tests.sql.world import Row, World
+from tests.sql.world import World
 
 
 def delta_joins(world: World, query: str) -> int:
@@ -43,16 +41,7 @@ def test_it_gives_the_rows_of_joins_of_two_after_every_batch(data: st.DataObject
         raise
     worlds[1].start(graph.query, delta_join="0", join_reorder=False)
     note(worlds[0].explain(graph.query, delta_join="1"))
-    standing: dict[int, list[Row]] = {table: [] for table in range(5)}
-    for number, batch in enumerate(data.draw(changes(graph.tables))):
-        for table, row in batch:
-            for world in worlds:
-                change(world, table, row, standing[table])
-            remember(table, row, standing[table])
-        for world in worlds:
-            world.drain()
-            if number == 1:
-                world.engine.restart()
+    for _ in after_every_batch(data, graph.tables, worlds):
         assert worlds[0].table() == worlds[1].table()
         assert min(worlds[0].net.values(), default=0) >= 0
 

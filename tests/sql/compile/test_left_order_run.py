@@ -12,8 +12,8 @@ from changelog.errors import SqlError
 from sql.plan.join_order import JoinPair, JoinTree, inputs_of_tree
 from sql.planner import plan_query
 from tests.sql.compile.changing import assert_adds_up
-from tests.sql.compile.test_join_order_run import STREAMS, change, changes, remember
-from tests.sql.world import Row, World, select
+from tests.sql.compile.test_join_order_run import STREAMS, after_every_batch
+from tests.sql.world import World, select
 
 CASES = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 
@@ -111,16 +111,7 @@ def test_any_order_of_a_star_gives_the_same_rows_after_every_batch(data: st.Data
         raise
     worlds[1].start(star.query, join_reorder=False)
     note(f"{star.query}\n{worlds[0].explain(star.query, join_order=order)}")
-    standing: dict[int, list[Row]] = {table: [] for table in range(5)}
-    for number, batch in enumerate(data.draw(changes(star.tables))):
-        for table, row in batch:
-            for world in worlds:
-                change(world, table, row, standing[table])
-            remember(table, row, standing[table])
-        for world in worlds:
-            world.drain()
-            if number == 1:
-                world.engine.restart()
+    for _ in after_every_batch(data, star.tables, worlds):
         assert worlds[0].table() == worlds[1].table() == worlds[0].recomputed(star.query)
         assert min(worlds[0].net.values(), default=0) >= 0
 
