@@ -37,7 +37,7 @@ from broker import clients
 from broker.address import BrokerAddress
 from broker.producer_queue import OVERHEAD_BYTES, QUEUE_BYTES, Outgoing, ProducerQueue
 from broker.topics import FRAME_BYTES
-from changelog.encode import MESSAGE_BYTES
+from changelog.encodings.message_sizes import MESSAGE_BYTES
 from changelog.errors import CheckpointMismatch, EnvironmentFault, ServiceUnavailable
 
 DROPPED = 1 << 40

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from changelog.encode import MESSAGE_BYTES, message_size
+from changelog.encodings.message_sizes import MESSAGE_BYTES, message_size
 from changelog.schema import EVENT_TIME_TYPE
 
 SUFFIX = ".dead_letter"

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.changes import DELTA, DELTA_TYPE
+from changelog.encodings import registry
 from changelog.encodings.interface import SchemaSource
-from changelog.encodings.registry import format_kind
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
 from changelog.formats.record_parts import HEADERS_TYPE, as_time, part_of
@@ -82,7 +82,7 @@ class Decoder:
         """Whether records must come with their headers."""
         self._schemas = schemas
         self._reader = RowReader(schema, columns, schemas)
-        headers = format_kind(schema.value.kind).headers(schema)
+        headers = registry.headers(schema)
         self._headers = pa.array(sorted(headers), pa.binary()) if headers else None
         self._shape = self._rows_schema()
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import starmap
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +19,6 @@ from changelog.row_reader import WIRE_DELTA_TYPE
 from changelog.schema import JSON, WIRE_DELTA, Kind, RecordFormat, StreamSchema
 
 Positions = npt.NDArray[np.int64]
-
-
-MESSAGE_BYTES = 1_000_000
-"""What a topic takes of which nobody has said anything else: key, value and headers together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +177,6 @@ def records_of(schema: StreamSchema, rows: pa.Table, schemas: SchemaSource | Non
 
 def _same(columns: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return tuple((name, name) for name in columns)
-
-
-def message_size(key: bytes | None, value: bytes | None) -> int:
-    """Bytes of a message, without its headers."""
-    return len(key or b"") + len(value or b"")
-
-
-def largest_message(keys: Sequence[bytes | None], values: Sequence[bytes | None]) -> int:
-    """Bytes of the largest of the messages that ``keys`` and ``values`` make in pairs; 0 where there are none."""
-    return max(starmap(message_size, zip(keys, values, strict=True)), default=0)
 
 
 def _value_columns(schema: StreamSchema, rows: pa.Table) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from changelog.changes import DELTA
 from changelog.decode import REJECTED, Decoder
-from changelog.encode import MESSAGE_BYTES, Encoded, Forms, encode, largest_message
+from changelog.encode import Encoded, Forms, encode
 from changelog.encodings.interface import SchemaSource
+from changelog.encodings.message_sizes import MESSAGE_BYTES, largest_message
 from changelog.errors import InternalError, RecordRejected
 from changelog.formats import json_text
 from changelog.hashing import row_hashes

@@ -9,10 +9,8 @@ from changelog.encodings.avro.reader import AvroPayloads
 from changelog.encodings.avro.writer import records
 from changelog.encodings.identified import wire
 from changelog.encodings.identified.reader import IdentifiedReader
-from changelog.encodings.identified.subjects import REGISTRY_OPTION, WriterByNewest, no_member
+from changelog.encodings.identified.subjects import WriterByNewest, no_member
 from changelog.encodings.interface import (
-    FormatKind,
-    FormatOption,
     MemberReader,
     MemberWriter,
     Reads,
@@ -42,19 +40,9 @@ class _Records:
         return pa.array([self._head + record for record in made], pa.large_binary())
 
 
-def _reader(asked: Reads) -> MemberReader:
+def reader(asked: Reads) -> MemberReader:
     return IdentifiedReader(asked, AvroPayloads)
 
 
-def _writer(asked: Writes) -> MemberWriter:
+def writer(asked: Writes) -> MemberWriter:
     return WriterByNewest(asked, _Records)
-
-
-AVRO_FORMAT = FormatKind(
-    "avro",
-    _reader,
-    _writer,
-    data_format=("avro",),
-    encode=("avro",),
-    options=(FormatOption(REGISTRY_OPTION, "kafka_schema_registry_url"),),
-)

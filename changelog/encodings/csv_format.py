@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from changelog.encodings.interface import FormatKind, FormatOption, MemberReader, MemberWriter, Reads, Writes
+from changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
 from changelog.encodings.text_cells import cell_reader, column_of_cells
 from changelog.errors import RecordRejected
 from changelog.formats import json_text
@@ -226,15 +226,15 @@ def _quoted(texts: pl.Series) -> pl.Series:
     return pl.select(pl.concat_str([pl.lit('"'), doubled, pl.lit('"')])).to_series()
 
 
-def _reader(asked: Reads) -> MemberReader:
+def reader(asked: Reads) -> MemberReader:
     return _Reader(asked)
 
 
-def _writer(asked: Writes) -> MemberWriter:
+def writer(asked: Writes) -> MemberWriter:
     return _Writer(asked)
 
 
-def _headers(stream: StreamSchema) -> frozenset[bytes]:
+def headers(stream: StreamSchema) -> frozenset[bytes]:
     """The names of the columns as a line: plain or in quotes, with the mark of UTF-8 and the end of the line or not."""
     if stream.value.option("without_header", "true") != "false":
         return frozenset()
@@ -251,19 +251,3 @@ def _headers(stream: StreamSchema) -> frozenset[bytes]:
 
 def _cell(name: str, delimiter: str) -> str:
     return '"' + name.replace('"', '""') + '"' if any(sign in name for sign in (delimiter, '"', "\n", "\r")) else name
-
-
-CSV_FORMAT = FormatKind(
-    "csv",
-    _reader,
-    _writer,
-    data_format=("csv",),
-    encode=("csv",),
-    options=(
-        FormatOption("delimiter", "format_csv_delimiter", (",", ";", "|", "tab", "\\t")),
-        FormatOption("without_header", "format_csv_without_header", ("true", "false")),
-    ),
-    named=False,
-    of_keys=False,
-    headers=_headers,
-)

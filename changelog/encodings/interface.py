@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -113,22 +112,18 @@ class FormatOption:
 
 @dataclass(frozen=True, slots=True)
 class FormatKind:
-    """One format.
+    """What statements know of a format.
 
     data_format, encode   its names in Timeplus and in RisingWave, in lower case, the usual one first; none: it has none
     named                 members have names; else columns are told by their places, and none comes or goes later
     of_keys               keys can be written so too
     single                a value is one column, besides those of a primary key, which the key of the record holds
-    headers               values of a stream that say what others hold, and are no records
     """
 
     name: str
-    reader: Callable[[Reads], MemberReader]
-    writer: Callable[[Writes], MemberWriter]
     data_format: tuple[str, ...] = ()
     encode: tuple[str, ...] = ()
     options: tuple[FormatOption, ...] = ()
     named: bool = True
     single: bool = False
     of_keys: bool = True
-    headers: Callable[[StreamSchema], frozenset[bytes]] = lambda _: frozenset()

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from changelog.encodings.interface import FormatKind, MemberReader, MemberWriter, Reads, Writes
+from changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
 from changelog.formats import json_text
 from changelog.formats.json_batch import BatchReader, mentioning
 from changelog.formats.json_record import RecordReader
@@ -52,12 +52,9 @@ class _Texts:
         return json_text.objects(rows).cast(pl.Binary).to_arrow()
 
 
-def _reader(asked: Reads) -> MemberReader:
+def reader(asked: Reads) -> MemberReader:
     return _Keys(asked) if asked.of_key else _Objects(asked)
 
 
-def _writer(_: Writes) -> MemberWriter:
+def writer(_: Writes) -> MemberWriter:
     return _Texts()
-
-
-JSON_FORMAT = FormatKind("json", _reader, _writer, data_format=("jsoneachrow", "json"), encode=("json",))

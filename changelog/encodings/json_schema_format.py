@@ -8,19 +8,17 @@ from __future__ import annotations
 import polars as pl
 import pyarrow as pa
 
+from changelog.encodings import json_format
 from changelog.encodings.identified import wire
 from changelog.encodings.identified.reader import IdentifiedReader, PayloadReader, SchemaMisfit
-from changelog.encodings.identified.subjects import REGISTRY_OPTION, WriterByNewest, no_member
+from changelog.encodings.identified.subjects import WriterByNewest, no_member
 from changelog.encodings.interface import (
-    FormatKind,
-    FormatOption,
     MemberReader,
     MemberWriter,
     Reads,
     SchemaDefinition,
     Writes,
 )
-from changelog.encodings.json_format import JSON_FORMAT
 from changelog.encodings.json_schema.own_schema import member
 from changelog.encodings.json_schema.schema import ObjectSchema
 from changelog.errors import SqlError
@@ -62,22 +60,12 @@ def _unwritten(name: str, why: str) -> SqlError:
 
 def _payloads(definition: SchemaDefinition, asked: Reads) -> PayloadReader:
     ObjectSchema.of(definition)
-    return JSON_FORMAT.reader(asked)
+    return json_format.reader(asked)
 
 
-def _reader(asked: Reads) -> MemberReader:
+def reader(asked: Reads) -> MemberReader:
     return IdentifiedReader(asked, _payloads)
 
 
-def _writer(asked: Writes) -> MemberWriter:
+def writer(asked: Writes) -> MemberWriter:
     return WriterByNewest(asked, _Objects)
-
-
-JSON_SCHEMA_FORMAT = FormatKind(
-    "json_schema",
-    _reader,
-    _writer,
-    data_format=("jsonschema",),
-    options=(FormatOption(REGISTRY_OPTION, "kafka_schema_registry_url"),),
-    of_keys=False,
-)

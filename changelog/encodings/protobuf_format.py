@@ -8,10 +8,8 @@ import pyarrow as pa
 
 from changelog.encodings.identified import wire
 from changelog.encodings.identified.reader import IdentifiedReader, SchemaMisfit
-from changelog.encodings.identified.subjects import REGISTRY_OPTION, WriterByNewest, no_member
+from changelog.encodings.identified.subjects import MESSAGE_OPTION, WriterByNewest, no_member
 from changelog.encodings.interface import (
-    FormatKind,
-    FormatOption,
     MemberReader,
     MemberWriter,
     Reads,
@@ -19,7 +17,7 @@ from changelog.encodings.interface import (
     Writes,
 )
 from changelog.encodings.protobuf.reader import ProtobufPayloads, path_bytes
-from changelog.encodings.protobuf.schema import MESSAGE_OPTION, MessageFile
+from changelog.encodings.protobuf.schema import MessageFile
 from changelog.encodings.protobuf.writer import joined, member
 from changelog.errors import SqlError
 
@@ -56,23 +54,9 @@ class _Messages:
         )
 
 
-def _reader(asked: Reads) -> MemberReader:
+def reader(asked: Reads) -> MemberReader:
     return IdentifiedReader(asked, ProtobufPayloads)
 
 
-def _writer(asked: Writes) -> MemberWriter:
+def writer(asked: Writes) -> MemberWriter:
     return WriterByNewest(asked, partial(_Messages, message=asked.format.option(MESSAGE_OPTION)))
-
-
-PROTOBUF_FORMAT = FormatKind(
-    "protobuf",
-    _reader,
-    _writer,
-    data_format=("protobufsingle", "protobuf"),
-    encode=("protobuf",),
-    options=(
-        FormatOption(REGISTRY_OPTION, "kafka_schema_registry_url"),
-        FormatOption(MESSAGE_OPTION, "protobuf_message"),
-    ),
-    of_keys=False,
-)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from changelog.encodings.interface import FormatKind, MemberReader, MemberWriter, Reads, Writes
+from changelog.encodings.interface import MemberReader, MemberWriter, Reads, Writes
 from changelog.encodings.text_cells import cell_reader, column_of_cells
 from changelog.errors import InternalError, RecordRejected
 from changelog.formats.json_batch import Declined
@@ -83,14 +83,9 @@ class _Writer:
         return column if pa.types.is_binary(column.type) else column.cast(pa.string()).cast(pa.binary())
 
 
-def _reader(asked: Reads) -> MemberReader:
+def reader(asked: Reads) -> MemberReader:
     return _Reader(asked)
 
 
-def _writer(_: Writes) -> MemberWriter:
+def writer(_: Writes) -> MemberWriter:
     return _Writer()
-
-
-RAW_FORMAT = FormatKind(
-    "raw", _reader, _writer, data_format=("rawblob", "raw"), encode=("bytes", "text"), named=False, single=True
-)

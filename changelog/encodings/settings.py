@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from changelog.encodings.avro_format import AVRO_FORMAT
 from changelog.encodings.identified.subjects import REGISTRY_OPTION
 from changelog.encodings.interface import FormatKind
-from changelog.encodings.json_format import JSON_FORMAT
-from changelog.encodings.json_schema_format import JSON_SCHEMA_FORMAT
-from changelog.encodings.registry import FORMATS
+from changelog.encodings.registry import AVRO_FORMAT, FORMATS, JSON_FORMAT, JSON_SCHEMA_FORMAT
 from changelog.schema import JSON, RecordFormat
 
 FORMAT = "format"

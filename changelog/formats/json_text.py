@@ -14,17 +14,21 @@ from __future__ import annotations
 
 import base64
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
-import polars as pl
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _FRACTION = {"s": "", "ms": "%.3f", "us": "%.6f", "ns": "%.9f"}
 
 
 def objects(rows: pa.Table) -> pl.Series:
     """A JSON object per row, as text."""
+    import polars as pl  # noqa: PLC0415 - who only names the format, in a statement, waits for no library
+
     if rows.num_columns == 0:
         return pl.Series(["{}"] * rows.num_rows, dtype=pl.String)
     parts: list[pl.Series] = []
@@ -49,11 +53,15 @@ def objects(rows: pa.Table) -> pl.Series:
 
 def _members(columns: dict[str, pl.Series]) -> pl.Series:
     """The inside of the objects."""
+    import polars as pl  # noqa: PLC0415
+
     return pl.DataFrame(columns).to_struct("value").struct.json_encode().str.head(-1).str.slice(1)
 
 
 def _plain(column: pa.ChunkedArray) -> pl.Series:
     """The column in a form whose JSON by polars is the one wanted."""
+    import polars as pl  # noqa: PLC0415
+
     series = pl.Series(column)
     if pa.types.is_timestamp(column.type):
         return series.dt.strftime("%Y-%m-%d %H:%M:%S" + _FRACTION[column.type.unit])
@@ -64,6 +72,8 @@ def _plain(column: pa.ChunkedArray) -> pl.Series:
 
 def _own_text(column: pa.ChunkedArray) -> pl.Series | None:
     """The JSON of each value for types that polars would write otherwise, or not at all; None for all others."""
+    import polars as pl  # noqa: PLC0415
+
     if pa.types.is_decimal128(column.type):
         return pl.Series(column).cast(pl.String).fill_null("null")
     if _is_awkward(column.type):

@@ -13,11 +13,12 @@ from typing import Annotated
 
 import typer
 
-from services.cli import dictionary
 from services.cli.demo import EVENTS
+from services.cli.dictionaries import dictionary
 from services.cli.row_format import Format, Mode
 from services.cli.server import user
 from services.cli.shell import names
+from services.cli.unused_library import leave_out
 
 gc.set_threshold(100_000)
 """A fourth of the time of a short command would go into looking through its imports for garbage."""
@@ -238,5 +239,11 @@ def show_version() -> None:
     typer.echo(f"dovetail {installed}")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """The console script."""
+    leave_out("pandas")
     app()
+
+
+if __name__ == "__main__":
+    main()

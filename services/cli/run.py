@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-from services.cli.following.backfill_bar import show_backfill
-from services.cli.following.followed_rows import followed
 from services.cli.show import Screen, rows_text
 from services.session import Done, Live, Result, Rows, Session, Text
 from sql.syntax.parse import parse
@@ -27,6 +25,8 @@ def execute(session: Session, screen: Screen, statement: Statement, *, until_idl
     """Run a statement and show its result; of a view that is created also how far it has read."""
     show_result(screen, session.execute(statement), until_idle=until_idle)
     if isinstance(statement, CreateView) and statement.materialized:
+        from services.cli.following.backfill_bar import show_backfill  # noqa: PLC0415 - it brings the planner
+
         show_backfill(session, screen, statement.name)
 
 
@@ -44,6 +44,8 @@ def show_result(screen: Screen, result: Result, *, until_idle: bool = False) -> 
 
 def show_changelog(screen: Screen, live: Live, *, until_idle: bool) -> None:
     """The rows as they come. Ctrl-C ends the query, not the session."""
+    from services.cli.following.followed_rows import followed  # noqa: PLC0415 - most statements have no rows to come
+
     started = time.monotonic()
     if live.query:
         screen.note("starting the query ..")

@@ -1,5 +1,7 @@
 """The commands on what is in Kafka: sql, run, tail, replay, verify, why."""
 
+# ruff: noqa: PLC0415 - a command imports what it needs when it is run
+
 from __future__ import annotations
 
 import sys
@@ -13,11 +15,9 @@ from services.cli.failures import FAILED, UNDECIDED, told
 from services.cli.row_format import Format, Mode
 from services.cli.run import run_script, show_result
 from services.cli.show import Screen, rows_text
-from services.cli.tail import tail_rows
 from services.known_stacks import found_settings
 from services.session import Session, agreed
 from services.session.context import unasked
-from services.session.verification.verify import Verdict
 from sql.syntax.statements import Replay
 
 
@@ -46,7 +46,7 @@ def sql(command: str | None, *, until_idle: bool, yes: bool, output: Format, mod
         if command is not None:
             run_script(session, screen, command, until_idle=until_idle, echo=False)
         elif sys.stdin.isatty():
-            from services.cli.console import Console  # noqa: PLC0415 - what it needs is for terminals
+            from services.cli.console import Console
 
             Console(session, screen).run()
         else:
@@ -60,6 +60,8 @@ def run(file: Path, *, until_idle: bool, yes: bool, output: Format, mode: Mode) 
 
 
 def tail(name: str, *, from_beginning: bool, limit: int | None, output: Format, mode: Mode) -> None:
+    from services.cli.tail import tail_rows
+
     screen = Screen(output, mode=mode)
     with opened(screen) as session:
         tail_rows(session, screen, name, from_beginning=from_beginning, limit=limit)
@@ -81,6 +83,8 @@ def why(view: str, where: str, *, absent: bool, since: str, output: Format) -> N
 
 
 def verify(view: str, output: Format) -> None:
+    from services.session.verification.verify import Verdict
+
     screen = Screen(output)
     with opened(screen) as session:
         found = session.verify(view)

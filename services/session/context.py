@@ -1,23 +1,28 @@
 """What the statements of a session work with."""
 
+# ruff: noqa: PLC0415 - who only looks does not wait for what writes
+
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
-from broker.topic_writer import TopicWriter
 from changelog.errors import Unsupported
 from runtime.clock import now_ms
 from runtime.settings import Settings
 from runtime.storage.places import storage_at
 from runtime.storage.spark_conf import read_conf
 from runtime.storage.storage import Storage
-from services.commands.commander import Commander
 from services.live_workers import live_workers
 from sql.catalog import Catalog
+
+if TYPE_CHECKING:
+    from broker.topic_writer import TopicWriter
+    from services.commands.commander import Commander
 
 Say = Callable[[str], None]
 """Takes a line of progress."""
@@ -71,10 +76,14 @@ class Context:
 
     @cached_property
     def writer(self) -> TopicWriter:
+        from broker.topic_writer import TopicWriter
+
         return TopicWriter(self.brokers, self.settings.broker_timeout_s)
 
     @cached_property
     def commander(self) -> Commander:
+        from services.commands.commander import Commander
+
         return Commander(self.brokers, self.topics, self.writer, self.settings.command_timeout_s)
 
     def place(self, location: str) -> Storage:

@@ -12,7 +12,8 @@ from changelog.errors import ServiceUnavailable, SqlError
 from services.session.contents import Offsets
 from services.session.context import Context
 from sql.catalog import Actual, Desired, Query
-from sql.fragments import Engine, Fragment
+from sql.engine import Engine
+from sql.fragments import Fragment
 from sql.planner import Plan, plan_query
 from sql.syntax.statements import CreateView
 

@@ -1,5 +1,7 @@
 """SHOW, DESCRIBE, SHOW CREATE: what there is, as rows."""
 
+# ruff: noqa: PLC0415 - what only one of them needs, the planner above all, is imported when it is asked for
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,15 +16,8 @@ from changelog.errors import Unsupported
 from changelog.schema import TIME, Column, Included
 from services.liveness import standings
 from services.session.context import Context
-from services.session.letters.letter_topic import expect_letters
-from services.session.letters.listing import show_dead_letters
-from services.session.live.show_state import show_state
-from services.session.live.view_backlogs import NO_BACKLOG, view_backlogs
 from services.session.result import Rows, Text
-from services.session.tail.topic_views import topic_view
 from sql.catalog import Query, Relation, What
-from sql.functions.own_functions import usage_of
-from sql.planner import stream_of
 from sql.query_settings import SETTINGS
 from sql.syntax.like import matches
 from sql.syntax.rules import Rules
@@ -55,10 +50,14 @@ def show(context: Context, statement: Show) -> Rows:
         case "settings":
             return _settings(statement.like)
         case "dead letters":
+            from services.session.letters.listing import show_dead_letters
+
             return show_dead_letters(context, statement)
         case "topics":
             return _topics(context, statement.like)
         case "state":
+            from services.session.live.show_state import show_state
+
             return show_state(context, statement)
         case "indexes":
             return _named(context, What.INDEX, statement.like)
@@ -114,6 +113,8 @@ def _topics(context: Context, like: str | None) -> Rows:
 
 
 def _views(context: Context, like: str | None) -> Rows:
+    from services.session.live.view_backlogs import NO_BACKLOG, view_backlogs
+
     found = {one.query.name: one for one in standings(context.catalog, context.now_ms)}
     behind, note = view_backlogs(context, [one.query for one in found.values()])
     lines = []
@@ -208,6 +209,8 @@ def _named(context: Context, what: What, like: str | None) -> Rows:
 
 
 def _functions(context: Context, like: str | None) -> Rows:
+    from sql.functions.own_functions import usage_of
+
     lines = [
         {
             "name": definition.name,
@@ -229,10 +232,14 @@ def describe(context: Context, statement: Describe) -> Rows:
     is none of these, what PRINT shows of its records.
     """
     if is_letters(statement.name):
+        from services.session.letters.letter_topic import expect_letters
+
         expect_letters(context, statement.name, "DESCRIBE")
         return _columns([(field.name, field.type, None) for field in DEAD_LETTERS], (), Rules.TIMEPLUS)
     relation = context.catalog.find(statement.name)
     if relation is None:
+        from services.session.tail.topic_views import topic_view
+
         _, view = topic_view(context, statement.name)
         return _columns([(field.name, field.type, None) for field in view.schema], (), Rules.TIMEPLUS)
     definition = relation.definition
@@ -246,6 +253,8 @@ def describe(context: Context, statement: Describe) -> Rows:
             definition.primary_key,
             Rules.TIMEPLUS,
         )
+    from sql.planner import stream_of
+
     stream = stream_of(context.catalog, statement.name)
     columns: list[tuple[str, pa.DataType, Column | None]] = []
     columns += [(column.name, column.type, column) for column in stream.schema.columns]

@@ -14,7 +14,8 @@ from broker.registry.client import schemas_of
 from broker.transactional_writer import WriteTarget, write_once
 from changelog.changes import Changes
 from changelog.dead_letter import dead_letters, row_too_large
-from changelog.encode import Forms, encode, message_size
+from changelog.encode import Forms, encode
+from changelog.encodings.message_sizes import message_size
 from changelog.schema import JSON
 from joins.dataflow.graph import Sink
 from spark_jobs.exchange import counts

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from changelog.errors import InternalError
-from sql.syntax.parse import parse_one
 from sql.syntax.redact import redacted
 from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
 
@@ -52,6 +51,8 @@ class Relation:
     @cached_property
     def definition(self) -> RelationDefinition:
         """The statement itself, read from ``ddl``."""
+        from sql.syntax.parse import parse_one  # noqa: PLC0415 - the grammar is for who asks what a relation is
+
         statement = parse_one(self.ddl)
         if not isinstance(statement, RelationDefinition):
             raise InternalError(f'the catalog holds no definition of "{self.name}"', where=redacted(self.ddl))

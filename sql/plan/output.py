@@ -12,10 +12,11 @@ from changelog.encodings.settings import DEBEZIUM
 from changelog.errors import SqlError, Unsupported
 from changelog.formats.json_types import converter
 from changelog.schema import ARRIVAL, JSON, TIME, RecordFormat
+from sql.engine import Engine
 from sql.expressions.expression import Expr
 from sql.plan.column_names import DELTA_COLUMN, output_names
 from sql.plan.nodes import HIDDEN, Map, Node, Output, column_of
-from sql.plan.properties import Engine, retracts, runs_on, walk
+from sql.plan.properties import retracts, runs_on, walk
 from sql.plan.unique_keys import Cut, bucket_key, equals, padded, unique_keys
 from sql.query_settings import QuerySettings
 

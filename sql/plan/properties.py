@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from enum import StrEnum
 from typing import assert_never
 
 from changelog.schema import Kind
 from joins.dataflow.ports import Watermark
+from sql.engine import Engine
 from sql.plan.joins.method import JoinInput, JoinInputs
 from sql.plan.nodes import (
     Aggregate,
@@ -238,13 +238,6 @@ def inputs_of(join: Join) -> JoinInputs:
 def input_of(node: Node) -> JoinInput:
     """What is known of the rows that leave ``node``, as an input of a join."""
     return JoinInput(node.schema, changes(node), watermark_at(node), grows(node))
-
-
-class Engine(StrEnum):
-    """Who runs a part of a query: Spark what keeps state of its inputs, the Faust workers what looks up."""
-
-    SPARK = "spark"
-    FAUST = "faust"
 
 
 def runs_on(node: Node) -> Engine | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from changelog.schema import Column, Kind, StreamSchema
+from sql.engine import Engine
 from sql.plan.maps import identity
 from sql.plan.nodes import (
     Aggregate,
@@ -39,7 +40,7 @@ from sql.plan.nodes import (
     rebuilt,
 )
 from sql.plan.output import output
-from sql.plan.properties import Engine, rules_of, runs_on
+from sql.plan.properties import rules_of, runs_on
 from sql.plan.query_plan import QueryPlan
 from sql.query_settings import QuerySettings
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from changelog.changes import DELTA
-from changelog.encode import encode, largest_message, message_size
+from changelog.encode import encode
+from changelog.encodings.message_sizes import largest_message, message_size
 from tests.changelog.records import UTC_MS
 
 KEY = (("k", "k"),)

@@ -14,6 +14,8 @@ from changelog.schema import RecordFormat
 IDENTIFIED = ("avro", "json_schema", "protobuf")
 """The kinds of formats whose values name their schema."""
 REGISTRY_OPTION = "schema.registry"
+MESSAGE_OPTION = "message"
+"""Of Protobuf: the name of one among several messages of a schema."""
 SUBJECT = "subject"
 """The option that a stream has of its topic."""
 

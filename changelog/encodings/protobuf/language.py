@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from changelog.encodings.identified.language import ColumnType, Fits, column_type
 from changelog.encodings.identified.reader import SchemaMisfit
+from changelog.encodings.identified.subjects import MESSAGE_OPTION
 from changelog.encodings.interface import SchemaDefinition
 from changelog.encodings.protobuf.builders import built
 from changelog.encodings.protobuf.columns import type_of
 from changelog.encodings.protobuf.own_schema import message_name, text_of
-from changelog.encodings.protobuf.schema import MESSAGE_OPTION, MessageFile
+from changelog.encodings.protobuf.schema import MessageFile
 from changelog.schema import RecordFormat
 
 

@@ -12,9 +12,10 @@ from google.protobuf.message import DecodeError
 
 from changelog.encodings.identified.plain_values import as_given
 from changelog.encodings.identified.reader import SchemaMisfit, together
+from changelog.encodings.identified.subjects import MESSAGE_OPTION
 from changelog.encodings.interface import Reads, SchemaDefinition
 from changelog.encodings.protobuf.builders import BROKEN, Build, Take, built, taken
-from changelog.encodings.protobuf.schema import MESSAGE_OPTION, MessageFile, Path, is_called
+from changelog.encodings.protobuf.schema import MessageFile, Path, is_called
 from changelog.encodings.protobuf.varints import number_of, varint
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions

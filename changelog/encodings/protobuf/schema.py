@@ -27,7 +27,6 @@ _OF_GOOGLE = {
     for one in (any_pb2, duration_pb2, empty_pb2, field_mask_pb2, struct_pb2, timestamp_pb2, wrappers_pb2)
 }
 """What a schema may import and nobody registers."""
-MESSAGE_OPTION = "message"
 
 Path = tuple[int, ...]
 """The place of a message among those of its file, or of the message around it, from the outermost one."""

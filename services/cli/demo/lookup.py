@@ -14,7 +14,7 @@ import pyarrow as pa
 from changelog.changes import Changes
 from changelog.encode import records_of
 from services.cli.demo.clickthrough import answered
-from services.cli.dictionary_commands import upright
+from services.cli.dictionaries.dictionary_commands import upright
 from services.cli.show import Screen
 from services.session import Rows, Session
 from services.session.dictionaries.system_dictionaries import statistics

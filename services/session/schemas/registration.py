@@ -11,11 +11,11 @@ import pyarrow as pa
 from broker.registry.client import SchemaRegistryReader, schemas_of
 from changelog.encodings.avro.reader import AvroPayloads
 from changelog.encodings.avro.schema import WriterSchema
-from changelog.encodings.avro_format import AVRO_FORMAT
 from changelog.encodings.identified.reader import SchemaMisfit
 from changelog.encodings.identified.subjects import IDENTIFIED, REGISTRY_OPTION, SUBJECT, expected
 from changelog.encodings.interface import Reads, SchemaDefinition
 from changelog.encodings.languages import LANGUAGES
+from changelog.encodings.registry import AVRO_FORMAT
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.formats.members import Member
 from changelog.row_reader import WIRE_DELTA_TYPE

@@ -14,7 +14,7 @@ from broker.address import BrokerAddress
 from broker.names import memo_topic
 from broker.reader import TopicReader
 from broker.registry.client import schemas_of
-from changelog.encode import MESSAGE_BYTES
+from changelog.encodings.message_sizes import MESSAGE_BYTES
 from changelog.errors import ServiceUnavailable
 from changelog.lookup import Lookup
 from enrichment.enricher import AnsweredBatch, Enricher

@@ -16,10 +16,10 @@ from changelog.decode import Decoded, Decoder
 from changelog.encode import Forms
 from changelog.encodings import registry
 from changelog.encodings.identified import wire
-from changelog.encodings.identified.subjects import SUBJECT
+from changelog.encodings.identified.subjects import MESSAGE_OPTION, SUBJECT
 from changelog.encodings.interface import Reads, SchemaDefinition
 from changelog.encodings.protobuf.language import ProtobufLanguage
-from changelog.encodings.protobuf.schema import MESSAGE_OPTION, MessageFile
+from changelog.encodings.protobuf.schema import MessageFile
 from changelog.encodings.settings import value_format
 from changelog.errors import SqlError
 from changelog.formats.members import Member

@@ -6,9 +6,11 @@ import json
 import subprocess
 import sys
 from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
 
+from services.stack import Stack
 from tests.test_rooms import PRESENT
 
 _LOADED = """
@@ -16,6 +18,14 @@ import json, sys
 from services.cli.main import app
 app(sys.argv[1:], standalone_mode=False)
 print(json.dumps(sorted(sys.modules)))
+"""
+_RUN = """
+import json, sys
+from services.cli.main import main
+try:
+    main()
+finally:
+    print(json.dumps(sorted(sys.modules)))
 """
 _OF_TYPER = {"typer", "annotated-doc", "shellingham", "typing_extensions"}
 _OF_ITS_OPTIONS = {"pydantic", "pydantic_core", "annotated-types", "typing-inspection"}
@@ -27,7 +37,11 @@ _ROOMS = {*PRESENT} - {"services"}
 
 def loaded(*arguments: str) -> list[str]:
     """The modules of a process of its own that has run the command."""
-    argv = [sys.executable, "-c", _LOADED, *arguments]
+    return modules_of(_LOADED, *arguments)
+
+
+def modules_of(code: str, *arguments: str) -> list[str]:
+    argv = [sys.executable, "-c", code, *arguments]
     ended = subprocess.run(argv, capture_output=True, text=True, check=True)
     names: list[str] = json.loads(ended.stdout.splitlines()[-1])
     return names
@@ -45,3 +59,15 @@ def test_help_loads_what_draws_it_and_no_more(arguments: list[str]) -> None:
     libraries = {library for package in packages for library in published.get(package, ())} - {"dovetail"}
     assert libraries <= _FOR_HELP
     assert packages & _ROOMS == set()
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("arguments", [["status"], ["sql", "-c", "SHOW STREAMS"]], ids=["status", "listing"])
+def test_a_look_at_what_there_is_waits_for_no_planner(
+    arguments: list[str], stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOVETAIL_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("DOVETAIL_BROKERS", stack.endpoint("kafka"))
+    modules = set(modules_of(_RUN, *arguments))
+    assert "sql.catalog" in modules
+    assert modules & {"pandas", "polars", "duckdb", "httpx", "fastavro", "sql.planner", "sql.plan.nodes"} == set()

@@ -14,7 +14,8 @@ from broker.address import BrokerAddress
 from broker.group_member import NOBODY, GroupMember
 from broker.transactional_writer import WriteTarget
 from changelog.decode import REJECTED
-from changelog.encode import MESSAGE_BYTES, Encoded
+from changelog.encode import Encoded
+from changelog.encodings.message_sizes import MESSAGE_BYTES
 from enrichment.enricher import AnsweredBatch, check_sizes
 from enrichment.memo.memo_store import Update
 from services.worker.lane.fetches import Fetch

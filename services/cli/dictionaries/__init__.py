@@ -1,0 +1,1 @@
+"""``dovetail dictionary``: what there is, what it holds, its refresh."""
