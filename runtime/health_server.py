@@ -13,6 +13,8 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
+from runtime.processes.listener import address_of
+
 
 @dataclass(frozen=True)
 class Said:
@@ -20,14 +22,6 @@ class Said:
 
     holds: bool
     detail: Mapping[str, Any] = field(default_factory=dict)
-
-
-def listening(bind: str, port: int) -> socket.socket:
-    """A listening socket at ``port``, or at a free one where that is taken."""
-    try:
-        return socket.create_server((bind, port))
-    except OSError:
-        return socket.create_server((bind, 0))
 
 
 def metrics_page(figures: Collector) -> Callable[[web.Request], Awaitable[web.Response]]:
@@ -67,8 +61,7 @@ class HealthServer:
 
     @property
     def address(self) -> str:
-        host, port = self._listener.getsockname()[:2]
-        return f"http://{host}:{port}"
+        return f"http://{address_of(self._listener)}"
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from runtime.forked import Forked, Request
+from runtime.processes.forked import Forked, Request
 
 
 def forked(arguments: Sequence[str]) -> Forked | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from runtime.forked import ForkServer
+from runtime.processes.forked import ForkServer
 from services.worker.supervisor.child_process import fork_server
 
 

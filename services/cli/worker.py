@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from runtime.logs.process_log import configure_logs
+from runtime.processes.signals import told_to_stop
 from runtime.settings import Settings
-from runtime.signals import told_to_stop
 from services.session.session import connected_settings
 from services.stack import Stack
 from services.worker.__main__ import run

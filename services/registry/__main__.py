@@ -2,27 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 
-from changelog.errors import DovetailError
-from runtime.environment.unknown_variables import warn_of_unknown
-from runtime.logs.process_log import configure_logs
-from runtime.settings import read_settings
+from runtime.processes.start import exit_code_of
 from services.registry.process import serve_registry
 
-
-def main() -> int:
-    try:
-        settings = read_settings()
-        configure_logs(settings.log_level, settings.log_format)
-        warn_of_unknown(logging.getLogger(__name__).warning)
-        serve_registry(settings)
-    except DovetailError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of(serve_registry))

@@ -6,7 +6,7 @@ import logging
 
 import uvicorn
 
-from runtime.health_server import listening
+from runtime.processes.listener import address_of, listening
 from runtime.settings import Settings
 from services.registry.application import registry_application
 from services.registry.store import SchemaStore
@@ -19,10 +19,9 @@ _LAST_WORDS_S = 5
 
 def serve_registry(settings: Settings) -> None:
     """Until SIGTERM or Ctrl-C."""
-    listener = listening(settings.schema_registry_bind, settings.schema_registry_port)
+    listener = listening(settings.schema_registry_bind, settings.schema_registry_port, "DOVETAIL_SCHEMA_REGISTRY_BIND")
     store = SchemaStore(settings.data_dir / "registry" / "schemas.db")
-    host, port = listener.getsockname()[:2]
-    _LOG.info("listening at http://%s:%d, schemas in %s", host, port, store.path)
+    _LOG.info("listening at http://%s, schemas in %s", address_of(listener), store.path)
     config = uvicorn.Config(
         registry_application(Subjects(store), settings),
         http="h11",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import uvicorn
 
 from changelog.errors import StackError
-from runtime.health_server import listening
+from runtime.processes.listener import address_of, listening
 from runtime.settings import Settings
 from services.serve.access.users import UserFile
 from services.serve.application import application
@@ -30,7 +30,7 @@ _LAST_WORDS_S = 5
 def serve(settings: Settings, open_session: OpenSession | None = None) -> None:
     """Until SIGTERM or Ctrl-C. Raises StackError for settings by which strangers would get in."""
     expect_protected(settings)
-    listener = listening(settings.serve_bind, settings.serve_port)
+    listener = listening(settings.serve_bind, settings.serve_port, "DOVETAIL_SERVE_BIND")
     # Of a client that takes nothing: the kernel ends the connection, which the service alone could not.
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(settings.serve_send_s * 1000))
     service = Service.of(settings, open_session or (lambda say, confirm: Session.open(settings, say, confirm)))
@@ -102,9 +102,8 @@ def expect_protected(settings: Settings) -> None:
 
 
 def _told(settings: Settings, listener: socket.socket, service: Service) -> str:
-    host, port = listener.getsockname()[:2]
     scheme = "http" if settings.serve_tls_certificate is None else "https"
     who = "for users with a token"
     if service.doorkeeper.is_open:
         who = "open to all who reach it: dovetail user add makes it ask who they are"
-    return f"listening at {scheme}://{host}:{port}, {who}"
+    return f"listening at {scheme}://{address_of(listener)}, {who}"

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from changelog.errors import StackError
 from changelog.suggest import choice
 from services.stack.component import Component
-from services.stack.kafka import KafkaBroker
-from services.stack.lookup_worker import LookupWorker
-from services.stack.redis_server import RedisServer
-from services.stack.serving.http_server import HttpServer
-from services.stack.serving.schema_registry import SchemaRegistry
-from services.stack.spark_runner import SparkRunner
+from services.stack.servers.http_server import HttpServer
+from services.stack.servers.kafka import KafkaBroker
+from services.stack.servers.lookup_worker import LookupWorker
+from services.stack.servers.redis_server import RedisServer
+from services.stack.servers.schema_registry import SchemaRegistry
+from services.stack.servers.spark_runner import SparkRunner
 
 COMPONENTS: tuple[Component, ...] = (
     KafkaBroker(),

@@ -11,13 +11,12 @@ import time
 from dataclasses import replace
 
 from broker.presence import await_broker
-from changelog.errors import DovetailError, ServiceUnavailable
+from changelog.errors import ServiceUnavailable
 from runtime.clock import now_ms
-from runtime.environment.unknown_variables import warn_of_unknown
-from runtime.logs.process_log import configure_logs
 from runtime.logs.query_logs import keep_query_logs
-from runtime.settings import Settings, read_settings
-from runtime.signals import told_to_stop
+from runtime.processes.signals import told_to_stop
+from runtime.processes.start import exit_code_of
+from runtime.settings import Settings
 from services.commands.command_reader import CommandReader
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.supervisor.health_server import health_server
@@ -61,15 +60,7 @@ def run(settings: Settings, stopped: threading.Event) -> None:
 def main() -> int:
     stopped = threading.Event()
     told_to_stop(stopped)
-    try:
-        settings = read_settings()
-        configure_logs(settings.log_level, settings.log_format)
-        warn_of_unknown(_LOG.warning)
-        run(settings, stopped)
-    except DovetailError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return exit_code_of(lambda settings: run(settings, stopped))
 
 
 if __name__ == "__main__":

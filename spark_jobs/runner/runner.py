@@ -27,9 +27,10 @@ from changelog.errors import DovetailError, EnvironmentFault, InternalError, Ser
 from joins.dataflow.graph import Dataflow
 from joins.host.activity import Activity
 from runtime.clock import now_ms
-from runtime.health_server import HealthServer, Said, listening
+from runtime.health_server import HealthServer, Said
 from runtime.leases import Leases
 from runtime.logs.query_logs import QueryLog
+from runtime.processes.listener import listening
 from runtime.reconciler import Reconciler, Watched
 from runtime.sole_holder import SoleHolder
 from runtime.storage.claim import claim
@@ -467,6 +468,7 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
     There is one runner to a catalog, and one catalog to a place of checkpoints; StackError for a second. Raises
     StorageRefused, ServiceUnavailable where an object store cannot be used.
     """
+    listener = listening(settings.bind, settings.port, "DOVETAIL_RUNNER_BIND")
     await_broker(settings.brokers, settings.broker_timeout_s, "the Spark runner")
     catalog = Catalog.open(settings.catalog_url, python_functions=settings.python_functions)
     lease = SoleHolder(catalog, Engine.SPARK.value, "the Spark runner of this catalog", lost=_end_at_once)
@@ -484,9 +486,7 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
         conf=settings.spark_conf,
     )
     runner = Runner(settings, session, catalog)
-    server = HealthServer(
-        runner.healthy, runner.ready, QueriesFigures(catalog, settings.brokers), listening(settings.bind, settings.port)
-    )
+    server = HealthServer(runner.healthy, runner.ready, QueriesFigures(catalog, settings.brokers), listener)
     if settings.ready_file is not None:
         settings.ready_file.write_text(str(os.getpid()))
     try:

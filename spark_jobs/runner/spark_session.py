@@ -14,8 +14,8 @@ import pyarrow as pa
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
-from runtime.forked import ForkServer
 from runtime.packages import PACKAGE_ROOT
+from runtime.processes.forked import ForkServer
 from runtime.storage.storage import Storage
 from spark_jobs.daemon import STAGES
 from spark_jobs.runner.shipped_code import ShippedCode

@@ -32,7 +32,7 @@ from typing import Any
 from broker.address import BrokerAddress
 from broker.topics import Offsets
 from changelog.errors import UnknownName
-from runtime.forked import LENGTH, received
+from runtime.processes.forked import LENGTH, received
 from spark_jobs.source.idle import JsonOffsets, as_json
 from spark_jobs.source.topic_ends import NO_ANSWER, PAUSE_S, ends_now, ids_now
 from spark_jobs.source.turns import Turns

@@ -14,7 +14,7 @@ from broker import clients, topics
 from broker.address import BrokerAddress
 from broker.topic_shapes import TopicAdmin
 from changelog.errors import InternalError, ServiceUnavailable, SqlError
-from runtime.forked import Forked, Request
+from runtime.processes.forked import Forked, Request
 from runtime.settings import read_settings
 from services.session.input_progress import InputProgress
 from services.worker.supervisor.child_process import MODULE

@@ -21,7 +21,7 @@ from dictionaries.cache.cold.key_locks import LOCK_MS
 from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
 from dictionaries.wall_clock import wall_clock_ms
-from services.stack.redis_server import RedisServer
+from services.stack.servers.redis_server import RedisServer
 from services.stack.temporary import temporary_settings
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle
 from tests.servers import redis_server

@@ -11,7 +11,7 @@ from pathlib import Path
 import redis
 
 from services.stack.free_ports import choose_ports
-from services.stack.redis_server import RedisServer
+from services.stack.servers.redis_server import RedisServer
 from services.stack.temporary import temporary_settings
 from tests.servers.process import Server, ServerFailed
 

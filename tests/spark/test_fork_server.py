@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from runtime.forked import LOST, Forked, ForkServer, Request
+from runtime.processes.forked import LOST, Forked, ForkServer, Request
 from services.worker.supervisor.child_process import PRELOADED as OF_THE_WORKER
 from spark_jobs.daemon import STAGES
 from spark_jobs.runner.spark_session import PRELOADED as OF_SPARK

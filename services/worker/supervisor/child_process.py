@@ -18,9 +18,9 @@ import httpx
 
 from changelog.errors import EnvironmentFault
 from dictionaries.open import ON_DEMAND
-from runtime.forked import Forked, ForkServer, Request
 from runtime.logs.process_log import Unfailing
 from runtime.packages import PACKAGE_ROOT
+from runtime.processes.forked import Forked, ForkServer, Request
 from services.commands.command_codec import Command, Outcome, command_bytes, outcome_of
 from services.worker.query.pulse import PulseListener
 

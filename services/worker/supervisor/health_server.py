@@ -9,7 +9,8 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from runtime.health_server import HealthServer, Said, listening
+from runtime.health_server import HealthServer, Said
+from runtime.processes.listener import listening
 from services.worker.supervisor.child_process import Child
 from services.worker.supervisor.worker_supervisor import WorkerSupervisor
 
@@ -39,4 +40,5 @@ def health_server(supervisor: WorkerSupervisor, alive: Callable[[], bool], bind:
         queries = {child.name: child.ready() for child in supervisor.children}
         return Said(alive() and all(queries.values()), {"queries": queries})
 
-    return HealthServer(healthy, ready, ChildrenFigures(lambda: supervisor.children), listening(bind, port))
+    listener = listening(bind, port, "DOVETAIL_WORKER_BIND")
+    return HealthServer(healthy, ready, ChildrenFigures(lambda: supervisor.children), listener)

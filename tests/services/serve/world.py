@@ -15,7 +15,7 @@ import orjson
 
 from broker.address import BrokerAddress
 from runtime.clock import now_ms
-from runtime.health_server import listening
+from runtime.processes.listener import listening
 from runtime.settings import Settings
 from services.serve.access.role import Role
 from services.serve.access.users import UserFile
@@ -75,7 +75,7 @@ class World:
     @contextmanager
     def listening(self) -> Iterator[str]:
         """The address of a real server."""
-        listener = listening("127.0.0.1", 0)
+        listener = listening("127.0.0.1", 0, "DOVETAIL_SERVE_BIND")
         server = Threaded(self.service())
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listener])), daemon=True)
         thread.start()

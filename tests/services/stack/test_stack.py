@@ -23,8 +23,8 @@ from changelog.errors import StackError
 from services.stack import Stack, temporary_stack
 from services.stack.files import StackFiles
 from services.stack.free_ports import LOOPBACK
-from services.stack.kafka import KafkaBroker
 from services.stack.processes import RUN_MARK, ProcessIdentity, await_end, kill, marked_processes, run_mark
+from services.stack.servers.kafka import KafkaBroker
 from services.stack.stack import ComponentStatus
 from services.stack.state import Phase, StackState, read_state
 from services.stack.temporary import temporary_settings

@@ -9,7 +9,7 @@ import pytest
 
 from changelog.errors import EnvironmentFault
 from enrichment.memo.memo_store import MemoStore
-from runtime.forked import ForkServer
+from runtime.processes.forked import ForkServer
 from services.commands.command_codec import Outcome
 from services.worker.lane.fetches import Fetch, as_batch
 from services.worker.query.held import LOOKED_AT_S, Held

@@ -1,6 +1,7 @@
 """Processes forked from one that has imported already what they need: the side of whoever asks for them.
 
-``ForkServer`` starts the server (``runtime.fork_server``); ``Forked`` is a process that it has forked on request.
+``ForkServer`` starts the server (``runtime.processes.fork_server``); ``Forked`` is a process that it has forked on
+request.
 A request goes over a connection of its own, which stays open as long as the process lives:
 
     client → server   length, JSON of the ``Request``; standard input, output, error and further descriptors
@@ -24,7 +25,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
+
+from runtime.packages import PACKAGE_ROOT
 
 LENGTH = struct.Struct("!I")
 NUMBER = struct.Struct("!i")
@@ -32,7 +34,6 @@ MOST_DESCRIPTORS = 8
 LOST = -signal.SIGKILL
 """The end code of a process whose server has ended before it could tell: such a process ends as well."""
 _BACKLOG = 128
-_ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass(frozen=True)
@@ -126,10 +127,10 @@ class ForkServer:
             listener.bind(self.address)
             listener.listen(_BACKLOG)
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "runtime.fork_server", str(listener.fileno()), *self._modules],
+                [sys.executable, "-m", "runtime.processes.fork_server", str(listener.fileno()), *self._modules],
                 stdin=subprocess.PIPE,
                 pass_fds=[listener.fileno()],
-                cwd=_ROOT,
+                cwd=PACKAGE_ROOT,
                 # The library of linear algebra starts threads where it is loaded; no process here has a use for them.
                 env={"OPENBLAS_NUM_THREADS": "1", **self._environment},
                 # What a terminal sends to this process is no business of theirs.

@@ -1,9 +1,9 @@
 """A process that imports once what others need, and forks them: ``python -m`` without the seconds of imports.
 
-    python -m runtime.fork_server LISTENER MODULE...
+    python -m runtime.processes.fork_server LISTENER MODULE...
 
-LISTENER is the descriptor of a listening Unix socket; what is said over it stands in ``runtime.forked``. The server
-ends when its standard input does, which its owner holds.
+LISTENER is the descriptor of a listening Unix socket; what is said over it stands in ``runtime.processes.forked``. The
+server ends when its standard input does, which its owner holds.
 
 A fork copies the locks of all threads and only the thread that forks, so the server has no other one that could hold a
 lock then: what it imports opens no client and starts no work.
@@ -26,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from runtime.forked import LENGTH, MOST_DESCRIPTORS, NUMBER, Request, received
+from runtime.processes.forked import LENGTH, MOST_DESCRIPTORS, NUMBER, Request, received
 
 _OWNER = 0
 _REQUEST_S = 5.0

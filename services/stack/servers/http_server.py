@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ssl
 import sys
-import urllib.request
 from dataclasses import dataclass
 
+from runtime.processes.listener import host_and_port
 from runtime.settings import Settings
 from services.stack.component import Launch
 from services.stack.free_ports import choose_ports, port_of
-
-_ANSWER_TIMEOUT_S = 1.0
+from services.stack.servers.health import is_well
 
 
 @dataclass(frozen=True)
@@ -25,10 +24,9 @@ class HttpServer:
     def prepare(self, settings: Settings) -> Launch:
         (port,) = choose_ports(settings.serve_port)
         scheme = "http" if settings.serve_tls_certificate is None else "https"
-        host = f"[{settings.serve_bind}]" if ":" in settings.serve_bind else settings.serve_bind
         return Launch(
             (sys.executable, "-m", self.module),
-            endpoint=f"{scheme}://{host}:{port}",
+            endpoint=f"{scheme}://{host_and_port(settings.serve_bind, port)}",
             environment={"DOVETAIL_SERVE_PORT": str(port)},
         )
 
@@ -37,11 +35,7 @@ class HttpServer:
         trusting = ssl.create_default_context()
         trusting.check_hostname = False
         trusting.verify_mode = ssl.CERT_NONE
-        try:
-            with urllib.request.urlopen(f"{endpoint}/health", timeout=_ANSWER_TIMEOUT_S, context=trusting) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
+        return is_well(f"{endpoint}/health", trusting)
 
     def provided(self, settings: Settings) -> bool:
         return False

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import urllib.request
 from dataclasses import dataclass
 
+from runtime.processes.listener import host_and_port
 from runtime.settings import Settings
 from services.stack.component import Launch
 from services.stack.free_ports import choose_ports, port_of
-
-_ANSWER_TIMEOUT_S = 1.0
+from services.stack.servers.health import is_well
 
 
 @dataclass(frozen=True)
@@ -23,19 +22,14 @@ class SchemaRegistry:
 
     def prepare(self, settings: Settings) -> Launch:
         (port,) = choose_ports(port_of(settings.schema_registry_url, settings.schema_registry_port))
-        host = settings.schema_registry_bind
         return Launch(
             (sys.executable, "-m", self.module),
-            endpoint=f"http://{f'[{host}]' if ':' in host else host}:{port}",
+            endpoint=f"http://{host_and_port(settings.schema_registry_bind, port)}",
             environment={"DOVETAIL_SCHEMA_REGISTRY_PORT": str(port)},
         )
 
     def answers(self, settings: Settings, endpoint: str, pid: int) -> bool:
-        try:
-            with urllib.request.urlopen(f"{endpoint}/health", timeout=_ANSWER_TIMEOUT_S) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
+        return is_well(f"{endpoint}/health")
 
     def provided(self, settings: Settings) -> bool:
         return settings.schema_registry_url is not None

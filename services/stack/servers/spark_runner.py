@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from runtime.processes.listener import host_and_port
 from runtime.settings import Settings
 from services.jars import jar_folder, spark_sets
 from services.stack.component import Launch
@@ -37,7 +38,7 @@ class SparkRunner:
         }
         return Launch(
             (sys.executable, "-m", self.module),
-            endpoint=f"http://{settings.runner_bind}:{port}",
+            endpoint=f"http://{host_and_port(settings.runner_bind, port)}",
             environment=environment,
         )
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-import urllib.request
 from dataclasses import dataclass
 
+from runtime.processes.listener import host_and_port
 from runtime.settings import Settings
 from services.stack.component import Launch
 from services.stack.free_ports import choose_ports
-
-_ANSWER_TIMEOUT_S = 1.0
+from services.stack.servers.health import is_well
 
 
 @dataclass(frozen=True)
@@ -25,16 +24,12 @@ class LookupWorker:
         (port,) = choose_ports(settings.worker_port)
         return Launch(
             (sys.executable, "-m", self.module),
-            endpoint=f"http://{settings.worker_bind}:{port}",
+            endpoint=f"http://{host_and_port(settings.worker_bind, port)}",
             environment={"DOVETAIL_WORKER_PORT": str(port)},
         )
 
     def answers(self, settings: Settings, endpoint: str, pid: int) -> bool:
-        try:
-            with urllib.request.urlopen(f"{endpoint}/healthz", timeout=_ANSWER_TIMEOUT_S) as answer:
-                return bool(answer.status == 200)
-        except OSError:
-            return False
+        return is_well(f"{endpoint}/healthz")
 
     def provided(self, settings: Settings) -> bool:
         return False

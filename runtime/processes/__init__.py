@@ -1,0 +1,1 @@
+"""How the processes of Dovetail start, listen, fork, and are told to stop."""

@@ -1,0 +1,29 @@
+"""The start of a process that serves until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+
+from changelog.errors import DovetailError
+from runtime.environment.unknown_variables import warn_of_unknown
+from runtime.logs.process_log import configure_logs
+from runtime.settings import Settings, read_settings
+
+_LOG = logging.getLogger("dovetail.start")
+
+
+def exit_code_of(serve: Callable[[Settings], None]) -> int:
+    """``serve`` by the settings of this process, its logging set up: 0 when it returns, 1 for an error of Dovetail,
+    which goes to standard error.
+    """
+    try:
+        settings = read_settings()
+        configure_logs(settings.log_level, settings.log_format)
+        warn_of_unknown(_LOG.warning)
+        serve(settings)
+    except DovetailError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0

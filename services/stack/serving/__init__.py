@@ -1,1 +1,0 @@
-"""The components that answer over HTTP."""

@@ -1,0 +1,1 @@
+"""Processes: where they listen, how they start."""
