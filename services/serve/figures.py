@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client.core import CounterMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from services.serve.statements.desk import Desk
 from services.serve.tails.fan_out import FanOut
+
+
+class _Behind(Collector):
+    """A count that the service keeps itself."""
+
+    def __init__(self, fan_out: FanOut) -> None:
+        self._fan_out = fan_out
+
+    def collect(self) -> Iterator[Metric]:
+        yield CounterMetricFamily(
+            "dovetail_serve_behind", "Clients that took too little, and were told to resume", self._fan_out.behind
+        )
 
 
 class Figures:
@@ -22,8 +38,7 @@ class Figures:
         clients.set_function(lambda: fan_out.clients)
         readers = Gauge("dovetail_serve_readers", "Topics that are read for them", registry=self._registry)
         readers.set_function(lambda: fan_out.readers)
-        behind = Gauge("dovetail_serve_behind", "Clients so far that were told to resume", registry=self._registry)
-        behind.set_function(lambda: fan_out.behind)
+        self._registry.register(_Behind(fan_out))
 
     def page(self) -> bytes:
         return generate_latest(self._registry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from tests.servers.prometheus import MONITORING, promtool
 
 HERE = Path(__file__).parent
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-ALERTS = [rule["alert"] for rule in yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"][0]["rules"]]
+RULES: list[dict[str, Any]] = yaml.safe_load((MONITORING / "alerts.yml").read_text())["groups"][0]["rules"]
+ALERTS = [rule["alert"] for rule in RULES]
 
 
 @pytest.mark.services
@@ -32,6 +34,14 @@ def test_every_alert_fires_on_what_it_is_for() -> None:
 def test_a_page_says_what_to_do_about_every_alert() -> None:
     rows = Page.of("docs/monitoring.md").rows("alert", "what it says", "what to do")
     assert [row[0].strip("`") for row in rows] == ALERTS
+
+
+def test_every_alert_leads_to_that_page() -> None:
+    for rule in RULES:
+        path, _, anchor = rule["annotations"]["runbook"].partition("#")
+        headings = re.findall(r"^#+ (.+)$", (ROOT / path).read_text(), re.MULTILINE)
+        assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
+        assert f"`{rule['alert']}`" in (ROOT / path).read_text()
 
 
 @pytest.mark.parametrize("file", DASHBOARDS, ids=lambda file: file.stem)

@@ -52,10 +52,10 @@ def asked(server: Server, expression: str) -> list[dict[str, Any]]:
     return samples
 
 
-def promtool(*arguments: str, folder: Path) -> str:
-    """What it says; raises subprocess.CalledProcessError where something is wrong."""
+def promtool(*arguments: str, folder: Path, given: str = "") -> str:
+    """What it says of ``given``, its standard input, or of files in ``folder``; fails where something is wrong."""
     argv = [program("promtool", package=_PACKAGE), *arguments]
-    done = subprocess.run(argv, cwd=folder, check=False, capture_output=True, text=True)
+    done = subprocess.run(argv, cwd=folder, input=given, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -17,6 +17,7 @@ from spark_jobs.runner.runner import counted
 from sql.catalog import Catalog, Query
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView
+from tests.servers.prometheus import promtool
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_near_clicks
 from tests.spark.kafka import send
@@ -78,6 +79,12 @@ def test_the_figures_of_a_view_have_units_and_kinds(catalog: Catalog, monkeypatc
     assert set(re.findall(r"^# HELP (\S+) \S", given, re.MULTILINE)) == set(
         re.findall(r"^# TYPE (\S+) (?:counter|gauge)$", given, re.MULTILINE)
     )
+
+
+@pytest.mark.services
+def test_prometheus_finds_nothing_wrong_with_their_names(catalog: Catalog, tmp_path: Path) -> None:
+    reported(catalog, {"counts": {"rows_in": 7}, "late": {"l": 3}, "state": {"1.0": [2, 80]}, "watermarks": {"l": 0}})
+    promtool("check", "metrics", folder=tmp_path, given=page(catalog))
 
 
 def test_what_is_not_known_yet_has_no_sample(catalog: Catalog) -> None:
