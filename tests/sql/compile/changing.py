@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from tests.conformance.memory import MemoryHost
+from tests.conformance.sql_engine import SqlEngine
 from tests.sql.world import Row, World
 
 TABLES = (
@@ -60,3 +62,23 @@ class Changing:
             rows[:] = [old for old in rows if old["id"] != row["id"]]
         rows.append(row)
         world.insert(table, row)
+
+
+def assert_alike(query: str, seed: int, limit: int | None, rounds: int, **chosen: bool) -> None:
+    """After every batch ``query`` has changed what it changes with the settings ``chosen``, however its records are cut
+    into batches, with restarts, and with the state cut into other buckets.
+    """
+    worlds = [World(SqlEngine(MemoryHost(limit, rescaled=(3, 2)))) for _ in range(2)]
+    changers = [Changing.of(f"{seed}") for _ in worlds]
+    for world, settings in zip(worlds, ({}, chosen), strict=True):
+        for statement in TABLES:
+            world.engine.create(statement)
+        world.start(query, **settings)
+    for number in range(rounds):
+        for world, changer in zip(worlds, changers, strict=True):
+            changer.change(world)
+            world.drain()
+            if number % 2:
+                world.engine.restart()
+        assert worlds[0].table() == worlds[1].table()
+        assert min(worlds[0].net.values(), default=0) >= 0

@@ -12,9 +12,7 @@ from changelog.schema import ARRIVAL
 from joins.host.in_memory import LocalQuery
 from sql.plan.nodes import Scan
 from sql.plan.properties import walk
-from tests.conformance.memory import MemoryHost
-from tests.conformance.sql_engine import SqlEngine
-from tests.sql.compile.changing import TABLES, Changing, assert_adds_up
+from tests.sql.compile.changing import TABLES, assert_adds_up, assert_alike
 from tests.sql.planner import Planner
 from tests.sql.world import World
 
@@ -58,21 +56,7 @@ def test_they_add_up_to_the_batch_result(query: str) -> None:
 @settings(max_examples=20)
 @given(query=st.sampled_from(QUERIES), seed=st.integers(0, 1000), limit=st.sampled_from([1, 2, 5, None]))
 def test_after_every_batch_they_have_changed_what_two_sides_have(query: str, seed: int, limit: int | None) -> None:
-    """However the records are cut into batches, with restarts, and with the state cut into other buckets."""
-    worlds = [World(SqlEngine(MemoryHost(limit, rescaled=(3, 2)))) for _ in range(2)]
-    changers = [Changing.of(f"{seed}") for _ in worlds]
-    for world, chosen in zip(worlds, ({}, TWICE), strict=True):
-        for statement in TABLES:
-            world.engine.create(statement)
-        world.start(query, **chosen)
-    for number in range(4):
-        for world, changer in zip(worlds, changers, strict=True):
-            changer.change(world)
-            world.drain()
-            if number % 2:
-                world.engine.restart()
-        assert worlds[0].table() == worlds[1].table()
-        assert min(worlds[0].net.values(), default=0) >= 0
+    assert_alike(query, seed, limit, 4, **TWICE)
 
 
 ORDERS = (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sql.planner import Plan
 from tests.conformance.memory import MemoryHost
 from tests.conformance.sql_engine import SqlEngine
-from tests.sql.compile.changing import TABLES, Changing, assert_adds_up
+from tests.sql.compile.changing import TABLES, assert_adds_up, assert_alike
 from tests.sql.compile.test_self_joins_run import rows_held
 from tests.sql.world import Row, World
 
@@ -79,34 +79,16 @@ def test_they_add_up_to_the_batch_result(query: str) -> None:
     assert_adds_up(query, rounds=5)
 
 
-def assert_alike(query: str, seed: int, limit: int | None) -> None:
-    worlds = [World(SqlEngine(MemoryHost(limit, rescaled=(3, 2)))) for _ in range(2)]
-    changers = [Changing.of(f"{seed}") for _ in worlds]
-    for world, chosen in zip(worlds, ({}, APART), strict=True):
-        for statement in TABLES:
-            world.engine.create(statement)
-        world.start(query, **chosen)
-    for number in range(3):
-        for world, changer in zip(worlds, changers, strict=True):
-            changer.change(world)
-            world.drain()
-            if number % 2:
-                world.engine.restart()
-        assert worlds[0].table() == worlds[1].table()
-        assert min(worlds[0].net.values(), default=0) >= 0
-
-
 @settings(max_examples=40)
 @given(query=RANDOM, seed=st.integers(0, 1000), limit=st.sampled_from([1, 2, 5, None]))
 def test_random_plans_change_after_every_batch_what_they_change_apart(query: str, seed: int, limit: int | None) -> None:
-    """However the records are cut into batches, with restarts, and with the state cut into other buckets."""
-    assert_alike(query, seed, limit)
+    assert_alike(query, seed, limit, 3, **APART)
 
 
 @settings(max_examples=10)
 @given(query=st.sampled_from(QUERIES), seed=st.integers(0, 1000), limit=st.sampled_from([1, 2, 5, None]))
 def test_so_do_those_that_are_known_to_share(query: str, seed: int, limit: int | None) -> None:
-    assert_alike(query, seed, limit)
+    assert_alike(query, seed, limit, 3, **APART)
 
 
 TIMED = "CREATE TABLE p (k INT, at TIMESTAMP, WATERMARK FOR at AS at - INTERVAL '4 seconds') APPEND ONLY"
