@@ -19,20 +19,6 @@ Worker = Callable[..., Hybrid]
 
 
 @pytest.fixture
-def client(redis_url: str) -> Iterator[redis.Redis]:
-    with redis.Redis.from_url(redis_url) as client:
-        client.flushall()
-        yield client
-
-
-@pytest.fixture
-def source() -> FakeSource:
-    source = FakeSource()
-    source.put(a="pen", b="ink", c="cap")
-    return source
-
-
-@pytest.fixture
 def worker(redis_url: str, client: redis.Redis, source: FakeSource) -> Iterator[Worker]:
     workers: list[Hybrid] = []
 
