@@ -1,7 +1,7 @@
 """Whether a schema may follow others: what was written by one is read by the other.
 
-Of Avro the rules of its specification, by Apache's own library; of Protobuf those of ``protobuf_changes``. Of JSON
-Schema only a schema that is equal: where others are to follow, the level of the subject is NONE.
+Of Avro the rules of its specification, by Apache's own library; of Protobuf those of ``protobuf_changes``, of JSON
+Schema those of ``json_schemas.coverage``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import avro.errors
 
 from broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
 from services.registry.avro_schema import parsed
+from services.registry.json_schemas.coverage import uncovered
 from services.registry.protobuf_changes import changes
 
 
@@ -54,13 +55,12 @@ def _objections(new: WholeSchema, old: WholeSchema, level: Level) -> list[str]:
         return [f"the schema is of {new.type} and the one before of {old.type}"]
     if new.type is SchemaType.PROTOBUF:
         return changes(new, old)
-    if new.type is not SchemaType.AVRO:
-        return [f"changes of {new.type} are not compared here; set the compatibility of the subject to NONE"]
+    unreadable = _unreadable if new.type is SchemaType.AVRO else _unreadable_json
     found = []
     if level.new_reads_old:
-        found += [f"the new schema cannot read the old: {reason}" for reason in _unreadable(new, old)]
+        found += [f"the new schema cannot read the old: {reason}" for reason in unreadable(new, old)]
     if level.old_reads_new:
-        found += [f"the old schema cannot read the new: {reason}" for reason in _unreadable(old, new)]
+        found += [f"the old schema cannot read the new: {reason}" for reason in unreadable(old, new)]
     return found
 
 
@@ -73,3 +73,10 @@ def _unreadable(reader: WholeSchema, writer: WholeSchema) -> list[str]:
     if result.compatibility is avro.compatibility.SchemaCompatibilityType.compatible:
         return []
     return sorted(str(message) for message in result.messages) or ["they do not fit"]
+
+
+def _unreadable_json(reader: WholeSchema, writer: WholeSchema) -> list[str]:
+    try:
+        return uncovered(reader, writer)
+    except SchemaNonsense as nonsense:
+        return [f"it cannot be compared: {nonsense}"]

@@ -137,6 +137,32 @@ def test_levels_say_who_reads_whom(client: SchemaRegistryClient, level: str, add
     assert client.test_compatibility(subject, schema) is fits
 
 
+@pytest.mark.parametrize(
+    ("level", "changed", "fits"),
+    [
+        ("BACKWARD", {"b": {"type": "string"}}, True),
+        ("FORWARD", {"b": {"type": "string"}}, False),
+        ("BACKWARD", {"a": {"type": "number"}}, True),
+        ("BACKWARD", {"a": {"type": "string"}}, False),
+        ("NONE", {"a": {"type": "string"}}, True),
+    ],
+)
+def test_levels_say_who_reads_whose_json(
+    client: SchemaRegistryClient, level: str, changed: dict[str, Any], fits: bool
+) -> None:
+    subject = f"json-{level}-{'-'.join(changed)}-{fits}"
+    closed: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "integer"}}, "additionalProperties": False}
+    client.register_schema(subject, Schema(json.dumps(closed), "JSON"))
+    client.set_compatibility(subject, level)
+    schema = Schema(json.dumps({**closed, "properties": {**closed["properties"], **changed}}), "JSON")
+    assert client.test_compatibility(subject, schema) is fits
+    if fits:
+        assert client.register_schema(subject, schema)
+        return
+    with pytest.raises(SchemaRegistryError, match="is written, and"):
+        client.register_schema(subject, schema)
+
+
 def test_a_schema_may_refer_to_another(client: SchemaRegistryClient) -> None:
     client.register_schema("order-type", Schema(json.dumps(ORDER), "AVRO"))
     text = json.dumps({"type": "record", "name": "parcel", "fields": [{"name": "order", "type": "shop.order"}]})
