@@ -5,6 +5,8 @@
 - *Alignment*: row n must be record n. Each text begins with ``{``, ends with ``}`` and has no line break, and there are
   as many rows as texts: an object that ends within a line or spans two lines breaks one of these.
 - *Strictness*: the schema is explicit, so that a value of another type is an error and not a NULL.
+- *Decimals*: the parser multiplies them by the power of ten of their scale, and what is too large for its 256 bits
+  comes out as any other number. Of a text with that many digits, or a great exponent, it is not asked.
 - *Leniency of the parser*: it knows NaN and Inf and lets bytes pass that are no UTF-8; JSON has neither.
 - *Absent or null*: both come as NULL. A default is taken only for a text that nowhere mentions the member.
 """
@@ -12,6 +14,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -30,6 +34,10 @@ _ESCAPED_NAME = rb'\\[^"]*"\s*:'
 _LONGEST = 1 << 30
 _NEWLINE = ord("\n")
 _MISFITS_PER_ROW = 1 / 64
+_DIGITS = 76
+_ALIKE = bytes.maketrans(b'123456789E}]" \t\r\n', b"000000000e,,,,,,,")
+_EXPONENT_ALIKE = re.compile(rb"e\+?00+,")
+_GREAT_EXPONENT = rb'[:,\[]\s*"?[-+]?[0-9.]+[eE]\+?[0-9]{2,}[\s",}\]]'
 
 Positions = npt.NDArray[np.int64]
 
@@ -54,6 +62,7 @@ class BatchReader:
 
     def __init__(self, members: tuple[Member, ...]) -> None:
         self._members = members
+        self._scale = max((scale for member in members for scale in _scales(member.type)), default=None)
 
     def read(self, texts: pa.Array) -> pa.Table:
         """A column per member, in order, a row per text (binary, none null). Raises Declined."""
@@ -61,10 +70,14 @@ class BatchReader:
             return pa.table({member.name: pa.array([], member.type) for member in self._members})
         lines, first = _lines(texts), _first(texts)
         carriers = [(one.name, _carrier(one.name, one.type, first.get(one.name), texts)) for one in self._members]
+        if self._scale is not None:
+            _decline_great(lines, texts, self._scale)
         raw = _parsed(lines, texts, pa.schema(carriers))
         columns = {}
         for member in self._members:
-            column = typed(raw.column(member.name).combine_chunks(), member.type)
+            parsed = raw.column(member.name).combine_chunks()
+            _expect_finite(parsed)
+            column = typed(parsed, member.type)
             columns[member.name] = column if member.default is None else _with_default(column, member, texts)
         return pa.table(columns)
 
@@ -86,6 +99,39 @@ def _lines(texts: pa.Array) -> bytes:
     if b"NaN" in lines or b"Inf" in lines:
         decline_where(pc.match_substring_regex(texts, _NOT_JSON))
     return lines
+
+
+def _expect_finite(parsed: pa.Array) -> None:
+    """Raises Declined where the parser has made an infinity of too many digits."""
+    if pa.types.is_floating(parsed.type):
+        infinite = pc.is_inf(parsed)
+        if pc.any(infinite).as_py():
+            decline_where(infinite.fill_null(False))
+    elif pa.types.is_list(parsed.type) or pa.types.is_struct(parsed.type):
+        for part in parsed.flatten() if pa.types.is_struct(parsed.type) else [parsed.flatten()]:
+            try:
+                _expect_finite(part)
+            except Declined as declined:
+                raise (Declined if pa.types.is_list(parsed.type) else declined) from None
+
+
+def _scales(kind: pa.DataType) -> Iterator[int]:
+    """Of the decimals at any depth."""
+    if pa.types.is_decimal(kind):
+        yield kind.scale
+    for index in range(kind.num_fields):
+        yield from _scales(kind.field(index).type)
+
+
+def _decline_great(lines: bytes, texts: pa.Array, scale: int) -> None:
+    """Raises Declined where a number, or a text, has more digits than the parser brings to ``scale`` without loss."""
+    alike = lines.translate(_ALIKE)
+    # Exponents of one digit are left to it: there is room for nine more.
+    most = _DIGITS - 9 - scale
+    if b"0" * most in alike:
+        decline_where(pc.match_substring_regex(texts, rb"[0-9]{%d}" % most))
+    if _EXPONENT_ALIKE.search(alike):
+        decline_where(pc.match_substring_regex(texts, _GREAT_EXPONENT))
 
 
 def _first(texts: pa.Array) -> dict[str, Any]:
@@ -162,7 +208,9 @@ def _unfitting(read: pa.Array, kind: pa.DataType) -> npt.NDArray[np.bool_]:
             misfit |= _unfitting(part, field.type)
     if pa.types.is_integer(kind):
         bounds, numbers = np.iinfo(kind.to_pandas_dtype()), read.fill_null(0).to_numpy()
-        misfit |= (numbers % 1 != 0) | (numbers < bounds.min) | (numbers > bounds.max) | (abs(numbers) >= 2.0**63)
+        with np.errstate(invalid="ignore"):
+            fractions = numbers % 1
+        misfit |= (fractions != 0) | (numbers < bounds.min) | (numbers > bounds.max) | (abs(numbers) >= 2.0**63)
     return misfit
 
 
@@ -177,7 +225,9 @@ def _carrier(name: str, kind: pa.DataType, shown: Any, texts: pa.Array) -> pa.Da
     if pa.types.is_float32(kind):
         # Rounded once from the digits, or once more from the double: json_record does the latter.
         return pa.float64()
-    if _is_native(kind) or pa.types.is_decimal(kind):
+    if pa.types.is_decimal(kind):
+        return pa.decimal256(_DIGITS, kind.scale)
+    if _is_native(kind):
         return kind
     if pa.types.is_struct(kind):
         inside = shown if isinstance(shown, dict) else {}
@@ -218,9 +268,20 @@ def typed(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
             return pl.Series(parsed).str.decode("base64", strict=True).to_arrow().cast(kind)
         if pa.types.is_time(kind):
             raise Declined
+        if pa.types.is_decimal256(parsed.type):
+            return _decimals(parsed, kind)
         return parsed.cast(kind)
     except (pa.ArrowInvalid, pl.exceptions.ComputeError):
         raise Declined from None
+
+
+def _decimals(parsed: pa.Array, kind: pa.DataType) -> pa.Array:
+    try:
+        return parsed.cast(kind)
+    except pa.ArrowInvalid:
+        bound = pa.scalar(Decimal(10) ** (kind.precision - kind.scale), pa.decimal256(_DIGITS, kind.scale))
+        decline_where(pc.greater_equal(pc.abs(parsed), bound).fill_null(False))
+        raise
 
 
 def _instants(parsed: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -6,7 +6,7 @@ The reference for ``json_batch``: where that gives an answer, this one gives the
 from __future__ import annotations
 
 import json
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import orjson
@@ -36,7 +36,7 @@ class RecordReader:
             raise RecordRejected(f"malformed JSON at character {fault.pos}{where}: {fault.msg}") from None
         if not isinstance(value, dict):
             raise RecordRejected(f"the {place} is {described(value)}; a JSON object is expected")
-        return json.loads(text, parse_float=Decimal) if self._exact else value
+        return json.loads(text, parse_float=_exact) if self._exact else value
 
     def values(self, record: dict[str, Any]) -> list[Any]:
         """The members in their types' form; NULL or the default where absent. Raises RecordRejected."""
@@ -50,6 +50,14 @@ def holds_decimal(arrow_type: pa.DataType) -> bool:
     if pa.types.is_decimal(arrow_type):
         return True
     return any(holds_decimal(arrow_type.field(index).type) for index in range(arrow_type.num_fields))
+
+
+def _exact(number: str) -> Decimal | float:
+    """A float where no decimal has the exponent: then it is 0, or as good as that."""
+    try:
+        return Decimal(number)
+    except InvalidOperation:
+        return float(number)
 
 
 def _converted(name: str, value: Any, convert: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,9 @@ Convert = Callable[[Any], Any]
 """From a parsed JSON value, not null, to what ``pa.array`` takes for the type. Raises Mismatch."""
 
 _EXACT_IN_FLOAT = 2**53
+_EXACT = Context(prec=76)
+_LONGEST = 4300
+"""The most digits that Python makes a number of."""
 _SHOWN = 60
 
 
@@ -98,16 +101,26 @@ def _float(arrow_type: pa.DataType) -> Convert:
 
 
 def _decimal(arrow_type: pa.DataType) -> Convert:
+    last = Decimal(1).scaleb(-arrow_type.scale)
+
     def convert(value: Any) -> Decimal:
-        try:
-            number = Decimal(value) if isinstance(value, str) or _is_number(value) else None
-        except InvalidOperation:
-            number = None
+        number = _number(value)
         if number is None or not number.is_finite() or not _holds(arrow_type, number):
             raise Mismatch(value, type_name(arrow_type))
-        return number
+        # Arrow takes neither zeros beyond the scale nor a zero with a great exponent.
+        return number.quantize(last, context=_EXACT)
 
     return convert
+
+
+def _number(value: Any) -> Decimal | None:
+    """None where it is none. Decimal reads more than JSON has: digits of any script, and ``_`` between them."""
+    if not (_is_number(value) or (isinstance(value, str) and value.isascii() and "_" not in value)):
+        return None
+    try:
+        return Decimal(value)
+    except InvalidOperation:
+        return None
 
 
 def _holds(arrow_type: pa.DataType, number: Decimal) -> bool:
@@ -199,7 +212,8 @@ def _map_key(arrow_type: pa.DataType) -> Convert:
         return convert
 
     def convert_digits(name: str) -> Any:
-        if not (name.removeprefix("-").isascii() and name.removeprefix("-").isdigit()):
+        digits = name.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= _LONGEST):
             raise Mismatch(name, type_name(arrow_type))
         return convert(int(name))
 
