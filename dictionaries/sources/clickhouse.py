@@ -14,7 +14,13 @@ from uuid import UUID
 
 import pyarrow as pa
 from clickhouse_driver import Client
-from clickhouse_driver.errors import Error, ErrorCodes, ServerException
+from clickhouse_driver.errors import (
+    Error,
+    ErrorCodes,
+    ServerException,
+    SocketTimeoutError,
+    UnexpectedPacketFromServerError,
+)
 
 from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused, UnknownName, Unsupported
 from changelog.lookup import Key, Row, Rows
@@ -24,7 +30,7 @@ from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
 from dictionaries.definition.tls import certificate_refused, tls_of
 from dictionaries.idle_pool import IdlePool
-from dictionaries.sources.column_types import INSTANT, fits
+from dictionaries.sources.column_types import INSTANT, fits, fix_of_type
 from dictionaries.sources.source_parameters import source_parameters
 from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 
@@ -90,7 +96,7 @@ class ClickHouseSource:
                 raise Unsupported(
                     f'column "{column.name}" is {types[column.name]} in ClickHouse, which does not fit {column.type}',
                     where=self.where,
-                    fix=f'declare "{column.name}" as {there}, or as string',
+                    fix=fix_of_type(column.name, there),
                 )
 
     def columns(self) -> list[Column]:
@@ -230,10 +236,13 @@ class ClickHouseSource:
         if (refused := certificate_refused(error)) is not None:
             return SourceRefused(f"ClickHouse: {refused[0]}", where=self.where, fix=refused[1])
         if not isinstance(error, ServerException) or code in _PASSING:
+            silent = isinstance(error, SocketTimeoutError)
+            other = silent or isinstance(error, UnexpectedPacketFromServerError)
             return ServiceUnavailable(
-                f"ClickHouse did not {attempt}: {_first_line(error)}",
+                f"ClickHouse did not {attempt}: {'no answer in time' if silent else _first_line(error)}",
                 where=self.where,
-                fix=f"see that it runs and is reached from here; TIMEOUT is {self.timeout_s:g} s",
+                fix=f"see that it runs and is reached from here; TIMEOUT is {self.timeout_s:g} s"
+                + ("; PORT is that of the native protocol, 9000 by default, not that of HTTP" if other else ""),
             )
         user, database = self.parameters.get("user", "default"), self.parameters.get("db", "default")
         login = (f'the password of user "{user}" is refused', "correct USER and PASSWORD of the source")

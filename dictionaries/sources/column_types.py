@@ -31,6 +31,24 @@ def fits(there: pa.DataType, declared: pa.DataType) -> bool:
     return (_family(there), _family(declared)) in _ALSO
 
 
+def fix_of_type(column: str, there: pa.DataType) -> str:
+    """How ``column`` is to be declared, whose values are of type ``there`` at the source."""
+    if there == pa.string():
+        return f'declare "{column}" as string'
+    return f'declare "{column}" as {_declared(there)}, or as string'
+
+
+def _declared(kind: pa.DataType) -> str:
+    if pa.types.is_timestamp(kind):
+        return "datetime64(6)"
+    if pa.types.is_decimal(kind):
+        return f"decimal({kind.precision}, {kind.scale})"
+    if pa.types.is_list(kind):
+        return f"array({_declared(kind.value_type)})"
+    names = {"double": "float64", "float": "float32", "date32[day]": "date", "binary": "bytes"}
+    return names.get(str(kind), str(kind))
+
+
 def _family(kind: pa.DataType) -> str:
     for family, holds in _FAMILIES:
         if holds(kind):

@@ -57,6 +57,10 @@ class MySqlSource(SqlSource):
             arguments["ssl"] = tls.context()
         return arguments
 
+    def secret(self) -> Mapping[str, str | bytes]:
+        # Of a text the driver would send the bytes of Latin-1, and of most texts it could send none.
+        return {name: str(text).encode() for name, text in super().secret().items()}
+
     def reflected(self, connection: sa.Connection) -> list[ReflectedColumn]:
         found = super().reflected(connection)
         for column in found:

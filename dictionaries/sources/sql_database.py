@@ -27,7 +27,7 @@ from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
 from dictionaries.definition.tls import certificate_refused
-from dictionaries.sources.column_types import arrow_type, fits
+from dictionaries.sources.column_types import arrow_type, fits, fix_of_type
 from dictionaries.sources.source_parameters import source_parameters
 from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader
 
@@ -230,7 +230,7 @@ class SqlSource(ABC):
         self.prepare(engine)
         return engine
 
-    def secret(self) -> Mapping[str, str]:
+    def secret(self) -> Mapping[str, str | bytes]:
         """The password as the driver's connect() takes it."""
         password = password_of(self.parameters, self.where)
         return {"password": password} if password else {}
@@ -272,7 +272,7 @@ class SqlSource(ABC):
         raise Unsupported(
             f'column "{column.name}" is {found} in {self.title}, which does not fit {column.type}',
             where=self.where,
-            fix=f'declare "{column.name}" as {_named(there)}, or as string',
+            fix=fix_of_type(column.name, there),
         )
 
     @property
@@ -329,11 +329,3 @@ def sample(kind: pa.DataType) -> Any:
 def _escaped(text: str) -> str:
     """SQL text for SQLAlchemy, to which a colon begins a parameter."""
     return text.replace(":", "\\:")
-
-
-def _named(kind: pa.DataType) -> str:
-    """A type as a declaration writes it."""
-    if pa.types.is_timestamp(kind):
-        return "datetime64(6)"
-    names = {"double": "float64", "float": "float32", "date32[day]": "date", "binary": "bytes"}
-    return names.get(str(kind), str(kind))

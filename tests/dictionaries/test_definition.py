@@ -14,6 +14,7 @@ from dictionaries.cache.cache_settings import read_settings
 from dictionaries.check import define
 from dictionaries.definition.definition import Definition, LayoutSpec, Parameter, SourceSpec
 from dictionaries.definition.kinds import LAYOUTS, SOURCES
+from dictionaries.definition.options import read_options
 from tests.paths import ROOT
 
 COLUMNS = (Column("id", pa.string()), Column("name", pa.string()))
@@ -111,3 +112,10 @@ def test_the_options_of_clickhouse_s_cache() -> None:
     assert (settings.timeout_ms, settings.waiting) == (700, 9)
     assert read_settings(made(layout=layout, settings={"timeout_ms": 90})).timeout_ms == 90
     assert read_settings(made(layout=LayoutSpec("cache"))).timeout_ms == 5000
+
+
+@pytest.mark.parametrize(("given", "meant"), [("database", "db"), ("username", "user"), ("hostname", "host")])
+def test_what_other_systems_call_an_option_is_answered_with_its_name_here(given: str, meant: str) -> None:
+    with pytest.raises(UnknownName) as caught:
+        read_options(SOURCES["mysql"], {given: "x"}, "here")
+    assert caught.value.fix == f'did you mean "{meant}"?'

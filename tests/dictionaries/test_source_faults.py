@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import sqlite3
 import threading
 import time
@@ -84,6 +85,51 @@ def test_a_type_that_does_not_fit(served: Served) -> None:
     assert isinstance(error, Unsupported)
     assert '"name"' in error.what
     assert "string" in error.fix
+
+
+def test_a_type_that_does_not_fit_is_told_in_the_words_of_sql(served: Served) -> None:
+    there = (Column("id", pa.int64()), Column("price", pa.decimal128(10, 2)), Column("note", pa.string()))
+    served.put("priced", there, ["id"], [])
+    for column, fix in (
+        (Column("price", pa.date32()), 'declare "price" as decimal(10, 2), or as string'),
+        (Column("note", pa.int32()), 'declare "note" as string'),
+    ):
+        assert refusal(opened(served, (COLUMNS[0], column), table="priced")).fix == fix
+
+
+@pytest.mark.services
+@pytest.mark.parametrize("kind", ["mysql", "postgresql"])
+def test_a_password_of_any_letters_and_signs(kind: str, tmp_path: Path) -> None:
+    with SERVERS[kind](tmp_path / "server") as served:
+        assert isinstance(served, SqlServer)
+        served.put("products", COLUMNS, ["id"], ROWS)
+        for number, password in enumerate(["größer-als-密码", "a b:c/d@e#f%20\"g\\;`h'i"]):
+            user = f"odd{number}"
+            mysql, postgresql = f"CREATE USER {user} IDENTIFIED BY", f"CREATE USER {user} SUPERUSER PASSWORD"
+            served.server.execute(f"{mysql if kind == 'mysql' else postgresql} {served.text(password)}")
+            if kind == "mysql":
+                served.server.execute(f"GRANT SELECT ON shop.* TO {user}")
+            source = opened(served, user=user, password=password)
+            assert source.fetch(["id"], [1]) == {1: (ROWS[0],)}
+            source.close()
+
+
+def test_a_port_of_another_protocol(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        parameters: dict[str, Parameter] = {"host": "127.0.0.1", "port": silent.getsockname()[1], "db": "shop"}
+        limits: dict[str, Parameter] = {
+            "table": "products",
+            "connect_timeout": 0.5,
+            "timeout": 0.5,
+            "load_timeout": 0.5,
+        }
+        source = SourceSpec("clickhouse", parameters | limits)
+        error = refusal(
+            open_source(define("d", COLUMNS, ["id"], source, LayoutSpec("direct")), Resources(None, tmp_path))
+        )
+    assert isinstance(error, ServiceUnavailable)
+    assert "no answer in time" in error.what
+    assert "not that of HTTP" in error.fix
 
 
 def test_nobody_listens(served: Served) -> None:
