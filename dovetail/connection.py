@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from changelog.errors import SqlError, Unsupported
 from dovetail.change_feed import ChangeFeed
+from dovetail.frames import arrow_of
 from dovetail.query_result import QueryResult
 from dovetail.stream_handle import StreamHandle
 from runtime.environment.unknown_variables import warn_of_unknown
 from services.known_stacks import found_settings
 from services.session import Live, Session, agreed
 from services.session.rows import insert_table
+from sql.planner import stream_of
 from sql.syntax.parameters.bound_literals import Arguments
 from sql.syntax.parse import parse, parse_one
 
@@ -76,9 +77,14 @@ class Connection:
         """Write rows to a stream, all of them or none; how many they were.
 
         rows  a frame of pandas or polars, an Arrow table, anything that speaks Arrow's C stream, or dictionaries.
-              Columns are found by name; one that is missing takes its DEFAULT
+              Columns are found by name; one that is missing takes its DEFAULT, a NaN of pandas is NULL
+
+        Raises SqlError, with column and row, for a value that the type of its column cannot hold as it is: a float
+        that a decimal would round, a time of finer units.
         """
-        return insert_table(self._session.context, stream, _table(rows))
+        context = self._session.context
+        types = {column.name: column.type for column in stream_of(context.catalog, stream).schema.columns}
+        return insert_table(context, stream, arrow_of(rows, types))
 
     def stream(self, name: str) -> StreamHandle:
         """Raises UnknownName, with the nearest name, when it is first asked."""
@@ -94,31 +100,3 @@ class Connection:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _table(rows: Any) -> pa.Table:
-    if isinstance(rows, pa.Table):
-        return rows
-    if hasattr(rows, "__arrow_c_stream__"):
-        return pa.table(rows)
-    if isinstance(rows, Iterable) and not isinstance(rows, str | bytes | Mapping):
-        listed = list(rows)
-        if all(isinstance(row, Mapping) for row in listed):
-            names = dict.fromkeys(name for row in listed for name in row)
-            return pa.table({name: _column(name, [row.get(name) for row in listed]) for name in names})
-    raise SqlError(
-        f"{type(rows).__name__} has no rows",
-        where=".insert(..)",
-        fix="give a frame of pandas or polars, an Arrow table, or a list of dictionaries",
-    )
-
-
-def _column(name: str, values: list[object]) -> pa.Array:
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as fault:
-        raise SqlError(
-            f"the values of {name} are not of one type: {str(fault).splitlines()[0]}",
-            where=".insert(..)",
-            fix="make them of one type",
-        ) from None

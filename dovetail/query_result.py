@@ -14,6 +14,12 @@ if TYPE_CHECKING:
 
     from services.session import Done, Rows, Text
 
+_NULLABLE = {
+    pa.bool_(): "boolean",
+    **{getattr(pa, f"{sign}int{bits}")(): f"{sign.upper()}Int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+"""Types of pandas that know NULL."""
+
 
 @dataclass(frozen=True)
 class QueryResult:
@@ -36,7 +42,10 @@ class QueryResult:
         return self.table
 
     def pandas(self) -> pd.DataFrame:
-        return self.table.to_pandas()
+        """Integers and truth values in pandas' types that know NULL (``Int64``, ``boolean``), whatever the rows are:
+        with a NULL they would become floats, which round large numbers, and objects.
+        """
+        return self.table.to_pandas(types_mapper=_nullable)
 
     def polars(self) -> pl.DataFrame:
         import polars as pl  # noqa: PLC0415 - whoever wants no frame of it need not wait for it
@@ -59,3 +68,10 @@ class QueryResult:
 
     def _repr_html_(self) -> str | None:
         return self.polars()._repr_html_() if self.table.num_columns else None
+
+
+def _nullable(kind: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
+    import pandas as pd  # noqa: PLC0415 - as above
+
+    name = _NULLABLE.get(kind)
+    return None if name is None else pd.api.types.pandas_dtype(name)

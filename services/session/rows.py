@@ -8,7 +8,7 @@ write between the look and the write are not seen: the last record of a key wins
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -23,10 +23,11 @@ from changelog.encodings.registry import format_kind
 from changelog.errors import SqlError, UnknownName, Unsupported
 from changelog.formats.members import Member
 from changelog.formats.record_parts import expect_written
-from changelog.schema import TIME, Kind, StreamSchema
+from changelog.schema import EVENT_TIME_TYPE, TIME, Kind, StreamSchema
 from changelog.suggest import suggestion
 from services.session.contents import answer
 from services.session.context import Context
+from services.session.frames.fitted_columns import fitted
 from services.session.result import Done
 from services.session.typed_rows import changes_of, expect_values, typed_rows, written_columns
 from sql.bind.bounded.snapshot import Snapshot, snapshot_of
@@ -38,6 +39,7 @@ from sql.syntax.rules import Rules
 from sql.syntax.statements import Computed, CreateStream, CreateView, Delete, Insert, Literal, Select, Update
 
 _Change = TypeVar("_Change", Update, Delete)
+_ColumnCast = Callable[[pa.ChunkedArray, pa.DataType, str], pa.ChunkedArray]
 
 
 def insert(context: Context, statement: Insert) -> Done:
@@ -56,7 +58,14 @@ def insert_table(context: Context, name: str, table: pa.Table) -> int:
     stream = _writable(context, name)
     if not table.num_columns:
         return 0
-    rows = Changes.of(_declared(stream.schema, dict(zip(table.column_names, table.columns, strict=True)))).table
+    given: dict[str, pa.ChunkedArray] = {}
+    for column, values in zip(table.column_names, table.columns, strict=True):
+        if column in given:
+            raise SqlError(
+                f'the column "{column}" is there twice', where=f'insert into "{name}"', fix="rename or drop one of them"
+            )
+        given[column] = values
+    rows = Changes.of(_declared(stream.schema, given, fitted)).table
     expect_values(stream.schema, rows)
     _write(context, stream.topic, records_of(stream.schema, rows, schemas_of(context.brokers)))
     return int(rows.num_rows)
@@ -100,12 +109,12 @@ def _selected(context: Context, schema: StreamSchema, statement: Insert) -> pa.T
             where=f'INSERT INTO "{schema.name}"',
         )
     found = dict(zip(names, answer(context, plan.snapshot).columns, strict=True))
-    rows = Changes.of(_declared(schema, found)).table
+    rows = Changes.of(_declared(schema, found, _cast)).table
     expect_values(schema, rows)
     return rows
 
 
-def _declared(schema: StreamSchema, found: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+def _declared(schema: StreamSchema, found: Mapping[str, pa.ChunkedArray], cast: _ColumnCast) -> pa.Table:
     """The declared columns, from what was found, else from their defaults."""
     known = [column.name for column in schema.columns]
     for name in found:
@@ -119,10 +128,10 @@ def _declared(schema: StreamSchema, found: Mapping[str, pa.ChunkedArray]) -> pa.
         columns[column.name] = (
             pa.chunked_array([pa.array([Member.of(column).default] * count, column.type)])
             if given is None
-            else _cast(given, column.type, column.name)
+            else cast(given, column.type, column.name)
         )
     if TIME in found and TIME not in columns:
-        columns[TIME] = found[TIME]
+        columns[TIME] = cast(found[TIME], EVENT_TIME_TYPE, TIME)
     return pa.table(columns)
 
 

@@ -79,7 +79,10 @@ def test_the_defaults_are_those_of_the_stream(db: Connection) -> None:
     [
         ([{"id": 1, "nmae": "a"}], UnknownName, 'did you mean "name"'),
         ([{"id": "x"}], SqlError, "does not fit column id"),
-        ([{"id": 1}, {"id": "x"}], SqlError, "not of one type"),
+        ([{"id": 1}, {"id": "x"}], SqlError, "the values of id cannot be read"),
+        (pd.DataFrame({"id": [1.0, 1.5]}), SqlError, "column id, row 1"),
+        (pa.Table.from_arrays([pa.array([1])] * 2, names=["id", "id"]), SqlError, '"id" is there twice'),
+        ([{"id": 1, "_tp_time": "soon"}], SqlError, "soon does not fit column _tp_time"),
         ({"id": 1}, SqlError, "dict has no rows"),
         (7, SqlError, "int has no rows"),
     ],
