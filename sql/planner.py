@@ -40,6 +40,7 @@ from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import too_deep
 from sql.syntax.grammar.pasted.foreign_names import with_own_names
 from sql.syntax.parse import parse_one
+from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Emit, Select
 from sql.system_tables import is_of_system
 from sql.watermarks import check_late_topic
@@ -184,16 +185,16 @@ def _named_as_here(
     name: str, statement: Select | CreateView, catalog: Relations, settings: Mapping[str, Value] | None
 ) -> str:
     """The statement with what goes by another name here than elsewhere, where that runs; else ''."""
-    form = with_own_names(statement.text)
-    if not form:
-        return ""
-    try:
-        meant = parse_one(form)
-        if isinstance(meant, Select | CreateView):
-            _planned_by_name(name, meant, catalog, settings, None)
-            return form
-    except SqlError:
-        pass
+    for form in dict.fromkeys(with_own_names(statement.text, rules) for rules in Rules):
+        if not form:
+            continue
+        try:
+            meant = parse_one(form)
+            if isinstance(meant, Select | CreateView):
+                _planned_by_name(name, meant, catalog, settings, None)
+                return form
+        except SqlError:
+            continue
     return ""
 
 

@@ -20,7 +20,7 @@ from sql.syntax.faults import fault_at, too_deep, tried
 from sql.syntax.grammar import commands, rows
 from sql.syntax.grammar.alter import alter
 from sql.syntax.grammar.create import create
-from sql.syntax.grammar.pasted.other_statements import refuse_other
+from sql.syntax.grammar.pasted.other_statements import refuse_other, same_explain
 from sql.syntax.grammar.queries import select
 from sql.syntax.parameters.binding import bound
 from sql.syntax.parameters.bound_literals import Arguments
@@ -132,6 +132,7 @@ def _is_named(cursor: Cursor) -> bool:
 def _explain(cursor: Cursor) -> Explain | ExplainAnalyze | ExplainView:
     cursor.clause = "EXPLAIN"
     cursor.expect("EXPLAIN")
+    same_explain(cursor)
     if cursor.at("ANALYZE"):
         return commands.explain_analyze(cursor)
     if _is_named(cursor):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.functions import function_arguments
+from sql.syntax.grammar.pasted.other_statements import refuse_details, refuse_kind, refuse_listed
 from sql.syntax.grammar.rows import where_clause
 from sql.syntax.statements import (
     BackupView,
@@ -62,14 +63,27 @@ def show(cursor: Cursor) -> Show | ShowCreate | Describe:
     cursor.clause = "SHOW"
     cursor.expect("SHOW", "LIST")
     if cursor.accept("CREATE"):
+        refuse_kind(cursor, "SHOW CREATE")
         return ShowCreate(_named(cursor, _kind(cursor)))
     if cursor.accept("COLUMNS FROM", "COLUMNS IN"):
         return Describe(cursor.path())
+    if cursor.at(*(f"ALL {listed}" for listed in LISTINGS)):
+        cursor.accept("ALL")
+    refuse_listed(cursor)
     what = LISTINGS[cursor.expect(*LISTINGS)]
     if what == "state":
         return Show(what, of=cursor.path("the name of a view"))
     of = cursor.dotted("a view, or a topic of dead letters") if what == "dead letters" and cursor.accept("FROM") else ""
+    if not of and cursor.accept("FROM", "IN"):
+        _expect_default(cursor)
     return Show(what, cursor.string("a pattern") if cursor.accept("LIKE") else None, of)
+
+
+def _expect_default(cursor: Cursor) -> None:
+    """The name of the one database, behind SHOW TABLES FROM."""
+    start, name = cursor.offset, cursor.name("the name of a database")
+    if name.lower() not in ("default", "public"):
+        cursor.fail(f'there is one database, "default", and no "{name}"', fix="SHOW STREAMS", offset=start)
 
 
 def _kind(cursor: Cursor) -> str:
@@ -94,6 +108,8 @@ def _named(cursor: Cursor, kind: str) -> str:
 def describe(cursor: Cursor) -> Describe:
     cursor.clause = "DESCRIBE"
     cursor.expect("DESCRIBE", "DESC")
+    refuse_details(cursor)
+    refuse_kind(cursor, "DESCRIBE")
     _kind(cursor)
     if cursor.word(1) == ".":
         return Describe(cursor.dotted("a stream, a view, or a topic of dead letters"))

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pyarrow as pa
 
 from changelog.encodings.settings import KEY_ENCODE, OPTION
+from changelog.errors import Unsupported
 from changelog.schema import Column, Kind, RecordPart
-from sql.syntax.cursor import Cursor
+from sql.syntax.cursor import Cursor, is_name
 from sql.syntax.grammar.columns import Elements, elements_of_stream, primary_key, watermark
 from sql.syntax.grammar.pasted import flink, ksql
-from sql.syntax.grammar.pasted.filled_forms import Declaration
+from sql.syntax.grammar.pasted.filled_forms import Declaration, written
 from sql.syntax.grammar.pasted.pasted_queries import refuse_query_of
 from sql.syntax.grammar.settings import assignments, with_clause
 from sql.syntax.grammar.streams import check, text_of
@@ -141,15 +142,32 @@ def create_index(cursor: Cursor) -> CreateIndex:
     """What follows CREATE INDEX: ``[IF NOT EXISTS] i ON stream (a, b) [INCLUDE (c)] [DISTRIBUTED BY (a)]``."""
     cursor.clause = "CREATE INDEX"
     if_not_exists = bool(cursor.accept("IF NOT EXISTS"))
+    if cursor.at("ON") and cursor.word(1) != "ON":
+        cursor.fail("an index has a name", fix=_named_index(cursor))
     name = cursor.name("the name of an index")
     cursor.expect("ON")
     stream = cursor.path("the name of a table")
+    if cursor.at("USING"):
+        cursor.fail("there is one kind of index", fix=_of_one_kind(cursor, name, stream), kind=Unsupported)
     columns = _column_names(cursor)
     storing = _column_names(cursor) if cursor.accept("INCLUDE", "STORING") else ()
     if cursor.accept("DISTRIBUTED BY"):
         # How rows lie on machines, which the join key decides here.
         _column_names(cursor)
     return CreateIndex(Index(name, columns, storing), stream, if_not_exists)
+
+
+def _named_index(cursor: Cursor) -> str:
+    """``ON t (a)`` with a name that tells what it is of."""
+    words = [token.text for token in cursor.tokens[cursor.index + 1 :] if is_name(token)]
+    rest = cursor.script[cursor.offset : int(cursor.tokens[-1].end) + 1]
+    return f"CREATE INDEX {written('_by_'.join(words[:2]) or 'by_name')} {' '.join(rest.split())}"
+
+
+def _of_one_kind(cursor: Cursor, name: str, stream: str) -> str:
+    rest = cursor.script[cursor.tokens[cursor.index].start : int(cursor.tokens[-1].end) + 1]
+    columns = rest[rest.index("(") :] if "(" in rest else "(..)"
+    return f"CREATE INDEX {written(name)} ON {written(stream)} {columns}"
 
 
 def _column_names(cursor: Cursor) -> tuple[str, ...]:

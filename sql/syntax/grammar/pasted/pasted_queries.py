@@ -10,6 +10,7 @@ from typing import NoReturn
 from changelog.errors import SqlError
 from sql.syntax.cursor import Cursor
 from sql.syntax.grammar.pasted.filled_forms import noted, refuse, written
+from sql.syntax.grammar.pasted.pasted_selects import in_own_words
 from sql.syntax.grammar.settings import with_clause
 from sql.syntax.statements import Setting
 
@@ -23,7 +24,8 @@ def refuse_query_of(cursor: Cursor, kind: str, name: str, start: int) -> None:
         cursor.index = index
         return
     cursor.accept("AS")
-    form = f"CREATE MATERIALIZED VIEW {written(name)} AS {_rest(cursor)}"
+    query, note = in_own_words(cursor.script, cursor.rest())
+    form = noted(f"CREATE MATERIALIZED VIEW {written(name)} AS {query}", note)
     refuse(cursor, f"a {kind} is no query: what is computed from others, for ever, is a view", form, start)
 
 
@@ -56,18 +58,8 @@ def _options(cursor: Cursor) -> dict[str, Setting]:
 
 def _up_to_options(cursor: Cursor) -> str:
     """The text of a query up to the WITH of a sink outside of all brackets."""
-    start, first, depth, end = cursor.offset, cursor.index, 0, cursor.offset
+    first, depth = cursor.index, 0
     while not cursor.done and not (depth == 0 and cursor.index > first and cursor.at("WITH (", "FORMAT")):
         depth += (cursor.word() == "(") - (cursor.word() == ")")
-        end = int(cursor.advance().end) + 1
-    return _line(cursor.script[start:end])
-
-
-def _rest(cursor: Cursor) -> str:
-    start = cursor.offset
-    end = int(cursor.rest()[-1].end) + 1
-    return _line(cursor.script[start:end])
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+        cursor.index += 1
+    return in_own_words(cursor.script, cursor.tokens[first : cursor.index])[0]

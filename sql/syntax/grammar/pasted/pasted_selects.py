@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor, is_name
-from sql.syntax.dialect import DURATION
+from sql.syntax.dialect import AGGREGATES, DURATION
 from sql.syntax.grammar.pasted.filled_forms import noted
 from sql.syntax.grammar.pasted.foreign_names import with_own_names
 from sql.syntax.grammar.pasted.text_edits import Edit, applied
@@ -33,6 +33,11 @@ _NEXT = (
     ")",
 )
 """What may follow a list of keys or a condition of a join."""
+_ARGUMENTS = ("DATA", "TIMECOL", "SIZE", "SLIDE", "STEP", "GAP", "OFFSET")
+"""What Flink calls the arguments of windows, in the order in which they stand without these names."""
+_STEPS = {"s": "1s", "m": "10s", "h": "1m", "d": "1h", "w": "1d"}
+"""How often a window of so many of a unit begins in the place of EMIT LAST, which says nothing of that."""
+_ENDS = ", window_end"
 _LATE = "SETTINGS watermark_delay says how late rows may be"
 
 
@@ -48,22 +53,34 @@ class Foreign:
 
 def refuse_foreign(cursor: Cursor) -> None:
     """Raises Unsupported for a query that has pieces of other systems, with the statement that runs in its place."""
-    tokens = cursor.tokens
-    found = [foreign for at in range(cursor.index, len(tokens)) if (foreign := _at(cursor.script, tokens, at))]
-    if not found:
-        return
-    edits = [edit for foreign in found for edit in foreign.edits]
-    form = applied(cursor.script, tokens, edits)
+    tokens = without_names(cursor.tokens)
+    found = _foreign(cursor.script, tokens, cursor.index)
+    if found:
+        form = noted(*_mended(cursor.script, tokens, found))
+        cursor.fail(found[0].what, fix=form, kind=Unsupported, offset=found[0].at.start)
+
+
+def in_own_words(script: str, tokens: Sequence[Token]) -> tuple[str, str]:
+    """A query on one line without what only others have, and what is to be known of that."""
+    plain = without_names(tokens)
+    return _mended(script, plain, _foreign(script, plain, 0))
+
+
+def _foreign(script: str, tokens: Sequence[Token], start: int) -> list[Foreign]:
+    return [foreign for at in range(start, len(tokens)) if (foreign := _at(script, tokens, at))]
+
+
+def _mended(script: str, tokens: Sequence[Token], found: Sequence[Foreign]) -> tuple[str, str]:
+    form = applied(script, tokens, [edit for foreign in found for edit in foreign.edits])
     note = "; ".join(dict.fromkeys(foreign.note for foreign in found if foreign.note))
-    cursor.fail(
-        found[0].what, fix=noted(with_own_names(form) or form, note), kind=Unsupported, offset=found[0].at.start
-    )
+    return with_own_names(form) or form, note
 
 
 def same_windows(tokens: Sequence[Token]) -> list[Token]:
     """``TUMBLE(TABLE t, DESCRIPTOR(c), ..)`` and HOP as ``TUMBLE(t, c, ..)``, within TABLE(..) or not: the tokens
     that say nothing are left out, and the others stay where they are.
     """
+    tokens = without_names(tokens)
     left_out: set[int] = set()
     singular: dict[int, Token] = {}
     for at in range(len(tokens)):
@@ -80,6 +97,16 @@ def same_windows(tokens: Sequence[Token]) -> list[Token]:
     return [singular.get(place, token) for place, token in enumerate(tokens) if place not in left_out]
 
 
+def without_names(tokens: Sequence[Token]) -> list[Token]:
+    """``TUMBLE(DATA => TABLE t, TIMECOL => DESCRIPTOR(c), SIZE => ..)`` without the names of its arguments."""
+    named = {place for place in range(len(tokens)) if _word(tokens, place) in _ARGUMENTS and _arrow(tokens, place + 1)}
+    return [token for place, token in enumerate(tokens) if not named & {place, place - 1}]
+
+
+def _arrow(tokens: Sequence[Token], at: int) -> bool:
+    return _word(tokens, at) == "=>"
+
+
 def _singular(tokens: Sequence[Token], at: int) -> Token | None:
     """``MINUTES`` behind ``INTERVAL '10'`` as MINUTE, which both dialects read."""
     token, word = tokens[at], _word(tokens, at)
@@ -91,8 +118,9 @@ def _singular(tokens: Sequence[Token], at: int) -> Token | None:
 def _at(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
     """The piece that begins at a token, if one does."""
     for beginning, read in _PIECES:
-        if _words(tokens, at, len(beginning)) == list(beginning):
-            return read(script, tokens, at)
+        found = read(script, tokens, at) if _words(tokens, at, len(beginning)) == list(beginning) else None
+        if found is not None:
+            return found
     return None
 
 
@@ -230,14 +258,67 @@ def _dedup(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
 
 
 def _last(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
-    """``EMIT LAST 1h [ON PROCTIME]``: of a query without groups, where it begins."""
-    grouped = any(_word(tokens, place) == "GROUP BY" for place in range(len(tokens)))
-    if grouped or at + 2 >= len(tokens) or DURATION.fullmatch(tokens[at + 2].text) is None:
+    """``EMIT [PERIODIC 5s AND] LAST 1h [ON PROCTIME]``: of a query without groups, where it begins; of one with them,
+    windows that begin one after the other.
+    """
+    last = next((place for place in range(at, len(tokens)) if _word(tokens, place) == "LAST"), len(tokens))
+    length = DURATION.fullmatch(_as_written(tokens, last + 1))
+    if length is None:
         return None
-    length = tokens[at + 2]
-    end = tokens[at + 4] if _words(tokens, at + 3, 2) == ["ON", "PROCTIME"] else length
-    edit = Edit(tokens[at].start, end.end + 1, f"SETTINGS seek_to = '-{_text(script, [length])}'")
-    return Foreign("EMIT LAST is of Timeplus: where a query begins is a setting", tokens[at], (edit,))
+    over = last + 4 if _words(tokens, last + 2, 2) == ["ON", "PROCTIME"] else last + 2
+    start, end = tokens[at].start, tokens[over - 1].end + 1
+    what = "EMIT LAST is of Timeplus:"
+    if not any(_groups(tokens, place) for place in range(at)):
+        edit = Edit(start, end, f"SETTINGS seek_to = '-{length[0]}'")
+        return Foreign(f"{what} where a query begins is a setting", tokens[at], (edit,))
+    step = _as_written(tokens, at + 2) if _word(tokens, at + 1) == "PERIODIC" else _STEPS.get(length[2], length[0])
+    first = _source(tokens, at)
+    if first is None or DURATION.fullmatch(step) is None:
+        return None
+    named, alias = first
+    source = _text(script, [named])
+    group = next((place for place in range(at) if _word(tokens, place) == "GROUP BY"), None)
+    keys = at if group is None else _end(tokens, group + 1)
+    select = next(tokens[place] for place in range(at, -1, -1) if _word(tokens, place) == "SELECT")
+    edits = (
+        Edit(select.end + 1, select.end + 1, " window_end,"),
+        Edit(named.start, named.end + 1, f"hop({source}, {step}, {length[0]})" + f" AS {source}" * (alias is named)),
+        Edit(tokens[keys - 1].end + 1, tokens[keys - 1].end + 1, " GROUP BY window_end" if group is None else _ENDS),
+        Edit(start, end, ""),
+    )
+    note = f"the last {length[0]} at each end of a window, of which there is one every {step}"
+    return Foreign(f"{what} groups of the last rows are groups of windows", tokens[at], edits, note)
+
+
+def _groups(tokens: Sequence[Token], at: int) -> bool:
+    """Whether rows are taken together here."""
+    return _word(tokens, at) == "GROUP BY" or (_word(tokens, at) in AGGREGATES and _word(tokens, at + 1) == "(")
+
+
+def _partition(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+    """``FROM s PARTITION BY k`` outside of all brackets."""
+    before = [_word(tokens, place) for place in range(at)]
+    if before.count("(") > before.count(")") or "FROM" not in before:
+        return None
+    edit = Edit(tokens[at].start, tokens[_end(tokens, at + 1) - 1].end + 1, "")
+    what = "PARTITION BY of a query is of ksqlDB: rows that a join or a group takes together come together by its keys"
+    return Foreign(what, tokens[at], (edit,))
+
+
+def _offset(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+    """``TUMBLE(t, c, size, offset)``, ``HOP(t, c, slide, size, offset)``, of RisingWave and Flink."""
+    end = _closing(tokens, at + 1)
+    parts = _parts(tokens[at + 2 : end])
+    usual = 3 if _word(tokens, at) == "TUMBLE" else 4
+    if len(parts) != usual + 1 or _word(parts[-1], 0) != "INTERVAL":
+        return None
+    edit = Edit(parts[-2][-1].end + 1, tokens[end].start, "")
+    note = "windows begin at multiples of their step since 1970-01-01 00:00:00 UTC"
+    return Foreign("windows with an offset are not supported", parts[-1][0], (edit,), note)
+
+
+def _as_written(tokens: Sequence[Token], at: int) -> str:
+    return str(tokens[at].text) if at < len(tokens) else ""
 
 
 def _shuffle(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
@@ -254,12 +335,16 @@ _PIECES: tuple[tuple[tuple[str, ...], _Read], ...] = (
     (("WITHIN",), _within),
     (("TABLE", "(", "CUMULATE", "("), _table_function),
     (("TABLE", "(", "SESSION", "("), _table_function),
+    (("TUMBLE", "("), _offset),
+    (("HOP", "("), _offset),
     (("TUMBLE", "("), _group_window),
     (("HOP", "("), _group_window),
     (("SESSION", "("), _group_window),
     (("MATCH_RECOGNIZE", "("), _pattern),
     (("DEDUP", "("), _dedup),
     (("EMIT", "LAST"), _last),
+    (("EMIT", "PERIODIC"), _last),
+    (("PARTITION BY",), _partition),
     (("SHUFFLE", "BY"), _shuffle),
 )
 

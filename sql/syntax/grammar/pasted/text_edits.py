@@ -35,5 +35,6 @@ def applied(script: str, tokens: Sequence[Token], edits: Iterable[Edit]) -> str:
     for piece in sorted([*made, *kept], key=lambda piece: (piece.start, piece.end)):
         apart = piece.start > end and bool(piece.text) and bool(text)
         text += f" {piece.text}" if apart and not text.endswith(" ") else piece.text
-        end = piece.end if piece.text else min(end, piece.start)
+        # What is taken out together with the blanks before it and behind it leaves none.
+        end = piece.end if piece.text or piece.start == end else min(end, piece.start)
     return text

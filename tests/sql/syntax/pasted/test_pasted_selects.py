@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changelog.errors import SqlError
+from sql.syntax.grammar.pasted.foreign_calls import SHAPED
 from sql.syntax.grammar.pasted.foreign_names import CALLS, COLUMNS, TURNED, with_own_names
 from sql.syntax.parse import parse
 from tests.sql.planner import Planner
@@ -33,6 +34,13 @@ UNDERSTOOD = [
     (
         "SELECT x.k FROM TABLE(HOP(TABLE `l`, DESCRIPTOR(`t`), INTERVAL '5' MINUTE, INTERVAL '10' MINUTE)) AS x",
         "SELECT x.k FROM HOP(l, t, INTERVAL '5' MINUTE, INTERVAL '10' MINUTE) AS x",
+    ),
+    (
+        (
+            "SELECT window_start, count(*) AS c FROM TABLE(HOP(DATA => TABLE a, TIMECOL => DESCRIPTOR(at), "
+            f"SLIDE => INTERVAL '5' MINUTES, SIZE => {HOUR})) GROUP BY window_start"
+        ),
+        f"SELECT window_start, count(*) AS c FROM HOP(a, at, INTERVAL '5' MINUTE, {HOUR}) GROUP BY window_start",
     ),
     (
         "SELECT window_start, count() AS c FROM tumble(l, t, 1m) GROUP BY window_start EMIT FINAL",
@@ -106,12 +114,49 @@ REFUSED = [
     ("SELECT k, n FROM l EMIT LAST 1h", "EMIT LAST"),
     ("SELECT k, n FROM l EMIT LAST 1h ON PROCTIME", "EMIT LAST"),
     ("SELECT k, count() AS c FROM l SHUFFLE BY k GROUP BY k", "SHUFFLE BY"),
+    ("SELECT k, count() AS c FROM l GROUP BY k EMIT LAST 1h", "EMIT LAST"),
+    ("SELECT count() AS c FROM l AS x WHERE x.n > 1 EMIT LAST 5m ON PROCTIME", "EMIT LAST"),
+    ("CREATE MATERIALIZED VIEW v AS SELECT sum(n) AS c FROM l GROUP BY k EMIT PERIODIC 1s AND LAST 30s", "EMIT LAST"),
+    ("SELECT * FROM l WHERE k > 1 PARTITION BY k EMIT CHANGES", "PARTITION BY"),
+    ("SELECT x.k FROM l x JOIN (SELECT k FROM r) AS y ON x.k = y.k PARTITION BY x.k, x.n LIMIT 5", "PARTITION BY"),
+    ("SELECT count(*) AS c FROM TUMBLE(a, at, INTERVAL '10 minutes', INTERVAL '1 minute')", "offset"),
+    (
+        (
+            "SELECT window_start, count(*) AS c FROM TABLE(HOP(DATA => TABLE l, TIMECOL => DESCRIPTOR(t), "
+            f"SLIDE => INTERVAL '5' MINUTES, SIZE => {HOUR}, OFFSET => INTERVAL '1' MINUTES)) GROUP BY window_start"
+        ),
+        "offset",
+    ),
+    *(
+        (f"SELECT {call} AS x FROM {stream} GROUP BY k EMIT CHANGES", "there is no (function|column)")
+        for call in ("TOPK(n, 3)", "topkdistinct(n, 2)")
+        for stream in ("l", "a")
+    ),
+    *(
+        (f"SELECT {call} AS x FROM {stream}", "there is no (function|column)")
+        for call in (
+            "STRINGTOTIMESTAMP('2026', 'yyyy')",
+            "PARSE_TIMESTAMP('2026-01-31T10', 'yyyy-MM-dd''T''HH')",
+            "TO_TIMESTAMP_LTZ(n, 3)",
+            "to_timestamp_ltz(n, 0)",
+            "FROM_UNIXTIME(n)",
+            "FROM_UNIXTIME(n, 'dd.MM.yy hh:mm a')",
+            "TIMESTAMPTOSTRING(n, 'yyyy-MM-dd HH:mm:ss.SSSSSS')",
+            "FORMAT_TIMESTAMP(PARSE_TIMESTAMP('1', 'yy'), 'uuuu')",
+        )
+        for stream in ("l", "a")
+    ),
+    ("SELECT TIMESTAMPTOSTRING(x.ROWTIME, 'HH:mm') AS s FROM l AS x", "ROWTIME"),
+    ("SELECT STRINGTOTIMESTAMP(s, 'EEE, d MMM') AS x FROM l", "stringtotimestamp"),
 ]
 OWN = [
     "SELECT k AS within, n AS dedup FROM l WHERE k > 1",
     "SELECT within FROM (SELECT k AS within FROM l) AS x JOIN r ON within = r.k",
     f"SELECT k, count(*) AS c FROM TUMBLE(l, t, {HOUR}) GROUP BY k, window_start",
     "SELECT k AS emit, n AS last FROM l",
+    "SELECT k, count() AS c FROM l GROUP BY k EMIT PERIODIC 1s",
+    "SELECT k, row_number() OVER (PARTITION BY k ORDER BY t) AS x FROM l",
+    "SELECT k AS data, n AS size FROM l",
     "SELECT sum(n) OVER w AS c FROM l WINDOW w AS (PARTITION BY k ORDER BY t)",
 ]
 WORDS = sorted({word for query, _ in REFUSED for word in query.replace("(", " ( ").replace(")", " ) ").split()})
@@ -140,13 +185,47 @@ def test_a_form_keeps_what_is_in_quotes_and_no_comment() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("java", "ours"),
+    [
+        ("yyyy-MM-dd HH:mm:ss", "format_datetime(t, '%Y-%m-%d %H:%i:%s')"),
+        ("yyyy-MM-dd''T''HH:mm", "format_datetime(t, '%Y-%m-%dT%H:%i')"),
+        ("EEEE", ""),
+        ("yyyy ''", ""),
+    ],
+)
+def test_a_format_of_java_is_one_of_here_or_none(java: str, ours: str) -> None:
+    found = with_own_names(f"SELECT FORMAT_TIMESTAMP(t, '{java}') FROM l")
+    assert found == (f"SELECT {ours} FROM l" if ours else "")
+
+
+def test_an_arrow_is_a_member_where_it_is_no_lambda() -> None:
+    planner = Planner.of("CREATE STREAM s (k int, a tuple(b tuple(c int), d string), tags array(string))")
+    for theirs, ours in (
+        ("SELECT a->d AS x FROM s", "SELECT a.d AS x FROM s"),
+        ("SELECT k, s.a->b->c AS x FROM s", "SELECT k, (s.a.b).c AS x FROM s"),
+        ("SELECT k FROM s WHERE a->d = '' AND length(a->d) > 1", "SELECT k FROM s WHERE a.d = '' AND length(a.d) > 1"),
+    ):
+        with pytest.raises(SqlError) as refused:
+            planner.plan(theirs)
+        assert refused.value.fix == ours
+        planner.plan(ours)
+    planner.plan("SELECT array_map(x -> length(x), tags) AS x FROM s")
+
+
+def test_what_is_taken_out_leaves_no_blanks() -> None:
+    with pytest.raises(SqlError) as refused:
+        parse("SELECT k FROM TUMBLE(a, at, INTERVAL '1 hour', INTERVAL '1 minute') PARTITION BY k")
+    assert refused.value.fix.startswith("SELECT k FROM TUMBLE(a, at, INTERVAL '1 hour');")
+
+
 @pytest.mark.parametrize("query", OWN)
 def test_the_words_of_others_are_names_here(query: str) -> None:
     Planner.of(*WORLD).plan(query)
 
 
 def test_a_name_of_another_system_is_none_of_this_one() -> None:
-    for name in [*CALLS, *TURNED]:
+    for name in [*CALLS, *TURNED, *SHAPED]:
         with pytest.raises(SqlError, match=r"there is no function|takes"):
             Planner.of(*WORLD).plan(f"SELECT {name}(n, s) AS x FROM l")
     assert with_own_names("SELECT k FROM l") == with_own_names("SELECT 'rowtime', \"len\" FROM l") == ""

@@ -1,0 +1,82 @@
+"""Statements that only others have: what each answer names can be pasted back."""
+
+from __future__ import annotations
+
+import pytest
+
+from changelog.errors import SqlError, Unsupported
+from sql.syntax.grammar.pasted.other_statements import LISTED
+from sql.syntax.parse import parse, parse_one
+from sql.syntax.statements import Describe, Explain, Select, Show, Statement
+
+SAME = [
+    ("SHOW ALL TOPICS", "SHOW TOPICS"),
+    ("SHOW TABLES FROM default", "SHOW STREAMS"),
+    ("SHOW VIEWS IN public LIKE 'a%'", "SHOW VIEWS LIKE 'a%'"),
+    ("EXPLAIN PLAN FOR SELECT k FROM l", "EXPLAIN SELECT k FROM l"),
+    ("EXPLAIN PLAN SELECT k FROM l", "EXPLAIN SELECT k FROM l"),
+]
+REFUSED = [
+    ("SHOW TABLES FROM sales", "SHOW STREAMS"),
+    ('SHOW CREATE SINK "a b"', 'SHOW CREATE "a b"'),
+    ("SHOW CREATE CATALOG c", "SHOW CREATE c"),
+    ("DESCRIBE CONNECTOR c", "DESCRIBE c"),
+    ("DESCRIBE l EXTENDED", "DESCRIBE l"),
+    ("DESC FORMATTED l", "DESCRIBE l"),
+    ("DESCRIBE FUNCTION EXTENDED f", "DESCRIBE FUNCTION f"),
+    ("EXPLAIN (VERBOSE, TRACE) SELECT k\nFROM l", "EXPLAIN SELECT k FROM l"),
+    ("EXPLAIN ESTIMATED_COST, CHANGELOG_MODE SELECT k FROM l", "EXPLAIN SELECT k FROM l"),
+    ("EXPLAIN SYNTAX SELECT k FROM l", "EXPLAIN SELECT k FROM l"),
+    ("CREATE UNIQUE INDEX i ON t (k)", "CREATE INDEX i ON t (k)"),
+    ("CREATE INDEX ON t (k, n)", "CREATE INDEX t_by_k ON t (k, n)"),
+    ("CREATE INDEX i ON t USING btree (k)", "CREATE INDEX i ON t (k)"),
+    ("CREATE TEMPORARY VIEW v AS SELECT k FROM l", "CREATE VIEW v AS SELECT k FROM l"),
+    (
+        "CREATE RANDOM STREAM r (k int default rand() % 9, s string default if(k > 5, 'a,b', ')')) SETTINGS eps=5",
+        "CREATE STREAM r (k int, s string)",
+    ),
+    ("CREATE RANDOM STREAM IF NOT EXISTS r(k int)", "CREATE STREAM IF NOT EXISTS r(k int)"),
+]
+
+
+def _bare(statement: Statement) -> object:
+    """The statement without its text."""
+    match statement:
+        case Show():
+            return statement.what, statement.like
+        case Describe():
+            return statement.name
+        case Select():
+            return statement.query
+        case Explain():
+            return _bare(statement.statement)
+        case _:
+            return type(statement)
+
+
+@pytest.mark.parametrize(("theirs", "ours"), SAME)
+def test_what_means_the_same_is_read(theirs: str, ours: str) -> None:
+    assert _bare(parse_one(theirs)) == _bare(parse_one(ours))
+
+
+@pytest.mark.parametrize(("theirs", "ours"), REFUSED)
+def test_what_there_is_none_of_is_refused_with_what_runs(theirs: str, ours: str) -> None:
+    with pytest.raises(SqlError) as refused:
+        parse(theirs)
+    form, _, note = refused.value.fix.partition(";")
+    assert form == ours
+    assert note == "" or note.startswith("  -- ")
+    assert len(parse(refused.value.fix)) == 1
+    assert "line 1, column" in refused.value.where
+
+
+@pytest.mark.parametrize("words", LISTED)
+def test_what_others_list_has_a_list_like_it(words: str) -> None:
+    with pytest.raises(Unsupported, match=f"SHOW {words}") as refused:
+        parse(f"SHOW {words}")
+    assert refused.value.fix.startswith("dovetail user list") or isinstance(parse_one(refused.value.fix), Show)
+
+
+@pytest.mark.parametrize("text", ["EXPLAIN plan", "DESCRIBE extended", "SHOW CREATE sink", "DESCRIBE query"])
+def test_the_words_of_others_are_names_here(text: str) -> None:
+    assert len(parse(text)) == 1
