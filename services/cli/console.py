@@ -22,18 +22,13 @@ from services.cli.completion import NameCompleter
 from services.cli.failures import show_error
 from services.cli.row_format import Mode
 from services.cli.run import execute
+from services.cli.shell.backslash import STATEMENTS, is_backslash, refuse_backslash
 from services.cli.show import Screen
 from services.session import Session
 from sql.syntax.parse import complete, parse
 
 _LEAVE = ("\\q", "quit", "exit")
 _HELP_WORDS = ("help", "\\h", "\\?")
-_SHORT = {
-    "\\d": ("SHOW STREAMS", "SHOW VIEWS", "SHOW DICTIONARIES"),
-    "\\df": ("SHOW FUNCTIONS",),
-    "\\dt": ("SHOW TOPICS",),
-}
-"""Commands that psql has, as statements; behind the first one may stand a name."""
 _MODE = "\\mode"
 _MODES = {
     Mode.CHANGELOG: "changelog: each change of a SELECT or PRINT, in its order",
@@ -63,7 +58,7 @@ A statement ends with ; and may have several lines. Tab completes, the up key go
   PAUSE v | RESUME v | TERMINATE v
   BACKUP VIEW v TO 'folder' | RESTORE VIEW v FROM 'folder'
   \\mode table | changelog         what a SELECT that goes on and PRINT show: the current rows in place, or each change
-  \\d lists what there is, \\d s describes it, \\df functions, \\dt topics; \\q or Ctrl-D leaves"""
+  \\d lists what there is, \\d s describes it, \\df functions, \\dt topics, \\dv views; \\q or Ctrl-D leaves"""
 
 
 class Console:
@@ -95,7 +90,9 @@ class Console:
             self._set_mode(wanted)
             return
         try:
-            for statement in parse(spelled_out(text)):
+            meant = spelled_out(text)
+            refuse_backslash(meant)
+            for statement in parse(meant):
                 execute(self._session, self._screen, statement)
         except DovetailError as error:
             show_error(self._screen, error)
@@ -140,14 +137,14 @@ def _bindings() -> KeyBindings:
 
 
 def is_finished(document: Document) -> bool:
-    """Whether Enter at this place runs the text: it ends with ``;``, is a command of the console, or is blank."""
+    """Whether Enter at this place runs the text: it ends with ``;``, is a command of the console, or is blank. A word
+    with a backslash that there is none of is one: else the console would wait for a ``;`` for ever.
+    """
     if document.text_after_cursor.strip():
         return False
     if complete(document.text) or _command(document.text) in ("", *_LEAVE, *_HELP_WORDS):
         return True
-    if mode_of(document.text) is not None:
-        return True
-    return spelled_out(document.text) != document.text
+    return is_backslash(document.text)
 
 
 def mode_of(text: str) -> str | None:
@@ -161,7 +158,7 @@ def spelled_out(text: str) -> str:
     word, _, name = _words(text).partition(" ")
     if name and word.lower() == "\\d":
         return f"DESCRIBE {name}"
-    return "; ".join(_SHORT.get(word.lower(), ())) if not name and word.lower() in _SHORT else text
+    return "; ".join(STATEMENTS.get(word.lower(), ())) if not name and word.lower() in STATEMENTS else text
 
 
 def _words(text: str) -> str:
