@@ -17,6 +17,7 @@ from services.liveness import Standing, standings
 from services.serve.watch.hour import Hour
 from services.serve.watch.reading import Ends, QueryReading, offsets_of
 from services.session import Session
+from sql.catalog import Actual
 
 _LOG = logging.getLogger("dovetail.serve")
 _HOUR_S = 3600.0
@@ -112,8 +113,9 @@ class Watcher:
         if known is None or known.standing.query.id != query.id:
             known = WatchedQuery(standing, Hour(self._readings if number < _MOST_HOURS else 2))
         known.hour.add(QueryReading.of(query, ends, at_ms))
-        if standing.why and standing.why != known.error:
-            known.error, known.error_ms = standing.why, at_ms
+        error = _error(standing)
+        if error and error != known.error:
+            known.error, known.error_ms = error, at_ms
         known.standing = standing
         return known
 
@@ -129,6 +131,11 @@ def _ends(session: Session, topics: set[str]) -> Ends:
         except (DovetailError, KafkaException, TimeoutError):
             return found
     return found
+
+
+def _error(standing: Standing) -> str:
+    """What keeps a query from its work. One that goes into a pack says how far it is, which is no error."""
+    return "" if standing.state == Actual.PACKING.value else standing.why
 
 
 def _rate(hour: Hour) -> float:
@@ -148,7 +155,7 @@ def _members(one: WatchedQuery) -> dict[str, Any]:
         "well": one.standing.well,
         "error": one.error,
         "error_ms": one.error_ms,
-        "failing": bool(one.standing.why),
+        "failing": bool(_error(one.standing)),
     }
     readings = one.hour.readings()
     recent = np.nan_to_num(readings.rates("rows_out", _POINTS)).tolist()

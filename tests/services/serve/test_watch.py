@@ -14,12 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changelog.errors import StackError
+from runtime.clock import now_ms
 from services.serve.watch.hour import Hour, QueryReadings
 from services.serve.watch.reading import QueryReading
 from services.serve.watch.watcher import Watcher
 from services.session import Session
 from services.session.context import silent, unasked
-from sql.catalog import Actual, Catalog, Desired, Query
+from sql.catalog import Actual, Catalog, Desired, Leadership, Query
+from sql.plan.properties import Engine
 from tests.services.serve.world import World, error_of
 
 FIGURES = st.one_of(st.floats(0, 1e12), st.just(math.nan))
@@ -157,4 +159,20 @@ def test_a_query_that_is_made_anew_begins_anew_and_its_error_is_remembered(tmp_p
         series = watcher.series("v")
         assert series is not None
         assert len(series["series"]["at_ms"]) == 1
+    catalog.close()
+
+
+def test_that_a_query_goes_into_a_pack_is_no_error(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    catalog = Catalog.open(world.catalog_url)
+    query = catalog.add_query(Query("v", "", "", "", topic="v"), now_ms=1)
+    until_ms = now_ms() + 10_000
+    held = catalog.take_leadership(Leadership(Engine.SPARK, "host:1", until_ms), now_ms=0)
+    catalog.renew_leadership(held, until_ms)
+    watcher = Watcher(lambda: world.open_session(silent, unasked), every_s=1)
+    with world.open_session(silent, unasked) as session:
+        catalog.report(query.id, now_ms=2, actual=Actual.PACKING, error="with 6 others")
+        watcher.look(session)
+    [told] = watcher.told()["queries"]
+    assert (told["state"], told["error"], told["failing"]) == ("packing", "", False)
     catalog.close()

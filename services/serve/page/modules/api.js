@@ -1,5 +1,8 @@
 /** Questions to the service: who asks, errors as it tells them, and statements. */
 
+import { parsed } from "./exact.js";
+import { lines } from "./lines.js";
+
 const KEY = "dovetail-token";
 const MOST_AT_ONCE = 2;
 const TRIES = 4;
@@ -52,30 +55,44 @@ export function send(path, members, signal) {
 }
 
 /**
- * What statements give: a result each, up to the first that fails. Raises Refused, with the results before it as
- * `results`.
+ * What statements give: a result each, up to the first that fails. Raises what ends them before, with the results that
+ * there are as `results`.
  * @param {string} sql
- * @param {{agree?: boolean, untilIdle?: boolean, signal?: AbortSignal}} [how]
+ * @param {{agree?: boolean, untilIdle?: boolean, signal?: AbortSignal, heard?: (results: Array) => void}} [how] `heard` is
+ *   told of the results so far with each line that comes
  * @returns {Promise<Array<{kind: string, text?: string, columns?: Array, rows: Array, notes: Array<string>, why?: string}>>}
  */
-export function run(sql, { agree = false, untilIdle = true, signal } = {}) {
+export function run(sql, { agree = false, untilIdle = true, signal, heard = () => {} } = {}) {
   const body = JSON.stringify({ sql, agree, until_idle: untilIdle });
   const headers = { "Content-Type": "application/json" };
-  return ask("/v1/sql", { method: "POST", body, headers, signal }, async (response) => results(await response.text()));
+  return ask("/v1/sql", { method: "POST", body, headers, signal }, (response) => results(response, heard));
 }
 
-function results(lines) {
+async function results(response, heard) {
   const found = [];
-  for (const line of lines.split("\n").filter(Boolean).map((one) => JSON.parse(one))) {
-    if (line.result) found.push({ ...line.result, rows: [], notes: line.result.notes ?? [] });
-    if (line.row) found.at(-1).rows.push(line.row);
-    if (line.end) {
-      found.at(-1).notes.push(...(line.end.notes ?? []));
-      found.at(-1).why = line.end.why;
+  try {
+    for await (const text of lines(response.body)) {
+      const line = parsed(text);
+      if (line.result) found.push({ ...line.result, rows: [], notes: line.result.notes ?? [], ended: false });
+      if (line.row) found.at(-1).rows.push(line.row);
+      if (line.end) {
+        found.at(-1).notes.push(...(line.end.notes ?? []));
+        Object.assign(found.at(-1), { why: line.end.why, ended: true });
+      }
+      if (line.error) throw new Refused(line.error, 200);
+      heard(found);
     }
-    if (line.error) throw Object.assign(new Refused(line.error, 200), { results: found });
+  } catch (error) {
+    throw Object.assign(await unreached(error).catch((known) => known), { results: found });
   }
   return found;
+}
+
+/** Raises what a browser says of a connection that is lost in words of what to do; any other error as it is. */
+export async function unreached(error) {
+  if (!(error instanceof TypeError)) throw error;
+  const fix = "dovetail status tells whether it runs; the page asks again by itself, and what was sent to it may have been done";
+  throw new Refused({ kind: "Unreached", what: "the server does not answer", where: location.host, fix }, 0);
 }
 
 /** A few requests at once; what is busy is asked again, as its answer says. */
@@ -85,7 +102,7 @@ async function ask(path, options, read) {
   try {
     for (let tried = 1; ; tried += 1) {
       const headers = { ...options.headers, ...credentials() };
-      const response = await fetch(path, { ...options, headers, credentials: "omit", redirect: "error" });
+      const response = await fetch(path, { ...options, headers, credentials: "omit", redirect: "error" }).catch(unreached);
       if (response.ok) return await read(response);
       const again = response.headers.get("Retry-After");
       const error = await refusal(response);

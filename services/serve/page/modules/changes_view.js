@@ -3,14 +3,14 @@
 import { chart } from "./chart.js";
 import { h, say } from "./dom.js";
 import { columnsOf, delta, Fold } from "./fold.js";
-import { cell, count, short } from "./format.js";
+import { cell, count, numeric, short } from "./format.js";
+import { heading, value } from "./results.js";
 import { condition } from "./why.js";
 
 const MOST_LINES = 500;
 const MOST_ROWS = 20000;
 const MOST_POINTS = 600;
 const EVERY_MS = 150;
-const NUMBER = /^(u?int|float|decimal)/;
 
 export class ChangesView {
   /**
@@ -45,7 +45,7 @@ export class ChangesView {
     this.column = h("select", { "aria-label": "column to filter by", change: redraw }, this.columns.map(option));
     this.filter = h("input", { type: "search", placeholder: "filter by value", "aria-label": "filter by value", input: redraw });
     this.pause = h("button", { type: "button", "aria-pressed": "false", click: () => this.toggle() }, "Pause");
-    const numbers = this.columns.filter((one) => NUMBER.test(one.type.replace(/^nullable\(/, "")));
+    const numbers = this.columns.filter((one) => numeric(one.type));
     const none = h("option", { value: "" }, "no chart");
     this.drawn = h("select", { "aria-label": "chart of", change: () => this.plot() }, none, numbers.map(option));
     this.chartPlace = h("div", { class: "charts one" });
@@ -115,9 +115,8 @@ export class ChangesView {
   }
 
   rows(first, shown) {
-    const titles = this.columns.map((one) => h("th", { scope: "col", title: one.type }, one.name));
-    const head = h("tr", {}, h("th", { scope: "col" }, first), titles);
-    const cells = (values) => this.columns.map((one) => h("td", {}, cell(values[one.name])));
+    const head = h("tr", {}, h("th", { scope: "col" }, first), this.columns.map(heading));
+    const cells = (values) => this.columns.map((one) => value(one, values));
     const line = ({ values, mark, kind }) =>
       h("tr", { class: kind }, h("td", { class: "mono" }, mark, this.why(values)), cells(values));
     return h("table", { class: "table changes" }, h("thead", {}, head), h("tbody", {}, shown.map(line)));
@@ -134,8 +133,8 @@ export class ChangesView {
   drawChart() {
     const values = this.points
       .filter(({ row }) => delta(row) > 0 && this.wanted(row) && row[this.drawn.value] !== null)
-      .map(({ row }) => Number(row[this.drawn.value]));
-    if (values.length) this.chart.set(values.map((_, place) => place + 1), values);
+      .map(({ row }) => Number(cell(row[this.drawn.value])));
+    this.chart.set(values.map((_, place) => place + 1), values);
   }
 
   close() {

@@ -4,6 +4,7 @@ import { post, run } from "./api.js";
 import { completing } from "./completion.js";
 import { agreed, failure } from "./dialog.js";
 import { h, say } from "./dom.js";
+import { count } from "./format.js";
 import { marked } from "./marked.js";
 import { keep, past } from "./past.js";
 import { shown } from "./results.js";
@@ -12,6 +13,7 @@ import { placeOf, statementAt, statements } from "./statements.js";
 const EXPLAINED_AFTER_MS = 500;
 const EXPLAINED = /^\s*(?:(?:--[^\n]*\n|\/\*[\s\S]*?\*\/)\s*)*(select|with|explain|create\s+(or\s+replace\s+)?(materialized\s+)?view)\b/i;
 const FIRST = "SHOW VIEWS;\n";
+const SHOWN_EVERY_MS = 300;
 
 /** @param {HTMLElement} place */
 export async function show(place, _name, { signal }) {
@@ -25,14 +27,20 @@ export async function show(place, _name, { signal }) {
   const go = h("button", { type: "button", class: "main", click: () => start() }, "Run");
   const stop = h("button", { type: "button", hidden: true, click: () => running?.abort() }, "Stop");
   const earlier = h("select", { "aria-label": "history", change: () => take() });
-  const hint = h("span", { class: "faint" }, "Ctrl+Enter runs, Ctrl+Space completes");
+  const endless = h("input", { type: "checkbox" });
+  const follows = h("label", { title: "a SELECT over streams goes on, also where its input has been answered" }, endless, "until stopped");
+  const hint = h("span", { class: "faint" }, "Ctrl+Enter runs, Escape stops, Ctrl+Space completes");
+  const progress = h("p", { class: "faint", role: "status" });
   const plans = h("section", { class: "card", "aria-label": "EXPLAIN" }, h("h2", {}, "EXPLAIN"), plan);
   place.append(
-    h("div", { class: "bar" }, h("h1", {}, "SQL"), go, stop, earlier, hint),
+    h("div", { class: "bar" }, h("h1", {}, "SQL"), go, stop, follows, earlier, hint),
     h("div", { class: "editor" }, h("div", {}, editor.element, offers), plans),
+    progress,
     results,
   );
   signal.addEventListener("abort", () => (clearTimeout(timer), running?.abort()));
+  // The list of completions takes its Escape before this.
+  document.addEventListener("keydown", (event) => event.key === "Escape" && running?.abort(), { signal });
   for (const event of ["keyup", "click"]) editor.field.addEventListener(event, later);
   remembered();
   editor.field.focus();
@@ -86,12 +94,26 @@ export async function show(place, _name, { signal }) {
     editor.mark(null);
     keep(text);
     remembered();
-    results.replaceChildren(h("p", { class: "faint" }, "It runs."));
+    results.replaceChildren();
+    say(progress, "It runs.");
+    let found = [];
+    let rows = -1;
+    const showing = setInterval(() => {
+      const last = found.at(-1);
+      if (!last || rows === sum(found)) return;
+      rows = sum(found);
+      say(progress, last.kind === "changelog" && !last.ended ? waiting(last) : "It runs.");
+      list(found);
+    }, SHOWN_EVERY_MS);
     try {
-      list(await run(text, { signal: running.signal }));
+      list(await run(text, { signal: running.signal, untilIdle: !endless.checked, heard: (so) => (found = so) }));
     } catch (error) {
+      clearInterval(showing);
+      say(progress, "");
       if (!signal.aborted) await failed(text, error);
     } finally {
+      clearInterval(showing);
+      say(progress, "");
       running = null;
       go.disabled = false;
       stop.hidden = true;
@@ -123,4 +145,15 @@ export async function show(place, _name, { signal }) {
     editor.field.focus();
     editor.field.setSelectionRange(at.start, at.end);
   }
+}
+
+/** What is said of a SELECT over streams that is at work. */
+function waiting({ rows }) {
+  const so = rows.length ? `${count(rows.length)} row${rows.length === 1 ? "" : "s"} so far, and it waits for more` : "It waits for rows";
+  return `${so}. Stop or Escape ends it.`;
+}
+
+/** Grows with whatever comes. */
+function sum(found) {
+  return found.reduce((total, one) => total + one.rows.length + (one.ended ? 2 : 1), 0);
 }

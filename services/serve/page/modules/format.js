@@ -50,6 +50,11 @@ export function cell(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+/** Whether a column of this type holds numbers. */
+export function numeric(type) {
+  return /^(u?int|float|decimal)/.test(type.replace(/^nullable\(/, ""));
+}
+
 /** Whether it is a number. */
 export function known(value) {
   return typeof value === "number" && Number.isFinite(value);

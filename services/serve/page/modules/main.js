@@ -5,6 +5,7 @@ import { failure } from "./dialog.js";
 import { show as dictionaries } from "./dictionaries.js";
 import { show as editor } from "./editor.js";
 import { h, say } from "./dom.js";
+import { moment } from "./format.js";
 import { show as graph } from "./graph.js";
 import { show as letters } from "./letters.js";
 import { login, logout } from "./user.js";
@@ -30,11 +31,15 @@ const FIRST = "views";
 const main = document.getElementById("main");
 const nav = document.getElementById("panels");
 let shown = new AbortController();
+let wellMs = 0; // of the panel that is shown: when it last had an answer
 
 /** @param {Error|null} error */
 function fail(error) {
   const trouble = document.getElementById("trouble");
-  const told = error === null ? "" : [error.what ?? error.message, error.fix && `fix: ${error.fix}`].filter(Boolean).join("\n");
+  if (error === null) wellMs = Date.now();
+  const old = wellMs && `What is shown was so at ${moment(wellMs)} UTC.`;
+  const told = error === null ? "" : [error.what ?? error.message, error.fix && `fix: ${error.fix}`, old].filter(Boolean).join("\n");
+  main.classList.toggle("stale", error !== null);
   say(trouble, told);
   trouble.hidden = !told;
   if (error?.status === 401) location.reload();
@@ -60,6 +65,7 @@ async function open() {
   const { signal } = shown;
   const { path, name, rest } = route();
   fail(null);
+  wellMs = 0;
   for (const link of nav.children) {
     if (link.dataset.path === path) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

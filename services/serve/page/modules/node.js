@@ -11,7 +11,10 @@ const STATE = /^[│├└─ ]*(\S+).*?  state: (.+?)(?=  \S|$)/;
 /** Fills the panel beside the graph. @param {HTMLElement} aside @param {Object} node */
 export async function describe(aside, node, signal) {
   const place = h("div");
-  const close = h("button", { type: "button", class: "push", click: () => (aside.hidden = true) }, "Close");
+  const back = document.activeElement;
+  const shut = () => ((aside.hidden = true), back?.focus());
+  const close = h("button", { type: "button", class: "push", click: shut }, "Close");
+  aside.onkeydown = (event) => void (event.key === "Escape" && shut());
   aside.hidden = false;
   aside.replaceChildren(h("div", { class: "bar" }, h("h2", {}, node.name), h("span", { class: "faint" }, node.kind), close), place);
   try {

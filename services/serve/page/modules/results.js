@@ -1,7 +1,7 @@
 /** The results of statements. */
 
 import { h } from "./dom.js";
-import { cell, count } from "./format.js";
+import { cell, count, numeric } from "./format.js";
 
 const MOST_ROWS = 1000;
 
@@ -19,8 +19,8 @@ function body(result) {
 }
 
 /** A SELECT over streams ends when its input is answered: over one that is idle, with nothing. */
-function told({ kind, rows }) {
-  if (kind === "changelog" && rows.length === 0) return "0 rows: it waited for changes, and none came.";
+function told({ kind, rows, ended }) {
+  if (ended && kind === "changelog" && rows.length === 0) return "0 rows: it waited for changes, and none came.";
   return size(rows.length);
 }
 
@@ -31,8 +31,18 @@ function size(rows) {
 
 /** Rows as a table. @param {Array<{name: string, type: string}>} columns @param {Array<Object>} rows */
 export function table(columns, rows) {
-  const head = columns.map((one) => h("th", { scope: "col", title: one.type }, one.name));
-  const value = (one) => h("td", { class: typeof one === "number" && "number" }, cell(one));
-  const line = (row) => h("tr", {}, columns.map((one) => value(row[one.name])));
+  const line = (row) => h("tr", {}, columns.map((one) => value(one, row)));
+  const head = columns.map(heading);
   return h("div", { class: "wrap" }, h("table", { class: "table" }, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows.map(line))));
+}
+
+/** The heading of a column: where its values are numbers, it stands over them. */
+export function heading({ name, type }) {
+  return h("th", { scope: "col", title: type, class: numeric(type) && "number" }, name);
+}
+
+/** The value of a column: NULL does not look as the text of that name. */
+export function value({ name, type }, row) {
+  const nothing = row[name] === null || row[name] === undefined;
+  return h("td", { class: numeric(type) && "number", dir: "auto" }, nothing ? h("span", { class: "null" }, "NULL") : cell(row[name]));
 }

@@ -1,6 +1,8 @@
 /** Server-sent events with a token: `EventSource` sends no headers. It comes back by itself, behind the last event. */
 
-import { credentials, pause, refusal } from "./api.js";
+import { credentials, pause, refusal, unreached } from "./api.js";
+import { parsed } from "./exact.js";
+import { texts } from "./lines.js";
 
 const AGAIN_MS = 1000;
 const GIVE_UP = new Set([400, 401, 403, 404, 406, 410]);
@@ -18,7 +20,7 @@ export async function follow(path, heard, signal, fail) {
     try {
       const resumed = last ? { "Last-Event-ID": last } : {};
       const headers = { Accept: "text/event-stream", ...resumed, ...credentials() };
-      const response = await fetch(path, { headers, signal, credentials: "omit", redirect: "error" });
+      const response = await fetch(path, { headers, signal, credentials: "omit", redirect: "error" }).catch(unreached);
       if (!response.ok) throw await refusal(response);
       fail(null);
       for await (const event of events(response.body)) {
@@ -48,18 +50,13 @@ export async function* events(body) {
   }
 }
 
-async function* texts(body) {
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  for (let part = await reader.read(); !part.done; part = await reader.read()) yield part.value;
-}
-
 function read(block) {
   const event = { type: "message", id: "" };
   for (const line of block.split("\n")) {
     const [, field, value] = line.match(/^(\w*): ?(.*)$/) ?? [];
     if (field === "id") event.id = value;
     if (field === "event") event.type = value;
-    if (field === "data") event.data = JSON.parse(value);
+    if (field === "data") event.data = parsed(value);
   }
   return event;
 }

@@ -9,6 +9,7 @@ import { poll } from "./polling.js";
 import { spark } from "./spark.js";
 
 const EVERY_MS = 2000;
+const MOST_LETTERS = 80;
 const HEADINGS = ["view", "state", "out", "latency", "batch", "watermark", "late", "rejected", "restarts", "last error", ""];
 const NUMBERS = new Set(["out", "latency", "batch", "watermark", "late", "rejected", "restarts"]);
 
@@ -80,7 +81,7 @@ function line(view, told, done) {
       say(cells.batch, duration(figures.batch_ms));
       say(cells.watermark, known(figures.watermark_ms) ? `${duration(now - figures.watermark_ms)} ago` : "–");
       for (const one of ["late", "rejected", "restarts"]) say(cells[one], count(figures[one]));
-      say(error, figures.error.split("\n")[0].slice(0, 80));
+      say(error, clipped(figures.error.split("\n")[0]));
       error.parentElement.classList.toggle("nothing", !figures.error);
       acts.set(figures.state);
     },
@@ -91,7 +92,12 @@ function line(view, told, done) {
 export function badge(element, figures) {
   say(element, figures.state);
   const bad = figures.state === "failed" || figures.state === "down";
-  element.className = `badge ${bad ? "bad" : figures.well ? "good" : ""}`;
+  element.className = `badge ${bad ? "bad" : figures.well && figures.state === "running" ? "good" : ""}`;
+}
+
+/** The beginning of a text that is long. */
+function clipped(text) {
+  return text.length > MOST_LETTERS ? `${text.slice(0, MOST_LETTERS - 1)}…` : text;
 }
 
 /** Where a view is shown. */

@@ -35,9 +35,9 @@ export async function show(place, view, { signal, rest }) {
   if (view && rest) await ask();
 }
 
-/** The condition by which a row is found again. Floats are left out: their text is not their value. */
+/** The condition by which a row is found again. Floats are left out, whose text is not their value; and what holds values. */
 export function condition(columns, row, dialect) {
-  const asked = columns.filter((one) => !one.type.includes("float"));
+  const asked = columns.filter((one) => !/float|array|map|tuple|struct|json/.test(one.type));
   const value = (one) => (row[one] === null ? "IS NULL" : `= ${literal(row[one], dialect)}`);
   const term = ({ name }) => `${quoted(name, dialect)} ${value(name)}`;
   return (asked.length ? asked : columns).map(term).join(" AND ");

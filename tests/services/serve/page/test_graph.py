@@ -76,6 +76,11 @@ def test_a_click_and_a_key_tell_more(opened: Opened) -> None:
     expect(aside.get_by_role("heading", name=MARKUP)).to_be_visible()
     aside.get_by_role("button", name="Close").click()
     expect(aside).to_be_hidden()
+    page.keyboard.press("Enter")  # the node has the focus again
+    expect(aside).to_be_visible()
+    aside.get_by_role("button", name="Close").press("Escape")
+    expect(aside).to_be_hidden()
+    expect(page.locator(node(page, MARKUP))).to_be_focused()
 
 
 def test_one_is_opened_by_its_address(opened: Opened) -> None:

@@ -105,6 +105,18 @@ def test_pause_and_resume(opened: Opened, spare: str) -> None:
     expect(state).to_have_text("running")
 
 
+def test_while_the_server_is_away_figures_are_told_to_be_old(opened: Opened, shop: Shop) -> None:
+    page = opened("views", allowed=("ERR_",))
+    expect(page.locator('tr[data-view="sales"]')).to_be_visible()
+    shop.end_server()
+    trouble = page.locator("#trouble")
+    expect(trouble).to_contain_text("the server does not answer")
+    expect(trouble).to_contain_text("What is shown was so at")
+    expect(page.locator("main.stale")).to_have_count(1)
+    expect(trouble).to_be_hidden()
+    expect(page.locator("main.stale")).to_have_count(0)
+
+
 def test_a_drop_names_what_goes_with_it(opened: Opened, spare: str) -> None:
     page = opened("views")
     drop = page.get_by_role("button", name="Drop spare", exact=True)
