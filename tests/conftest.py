@@ -17,6 +17,7 @@ from runtime.settings import read_settings
 from services.jars import jar_paths
 from services.stack import Stack, temporary_stack
 from spark_jobs.runner.spark_session import start_session
+from tests.left_behind import end_with_this_process
 from tests.paths import GOLDEN
 
 _TOPIC_S = 30.0
@@ -37,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take minutes come first: of several processes, none is left alone with one of them at the end."""
     items.sort(key=lambda item: item.path.name not in TAKE_MINUTES)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nothing_left_behind() -> None:
+    """A run that is killed leaves no server, no stack and no runner."""
+    end_with_this_process()
 
 
 @pytest.fixture(scope="session", autouse=True)
