@@ -8,15 +8,17 @@ STAMP := $(VENV)/.ready-$(shell cat requirements.lock pyproject.toml services/ja
 CASES ?= tests/cases
 COUNT ?= 300
 VIEWS ?= 5
-# Most of a test with services is waiting. A file stays in one process, and each process has a broker and a Spark of its own.
+# A file stays in one process. Most of a test with services is waiting, so there are more processes than cores; each has a
+# broker and a Spark of its own, which is up to 4 GiB.
 PROCESSES ?= 2
-PYTEST := $(BIN)/python -m pytest -n $(PROCESSES) --dist loadfile --no-loadscope-reorder
+SERVICE_PROCESSES ?= 3
+PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test unit lint check format conformance fuzz bench-bounded bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
+.PHONY: help setup up down demo test test-services unit lint check format conformance fuzz bench-bounded bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## virtual environment, pinned dependencies, Kafka jars; does nothing when they are there
 	@$(BIN)/python -m services.jars
@@ -39,11 +41,13 @@ down: setup ## stop what `make up` started
 demo: setup ## three examples through real Kafka, Redis, Spark and a lookup worker; leaves nothing running
 	@$(BIN)/dovetail demo
 
-test: setup ## all tests, those with Kafka and Spark included
-	@$(PYTEST)
+test: unit test-services ## all tests, those with Kafka and Spark included
 
 unit: setup ## the tests that start no service
-	@$(PYTEST) -m "not services"
+	@$(PYTEST) -n $(PROCESSES) -m "not services"
+
+test-services: setup ## the tests with Kafka, Redis, Spark, databases and Chromium
+	@$(PYTEST) -n $(SERVICE_PROCESSES) -m services
 
 lint: setup ## lint, formatting and types
 	@$(BIN)/ruff check .

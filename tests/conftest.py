@@ -18,12 +18,12 @@ from services.jars import jar_paths
 from services.stack import Stack, temporary_stack
 from spark_jobs.runner.spark_session import start_session
 from tests.left_behind import end_with_this_process
+from tests.long_files import rank
 from tests.paths import GOLDEN
 
 _TOPIC_S = 30.0
 _OF_ALL_TESTS = {MARKS_TOPIC, "__consumer_offsets", "__transaction_state"}
 """Topics whose records are told apart by names that are new in each test."""
-TAKE_MINUTES = ("test_services.py", "test_kill.py", "test_cluster.py", "test_kafka.py")
 # The optimising compiler of Java takes more from runs of minutes than it gives back. Java reads this variable.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 # How long an example takes says how busy the machine is.
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The files that take minutes come first: of several processes, none is left alone with one of them at the end."""
-    items.sort(key=lambda item: item.path.name not in TAKE_MINUTES)
+    items.sort(key=lambda item: rank(item.path))
 
 
 @pytest.fixture(scope="session", autouse=True)
