@@ -7,6 +7,7 @@ import { h, say } from "./dom.js";
 import { count } from "./format.js";
 import { marked } from "./marked.js";
 import { keep, past } from "./past.js";
+import { drawn } from "./plan.js";
 import { shown } from "./results.js";
 import { placeOf, statementAt, statements } from "./statements.js";
 
@@ -17,7 +18,7 @@ const SHOWN_EVERY_MS = 300;
 
 /** @param {HTMLElement} place */
 export async function show(place, _name, { signal }) {
-  const plan = h("pre", { class: "plan" });
+  const plan = h("div", { class: "plan" });
   const results = h("div", { "aria-live": "polite" });
   let timer = 0;
   let running = null;
@@ -71,18 +72,26 @@ export async function show(place, _name, { signal }) {
   async function explain() {
     const { value, selectionStart } = editor.field;
     const one = statementAt(value, selectionStart);
-    if (!one || !EXPLAINED.test(one.text)) return say(plan, one ? "The plan of a SELECT or a view is shown here." : "");
+    if (!one || !EXPLAINED.test(one.text)) return told(one ? "The plan of a SELECT or a view is shown here." : "");
     try {
-      const told = await post("/v1/explain", one.text, signal);
+      const found = await post("/v1/explain", one.text, signal);
       if (editor.field.value !== value) return;
-      const notes = [...told.warnings.map((text) => `warning: ${text}`), ...told.kept_elsewhere.map((text) => `kept elsewhere: ${text}`)];
-      say(plan, [...notes, told.text].join("\n"));
+      const notes = [...found.warnings.map((text) => `warning: ${text}`), ...found.kept_elsewhere.map((text) => `kept elsewhere: ${text}`)];
+      plan.replaceChildren(
+        ...notes.map((text) => h("p", {}, text)),
+        drawn(found.fragments.map(({ name, plan: root }) => ({ title: name, plan: root }))),
+        h("details", {}, h("summary", {}, "as text"), h("pre", {}, found.text)),
+      );
     } catch (error) {
       if (signal.aborted || editor.field.value !== value) return;
-      say(plan, [error.what, error.where, error.fix && `fix: ${error.fix}`].filter(Boolean).join("\n"));
+      told([error.what, error.where, error.fix && `fix: ${error.fix}`].filter(Boolean).join("\n"));
       const at = placeOf(one.text, error.where);
       if (at) editor.mark({ start: one.start + at.start, end: one.start + at.end });
     }
+  }
+
+  function told(text) {
+    plan.replaceChildren(h("pre", {}, text));
   }
 
   async function start() {

@@ -4,9 +4,8 @@ import { get, run } from "./api.js";
 import { failure } from "./dialog.js";
 import { h } from "./dom.js";
 import { bytes, count, duration, moment } from "./format.js";
+import { bounds, drawn } from "./plan.js";
 import { name as quoted } from "./quote.js";
-
-const STATE = /^[│├└─ ]*(\S+).*?  state: (.+?)(?=  \S|$)/;
 
 /** Fills the panel beside the graph. @param {HTMLElement} aside @param {Object} node */
 export async function describe(aside, node, signal) {
@@ -45,24 +44,26 @@ async function ofRelation(node, signal) {
 async function ofQuery(node, signal) {
   const { queries, now_ms: now } = await get("/v1/history", signal);
   const query = queries.find((one) => one.name === node.name);
-  const [plan, work] = await Promise.all(
-    [`EXPLAIN ${quoted(node.view)}`, `EXPLAIN ANALYZE ${quoted(node.view)}`].map(async (sql) => (await run(sql, { signal }))[0].text),
-  );
-  const kept = plan.split("\n").map((line) => line.match(STATE)).filter(Boolean);
+  const texts = [`EXPLAIN ${quoted(node.view)}`, `EXPLAIN ANALYZE ${quoted(node.view)}`];
+  const [atWork, ...told] = await Promise.all([
+    get(`/v1/views/${encodeURIComponent(node.view)}/plan`, signal),
+    ...texts.map(async (sql) => (await run(sql, { signal }))[0].text),
+  ]);
+  const plans = Object.entries(atWork.queries).map(([title, plan]) => ({ title, plan }));
+  const kept = plans.flatMap(({ plan }) => bounds(plan));
   return [
     node.why && h("pre", { class: "error" }, node.why),
     facts([
       ["state", node.state],
       ["watermark", query?.watermark_ms ? `${moment(query.watermark_ms)} UTC, ${duration(now - query.watermark_ms)} ago` : "none"],
       ["holds", query?.state_rows ? `${count(query.state_rows)} rows, ${bytes(query.state_bytes)}` : "nothing"],
-      ["state bound", kept.length ? kept.map(([, operator, bound]) => `${operator}: ${bound}`).join("; ") : "nothing is kept"],
+      ["state bound", kept.length ? kept.map(([operator, bound]) => `${operator}: ${bound}`).join("; ") : "nothing is kept"],
       ["topic", node.topic],
     ]),
     h("p", {}, h("a", { href: `#/views/${encodeURIComponent(node.view)}` }, "charts of the last hour")),
     h("h2", {}, "EXPLAIN"),
-    h("pre", { class: "plan" }, plan),
-    h("h2", {}, "What it has done"),
-    h("pre", { class: "plan" }, work),
+    drawn(plans),
+    h("details", {}, h("summary", {}, "as text"), told.map((text) => h("pre", { class: "plan" }, text))),
   ].filter(Boolean);
 }
 

@@ -84,7 +84,9 @@ def test_the_plan_of_the_statement_at_the_cursor(opened: Opened) -> None:
     expect(plan).to_contain_text("nothing")
     expect(page.locator("mark")).to_have_text("nothing")
     page.keyboard.press("Control+Home")
-    expect(plan).to_contain_text("scan orders")
+    expect(plan.locator(".step").last.locator("strong")).to_have_text("scan orders")
+    plan.get_by_text("as text").click()
+    expect(plan.locator("pre")).to_contain_text("└─ scan orders")
 
 
 def test_what_was_run_in_this_tab_comes_back(opened: Opened) -> None:

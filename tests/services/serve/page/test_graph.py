@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -68,6 +69,14 @@ def test_a_click_and_a_key_tell_more(opened: Opened) -> None:
     expect(aside.locator("dt:text-is('watermark') + dd")).to_contain_text("UTC")
     expect(aside).to_contain_text("scan orders")
     expect(aside.locator("pre").last).to_contain_text("batches")
+    steps = aside.locator(".drawn .step")
+    expect(steps.first).to_contain_text("Changelog")
+    expect(steps.filter(has_text="state: ").locator("strong")).to_have_text("Aggregate")
+    expect(steps.filter(has_text="state: ").locator(".told")).to_have_text(re.compile(r"^[\d,]+ in · [\d,]+ out · [\d,]+ kept"))
+    expect(steps.last.locator("strong")).to_have_text("scan orders")
+    # What feeds a node stands below it and further in.
+    boxes = [found.bounding_box() for found in steps.all()]
+    assert all(a and b and a["y"] < b["y"] and a["x"] < b["x"] for a, b in pairwise(boxes))
     page.locator(node(page, "orders")).focus()
     page.keyboard.press("Enter")
     expect(aside).to_contain_text("amount float64")
