@@ -30,14 +30,23 @@ WORDS = {
 """Those that constrain values of a type, and those that constrain all."""
 _ALL_WORDS = frozenset(word for words in WORDS.values() for word in words)
 _DRAFT = referencing.jsonschema.DRAFT7
+_DEEPEST = 60
 
 
 @dataclass(frozen=True)
 class Node:
-    """A schema, and where its references lead from."""
+    """A schema, where its references lead from, and how many schemas it stands in. Raises SchemaNonsense for too many:
+    one that holds itself has no end, and Python's own limit must not be met within the library of references, which
+    panics there.
+    """
 
     schema: Any
     resolver: Any
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        if self.depth > _DEEPEST:
+            raise SchemaNonsense("it is nested too deeply")
 
     @staticmethod
     def of(whole: WholeSchema) -> Node:
@@ -53,8 +62,8 @@ class Node:
     def within(self, schema: Any) -> Node:
         """A schema that stands in this one."""
         if isinstance(schema, dict) and isinstance(schema.get("$id"), str):
-            return Node(schema, self.resolver.in_subresource(_DRAFT.create_resource(schema)))
-        return Node(schema, self.resolver)
+            return Node(schema, self.resolver.in_subresource(_DRAFT.create_resource(schema)), self.depth + 1)
+        return Node(schema, self.resolver, self.depth + 1)
 
     def referred(self, reference: str) -> Node:
         """Raises SchemaNonsense."""
@@ -62,7 +71,7 @@ class Node:
             found = self.resolver.lookup(reference)
         except (referencing.exceptions.Unresolvable, ValueError):
             raise SchemaNonsense(f"its reference {reference!r} leads nowhere") from None
-        return Node(found.contents, found.resolver)
+        return Node(found.contents, found.resolver, self.depth + 1)
 
 
 def _resource(text: str) -> Any:

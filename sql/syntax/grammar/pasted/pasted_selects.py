@@ -246,10 +246,12 @@ def _pattern(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
 def _dedup(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
     """``dedup(s, k, ..[, 1m][, limit])`` in FROM."""
     end = _closing(tokens, at + 1)
-    source, *keys = [_text(script, part) for part in _parts(tokens[at + 2 : end])]
+    given = [_text(script, part) for part in _parts(tokens[at + 2 : end])]
+    keys = given[1:]
     named = [key for key in keys if not key[:1].isdigit()]
     if _word(tokens, at - 1) not in ("FROM", "JOIN") or not named:
         return None
+    source = given[0]
     alias = "" if _word(tokens, end + 1) not in ("", *_NEXT) else f" AS {source}"
     made = f"(SELECT * FROM {source} LIMIT 1 BY {', '.join(named)}){alias}"
     note = "the first row of each key, however long ago" if len(named) < len(keys) else ""
