@@ -36,7 +36,9 @@ class ServeSettings(BaseModel):
         default="off", description="on: it may listen beyond loopback without users or without TLS"
     )
     serve_body_bytes: int = Field(default=1 << 20, ge=1024, description="largest body of a request")
-    serve_body_s: _Seconds = Field(default=10, description="longest time that a request takes to arrive")
+    serve_body_s: _Seconds = Field(
+        default=10, description="longest time that a request takes to arrive: its headers, then its body"
+    )
     serve_statement_s: _Seconds = Field(default=30, description="longest time that the statements of a request take")
     serve_statements: int = Field(default=8, ge=1, description="requests with statements at work at once")
     serve_statements_per_user: int = Field(default=4, ge=1, description="those of one user among them")

@@ -11,7 +11,7 @@ from services.serve.watch.reading import offsets_of
 from services.session import Session
 from sql.catalog import Catalog, Query, Relation, What
 from sql.catalog.stored_topics import topic_of
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.syntax.statements import CreateView
 
 Edge = tuple[str, str]

@@ -16,13 +16,14 @@ from runtime.processes.listener import address_of, listening
 from runtime.settings import Settings
 from services.serve.access.users import UserFile
 from services.serve.application import application
+from services.serve.connections import MOST_WAITING, ConnectionConfig
 from services.serve.gate import is_loopback
 from services.serve.service import Service
 from services.serve.statements.desk import OpenSession
 from services.session import Session
 
 _LOG = logging.getLogger("dovetail.serve")
-_FURTHER_CONNECTIONS = 200
+_FURTHER_REQUESTS = 200
 """Besides those that follow changes."""
 _LAST_WORDS_S = 5
 
@@ -47,9 +48,9 @@ class Server(uvicorn.Server):
         self._service = service
         settings = service.settings
         super().__init__(
-            uvicorn.Config(
+            ConnectionConfig(
                 application(service),
-                http="h11",
+                headers_s=settings.serve_body_s,
                 ws="none",
                 loop="asyncio",
                 lifespan="on",
@@ -59,7 +60,7 @@ class Server(uvicorn.Server):
                 server_header=False,
                 ssl_certfile=settings.serve_tls_certificate,
                 ssl_keyfile=settings.serve_tls_key,
-                limit_concurrency=settings.serve_tails + _FURTHER_CONNECTIONS,
+                limit_concurrency=settings.serve_tails + _FURTHER_REQUESTS + MOST_WAITING,
                 timeout_graceful_shutdown=_LAST_WORDS_S,
             )
         )

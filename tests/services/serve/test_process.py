@@ -11,13 +11,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
+import orjson
 import pytest
 
 from runtime.packages import PACKAGE_ROOT
 from services.serve.access.role import Role
+from services.serve.connections import MOST_WAITING
 from tests.servers.certificates import write_certificates
 from tests.services.serve.world import PLAIN, World, error_of, lines_of
 
@@ -61,6 +64,74 @@ def test_a_body_that_does_not_come_is_not_waited_for(tmp_path: Path) -> None:
     with World(tmp_path, serve_body_s=0.2).listening() as address, connected(address) as client:
         client.sendall(request(f"Content-Length: 10\r\n{CONTENT}") + b"SEL")
         assert client.recv(100).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("body", [b"Content-Length: 100000000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n"])
+def test_the_rest_of_a_refused_body_is_not_waited_for(tmp_path: Path, body: bytes) -> None:
+    with World(tmp_path, serve_body_s=0.3).listening() as address, connected(address) as client:
+        client.sendall(b"POST /health HTTP/1.1\r\nHost: 127.0.0.1\r\n" + body)
+        assert client.recv(100).startswith(b"HTTP/1.1 405 ")
+        assert ends(client, dripping=b"1\r\nx\r\n")
+
+
+def test_headers_that_do_not_come_are_not_waited_for(tmp_path: Path) -> None:
+    with World(tmp_path, serve_body_s=0.3).listening() as address:
+        with connected(address) as client:
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: 127")
+            answer = client.recv(4096)
+            assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+            assert b"DOVETAIL_SERVE_BODY_S" in answer
+            assert client.recv(1) == b""
+        with connected(address) as silent:
+            assert silent.recv(1) == b""
+        with connected(address) as second:
+            second.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert second.recv(4096).startswith(b"HTTP/1.1 200 ")
+            assert ends(second, dripping=b"G")
+
+
+def ends(client: socket.socket, dripping: bytes) -> bool:
+    """Whether the connection ends though something comes again and again."""
+    client.settimeout(0.1)
+    for _ in range(100):
+        try:
+            client.sendall(dripping)
+            if client.recv(4096) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            return True
+    return False
+
+
+def test_who_asks_nothing_shuts_nobody_out(tmp_path: Path) -> None:
+    with World(tmp_path, serve_tails=1).listening() as address, ExitStack() as opened:
+        idle = [opened.enter_context(connected(address)) for _ in range(3 * MOST_WAITING)]
+        for one in idle:
+            one.sendall(b"GET /health")
+        assert httpx.get(f"{address}/health", timeout=30).status_code == 200
+        assert idle[0].recv(1) == b""
+        idle[-1].sendall(b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert idle[-1].recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+    ],
+    ids=["TLS", "no host", "two lengths", "a length below 0"],
+)
+def test_what_is_no_request_is_told_so(world: World, sent: bytes) -> None:
+    with world.listening() as address, connected(address) as client:
+        client.sendall(sent)
+        head, _, body = b"".join(iter(lambda: client.recv(65_536), b"")).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert {*orjson.loads(body)["error"]} >= {"what", "where", "fix"}
 
 
 CONTENT = "Content-Type: text/plain\r\n"

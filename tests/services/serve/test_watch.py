@@ -21,7 +21,7 @@ from services.serve.watch.watcher import Watcher
 from services.session import Session
 from services.session.context import silent, unasked
 from sql.catalog import Actual, Catalog, Desired, Leadership, Query
-from sql.engine import Engine
+from sql.engines import Engine
 from tests.services.serve.world import World, error_of
 
 FIGURES = st.one_of(st.floats(0, 1e12), st.just(math.nan))

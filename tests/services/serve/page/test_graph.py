@@ -72,7 +72,9 @@ def test_a_click_and_a_key_tell_more(opened: Opened) -> None:
     steps = aside.locator(".drawn .step")
     expect(steps.first).to_contain_text("Changelog")
     expect(steps.filter(has_text="state: ").locator("strong")).to_have_text("Aggregate")
-    expect(steps.filter(has_text="state: ").locator(".told")).to_have_text(re.compile(r"^[\d,]+ in · [\d,]+ out · [\d,]+ kept"))
+    expect(steps.filter(has_text="state: ").locator(".told")).to_have_text(
+        re.compile(r"^[\d,]+ in · [\d,]+ out · [\d,]+ kept")
+    )
     expect(steps.last.locator("strong")).to_have_text("scan orders")
     # What feeds a node stands below it and further in.
     boxes = [found.bounding_box() for found in steps.all()]
