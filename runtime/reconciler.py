@@ -24,7 +24,7 @@ from runtime.leases import Leases
 from runtime.logs.query_logs import QueryLog
 from runtime.troubles import Patience, Setback, Troubles
 from sql.catalog import Actual, Catalog, Desired, Query
-from sql.engine import Engine
+from sql.engines import Engine
 
 _LIVELY_S = 5.0
 

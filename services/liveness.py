@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from runtime.sole_holder import LEASE_S
 from services.live_workers import live_workers
 from sql.catalog import Actual, Catalog, Desired, Query
-from sql.engine import Engine
+from sql.engines import Engine
 
 DOWN = "down"
 _FURTHEST_MS = int(2 * LEASE_S * 1000)

@@ -10,7 +10,7 @@ from joins.dataflow.graph import Dataflow
 from joins.dataflow.lookup import LookupFlow
 from sql.compile.dataflow import dataflow
 from sql.compile.lookup_flow import lookup_flow
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.plan.explain import explain
 from sql.plan.fingerprint.plan_fingerprint import fingerprint
 from sql.plan.nodes import (

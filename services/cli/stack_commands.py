@@ -22,7 +22,7 @@ from services.stack import Stack
 from services.stack.components import COMPONENT_NAMES, component
 from services.stack.state import Phase
 from sql.catalog import Catalog
-from sql.engine import Engine
+from sql.engines import Engine
 
 _ENGINES = {"spark": Engine.SPARK.value, "worker": Engine.FAUST.value}
 """What the components run."""

@@ -12,7 +12,7 @@ from changelog.errors import ServiceUnavailable, SqlError
 from services.session.contents import Offsets
 from services.session.context import Context
 from sql.catalog import Actual, Desired, Query
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.fragments import Fragment
 from sql.planner import Plan, plan_query
 from sql.syntax.statements import CreateView

@@ -19,7 +19,7 @@ from services.session.result import Done, Text
 from services.session.topics import output_shape, sizes
 from sql.catalog import Actual, Desired, Query
 from sql.catalog.entries import queries_of
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.planner import Plan, plan_query
 from sql.syntax.statements import CreateView, Explain, ExplainView, Pause, Resume, Select
 

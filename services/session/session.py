@@ -18,7 +18,7 @@ from services.session.result import Result
 from services.stack import Stack
 from services.stack.state import Phase
 from sql.catalog import Catalog
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.syntax.statements import (
     AlterStream,
     AlterView,

@@ -16,7 +16,7 @@ from broker.address import BrokerAddress
 from changelog.errors import ServiceUnavailable, UnknownName
 from runtime.clock import now_ms
 from sql.catalog import Actual, Catalog, Desired, Query
-from sql.engine import Engine
+from sql.engines import Engine
 
 Figure = Callable[[Query], float]
 

@@ -38,7 +38,7 @@ from spark_jobs.stages.at_fault import at_fault, told_with_notes
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.removal import discard
 from sql.catalog import Actual, Desired, Query
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.runner")

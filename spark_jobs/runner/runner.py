@@ -60,7 +60,7 @@ from spark_jobs.source.ends_watch import ends_watch
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.removal import discard
 from sql.catalog import Actual, Catalog, Desired, Query
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.planner import Plan
 from sql.syntax.redact import redacted
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from sql.across_views.common_view import Reader, common_view, streams
 from sql.across_views.whole_result import WholeResult, whole_result
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.plan.nodes import Aggregate, Keyed, Map, Node, Output, Scan
 from sql.plan.properties import walk
 from sql.plan.state.common_subplans import Subplan, as_subplan

@@ -12,7 +12,7 @@ from changelog.encodings.settings import DEBEZIUM
 from changelog.errors import SqlError, Unsupported
 from changelog.formats.json_types import converter
 from changelog.schema import ARRIVAL, JSON, TIME, RecordFormat
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.expressions.expression import Expr
 from sql.plan.column_names import DELTA_COLUMN, output_names
 from sql.plan.nodes import HIDDEN, Map, Node, Output, column_of

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from changelog.schema import Kind
 from joins.dataflow.ports import Watermark
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.plan.joins.method import JoinInput, JoinInputs
 from sql.plan.nodes import (
     Aggregate,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from changelog.schema import Column, Kind, StreamSchema
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.plan.maps import identity
 from sql.plan.nodes import (
     Aggregate,

@@ -10,7 +10,7 @@ from changelog.encodings.settings import DEBEZIUM
 from changelog.errors import SqlError, Unsupported
 from changelog.formats.record_parts import expect_written
 from changelog.schema import JSON, Kind, StreamSchema
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.expressions.evaluate import family
 from sql.plan.clocks.output_clock import output_clock
 from sql.plan.nodes import Output

@@ -25,7 +25,7 @@ from joins.dataflow.graph import Sink, TopicScan
 from joins.host.in_memory import LocalQuery
 from joins.inputs.watermarks import Mark
 from sql.catalog import Catalog
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.syntax.statements import System
 from tests.conformance.external import Database, SqlDatabase
 from tests.conformance.host import Clock, Launch

@@ -32,7 +32,7 @@ from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery
 from spark_jobs.runner.spark_session import start_session
 from sql.catalog import Catalog
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.syntax.statements import System
 from tests.conformance.case import Case
 from tests.conformance.engine import NotRunnable

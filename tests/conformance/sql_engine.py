@@ -18,7 +18,7 @@ from changelog.topic_content import content
 from joins.dataflow.graph import Dataflow
 from sql.bind.bounded.snapshot import Snapshot
 from sql.catalog import Catalog, What
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.planner import Plan, plan_query
 from sql.query_settings import Value
 from sql.relations import Stream

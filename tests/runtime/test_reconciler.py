@@ -20,7 +20,7 @@ from runtime.logs.query_logs import QueryLogFiles
 from runtime.reconciler import Reconciler, Watched
 from runtime.troubles import Patience, Setback
 from sql.catalog import Actual, Catalog, Desired, Query
-from sql.engine import Engine
+from sql.engines import Engine
 
 AWAY = Setback("Kafka does not answer")
 DEFECT = Setback("a defect", final=True)

@@ -9,7 +9,7 @@ import pytest
 from runtime.sole_holder import LEASE_S
 from services.liveness import DOWN, standings
 from sql.catalog import Actual, Catalog, Leadership, Query, Worker
-from sql.engine import Engine
+from sql.engines import Engine
 
 NOW_MS = 1_704_110_400_000
 DAY_MS = 86_400_000

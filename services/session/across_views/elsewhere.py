@@ -17,7 +17,7 @@ from sql.across_views.kept_elsewhere import KeptElsewhere, OtherView, kept_elsew
 from sql.catalog import Query
 from sql.catalog.records import KeptShape
 from sql.compile.dataflow import stages
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.fragments import Fragment
 from sql.plan.nodes import Node
 from sql.plan.state.shapes import shape

@@ -17,7 +17,7 @@ from services.session.context import Context
 from services.session.queries import expect_runner
 from services.session.result import Done
 from sql.catalog import Actual, Desired, Query, Relation
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.query_settings import checked
 from sql.syntax.alterations import with_setting
 from sql.syntax.statements import AlterView, CreateView

@@ -14,7 +14,7 @@ from services.session.context import Context
 from services.session.queries import pause, resume
 from services.session.result import Done
 from sql.catalog import Catalog, Desired, Query, Relation, What
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.syntax.statements import BackupView, Pause, Resume
 
 

@@ -12,7 +12,7 @@ from broker.names import MARKS_TOPIC
 from broker.query_origin import ORIGIN_FILE, QueryOrigin
 from broker.transactional_writer import DROPPED, committed_offset
 from runtime.storage.storage import Storage
-from sql.engine import Engine
+from sql.engines import Engine
 
 _CALL_S = 30.0
 Committed = Mapping[str, Mapping[str, int]]

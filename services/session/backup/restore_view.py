@@ -22,7 +22,7 @@ from services.session.queries import await_running, expect_runner
 from services.session.result import Done
 from sql.catalog import Desired, Query, Relation, What
 from sql.catalog.records import RelationDefinition
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import CreateView, RestoreView
 

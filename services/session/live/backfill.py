@@ -11,7 +11,7 @@ from services.session.context import Context
 from services.session.input_progress import input_topics, reading
 from services.session.live.backlog import Backlog
 from sql.catalog import Desired
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.fragments import Fragment
 from sql.planner import Plan
 

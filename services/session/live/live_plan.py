@@ -12,7 +12,7 @@ from services.session.context import Context
 from services.session.live.lookups import Cached, KeptForLookups
 from sql.catalog import Query
 from sql.compile.dataflow import Stages, stages
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.fragments import Fragment
 from sql.plan.explain import line, line_again
 from sql.plan.nodes import LookupTable, Node, Output, Scan

@@ -21,7 +21,7 @@ from services.session.context import Context
 from services.session.input_progress import InputProgress, await_reading, await_upstream, input_ends
 from services.session.verification.late_columns import without_late
 from services.session.verification.left_out import LeftOut, left_out
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.planner import Plan, plan_query, recompute
 from sql.relations import Stream
 

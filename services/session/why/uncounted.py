@@ -15,7 +15,7 @@ from changelog.dead_letter import as_rows
 from services.session.context import Context
 from services.session.input_progress import InputProgress
 from services.session.verification.left_out import late_of, letters_of
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.planner import Plan
 
 BEFORE = "before the start: the view does not read what was there before it"

@@ -17,7 +17,7 @@ from services.session.context import Context
 from services.session.result import Rows
 from services.session.why.topic_inputs import TopicInputs
 from services.session.why.uncounted import Uncounted
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.expressions.expression import Expr
 from sql.fragments import Fragment
 from sql.plan.nodes import LookupTable, Scan

@@ -33,7 +33,7 @@ from services.worker.query.worker_lease import WorkerLease
 from services.worker.query.worker_settings import WorkerSettings
 from services.worker.supervisor.child_process import Child, fork_server
 from sql.catalog import Actual, Catalog, Query, Worker
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.syntax.redact import redacted
 
 _LOG = logging.getLogger("dovetail.worker")

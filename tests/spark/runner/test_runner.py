@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from services.cli.main import app
 from sql.catalog import Actual, Desired, What
-from sql.engine import Engine
+from sql.engines import Engine
 from sql.syntax.statements import Drop
 from tests.spark.kafka import multiset, send, values
 from tests.spark.running import WAIT_S, Running, read_in
