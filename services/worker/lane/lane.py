@@ -70,6 +70,11 @@ class Lane:
     def commits(self) -> int:
         return self._uncommitted.commits
 
+    @property
+    def waits_for(self) -> str:
+        """Why it waits for a service; '' while it does not."""
+        return "" if self._closing.is_set() else self._retries.waits_for
+
     # -- from the event loop
 
     def open(self) -> int:

@@ -98,3 +98,7 @@ class Lanes:
 
     def batch_ms(self) -> int:
         return max((lane.batch_ms for lane in list(self._lanes.values())), default=0)
+
+    def waits_for(self) -> str:
+        """Why one of them waits for a service; '' while none does."""
+        return next(filter(None, (lane.waits_for for lane in list(self._lanes.values()))), "")

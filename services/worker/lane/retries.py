@@ -28,6 +28,8 @@ _ATTEMPTS = 3
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 2.0
 _DEFECT = 20
+_TOLD_AFTER_S = 1.0
+"""A service that answers again so soon was not away."""
 
 
 class BatchAnswerer(Protocol):
@@ -89,6 +91,8 @@ class Retries:
         self._closing = closing
         self._before_pause = before_pause
         self._failed_on_end = 0
+        self.waits_for = ""
+        """Why a batch waits for a service; '' while none does."""
 
     def answers(self, records: Sequence[Record], *, whole: bool = True) -> Iterator[AnsweredBatch | FailedRecord]:
         """The answers to ``records``, in one piece if nothing fails. Each is to be written before the next is asked.
@@ -115,7 +119,9 @@ class Retries:
         pause_s, started_s, left = _FIRST_PAUSE_S, time.monotonic(), _ATTEMPTS if whole else 1
         while True:
             try:
-                return self._answerer.step(batch, now_ms()), None
+                step = self._answerer.step(batch, now_ms())
+                self.waits_for = ""
+                return step, None
             except FunctionFault:
                 # No record is at fault: each of them would become a dead letter.
                 raise
@@ -123,9 +129,11 @@ class Retries:
                 rejected = isinstance(failure, RecordRejected)
                 external = not rejected and _is_external(failure)
                 left = 0 if rejected else left - (not external)
+                waited_s = time.monotonic() - started_s
+                self.waits_for = str(failure) if external and waited_s > _TOLD_AFTER_S else ""
                 if not external and not left:
                     return None, failure
-                if external and time.monotonic() - started_s > self._wait_s:
+                if external and waited_s > self._wait_s:
                     raise _gave_up(failure, self._wait_s) from failure
                 _LOG.warning("%s: %d records are tried again in %g s: %s", self._name, len(records), pause_s, failure)
             if whole:

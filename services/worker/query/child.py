@@ -19,9 +19,10 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from aiohttp import web
@@ -49,6 +50,7 @@ from runtime.logs.query_logs import BatchTotals, QueryLog, keep_query_logs
 from runtime.query_plan import plan_of
 from runtime.settings import Settings, read_settings
 from services.commands.command_codec import command_of, outcome_bytes
+from services.live_workers import live_workers
 from services.worker.lane.lane import Lane
 from services.worker.lane.lane_settings import LaneTopics
 from services.worker.lane.lanes import Lanes
@@ -60,7 +62,7 @@ from services.worker.query.claimed_origin import claimed_origin
 from services.worker.query.dictionary_commands import DictionaryCommands
 from services.worker.query.held import Held
 from services.worker.query.metrics import QueryFigures
-from services.worker.query.progress import Report, merged
+from services.worker.query.progress import Report, merged, waits_for
 from services.worker.query.pulse import Pulse
 from services.worker.query.standstill import Standstill
 from services.worker.query.worker_settings import WorkerSettings
@@ -256,7 +258,12 @@ class LookupQuery:
     def _report(self) -> None:
         """Progress, where the catalog does not have it yet; and that it runs, once the group has said what is its."""
         report = Report(
-            self._worker, self.lanes.reached(), self.lanes.counts(), self.lanes.batch_ms(), self._held.told()
+            self._worker,
+            self.lanes.reached(),
+            self.lanes.counts(),
+            self.lanes.batch_ms(),
+            self._held.told(),
+            redacted(self.lanes.waits_for()),
         )
         self._say_what_is_new(report)
         try:
@@ -265,13 +272,14 @@ class LookupQuery:
                 return  # dropped, and made again
             self._restarts = query.restarts
             progress = merged(query.progress, self.flow.scan.topic, self._starts, report)
-            actual = None if query.actual is Actual.FAILED else self._turned(query)
+            trouble = self._broker.trouble or self._waits_for(progress)
+            actual = None if query.actual is Actual.FAILED else self._turned(query, trouble)
             if progress != query.progress or actual is not None:
                 self.catalog.report(
                     query.id,
                     now_ms=now_ms(),
                     actual=actual,
-                    error=None if actual is None else self._broker.trouble,
+                    error=None if actual is None else trouble,
                     next_try_ms=None if actual is None else 0,
                     progress=progress,
                 )
@@ -297,14 +305,20 @@ class LookupQuery:
         if new:
             self._batch_totals.note(new[ROWS_IN], new[ROWS_OUT], report.batch_ms, time.monotonic())
 
-    def _turned(self, query: Query) -> Actual | None:
+    def _waits_for(self, progress: Mapping[str, Any]) -> str:
+        """Why it waits for a service, as this worker says, or another one that was seen a moment ago."""
+        if not any(progress["waits_by_worker"].values()):
+            return ""
+        return waits_for(progress, {self._worker, *(one.id for one in live_workers(self.catalog, now_ms()))})
+
+    def _turned(self, query: Query, trouble: str) -> Actual | None:
         """How the query is from now on, where the catalog does not have it yet. Until its partitions are here that is
-        said by the worker; while nothing can be read or written it does not run.
+        said by the worker; while nothing can be read, looked up or written, by whichever worker, it does not run.
         """
         if self._ended.is_set() or not self.lanes.opened:
             return None
-        now = Actual.RECOVERING if self._broker.trouble else Actual.RUNNING
-        return None if query.actual is now else now
+        now = Actual.RECOVERING if trouble else Actual.RUNNING
+        return None if query.actual is now and query.error == trouble else now
 
     def _end_code(self, failure: BaseException | None) -> int:
         if failure is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ class Report:
     counts    since its start
     batch_ms  how long its last batch took
     held      what it keeps, as ``Held`` tells it
+    waits     why it waits for a service; '' while it does not
     """
 
     worker: str
@@ -23,6 +24,7 @@ class Report:
     counts: Mapping[str, int]
     batch_ms: int
     held: Mapping[str, Any] = field(default_factory=dict)
+    waits: str = ""
 
 
 def merged(before: Mapping[str, Any], topic: str, first_offsets: Mapping[int, int], report: Report) -> dict[str, Any]:
@@ -44,8 +46,17 @@ def merged(before: Mapping[str, Any], topic: str, first_offsets: Mapping[int, in
         "counts": dict(total),
         "by_worker": by_worker,
         "held_by_worker": {**before.get("held_by_worker", {}), report.worker: dict(report.held)},
+        "waits_by_worker": {**before.get("waits_by_worker", {}), report.worker: report.waits},
         "batch_ms": report.batch_ms,
     }
+
+
+def waits_for(progress: Mapping[str, Any], workers: Collection[str]) -> str:
+    """Why one of these workers waits for a service; '' while none does. What a worker that is gone has said last counts
+    no more.
+    """
+    told = progress.get("waits_by_worker", {})
+    return next(filter(None, (told.get(worker, "") for worker in sorted(workers))), "")
 
 
 def _texts(offsets: Mapping[int, int]) -> dict[str, int]:

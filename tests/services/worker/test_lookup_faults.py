@@ -27,6 +27,7 @@ from tests.services.worker.conftest import World
 from tests.services.worker.shop import (
     Goods,
     Shop,
+    answered,
     await_more,
     expected,
     figure,
@@ -318,3 +319,19 @@ def kill_with_children(worker: Worker) -> None:
     os.kill(worker.pid, signal.SIGKILL)
     child.send_signal(signal.SIGKILL)
     psutil.wait_procs([child], 20)
+
+
+def test_a_source_that_refuses_is_told_of_until_it_answers(world: World, shop: Shop) -> None:
+    goods = shop.goods(world, timeout_s=2.0)
+    world.start(goods.view)
+    send_to(world, goods.orders, 0, [(0, 0)])
+    world.until(lambda: answered(world, goods.view) == 1)
+    shop.database.execute(f"RENAME TABLE shop.{goods.table} TO shop.away")
+    send_to(world, goods.orders, 0, [(1, 1)])
+    world.until(lambda: world.catalog.query(goods.view).actual is Actual.RECOVERING)
+    assert goods.table in world.catalog.query(goods.view).error
+    shop.database.execute(f"RENAME TABLE shop.away TO shop.{goods.table}")
+    world.until(lambda: world.catalog.query(goods.view).actual is Actual.RUNNING)
+    assert world.catalog.query(goods.view).error == ""
+    world.drained(goods.view, goods.orders)
+    assert found(world, goods.view) == expected(range(2), 2)

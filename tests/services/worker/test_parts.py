@@ -13,7 +13,7 @@ from runtime.processes.forked import ForkServer
 from services.commands.command_codec import Outcome
 from services.worker.lane.fetches import Fetch, as_batch
 from services.worker.query.held import LOOKED_AT_S, Held
-from services.worker.query.progress import Report, merged
+from services.worker.query.progress import Report, merged, waits_for
 from services.worker.supervisor.child_process import Child
 from services.worker.supervisor.worker_supervisor import claimed_folder, joined
 from tests.services.worker.lanes import Given, fetch
@@ -46,6 +46,15 @@ def test_reports_of_several_workers_are_merged() -> None:
     assert merged(both, "t", {0: 5, 1: 0}, Report("b", {1: 4}, {"rows_in": 4}, 2)) == both
     keeping = merged(both, "t", {0: 5, 1: 0}, Report("b", {1: 4}, {"rows_in": 4}, 2, {"memo": [1, 2]}))
     assert keeping["held_by_worker"] == {"a": {}, "b": {"memo": [1, 2]}}
+
+
+def test_a_query_waits_while_one_of_its_living_workers_does() -> None:
+    well = merged({}, "t", {0: 0}, Report("a", {}, {}, 0))
+    waiting = merged(well, "t", {0: 0}, Report("b", {}, {}, 0, waits="the source is away"))
+    assert waits_for(waiting, ["a", "b"]) == "the source is away"
+    assert waits_for(waiting, ["a"]) == ""
+    assert waits_for({}, ["a"]) == ""
+    assert waits_for(merged(waiting, "t", {0: 0}, Report("b", {}, {}, 0)), ["a", "b"]) == ""
 
 
 def test_what_a_process_keeps_is_looked_at_every_few_seconds(tmp_path: Path) -> None:

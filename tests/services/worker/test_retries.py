@@ -67,6 +67,25 @@ def test_a_service_that_stays_away_ends_the_query() -> None:
         list(retries(echo, wait_s=0.0).answers(fetch(0, 4).records))
 
 
+def test_what_a_batch_waits_for_is_known_until_it_is_answered() -> None:
+    away, seen = [True], list[str]()
+    closing = threading.Event()
+
+    def before(_: Sequence[int]) -> None:
+        if away[0]:
+            raise ServiceUnavailable("the source is away")
+
+    def look() -> None:
+        seen.append(asked.waits_for)
+        away[0] = not any(seen)
+
+    asked = Retries(Echo(before), 0, "q", 30.0, closing, look)
+    assert told(asked.answers(fetch(0, 4).records)) == [4]
+    assert seen[0] == ""  # it may be there again at once
+    assert "the source is away" in seen[-1]
+    assert asked.waits_for == ""
+
+
 def test_a_lane_that_closes_waits_no_longer() -> None:
     closing = threading.Event()
     closing.set()
