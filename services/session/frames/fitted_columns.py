@@ -73,12 +73,17 @@ def _expect_no_more_fields(given: pa.DataType, kind: pa.DataType) -> None:
 
 
 def _expect_exact(column: pa.ChunkedArray, kind: pa.DataType) -> None:
-    """A double is a whole number of 1 / 2^n: it has n digits behind the point, and no fewer."""
-    values = column.drop_null().cast(pa.float64()).to_numpy()
+    """Raises for a float that is not the decimal: neither to its last bit, nor in its shortest digits, as 9.99 is.
+
+    A double is a whole number of 1 / 2^n: it has n digits behind the point, and no fewer.
+    """
+    values, digits = column.drop_null().to_numpy(), max(kind.scale, 0)
+    whole = 2.0 ** (np.finfo(values.dtype).nmant + 1)
     with np.errstate(over="ignore", invalid="ignore"):
-        scaled = np.ldexp(values, max(kind.scale, 0))
-        rounded = np.isfinite(scaled) & (scaled != np.floor(scaled))
-    if rounded.any():
+        bits = np.ldexp(values.astype(np.float64), digits)
+        to_the_last_bit = bits == np.floor(bits)
+        in_digits = (np.round(values, digits) == values) & (np.abs(values.astype(np.float64) * 10.0**digits) < whole)
+    if (np.isfinite(values) & ~to_the_last_bit & ~in_digits).any():
         raise pa.ArrowInvalid("it would be rounded")
 
 

@@ -24,14 +24,24 @@ def fit(values: list[Any], kind: pa.DataType, given_as: pa.DataType | None = Non
     return found
 
 
-FLOATS = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(10**9), 10**9).map(lambda n: n / 8))
+FLOATS = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-(10**9), 10**9).map(lambda n: n / 8),
+    st.tuples(st.integers(-(10**15), 10**15), st.integers(0, 9)).map(
+        lambda one: float(Decimal(one[0]).scaleb(-one[1]))
+    ),
+)
 
 
 @given(st.lists(st.none() | FLOATS, max_size=20), st.integers(0, 9))
-def test_floats_are_decimals_where_they_are_exactly(values: list[float | None], scale: int) -> None:
+def test_floats_are_decimals_by_their_digits_or_to_the_last_bit(values: list[float | None], scale: int) -> None:
+    def meant(value: float) -> Fraction:
+        shortest = abs(value) * 10.0**scale < 2**53 and round(value, scale) == value
+        return Fraction(Decimal(repr(value))) if shortest else Fraction(value)
+
     def misfit(value: float | None) -> bool:
-        exact = Fraction(value or 0.0)
-        return bool((exact * 10**scale).denominator != 1) or bool(abs(exact) * 10**scale >= 10**30)
+        scaled = meant(value or 0.0) * 10**scale
+        return scaled.denominator != 1 or abs(scaled) >= 10**30
 
     kind = pa.decimal128(30, scale)
     rows = [row for row, value in enumerate(values) if misfit(value)]
@@ -41,7 +51,7 @@ def test_floats_are_decimals_where_they_are_exactly(values: list[float | None], 
         assert refused.value.where == f"column a, row {rows[0]} (the first is 0)"
     else:
         found = fit(values, kind, pa.float64())
-        assert [one and Fraction(one) for one in found] == [value and Fraction(value) for value in values]
+        assert [one and Fraction(one) for one in found] == [value and meant(value) for value in values]
 
 
 @given(st.lists(st.none() | st.integers(-(2**63), 2**63 - 1), max_size=20))
@@ -79,7 +89,8 @@ def test_the_same_value_in_another_type_is_taken(
 @pytest.mark.parametrize(
     ("values", "given_as", "kind", "where", "words"),
     [
-        ([0.5, 0.1], pa.float32(), DECIMAL, "row 1 ", "would be rounded"),
+        ([9.99, 0.125], pa.float32(), DECIMAL, "row 1 ", "would be rounded"),
+        ([9.99, 0.1 + 0.2], None, DECIMAL, "row 1 ", "would be rounded"),
         ([0.5, float("nan")], None, DECIMAL, "row 1 ", "nan"),
         ([Decimal("1.255")], None, DECIMAL, "row 0 ", "data loss"),
         (["1", "x"], None, pa.int64(), "row 1 ", "x does not fit column a int64"),
