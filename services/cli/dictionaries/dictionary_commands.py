@@ -13,7 +13,7 @@ from services.cli.row_format import Format
 from services.cli.run import show_result
 from services.cli.session_commands import opened
 from services.cli.show import Screen
-from services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh
+from services.session.dictionaries.dictionary_statements import dictionary, keys_of, refresh, workers_text
 from services.session.dictionaries.sources import check_source
 from services.session.dictionaries.system_dictionaries import statistics
 from sql.syntax.statements import Describe, Drop, Show, ShowCreate
@@ -54,7 +54,7 @@ def refresh_rows(name: str, key: Sequence[str], prefix: str | None, *, everythin
         answers = refresh(session.context, name, keys, prefix)
         for answer in answers.given:
             screen.note(f"{answer.worker}: {figures(answer.outcome.detail)}")
-        screen.note(f"refreshed {name}, {len(answers.given)} workers answered", style="green")
+        screen.note(f"refreshed {name}, {workers_text(len(answers.given))} answered", style="green")
 
 
 def drop(name: str, *, cascade: bool, yes: bool) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from changelog.errors import InternalError, ServiceUnavailable, SqlError
+from changelog.errors import InternalError, ServiceUnavailable, SqlError, UnknownName
+from changelog.suggest import suggestion
 from changelog.schema import Column
 from dictionaries.definition.definition import Definition
 from dictionaries.open import open_layout
@@ -62,7 +63,10 @@ def _with_columns(context: Context, statement: CreateDictionary) -> CreateDictio
 
 def dictionary(context: Context, name: str) -> CreateDictionary:
     """The statement that made it. Raises UnknownName or SqlError where there is no dictionary of this name."""
-    relation = context.catalog.get(name)
+    relation = context.catalog.find(name)
+    if relation is None:
+        known = [one.name for one in context.catalog.relations(What.DICTIONARY)]
+        raise UnknownName(f'there is no dictionary "{name}"', fix=suggestion(name, known))
     if not isinstance(relation.definition, CreateDictionary):
         raise SqlError(f'"{name}" is a {relation.what}, not a dictionary', fix="SHOW DICTIONARIES lists them")
     return relation.definition
@@ -77,7 +81,7 @@ def reload(context: Context, statement: System) -> Done:
     workers = [len(refresh(context, name).given) for name in names]
     if not names:
         return Done("there is no dictionary")
-    return Done(f"reloaded {', '.join(names)}; {_workers(max(workers))} answered")
+    return Done(f"reloaded {', '.join(names)}; {workers_text(max(workers))} answered")
 
 
 def refresh(
@@ -109,13 +113,14 @@ def _unfinished(context: Context, name: str, answers: CommandAnswers) -> Service
     if answers.silent:
         said.append(f"no answer within {context.settings.command_timeout_s:g} s: {', '.join(answers.silent)}")
     return ServiceUnavailable(
-        f'"{name}" was not refreshed by all workers; {_workers(len(answers.given) - len(answers.failed))} did it',
+        f'"{name}" was not refreshed by all workers; {workers_text(len(answers.given) - len(answers.failed))} did it',
         where="; ".join(said),
         fix="run it again, which is safe; dovetail status and the log of the worker say what is wrong with it",
     )
 
 
-def _workers(count: int) -> str:
+def workers_text(count: int) -> str:
+    """``1 worker``, ``2 workers``."""
     return f"{count} worker{'' if count == 1 else 's'}"
 
 

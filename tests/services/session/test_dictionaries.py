@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from changelog.errors import DovetailError, ServiceUnavailable, SqlError, Unsupported
+from changelog.errors import DovetailError, ServiceUnavailable, SqlError, UnknownName, Unsupported
 from enrichment.dictionary_definitions import definition_of
 from services.commands.command_codec import Stats
 from services.commands.command_topics import COMMANDS, RESULTS
@@ -97,8 +97,9 @@ def test_a_reload_without_a_worker_is_done(session: Session, shop: Path) -> None
     session.run(ddl(shop))
     assert session.run("SYSTEM RELOAD DICTIONARY products") == [Done("reloaded products; 0 workers answered")]
     assert session.run("SYSTEM RELOAD DICTIONARIES") == [Done("reloaded products; 0 workers answered")]
-    with pytest.raises(DovetailError, match="there is no"):
-        session.run("SYSTEM RELOAD DICTIONARY nothing")
+    with pytest.raises(UnknownName, match='there is no dictionary "product"') as refused:
+        session.run("SYSTEM RELOAD DICTIONARY product")
+    assert refused.value.fix == 'did you mean "products"?'
 
 
 def test_only_dictionaries_are_reloaded(session: Session) -> None:
