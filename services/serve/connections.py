@@ -20,13 +20,13 @@ class ConnectionConfig(uvicorn.Config):
     """With the time for the headers of a request, in seconds, and the connections that have not sent theirs."""
 
     def __init__(self, app: Any, *, headers_s: float, **options: Any) -> None:
-        super().__init__(app, http=Connection, **options)
+        super().__init__(app, http=HttpConnection, **options)
         self.headers_s = headers_s
-        self.waiting: dict[Connection, asyncio.TimerHandle] = {}
+        self.waiting: dict[HttpConnection, asyncio.TimerHandle] = {}
         """The one that has waited the longest comes first."""
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """Ends where headers do not come in time; where too many wait for theirs, the oldest of them gives way.
 
     uvicorn alone waits for ever, and answers 503 to everybody once enough connections are open.

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from changelog.errors import InternalError, ServiceUnavailable, SqlError, UnknownName
-from changelog.suggest import suggestion
 from changelog.schema import Column
+from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
 from dictionaries.open import open_layout
 from enrichment.dictionary_definitions import definition_of

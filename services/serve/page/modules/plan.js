@@ -9,7 +9,8 @@ const NO_STATE = "state: none";
 
 /**
  * The boxes of some plans, each above those whose rows it reads: of the fragments of a view, or of its queries at work.
- * @param {Array<{title?: string, plan: Object}>} plans upstream first; `plan`: a node by its line in EXPLAIN, its figures if there are some, its inputs
+ * @param {Array<{title?: string, plan: Object}>} plans upstream first; `plan`: a node by its line in EXPLAIN, its
+ *   figures if there are some, its inputs
  * @returns {HTMLElement}
  */
 export function drawn(plans) {

@@ -41,7 +41,7 @@ def test_floats_are_decimals_by_their_digits_or_to_the_last_bit(values: list[flo
 
     def misfit(value: float | None) -> bool:
         scaled = meant(value or 0.0) * 10**scale
-        return scaled.denominator != 1 or abs(scaled) >= 10**30
+        return bool(scaled.denominator != 1 or abs(scaled) >= 10**30)
 
     kind = pa.decimal128(30, scale)
     rows = [row for row, value in enumerate(values) if misfit(value)]
