@@ -193,6 +193,10 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
         return self.local_copy_dir or self.data_dir / "state-copy"
 
     @property
+    def scratch(self) -> Path:
+        return self.data_dir / "scratch"
+
+    @property
     def catalog_address(self) -> str:
         """The SQLAlchemy URL; it may hold a password, so it is never logged."""
         if self.catalog_url is not None:

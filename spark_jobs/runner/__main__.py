@@ -11,6 +11,7 @@ from runtime.logs.query_logs import keep_query_logs
 from runtime.processes.signals import told_to_stop
 from runtime.processes.start import exit_code_of
 from runtime.settings import Settings
+from runtime.storage.scratch import scratch
 from spark_jobs.runner.runner import run
 from spark_jobs.runner.runner_settings import RunnerSettings
 
@@ -21,7 +22,8 @@ def main() -> int:
 
     def serve(settings: Settings) -> None:
         keep_query_logs(settings)
-        run(RunnerSettings.of(settings), stopped)
+        with scratch(settings.scratch) as folder:
+            run(RunnerSettings.of(settings), folder, stopped)
 
     return exit_code_of(serve)
 

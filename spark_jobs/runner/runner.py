@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -462,7 +463,7 @@ def _added(before: Counter[str], now: Counter[str]) -> dict[str, int]:
     return {name: before[name] + now[name] for name in {**before, **now}}
 
 
-def run(settings: RunnerSettings, stopped: threading.Event) -> None:
+def run(settings: RunnerSettings, scratch: Path, stopped: threading.Event) -> None:
     """Look at the catalog until ``stopped``. Raises EnvironmentFault when Spark has gone: a new process finds another.
 
     There is one runner to a catalog, and one catalog to a place of checkpoints; StackError for a second. Raises
@@ -484,6 +485,7 @@ def run(settings: RunnerSettings, stopped: threading.Event) -> None:
         settings.spark_master,
         settings.driver_memory,
         conf=settings.spark_conf,
+        scratch=scratch,
     )
     runner = Runner(settings, session, catalog)
     server = HealthServer(runner.healthy, runner.ready, QueriesFigures(catalog, settings.brokers), listener)

@@ -123,13 +123,16 @@ def start_session(
     polling_delay_ms: int = 50,
     java_options: str = QUICK_JAVA,
     conf: Mapping[str, str] | None = None,
+    scratch: Path | None = None,
 ) -> SparkSession:
     """polling_delay_ms   between two looks at the inputs while they are silent
     conf               settings of Spark that stand before Dovetail's own (``read_conf``)
+    scratch            what the driver unpacks and spills, until its end; None: the machine's folder for such
     """
     chosen = {
-        "spark.driver.extraJavaOptions": java_options,
         "spark.executor.extraJavaOptions": java_options,
+        "spark.driver.extraJavaOptions": java_options,
+        **({} if scratch is None else _keeps_files_in(scratch, java_options)),
         "spark.sql.streaming.pollingDelay": f"{polling_delay_ms}ms",
         **_SETTINGS,
         **(_LOCAL_SETTINGS if is_local(master) else _CLUSTER_SETTINGS),
@@ -154,6 +157,16 @@ def start_session(
         session.sparkContext.addArchive(f"{code.write(Path(folder))}#{code.folder}")
     session.dataSource.register(KafkaSource)
     return session
+
+
+def _keeps_files_in(scratch: Path, java_options: str) -> dict[str, str]:
+    """A JVM that is killed leaves its libraries unpacked, tens of MB each time."""
+    return {
+        "spark.local.dir": str(scratch),
+        "spark.driver.extraJavaOptions": f'{java_options} -Djava.io.tmpdir="{scratch}"',
+        # The name of a socket may have 107 bytes, which a folder of one's own choice may leave no room for.
+        "spark.python.unix.domain.socket.dir": tempfile.gettempdir(),
+    }
 
 
 def _set_interpreter(master: str, chosen: str | None) -> str:
