@@ -67,6 +67,11 @@ class Rides:
         assert self._producer.flush(30) == 0
 
 
+def unpacked(folder: Path) -> list[Path]:
+    """The library of RocksDB, which a JVM unpacks for itself."""
+    return list((folder / "scratch").rglob("librocksdb*"))
+
+
 @pytest.fixture
 def runners(tmp_path: Path, broker: str) -> Iterator[Callable[[], Running]]:
     with runners_over(tmp_path, broker, BUCKETS=2) as start:
@@ -74,7 +79,7 @@ def runners(tmp_path: Path, broker: str) -> Iterator[Callable[[], Running]]:
 
 
 def test_windows_over_windows_close_though_the_runner_is_killed(
-    runners: Callable[[], Running], broker: str, topics: Callable[..., str]
+    runners: Callable[[], Running], broker: str, topics: Callable[..., str], tmp_path: Path
 ) -> None:
     rides = Rides(broker, topic := topics("rides", partitions=PARTITIONS))
     rides.until(30)
@@ -96,9 +101,11 @@ def test_windows_over_windows_close_though_the_runner_is_killed(
 
     expected = shares(rides)
     await_rows(broker, "chained_shares", expected.total(), runner)
+    assert len(unpacked(tmp_path)) == 1, "what the killed runner left is still there"
     for name in VIEWS:
         assert sum(runner.catalog.query(name).progress["late"].values()) == 0
     assert runner.stop() == 0
+    assert unpacked(tmp_path) == []
     assert Counter(tuple(row.values()) for row in rows(broker, "chained_shares")) == expected
     for name, time_of in TIMES.items():
         assert_in_time(messages(broker, name), time_of)
