@@ -2,7 +2,7 @@
 
 import { get, run } from "./api.js";
 import { agreed, failure } from "./dialog.js";
-import { h } from "./dom.js";
+import { busy, h } from "./dom.js";
 import { name as quoted } from "./quote.js";
 import { may } from "./user.js";
 
@@ -17,7 +17,8 @@ export function buttons(view, told, done) {
   const button = (title, act, options = {}) =>
     h("button", { ...options, type: "button", "aria-label": `${title} ${view}`, click: (event) => attempt(event.target, act) }, title);
   const attempt = async (target, act) => {
-    target.disabled = true;
+    if (target.hasAttribute("aria-disabled")) return;
+    busy(target, true);
     told.replaceChildren();
     try {
       await act();
@@ -25,7 +26,7 @@ export function buttons(view, told, done) {
     } catch (error) {
       told.replaceChildren(failure(error));
     } finally {
-      target.disabled = false;
+      busy(target, false);
     }
   };
   const pause = button("Pause", () => run(`PAUSE ${quoted(view)}`));
@@ -35,8 +36,11 @@ export function buttons(view, told, done) {
     elements: [pause, resume, drop],
     /** @param {string} state */
     set(state) {
-      pause.hidden = state.startsWith("paused");
-      resume.hidden = !pause.hidden;
+      const [shown, other] = state.startsWith("paused") ? [resume, pause] : [pause, resume];
+      shown.hidden = false;
+      // Who has pressed the one has the focus on the other.
+      if (document.activeElement === other) shown.focus();
+      other.hidden = true;
     },
   };
 }

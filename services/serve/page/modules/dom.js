@@ -39,3 +39,13 @@ export function say(element, text) {
   const wanted = text === null || text === undefined ? "" : String(text);
   if (element.textContent !== wanted) element.textContent = wanted;
 }
+
+/**
+ * A button that does nothing while it is busy, and keeps the focus: `disabled` would lose it.
+ * @param {HTMLButtonElement} button
+ * @param {boolean} so
+ */
+export function busy(button, so) {
+  if (so) button.setAttribute("aria-disabled", "true");
+  else button.removeAttribute("aria-disabled");
+}

@@ -3,7 +3,7 @@
 import { post, run } from "./api.js";
 import { completing } from "./completion.js";
 import { agreed, failure } from "./dialog.js";
-import { h, say } from "./dom.js";
+import { busy, h, say } from "./dom.js";
 import { count } from "./format.js";
 import { marked } from "./marked.js";
 import { keep, past } from "./past.js";
@@ -98,7 +98,7 @@ export async function show(place, _name, { signal }) {
     const text = editor.field.value;
     if (running || !text.trim()) return;
     running = new AbortController();
-    go.disabled = true;
+    busy(go, true);
     stop.hidden = false;
     editor.mark(null);
     keep(text);
@@ -124,7 +124,7 @@ export async function show(place, _name, { signal }) {
       clearInterval(showing);
       say(progress, "");
       running = null;
-      go.disabled = false;
+      busy(go, false);
       stop.hidden = true;
     }
   }

@@ -67,6 +67,8 @@ def test_a_select_that_goes_on_says_that_it_waits_and_is_stopped(opened: Opened,
 
 def test_an_error_is_marked_at_its_place_after_what_went_well(opened: Opened) -> None:
     page = opened("sql")
+    run(page, "SELECT 1 AS a")
+    expect(page.get_by_role("button", name="Run")).to_be_focused()
     run(page, "SELECT 1 AS a;\nSELECT '𝄞', id\nFROM ordrs")
     expect(page.locator("section.result")).to_have_count(1)
     expect(page.get_by_role("alert")).to_contain_text('did you mean "orders"?')

@@ -101,8 +101,11 @@ def test_pause_and_resume(opened: Opened, spare: str) -> None:
     expect(state).to_have_text("running")
     page.get_by_role("button", name="Pause spare", exact=True).click()
     expect(state).to_have_text("paused")
-    page.get_by_role("button", name="Resume spare", exact=True).click()
+    resume = page.get_by_role("button", name="Resume spare", exact=True)
+    expect(resume).to_be_focused()
+    resume.press("Enter")
     expect(state).to_have_text("running")
+    expect(page.get_by_role("button", name="Pause spare", exact=True)).to_be_focused()
 
 
 def test_while_the_server_is_away_figures_are_told_to_be_old(opened: Opened, shop: Shop) -> None:
@@ -249,7 +252,8 @@ _FAINT = """() => {
     }
     return "rgb(255, 255, 255)";
   };
-  const texts = [...document.querySelectorAll("body *")].filter((one) => one.checkVisibility() && !one.disabled
+  const texts = [...document.querySelectorAll("body *")].filter((one) => one.checkVisibility()
+    && !one.matches("[disabled], [aria-disabled]")
     && [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim()));
   return texts.filter((one) => {
     const [a, b] = [light(getComputedStyle(one).color), light(behind(one))];
