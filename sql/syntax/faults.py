@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from changelog.errors import SqlError, SyntaxFault
 from sql.syntax.redact import redacted
 
@@ -35,29 +33,9 @@ def fault_at(
     return error
 
 
-def tried(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> SyntaxFault:
-    """``slip`` with that of its guesses as its fix with which ``read`` gets furthest, if that is further than without
-    it, and past the word itself.
-    """
-    fix, least = slip.fix, len(script) - (slip.offset or 0)
-    for guess in slip.guesses:
-        unread = _unread(script[: guess.start] + guess.word + script[guess.end :], read)
-        if unread < min(least, len(script) - guess.end):
-            fix, least = guess.offer, unread
-    return SyntaxFault(slip.what, where=slip.where, fix=fix)
-
-
-def _unread(script: str, read: Callable[[str], object]) -> int:
-    """How much of the script stands behind its first error; below 0 if it has none."""
-    try:
-        read(script)
-    except SqlError as fault:
-        return len(script) - (fault.offset or 0)
-    return -1
-
-
 def too_deep() -> SqlError:
     """A statement whose brackets, or terms of AND and OR, are more than can be followed."""
     return SqlError(
-        "the statement is nested too deeply, or has too many terms", fix="join with table(x) in place of a long list"
+        "the statement is nested too deeply, or has too many terms",
+        fix="nest fewer brackets; in place of a long list of terms, join with table(x)",
     )

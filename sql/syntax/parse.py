@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from changelog.errors import SyntaxFault
 from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import Dovetail
-from sql.syntax.faults import fault_at, too_deep, tried
+from sql.syntax.faults import fault_at, too_deep
 from sql.syntax.grammar import commands, rows
 from sql.syntax.grammar.alter import alter
 from sql.syntax.grammar.create import create
@@ -24,6 +24,7 @@ from sql.syntax.grammar.pasted.other_statements import refuse_other, same_explai
 from sql.syntax.grammar.queries import select
 from sql.syntax.parameters.binding import bound
 from sql.syntax.parameters.bound_literals import Arguments
+from sql.syntax.repair.trial import tried
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateView, Explain, ExplainAnalyze, ExplainView, Select, Statement
 
@@ -36,7 +37,7 @@ def parse(text: str, rules: Rules = Rules.TIMEPLUS, arguments: Arguments | None 
     try:
         return bound(text, _statements(text, rules), arguments, rules)
     except SyntaxFault as slip:
-        raise tried(text, slip, partial(_statements, rules=rules)) if slip.guesses else slip from None
+        raise tried(text, slip, partial(_statements, rules=rules)) from None
     except RecursionError:
         raise too_deep() from None
 

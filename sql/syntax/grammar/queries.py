@@ -31,7 +31,22 @@ _BEGINNINGS = {"SELECT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "
 WORDS = (
     *sorted(_BEGINNINGS),
     *("LEFT", "RIGHT", "FULL", "INNER", "OUTER", "CROSS", "NATURAL", "ASOF", "LATEST", "ANTI", "SEMI"),
-    *("EMIT", "SETTINGS", "AND", "BETWEEN", "DISTINCT", "EXCEPT", "INTERVAL"),
+    *(
+        "EMIT",
+        "SETTINGS",
+        "AND",
+        "BETWEEN",
+        "DISTINCT",
+        "EXCEPT",
+        "INTERVAL",
+        "DESC",
+        "LIKE",
+        "CASE",
+        "WHEN",
+        "THEN",
+        "ELSE",
+        "END",
+    ),
 )
 """The words of a query, to be offered for one that is like them."""
 

@@ -1,0 +1,80 @@
+"""Guesses of what was meant, tried before they are offered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from changelog.errors import SqlError, SyntaxFault
+from changelog.suggest import Guess
+from sql.syntax.dialect import Dovetail
+from sql.syntax.repair.edits import edits
+
+
+def tried(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> SyntaxFault:
+    """``slip`` with the best of its guesses as its fix, or an edit, if there is one that helps.
+
+    read   raises SqlError for a script that cannot be read
+    """
+    guess = _furthest(script, slip, read) or (None if slip.fix else repair(script, slip, read))
+    if guess is None:
+        return slip
+    told = SyntaxFault(slip.what, where=slip.where, fix=guess.offer)
+    told.offset = slip.offset
+    return told
+
+
+def _furthest(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> Guess | None:
+    """Of the words that may be meant that with which ``read`` gets furthest, if that is further than without it, and
+    past the word itself.
+    """
+    best, least = None, len(script) - (slip.offset or 0)
+    for guess in slip.guesses:
+        unread = _unread(applied(script, guess), read)
+        if unread < min(least, len(script) - guess.end):
+            best, least = guess, unread
+    return best
+
+
+def _unread(script: str, read: Callable[[str], object]) -> int:
+    """How much of the script stands behind its first error; below 0 if it has none."""
+    try:
+        read(script)
+    except SqlError as fault:
+        return len(script) - (fault.offset or 0)
+    return -1
+
+
+def repair(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> Guess | None:
+    """The first edit by which the statement of ``slip`` can be read, to its end."""
+    try:
+        tokens = Dovetail().tokenize(script)
+    except TokenError:
+        return None
+    here = _statement_at(tokens, slip.offset)
+    if not here or slip.offset is None:
+        return None
+    # What comes behind it may be wrong in its turn.
+    text = script[: here[-1].end + 1]
+    index = sum(token.start < slip.offset for token in here)
+    return next((guess for guess in edits(text, here, index) if _unread(applied(text, guess), read) < 0), None)
+
+
+def _statement_at(tokens: list[Token], offset: int | None) -> list[Token]:
+    """The tokens of the statement that an error is in, which may be at its end."""
+    found: list[Token] = []
+    for token in tokens:
+        if token.token_type != TokenType.SEMICOLON:
+            found.append(token)
+        elif offset is not None and offset <= token.start:
+            return found
+        else:
+            found = []
+    return found
+
+
+def applied(script: str, guess: Guess) -> str:
+    """``script`` as the guess has it."""
+    return script[: guess.start] + guess.word + script[guess.end :]
