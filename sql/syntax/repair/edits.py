@@ -65,14 +65,11 @@ class _Fault:
 
     def top(self) -> Iterator[Guess]:
         """``TOP n`` is LIMIT."""
-        place = self.index - 1
+        place, end = self.index - 1, self._end(len(self.tokens))
         if self._word(place) == "TOP" and place + 2 < len(self.tokens):
-            number, rest = (
-                self._word(place + 1),
-                self.script[self.tokens[place + 2].start : self._end(len(self.tokens))],
-            )
-            guess = Guess(self.tokens[place].start, self._end(len(self.tokens)), f"{rest} LIMIT {number}", "")
-            yield Guess(guess.start, guess.end, guess.word, f"LIMIT {number} at the end, in place of TOP {number}")
+            number, rest = self._word(place + 1), self.script[self.tokens[place + 2].start : end]
+            offer = f"LIMIT {number} at the end, in place of TOP {number}"
+            yield Guess(self.tokens[place].start, end, f"{rest} LIMIT {number}", offer)
 
     def cases(self) -> Iterator[Guess]:
         for place, word in enumerate(self._words()):
