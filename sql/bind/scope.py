@@ -14,6 +14,7 @@ from changelog.schema import SEQUENCE, TIME
 from changelog.suggest import suggestion
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
+from sql.syntax.faults import SCRIPT, place
 from sql.syntax.record_columns import DECLARATIONS
 
 HIDDEN_TABLE = "#"
@@ -194,9 +195,8 @@ def _same(first: str, second: str) -> bool:
 
 
 def place_of(node: exp.Expr, clause: str) -> str:
-    """``line 1, column 8, in SELECT``: where the first name in ``node`` is written."""
-    for identifier in node.find_all(exp.Identifier, bfs=False):
-        if "line" in identifier.meta:
-            start = identifier.meta["col"] - (identifier.meta["end"] - identifier.meta["start"])
-            return f"line {identifier.meta['line']}, column {start}, in {clause}"
+    """``line 1, column 8, in SELECT``, with the line quoted: where the first name in ``node`` is written."""
+    for name in node.find_all(exp.Identifier, bfs=False):
+        if SCRIPT in name.meta and "start" in name.meta:
+            return place(name.meta[SCRIPT], name.meta["start"], clause)
     return f"in {clause}"

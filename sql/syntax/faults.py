@@ -5,6 +5,9 @@ from __future__ import annotations
 from changelog.errors import SqlError, SyntaxFault
 from sql.syntax.redact import redacted
 
+SCRIPT = "script"
+"""In the ``meta`` of a name the text that it is written in, beside its places there, which sqlglot sets."""
+
 
 def position(script: str, offset: int) -> tuple[int, int]:
     """Line and column, both from 1, of the character at ``offset``."""

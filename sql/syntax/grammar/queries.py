@@ -14,6 +14,7 @@ from changelog.errors import SqlError, SyntaxFault
 from changelog.suggest import Guess, ranked
 from sql.syntax.cursor import Cursor, is_name
 from sql.syntax.dialect import Dovetail, QueryFault
+from sql.syntax.faults import SCRIPT
 from sql.syntax.grammar.emit import at_emit, emit_clause
 from sql.syntax.grammar.gaps import check_gaps, check_parts
 from sql.syntax.grammar.pasted.pasted_selects import refuse_foreign, same_windows
@@ -174,6 +175,8 @@ def expression(
         cursor.fail(str(error), offset=tokens[0].start)
     if len(parsed) != 1 or parsed[0] is None:
         cursor.fail(f"expected {expected}", offset=tokens[0].start)
+    for name in parsed[0].find_all(exp.Identifier):
+        name.meta[SCRIPT] = cursor.script
     return parsed[0]
 
 

@@ -8,6 +8,7 @@ from changelog.errors import SqlError, UnknownName, Unsupported
 from sql.plan.nodes import Scan
 from sql.plan.properties import walk
 from sql.planner import Plan, plan_query
+from sql.syntax.parse import parse
 from sql.syntax.statements import CreateView
 from tests.sql.world import World, statements
 
@@ -82,7 +83,14 @@ def test_unknown_names_are_told_with_the_nearest(world: World, query: str, messa
 def test_an_error_gives_line_column_and_clause(world: World) -> None:
     with pytest.raises(UnknownName) as unknown:
         world.plan("SELECT v\nFROM l\nWHERE  vx > 1")
-    assert unknown.value.where == "line 3, column 8, in WHERE"
+    assert unknown.value.where == "line 3, column 8, in WHERE\n    WHERE  vx > 1\n           ^"
+
+
+def test_an_error_in_a_later_statement_quotes_its_own_line(world: World) -> None:
+    _, second = parse("SELECT v FROM l;\nSELECT w,\n\tvx FROM l")
+    with pytest.raises(UnknownName) as unknown:
+        plan_query("q", second, world.engine.catalog)
+    assert unknown.value.where.startswith("line 2, column 8, in SELECT\n    SELECT w,\n           ^")
 
 
 @pytest.mark.parametrize(
