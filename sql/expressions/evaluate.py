@@ -27,6 +27,7 @@ from joins.dataflow.failed_calls import note
 from joins.dataflow.ports import Transform
 from sql.expressions.engine import parsed
 from sql.expressions.guard import ALWAYS_DISABLED, DISABLED_WITH_GUARDS, failure_condition, guarded, without_signs
+from sql.expressions.misfits import EngineRefused
 from sql.expressions.python_calls import provide, raise_broken
 from sql.expressions.python_functions import with_names
 from sql.expressions.times.digits import finer
@@ -131,14 +132,14 @@ def _call_that_fails(sql: str) -> str:
 def engine_type(sql: str, reads: tuple[tuple[str, pa.DataType], ...], place: str) -> pa.DataType:
     """The type of an expression over the columns that it reads.
 
-    Raises UnknownName for a function that DuckDB does not have, SqlError for one that does not fit its arguments.
+    Raises UnknownName for a function that DuckDB does not have, EngineRefused for one that does not fit its arguments.
     """
     try:
         return _asked(sql, reads)
     except duckdb.CatalogException as fault:
         raise UnknownName(_first_line(fault), where=place, fix=_did_you_mean(fault)) from None
     except duckdb.Error as fault:
-        raise SqlError(_first_line(fault), where=place, fix="check the types, or write CAST(x AS type)") from None
+        raise EngineRefused(_first_line(fault), where=place, fix="check the types, or write CAST(x AS type)") from None
 
 
 @lru_cache(maxsize=8192)

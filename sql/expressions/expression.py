@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from sql.expressions import engine
 from sql.expressions.evaluate import engine_type, readable
+from sql.expressions.misfits import EngineRefused, refused_part
 from sql.expressions.times.digits import narrowed
 
 Structure = Hashable
@@ -53,8 +54,12 @@ class Expr:
         untyped = Expr(tree, pa.null())
         if (plain := untyped.plain) is not None:
             return untyped.held_as(schema.field(plain).type)
-        reads = tuple((name, schema.field(name).type) for name in untyped.columns)
-        return untyped.held_as(narrowed(engine_type(untyped.text, reads, place), tree, schema))
+        try:
+            kind = _engine_type(tree, schema, place)
+        except EngineRefused as fault:
+            types = dict(zip(schema.names, schema.types, strict=True))
+            raise refused_part(tree, types, lambda part: _engine_type(part, schema, place), fault) from None
+        return untyped.held_as(narrowed(kind, tree, schema))
 
     def held_as(self, kind: pa.DataType) -> Expr:
         """The value in a column of another type."""
@@ -158,5 +163,10 @@ def _is_read(node: exp.Expr, root: exp.Expr | None) -> bool:
 
 
 @lru_cache(maxsize=4096)
+def _engine_type(tree: exp.Expr, schema: pa.Schema, place: str) -> pa.DataType:
+    reads = tuple((name, schema.field(name).type) for name in columns_read(tree))
+    return engine_type(engine.text(tree), reads, place)
+
+
 def _column(name: str) -> exp.Expr:
     return exp.column(exp.to_identifier(name, quoted=True))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
+from sql.expressions.misfits import EngineRefused, misfit, note_written
 from sql.functions.aggregate_calls import (
     Aggregated,
     aggregate_name,
@@ -100,6 +101,14 @@ class Translator:
     at_once: bool = False
 
     def __call__(self, node: exp.Expr) -> Typed:
+        try:
+            value = self._value(node)
+        except EngineRefused as fault:
+            raise misfit(node, self.environment.types, fault) from None
+        note_written(value.tree, node)
+        return value
+
+    def _value(self, node: exp.Expr) -> Typed:
         visit = self.dialect.visits.get(type(node))
         if visit is not None:
             return visit(self, node)

@@ -90,12 +90,16 @@ class QueryFault(ParseError):
         self.at_end = at_end
 
 
+_APART = frozenset(("PRIMARY KEY", "SYSTEM", "?::"))
+"""What is no word of its own: in ``?::int`` a parameter is cast."""
+
+
 class DovetailTokenizer(ClickHouse.Tokenizer):
     """ClickHouse's tokens; no statement is swallowed whole, and PRIMARY KEY is two words like any others."""
 
     COMMANDS: ClassVar[set[TokenType]] = set()
     KEYWORDS: ClassVar[dict[str, TokenType]] = {
-        **{word: kind for word, kind in ClickHouse.Tokenizer.KEYWORDS.items() if word not in ("PRIMARY KEY", "SYSTEM")},
+        **{word: kind for word, kind in ClickHouse.Tokenizer.KEYWORDS.items() if word not in _APART},
         "LOW_CARDINALITY": TokenType.LOWCARDINALITY,
         "FIXED_STRING": TokenType.FIXEDSTRING,
         "MATCH_CONDITION": TokenType.MATCH_CONDITION,

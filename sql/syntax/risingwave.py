@@ -38,7 +38,7 @@ class RisingWaveTokenizer(RisingWave.Tokenizer):
         **{
             word: kind
             for word, kind in RisingWave.Tokenizer.KEYWORDS.items()
-            if kind != TokenType.COMMAND and word not in ("PRIMARY KEY", "SYSTEM", "NAME", "OID")
+            if kind != TokenType.COMMAND and word not in ("PRIMARY KEY", "SYSTEM", "NAME", "OID", "?::")
         },
         "MATCH_CONDITION": TokenType.MATCH_CONDITION,
     }

@@ -63,8 +63,8 @@ def has_one_row(query: exp.Query) -> bool:
 def refuse_row_around(query: exp.Query, outer: Scope, fault: UnknownName) -> None:
     """Raises Unsupported if ``fault`` is that a query which is computed once reads a column of the row around."""
     read = [column for column in query.find_all(exp.Column) if outer.knows(column)]
-    # The place without the clause, which is that of the subquery in the one and of the query around in the other.
-    found = next((column for column in read if fault.where.startswith(f"{place_of(column, '').splitlines()[0]},")), None)
+    # Line and column alone: the clause is that of the subquery in the one, of the query around in the other.
+    found = next((one for one in read if fault.where.startswith(f"{place_of(one, '').splitlines()[0]},")), None)
     if found is not None:
         raise Unsupported(
             "a subquery over table(x), or over a dictionary, that groups, orders or joins is computed once, and "

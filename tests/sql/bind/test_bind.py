@@ -9,7 +9,7 @@ from sql.plan.nodes import Scan
 from sql.plan.properties import walk
 from sql.planner import Plan, plan_query
 from sql.syntax.parse import parse
-from sql.syntax.statements import CreateView
+from sql.syntax.statements import CreateView, Select
 from tests.sql.world import World, statements
 
 DDL = (
@@ -88,6 +88,7 @@ def test_an_error_gives_line_column_and_clause(world: World) -> None:
 
 def test_an_error_in_a_later_statement_quotes_its_own_line(world: World) -> None:
     _, second = parse("SELECT v FROM l;\nSELECT w,\n\tvx FROM l")
+    assert isinstance(second, Select)
     with pytest.raises(UnknownName) as unknown:
         plan_query("q", second, world.engine.catalog)
     assert unknown.value.where.startswith("line 2, column 8, in SELECT\n    SELECT w,\n           ^")

@@ -45,6 +45,7 @@ INJECTIONS = (
 NASTY = st.one_of(st.sampled_from(INJECTIONS), TEXTS, st.text())
 FITTING: Sequence[tuple[str, Arguments]] = [
     ("SELECT k FROM l WHERE k = ? AND s = ? AND t > ?", [1, "x", NOON]),
+    ("SELECT k FROM l WHERE k = ?::int AND s = ?", [1, "x"]),
     (
         "SELECT k FROM q WHERE k = :a AND s = :b AND n < :a AND at > :c",
         {"a": 1, "b": "x", "c": datetime.fromisoformat("2026-01-01")},
