@@ -25,6 +25,7 @@ from sql.bind.static import is_static
 from sql.expressions.times.digits import digits
 from sql.fragments import Fragment
 from sql.functions.translate import Dialect
+from sql.plan.conditions.idle_terms import comparisons_with_null, gaps_between_windows
 from sql.plan.conditions.unfit_constants import refuse_unfit_constants, unfit_constants
 from sql.plan.explain import explain
 from sql.plan.join_order import JoinOrder
@@ -115,8 +116,10 @@ class Plan:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is to be known before the query runs: state that has no end, conditions that no row passes."""
-        told = (unbounded_joins, unfit_constants)
+        """What is to be known before the query runs: state that has no end, conditions that no row passes,
+        windows with gaps.
+        """
+        told = (unbounded_joins, unfit_constants, comparisons_with_null, gaps_between_windows)
         found = (warning for one in told for fragment in self.fragments for warning in one(fragment.output))
         return tuple(dict.fromkeys(found))
 

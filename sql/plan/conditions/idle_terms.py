@@ -1,0 +1,48 @@
+"""What is planned as it is written, and can hardly be meant: a comparison with NULL, windows with gaps between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from sql.plan.nodes import Map, Node, Output, Scan, Window
+from sql.plan.properties import walk
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+
+
+def comparisons_with_null(plan: Output | Node) -> Iterator[str]:
+    """A line for each ``x = NULL`` in WHERE or HAVING."""
+    for node in walk(plan):
+        if isinstance(node, Scan | Map) and node.where is not None:
+            for term in node.where.tree.find_all(*_COMPARISONS):
+                yield from _with_null(term)
+
+
+def _with_null(term: exp.Expr) -> Iterator[str]:
+    for value, other in ((term.left, term.right), (term.right, term.left)):
+        if _is_null(other):
+            name = value.unnest().name.rpartition(".")[2] if isinstance(value.unnest(), exp.Column) else "x"
+            negated = " NOT" if isinstance(term, exp.NEQ) else ""
+            yield f"a comparison with NULL holds for no row: write {name} IS{negated} NULL"
+
+
+def _is_null(tree: exp.Expr) -> bool:
+    """NULL itself, of whatever type it is made."""
+    tree = tree.unnest()
+    return _is_null(tree.this) if isinstance(tree, exp.Cast | exp.TryCast) else isinstance(tree, exp.Null)
+
+
+def gaps_between_windows(plan: Output | Node) -> Iterator[str]:
+    """A line for each HOP whose windows do not meet."""
+    for node in walk(plan):
+        if isinstance(node, Window) and node.slide_ms > node.size_ms:
+            yield (
+                f"windows of {_seconds(node.size_ms)} every {_seconds(node.slide_ms)} leave out the rows between them: "
+                "the first interval of hop() is the slide, the second the size"
+            )
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:g} s"
