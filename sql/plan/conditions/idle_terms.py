@@ -9,7 +9,7 @@ from sqlglot import exp
 from sql.plan.nodes import Map, Node, Output, Scan, Window
 from sql.plan.properties import walk
 
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+_COMPARISONS: tuple[type[exp.Binary], ...] = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
 
 
 def comparisons_with_null(plan: Output | Node) -> Iterator[str]:
@@ -20,7 +20,7 @@ def comparisons_with_null(plan: Output | Node) -> Iterator[str]:
                 yield from _with_null(term)
 
 
-def _with_null(term: exp.Expr) -> Iterator[str]:
+def _with_null(term: exp.Binary) -> Iterator[str]:
     for value, other in ((term.left, term.right), (term.right, term.left)):
         if _is_null(other):
             name = value.unnest().name.rpartition(".")[2] if isinstance(value.unnest(), exp.Column) else "x"
