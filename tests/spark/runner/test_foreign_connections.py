@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.conftest import Queries
 from tests.spark.flows import orders_clicks
+from tests.spark.jvm import process_of
 from tests.spark.kafka import multiset, send, values
 
 pytestmark = pytest.mark.services
@@ -24,10 +25,8 @@ def test_foreign_connections_stop_no_query(
     left, right = topics("left"), topics("right")
     dataflow = orders_clicks(left, right)
     query = queries.start(dataflow, "scanned")
-    jvm = spark.sparkContext._jvm  # noqa: SLF001
-    assert jvm is not None
 
-    with _scanned(psutil.Process(jvm.java.lang.ProcessHandle.current().pid())) as connected:
+    with _scanned(process_of(spark)) as connected:
         for number in range(5):
             send(broker, left, [{"k": number, "a": "x"}])
             send(broker, right, [{"k": number, "b": "y"}])
