@@ -8,7 +8,6 @@ an overflow) is NULL for that row: one bad value does not stop a query.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,29 +24,17 @@ from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import SqlError, UnknownName
 from joins.dataflow.failed_calls import note
 from joins.dataflow.ports import Transform
+from sql.expressions.duckdb_connection import connection, guard_calls
 from sql.expressions.engine import parsed
-from sql.expressions.guard import ALWAYS_DISABLED, DISABLED_WITH_GUARDS, failure_condition, guarded, without_signs
+from sql.expressions.guard import failure_condition, guarded, without_signs
 from sql.expressions.misfits import EngineRefused
 from sql.expressions.python_calls import provide, raise_broken
 from sql.expressions.python_functions import with_names
 from sql.expressions.times.digits import finer
 from sql.expressions.trailing_columns import trailing
 
-_local = threading.local()
-
 VALUE_FAULTS = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.InvalidInputException)
 """What DuckDB raises for a value, as opposed to a statement, that does not fit."""
-
-
-def connection() -> duckdb.DuckDBPyConnection:
-    """This thread's DuckDB: one thread, so that rows keep their order; UTC, so that a result is the same everywhere."""
-    found: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
-    if found is None:
-        found = duckdb.connect(config={"threads": 1})
-        found.execute("SET TimeZone = 'UTC'")
-        found.execute(f"SET disabled_optimizers = '{ALWAYS_DISABLED}'")
-        _local.connection = found
-    return found
 
 
 def run(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
@@ -64,12 +51,12 @@ def _run(sql: str, tables: Mapping[str, pa.Table], guard: bool = False) -> pa.Ta
     for name, table in tables.items():
         session.register(name, table)
     if guard:
-        session.execute(f"SET disabled_optimizers = '{DISABLED_WITH_GUARDS}'")
+        guard_calls(session, guarded=True)
     try:
         return session.sql(sql).to_arrow_table()
     finally:
         if guard:
-            session.execute(f"SET disabled_optimizers = '{ALWAYS_DISABLED}'")
+            guard_calls(session, guarded=False)
         for name in tables:
             session.unregister(name)
         raise_broken()
