@@ -32,7 +32,9 @@ def ranked(name: str, known: Iterable[str]) -> list[str]:
 
 
 def likeness(one: str, other: str) -> float:
-    """From 0 to 1, letter case aside."""
+    """From 0 to 1, letter case aside; 0 where the lengths alone say that it is not enough."""
+    if 2 * min(len(one), len(other)) < LIKE_ENOUGH * (len(one) + len(other)):
+        return 0
     return difflib.SequenceMatcher(None, other.casefold(), one.casefold()).ratio()
 
 

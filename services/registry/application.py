@@ -24,6 +24,7 @@ from services.registry.subjects import EVERYBODY, Subjects
 from services.serve.gate import expect_host, expect_own_page
 from services.serve.refusals import RequestRefused
 from services.serve.statements.bodies import body_of
+from sql.syntax.redact import quoted
 
 _LOG = logging.getLogger("dovetail.registry")
 _MEDIA = "application/vnd.schemaregistry.v1+json"
@@ -136,7 +137,7 @@ def _not_taken(_request: Request, error: Exception) -> Response:
 
 def _unknown(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    what = f"{request.method} {request.url.path}: {error.detail}"
+    what = f"{request.method} {quoted(request.url.path)}: {error.detail}"
     return _told(error.status_code, what, error.status_code, (error.headers or {}).get("Allow"))
 
 

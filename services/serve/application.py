@@ -23,6 +23,7 @@ from services.serve.gate import Gate
 from services.serve.refusals import RequestRefused, defect, refusal
 from services.serve.routes import ENDPOINTS
 from services.serve.service import Service, place_of, user_of
+from sql.syntax.redact import quoted
 
 
 def application(service: Service) -> Starlette:
@@ -71,7 +72,7 @@ async def _defect(request: Request, _error: Exception) -> Response:
 async def _unknown(request: Request, error: Exception) -> Response:
     """No such path, or not by this method."""
     assert isinstance(error, HTTPException)
-    path = request.url.path
+    path = quoted(request.url.path)
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         what, fix = f"{request.method} is not for {path}", f"ask it by {(error.headers or {}).get('Allow', '')}"
     else:

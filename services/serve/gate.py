@@ -14,6 +14,7 @@ from changelog.errors import DovetailError
 from runtime.settings import Settings
 from services.serve.access.doorkeeper import Doorkeeper
 from services.serve.refusals import RequestRefused, refusal
+from sql.syntax.redact import quoted
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -24,6 +25,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
+_LONGEST_NAME = 255
 _OWN_PAGES = ("same-origin", "none")
 PAGE = "/page/"
 OPEN_PATHS = ("/", "/health", "/ready", "/openapi.json")
@@ -92,7 +94,7 @@ def expect_host(headers: Headers, known: Collection[str]) -> None:
     host = host_of(given[0]) if len(given) == 1 else None
     if host is None or host not in known:
         raise RequestRefused(
-            f"the request was sent to {host or 'no host'!r}, which is no name of this service",
+            f"the request was sent to {quoted(host or 'no host', _LONGEST_NAME)!r}, which is no name of this service",
             where="header Host",
             fix="ask it by its address, or put the name into DOVETAIL_SERVE_HOSTS",
             status=HTTPStatus.MISDIRECTED_REQUEST,
@@ -117,8 +119,9 @@ def expect_own_page(headers: Headers, scheme: str, allowed: Collection[str]) -> 
     site = headers.get("sec-fetch-site")
     if not foreign and (origins or site is None or site in _OWN_PAGES):
         return
+    asks = quoted(foreign[0] if foreign else "another site", _LONGEST_NAME)
     raise RequestRefused(
-        f"a page of {foreign[0] if foreign else 'another site'!r} asks, and only those of {own} may",
+        f"a page of {asks!r} asks, and only those of {own} may",
         where="header Origin" if foreign else "header Sec-Fetch-Site",
         fix="ask from a page of the service, or from a program; or put the page's origin into DOVETAIL_SERVE_ORIGINS",
         status=HTTPStatus.FORBIDDEN,

@@ -21,10 +21,12 @@ from changelog.errors import (
     StorageRefused,
     UnknownName,
 )
-from sql.syntax.redact import redacted
+from sql.syntax.redact import quoted
 
 JSON = "application/json"
 _AGAIN_S = "1"
+_LONGEST = 4_000
+"""Characters of what is said: more is what the request repeats."""
 _FIX = "correct the request; GET /openapi.json describes all of them"
 _FIX_SQL = "correct the statement; DESCRIBE and SHOW tell what there is"
 _FIX_OURS = "try again; if that goes on, see the log of the service: dovetail logs serve"
@@ -68,13 +70,13 @@ def status_of(error: DovetailError) -> int:
 
 
 def account_of(error: DovetailError, place: str) -> dict[str, Any]:
-    """What is said of an error, passwords masked; ``place`` where it names none itself."""
+    """What is said of an error, cut and with passwords masked; ``place`` where it names none itself."""
     usual = _FIX if error.domain is Domain.USER else _FIX_OURS
     said: dict[str, Any] = {
         "kind": type(error).__name__,
-        "what": redacted(error.what),
-        "where": redacted(error.where or place),
-        "fix": redacted(error.fix or (_FIX_SQL if isinstance(error, SqlError) else usual)),
+        "what": quoted(error.what, _LONGEST),
+        "where": quoted(error.where, _LONGEST) if error.where else quoted(place),
+        "fix": quoted(error.fix or (_FIX_SQL if isinstance(error, SqlError) else usual), _LONGEST),
     }
     return said | {"offset": error.offset} if isinstance(error, SqlError) and error.offset is not None else said
 

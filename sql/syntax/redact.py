@@ -1,38 +1,75 @@
-"""Passwords do not show: in SHOW CREATE, in EXPLAIN, in logs, in errors."""
+"""Passwords do not show: in logs, in errors, in any text that is no statement (``sql.syntax.masked`` is for those).
+
+Each pattern begins with a word of its own and is possessive or bounded from there on: a text of any content is read in
+time that grows with its length.
+"""
 
 from __future__ import annotations
 
 import re
 
-_NAME = (
-    r"[\w.\-]*(?:password|passwd|pwd|secret|token|credentials?|(?:access|secret|api|private)[._-]?key"
-    r"|sasl\.(?!mechanisms?\b)[\w.]+)"
-)
-_SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
-_GIVEN = rf"""(?P<name>["'`]?\b{_NAME}["'`]?\s*"""
-_TEXT = re.compile(rf"""{_GIVEN}(?:=>|[=:])?\s*)'(?:[^'\\]|''|\\.)*(?:'|$)""", re.IGNORECASE)
-"""``PASSWORD 'x'``, ``sasl.password = 'x'``; in a line that was cut out of a longer text, the quote may stay open."""
-_QUOTED = re.compile(rf"""{_GIVEN}[=:]\s*")[^"]*""", re.IGNORECASE)
-"""``"password": "x"``, and ``password="x"`` inside a JAAS line."""
-_BARE = re.compile(rf"""{_GIVEN}[=:]\s*)(?!['"\s(])[^\s,;)&}}"']+""", re.IGNORECASE)
-"""``password=x`` inside a list of properties."""
-_NAMED = re.compile(r"(?P<name>\bSECRET\b(?:[^';]|'[^']*')*?\bAS\s+)'(?:[^'\\]|''|\\.)*(?:'|$)", re.IGNORECASE)
+_WORDS = {
+    "a": r"(?:ccess|pi)[._-]?key",
+    "c": r"redentials?",
+    "p": r"ass(?:word|wd)|wd|rivate[._-]?key",
+    "s": r"ecret(?:[._-]?key)?|asl\.(?!mechanisms?\b)[\w.]{1,32}+",
+    "t": r"oken",
+}
+"""By their first letter: with the letters in both cases in front, most places of a text are passed over at once."""
+_WORD = "|".join(f"{letter}(?i:{rest})" for first, rest in _WORDS.items() for letter in (first, first.upper()))
+_SECRET_NAME = re.compile(rf"[\w.\-]*?(?:{_WORD})")
+_GAP = r"(?:\s++|/\*[^*]{0,40}+\*/|--[^\n]{0,40}+\n){0,4}+"
+_NAME = rf"""(?P<name>(?:{_WORD})["'`]?+{_GAP}(?:(?:=>|[=:])(?P<given>){_GAP})?+)"""
+# One that is never closed goes to the end: else each name would look for its end anew.
+_TEXT = r"""[nNeE]?'(?:[^'\\]|''|\\.?)*+'?|\$(?P<tag>\w{0,64}+)\$(?:(?!\$(?P=tag)\$).)*+(?:\$(?P=tag)\$)?"""
+_WORD_GIVEN = r"""(?!(?i:env\b|file\b)|['"(])[^\s,;)&}"']++"""
+_NAMED = re.compile(rf"""{_NAME}(?P<secret>{_TEXT}|(?(given)(?:"[^"]*+"?|{_WORD_GIVEN})|(?!)))""", re.DOTALL)
+"""``PASSWORD 'x'``, ``sasl.password = 'x'``, ``"password": "x"``, ``password=x``."""
+_AS = re.compile(rf"(?P<name>(?i:\bCREATE\s++SECRET\b)[^;]{{0,64}}?(?i:\bAS)\s+)(?P<secret>{_TEXT})", re.DOTALL)
 """``CREATE SECRET name WITH (..) AS 'x'``."""
-_URL = re.compile(r"(?P<name>\b[a-z][a-z0-9+.\-]*://[^\s:/@'\"]*:)[^\s/'\"]+@", re.IGNORECASE)
+_LOGIN = re.compile(r"""(?P<name>://[^\s:/@'"]*+:)(?P<secret>[^\s/'"]+)(?=@)""")
 """``mysql://user:x@host``."""
+_TOKEN = re.compile(r"""(?P<name>https?://)(?P<secret>[^\s:/@'"]++)(?=@)""")
+"""``https://x@host``."""
+_PARAMETER = re.compile(
+    rf"""(?P<name>[?&][\w.\-]{{0,16}}?(?:(?i:key|sig|signature|auth|authorization|jwt)|{_WORD})=)(?P<secret>[^\s&'"#;,)]++)"""
+)
+"""``https://host/path?key=x``."""
+_PLACEHOLDERS = frozenset({"..", "...", "password"})
+"""What stands for a password in a fix."""
 
 
 def redacted(text: str) -> str:
     """``text`` with ``***`` in the place of every password in it."""
-    text = _TEXT.sub(lambda found: found["name"] + "'***'", text)
-    text = _NAMED.sub(lambda found: found["name"] + "'***'", text)
-    text = _QUOTED.sub(lambda found: found["name"] + "***", text)
-    text = _BARE.sub(lambda found: found["name"] + "***", text)
-    return _URL.sub(lambda found: found["name"] + "***@", text)
+    for pattern in (_NAMED, _AS, _LOGIN, _TOKEN, _PARAMETER):
+        text = pattern.sub(_masked, text)
+    return text
+
+
+def quoted(text: str, longest: int = 200) -> str:
+    """The beginning of a text from outside, its passwords masked: it is cut first, and no half of one is left."""
+    if len(text) <= longest:
+        return redacted(text)
+    # Behind the cut may have been the @ that tells a password from a port.
+    return redacted(text[:longest] + "@").removesuffix("@") + ".."
 
 
 def shown(name: str, value: object) -> object:
     """The value of a setting as it may be shown."""
-    if _SECRET_NAME.fullmatch(name):
+    if is_secret(name):
         return "***"
     return redacted(value) if isinstance(value, str) else value
+
+
+def is_secret(name: str) -> bool:
+    """Whether a setting or option of this name is a password or the like."""
+    return _SECRET_NAME.fullmatch(name) is not None
+
+
+def _masked(found: re.Match[str]) -> str:
+    secret = found["secret"]
+    if secret.strip("'\"") in _PLACEHOLDERS:
+        return found[0]
+    mark = secret.lstrip("nNeE")[:1]
+    quote = mark if mark in ("'", '"') else ""
+    return f"{found['name']}{quote}***{quote}"

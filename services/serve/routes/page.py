@@ -11,6 +11,7 @@ from starlette.responses import Response
 from services.serve.endpoints import Endpoint, Parameter
 from services.serve.gate import PAGE
 from services.serve.refusals import RequestRefused
+from sql.syntax.redact import quoted
 
 FOLDER = Path(__file__).parent.parent / "page"
 _ALLOWED = {
@@ -44,7 +45,7 @@ def _file(name: str) -> Response:
     found = _FILES.get(name)
     if found is None:
         raise RequestRefused(
-            f"the page has no file {name}", where="page", fix="GET / is the page", status=HTTPStatus.NOT_FOUND
+            f"the page has no file {quoted(name)}", where="page", fix="GET / is the page", status=HTTPStatus.NOT_FOUND
         )
     kind = f"{_TYPES[Path(name).suffix]}; charset=utf-8"
     return Response(found, headers={"Content-Security-Policy": POLICY, "Content-Type": kind})

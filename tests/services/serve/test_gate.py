@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+import time
 from pathlib import Path
 from typing import get_args
 
@@ -37,6 +38,33 @@ def test_a_name_that_leads_here_and_is_not_ours_is_refused(world: World, host: s
     response = world.sql("SHOW VIEWS", Host=host)
     assert response.status_code == 421
     assert "DOVETAIL_SERVE_HOSTS" in error_of(response)["fix"]
+
+
+_LONG = "sasl.a.pwd" * 6_000
+_HALF = "http://user:" + "hunter2" * 5_000 + "@host"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/health", {"Host": _LONG}),
+        ("/health", {"Origin": f"http://{_LONG}"}),
+        ("/health", {"Origin": _HALF}),
+        (f"/page/x/{_LONG}", {}),
+        (f"/page/x/{_HALF}", {}),
+        (f"/{_LONG}", {}),
+    ],
+)
+def test_what_is_repeated_of_a_request_is_cut_and_costs_nothing(
+    world: World, path: str, headers: dict[str, str]
+) -> None:
+    began = time.process_time()
+    response = world.asked(lambda client: client.get(path, headers=headers))
+    assert isinstance(response, httpx.Response)
+    assert response.status_code in (401, 403, 404, 421)
+    assert len(response.content) < 2_000
+    assert "hunter" not in response.text
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:6068", "[::1]:6068", "sql.example"])
