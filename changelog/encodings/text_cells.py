@@ -20,12 +20,13 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changelog.formats import decimal_text
 from changelog.formats.json_batch import BatchReader, Declined, decline_where, typed
 from changelog.formats.json_types import Mismatch, converter, type_name
 from changelog.formats.members import Member
 
 _INTEGER = r"[+-]?[0-9]{1,30}"
-_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?"
+_NUMBER = r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?"
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -98,7 +99,7 @@ def _parsed(cells: pa.Array, form: str, kind: pa.DataType) -> pa.Array:
 def _decimals(cells: pa.Array, kind: pa.DataType) -> pa.Array:
     _decline_unlike(cells, rf"-?0*[0-9]{{1,{max(kind.precision - kind.scale, 1)}}}(\.[0-9]{{0,{kind.scale}}})?")
     try:
-        return cells.cast(kind)
+        return decimal_text.cast(cells, kind)
     except pa.ArrowInvalid:
         raise Declined from None
 

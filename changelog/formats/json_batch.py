@@ -6,7 +6,8 @@
   as many rows as texts: an object that ends within a line or spans two lines breaks one of these.
 - *Strictness*: the schema is explicit, so that a value of another type is an error and not a NULL.
 - *Decimals*: the parser multiplies them by the power of ten of their scale, and what is too large for its 256 bits
-  comes out as any other number. Of a text with that many digits, or a great exponent, it is not asked.
+  comes out as any other number; it divides by powers that it has up to the 76th, and reads beyond them for more. Of a
+  text with that many digits, or an exponent of two, or one that hides them behind escapes, it is not asked.
 - *Leniency of the parser*: it knows NaN and Inf and lets bytes pass that are no UTF-8; JSON has neither.
 - *Absent or null*: both come as NULL. A default is taken only for a text that nowhere mentions the member.
 """
@@ -36,8 +37,10 @@ _NEWLINE = ord("\n")
 _MISFITS_PER_ROW = 1 / 64
 _DIGITS = 76
 _ALIKE = bytes.maketrans(b'123456789E}]" \t\r\n', b"000000000e,,,,,,,")
-_EXPONENT_ALIKE = re.compile(rb"e\+?00+,")
-_GREAT_EXPONENT = rb'[:,\[]\s*"?[-+]?[0-9.]+[eE]\+?[0-9]{2,}[\s",}\]]'
+_EXPONENT_ALIKE = re.compile(rb"e[-+]?00+,")
+_GREAT_EXPONENT = rb'[:,\[]\s*"?[-+]?[0-9.]+[eE][-+]?0*[1-9][0-9]+[\s",}\]]'
+_ESCAPED_NUMBER = rb"\\u00(?:3[0-9]|2[bBdDeE]|[46]5)"
+"""A digit, a sign, a point or the mark of an exponent."""
 
 Positions = npt.NDArray[np.int64]
 
@@ -126,12 +129,14 @@ def _scales(kind: pa.DataType) -> Iterator[int]:
 def _decline_great(lines: bytes, texts: pa.Array, scale: int) -> None:
     """Raises Declined where a number, or a text, has more digits than the parser brings to ``scale`` without loss."""
     alike = lines.translate(_ALIKE)
-    # Exponents of one digit are left to it: there is room for nine more.
+    # Exponents of one digit are left to it: there is room for nine more, in front of the point or behind it.
     most = _DIGITS - 9 - scale
     if b"0" * most in alike:
         decline_where(pc.match_substring_regex(texts, rb"[0-9]{%d}" % most))
     if _EXPONENT_ALIKE.search(alike):
         decline_where(pc.match_substring_regex(texts, _GREAT_EXPONENT))
+    if b"\\u00" in lines:
+        decline_where(pc.match_substring_regex(texts, _ESCAPED_NUMBER))
 
 
 def _first(texts: pa.Array) -> dict[str, Any]:

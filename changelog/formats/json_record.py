@@ -10,9 +10,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import orjson
-import pyarrow as pa
 
 from changelog.errors import RecordRejected
+from changelog.formats.decimal_text import holds_decimal
 from changelog.formats.json_types import Mismatch, converter, described
 from changelog.formats.members import Member
 
@@ -44,12 +44,6 @@ class RecordReader:
             _converted(name, record[name], convert) if name in record else default
             for name, default, convert in self._members
         ]
-
-
-def holds_decimal(arrow_type: pa.DataType) -> bool:
-    if pa.types.is_decimal(arrow_type):
-        return True
-    return any(holds_decimal(arrow_type.field(index).type) for index in range(arrow_type.num_fields))
 
 
 def _exact(number: str) -> Decimal | float:

@@ -20,6 +20,8 @@ _EXACT = Context(prec=76)
 _LONGEST = 4300
 """The most digits that Python makes a number of."""
 _SHOWN = 60
+_FAR = 10**28
+"""Beyond all counts of nanoseconds that a column of seconds holds."""
 
 
 class Mismatch(Exception):
@@ -49,7 +51,13 @@ def described(value: Any) -> str:
         return f"an array of {len(value)}"
     if isinstance(value, dict):
         return f"an object of {len(value)}"
-    return f"number {value}"
+    return f"number {_digits(value)}"
+
+
+def _digits(number: float | Decimal) -> str:
+    # Python makes no text of a whole number of more digits than it reads.
+    text = str(Decimal(number) if isinstance(number, int) else number)
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def converter(arrow_type: pa.DataType) -> Convert:
@@ -155,7 +163,7 @@ def _instant(arrow_type: pa.DataType) -> Convert:
         instant = None
         if isinstance(value, str):
             instant = time_text.instant_of_text(value)
-        elif _is_number(value):
+        elif _is_number(value) and abs(value) < _FAR:
             instant = time_text.instant_of_number(value)
         if instant is None or not time_text.fits(instant, unit):
             raise Mismatch(value, type_name(arrow_type))

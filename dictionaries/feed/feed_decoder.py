@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from changelog.errors import RecordRejected
-from changelog.formats.json_record import holds_decimal
+from changelog.formats.decimal_text import holds_decimal
 from changelog.lookup import Key, Row, Rows
 from changelog.schema import WIRE_DELTA
 from dictionaries.definition.definition import Definition

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changelog.formats import decimal_text
 from changelog.lookup import Key
 from changelog.rows import Positions
 
@@ -70,7 +71,7 @@ def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
     """Arrow goes by the types of whole numbers, not by their values, when it refuses to make decimals of them."""
     if pa.types.is_integer(values.type) and pa.types.is_decimal(kind):
         return pa.array(values.to_pylist(), kind)
-    return pc.cast(values, kind, safe=False)
+    return decimal_text.cast(values, kind, safe=False)
 
 
 def _tuples(columns: Sequence[_Column], count: int) -> DistinctKeys:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from sqlglot import exp
 
 from broker.registry.client import schemas_of
@@ -21,6 +20,7 @@ from changelog.changes import Changes
 from changelog.encode import Encoded, records_of
 from changelog.encodings.registry import format_kind
 from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.formats import decimal_text
 from changelog.formats.members import Member
 from changelog.formats.record_parts import expect_written
 from changelog.schema import EVENT_TIME_TYPE, TIME, Kind, StreamSchema
@@ -251,7 +251,7 @@ def _refuse_doubles(schema: StreamSchema, rows: pa.Table) -> None:
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType, name: str) -> pa.ChunkedArray:
     try:
-        return pc.cast(column, kind)
+        return decimal_text.cast(column, kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as fault:
         raise SqlError(
             f"a value does not fit column {name}: {str(fault).splitlines()[0]}", fix=f"cast it: CAST(.. AS {kind})"

@@ -22,6 +22,7 @@ from sqlglot import exp
 
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import SqlError, UnknownName
+from changelog.formats import decimal_text
 from joins.dataflow.failed_calls import note
 from joins.dataflow.ports import Transform
 from sql.expressions.duckdb_connection import connection, guard_calls
@@ -231,7 +232,7 @@ class RowMap:
         arrays = []
         for (name, sql), field in zip(self.select, self.schema, strict=True):
             array = values[name] if name in values else rows.column(plain_column(sql))
-            arrays.append(array if array.type == field.type else pc.cast(array, field.type, safe=False))
+            arrays.append(array if array.type == field.type else decimal_text.cast(array, field.type, safe=False))
         fields = list(self.schema)
         for name in trailing(rows):
             arrays.append(rows.column(name))

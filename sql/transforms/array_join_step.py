@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from changelog.formats import decimal_text
 from joins.dataflow.ports import Transform
 from sql.expressions.evaluate import evaluate, plain_column
 from sql.expressions.trailing_columns import trailing, with_columns
@@ -66,7 +67,7 @@ class ArrayJoinStep:
         values = dict(zip(computed, evaluate(rows, computed), strict=True))
         found = [values[sql] if sql in values else rows.column(plain_column(sql)) for _, sql in self.arrays]
         return [
-            pc.cast(array, pa.list_(kind), safe=False).combine_chunks()
+            decimal_text.cast(array, pa.list_(kind), safe=False).combine_chunks()
             for array, kind in zip(found, self.types, strict=True)
         ]
 

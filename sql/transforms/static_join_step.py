@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.errors import InternalError
+from changelog.formats import decimal_text
 from joins.dataflow.ports import JoinKind, Transform
 from sql.expressions.evaluate import quoted, run
 from sql.expressions.trailing_columns import with_columns
@@ -47,7 +48,7 @@ class StaticJoinStep:
     def bound(self, snapshots: Mapping[str, pa.Table]) -> Transform:
         rows = run(self.sql, {name: snapshots[name] for name in self.relations})
         for place, field in enumerate(self.schema):
-            rows = rows.set_column(place, field, pc.cast(rows.column(place), field.type, safe=False))
+            rows = rows.set_column(place, field, decimal_text.cast(rows.column(place), field.type, safe=False))
         return replace(self, static=rows.combine_chunks())
 
     def __call__(self, rows: pa.Table) -> pa.Table:

@@ -305,3 +305,23 @@ def test_a_decimal_of_all_its_digits_is_held() -> None:
     batch = records([b'{"v":"99999999999999999999999999995.000000000"}'])
     for decoded in (decoder.decode(batch), decoder.decode_singly(batch)):
         assert [str(row["v"]) for row in decoded.rows.to_pylist()] == ["99999999999999999999999999995.000000000"]
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *("1e-999999999", '"1e-999999999"', '"1E-3000000"', "-1e-77", "1.5e-00099", '"1\\u0065-3000000"'),
+        *('"1e\\u002d3000000"', '"1e-\\u0033000000"', "0." + "0" * 100 + "1"),
+    ],
+    ids=lambda number: number[:24],
+)
+@pytest.mark.parametrize("inside", ["%s", "[1,%s]", '{"a":%s}'])
+def test_an_exponent_beyond_all_decimals_is_rejected_alone(number: str, inside: str) -> None:
+    decimal = pa.decimal128(38, 10)
+    kind = {"%s": decimal, "[1,%s]": pa.list_(decimal)}.get(inside, pa.struct([("a", decimal)]))
+    decoder = Decoder(StreamSchema("s", (Column("v", kind),)), ("v",))
+    good, bad = (b'{"v":%s}' % (inside % one).encode() for one in ("1e-05", number))
+    decoded = decoder.decode(records([good, bad, good]))
+    assert decoded.rows.num_rows == 2
+    (rejected,) = decoded.rejected.to_pylist()
+    assert rejected["reason"].startswith("column v: expected decimal128(38, 10), found ")

@@ -24,7 +24,7 @@ SCALARS = st.one_of(
     st.integers(-(2**63), 2**64 - 1),
     st.text(st.characters(codec="utf-8")),
     st.floats(allow_nan=False),
-    st.decimals(allow_nan=False),
+    st.decimals(-(10**27), 10**27, places=10),
     st.binary(),
     st.dates(),
     st.datetimes().map(lambda moment: moment.replace(fold=0)),
@@ -60,6 +60,12 @@ def test_what_is_encoded_is_decoded_to_the_same_values(answers: list[tuple[tuple
 @given(VALUES)
 def test_tags_keep_every_value(value: object) -> None:
     assert repr(untagged(tagged(value))) == repr(value)
+
+
+@pytest.mark.parametrize("text", ["1e-999999999", "0E-3000000", "1" * 80, "NaN", "Infinity"])
+def test_a_decimal_that_no_column_holds_is_no_entry(text: str) -> None:
+    value = b'[0,1,[{"~":"decimal","v":"%s"}]]' % text.encode()
+    assert EntryCodec([pa.decimal128(38, 10)]).decode([value]) == [None]
 
 
 def test_nan_and_infinity_survive() -> None:

@@ -25,6 +25,8 @@ _PLAIN_TYPES = (
     pa.types.is_null,
 )
 _FLOAT = {float, type(None)}
+_DIGITS = 38
+_LONGEST_DECIMAL = 2 * _DIGITS
 
 
 def is_plain(kind: pa.DataType) -> bool:
@@ -60,6 +62,15 @@ def untagged(value: Any) -> Any:
     return value
 
 
+def _decimal(text: str) -> Decimal:
+    """Arrow reads beyond its own tables for a number that no column holds: see ``changelog.formats.decimal_text``."""
+    number = Decimal(text)
+    exponent = number.as_tuple().exponent
+    if not isinstance(exponent, int) or abs(exponent) > _DIGITS or len(text) > _LONGEST_DECIMAL:
+        raise ValueError("it is no decimal of a column")
+    return number
+
+
 # A datetime is a date, so it stands first.
 _WRITERS: tuple[tuple[type, str, Callable[[Any], Any]], ...] = (
     (datetime, "datetime", datetime.isoformat),
@@ -77,7 +88,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "date": date.fromisoformat,
     "time": time.fromisoformat,
     "duration": lambda value: timedelta(*value),
-    "decimal": Decimal,
+    "decimal": _decimal,
     "bytes": base64.b64decode,
     "float": float,
     "tuple": lambda value: tuple(untagged(member) for member in value),

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from changelog.errors import InternalError, ServiceUnavailable, SqlError, UnknownName
+from changelog.formats import decimal_text
 from changelog.schema import Column
 from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
@@ -148,6 +149,6 @@ def _key(definition: Definition, text: str) -> Any:
 
 def _part(column: Column, text: str) -> Any:
     try:
-        return pa.array([text]).cast(column.type)[0].as_py()
+        return decimal_text.cast(pa.array([text]), column.type)[0].as_py()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise SqlError(f"{text!r} is no value of {column.name}, which is {column.type}", where="--key") from None

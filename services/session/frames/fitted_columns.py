@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.errors import SqlError
+from changelog.formats import decimal_text
 from sql.syntax.rules import Rules
 from sql.syntax.types import display
 
@@ -42,7 +43,7 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         _expect_exact(column, kind)
     if pa.types.is_timestamp(kind) and kind.tz and _is_text(given):
         return _instants(column, kind)
-    fit = pc.cast(column, kind)
+    fit = decimal_text.cast(column, kind)
     if pa.types.is_floating(kind) and pa.types.is_floating(given):
         _expect_finite(column, fit)
     return fit

@@ -14,6 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, UnknownName, Unsupported
+from changelog.formats import decimal_text
 from sql.bind.bounded.bounded_query import BoundedBinder
 from sql.bind.bounded.snapshot_items import column_of
 from sql.bind.bounded.snapshot_names import SnapshotNames
@@ -53,7 +54,10 @@ class Snapshot:
                 str(fault).split("\n")[0], where="a query over table(x)", fix="check the values that it meets"
             ) from None
         return pa.table(
-            [column.cast(kind, safe=False) for column, kind in zip(rows.columns, self.columns.values(), strict=True)],
+            [
+                decimal_text.cast(column, kind, safe=False)
+                for column, kind in zip(rows.columns, self.columns.values(), strict=True)
+            ],
             names=list(self.columns),
         )
 

@@ -1,0 +1,79 @@
+"""Texts as decimals of Arrow, in one place: its own cast reads beyond its table of powers of ten where a text has more
+digits behind the point than 76, written out or by its exponent. The process ends, or the number is any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from changelog.formats.json_types import Mismatch, converter
+
+_PLAIN = r"^[-+]?[0-9]{0,38}(\.[0-9]{0,38})?$"
+
+
+def cast(values: pa.Array | pa.ChunkedArray, kind: pa.DataType, *, safe: bool = True) -> pa.Array | pa.ChunkedArray:
+    """As ``pc.cast``, which no text may reach as a decimal. Raises ArrowInvalid.
+
+    A text within a list or a struct has to be plain: digits, at most 38 of them on each side of the point.
+    """
+    if not holds_decimal(kind):
+        return pc.cast(values, kind, safe=safe)
+    odd = [texts for texts in _texts(values) if not _are_plain(texts)]
+    if odd and pa.types.is_decimal(kind):
+        return _each(values, kind)
+    if odd:
+        raise pa.ArrowInvalid(f"a text within it is no {kind} in plain digits")
+    return pc.cast(values, kind, safe=safe)
+
+
+def holds_decimal(kind: pa.DataType) -> bool:
+    """At any depth."""
+    if pa.types.is_decimal(kind):
+        return True
+    return any(holds_decimal(kind.field(place).type) for place in range(kind.num_fields))
+
+
+def _are_plain(texts: pa.Array) -> bool:
+    return pc.all(pc.match_substring_regex(texts.cast(pa.large_binary()), _PLAIN)).as_py() is not False
+
+
+def _each(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
+    convert = converter(kind)
+    try:
+        return pa.array([None if text is None else convert(_text(text)) for text in values.to_pylist()], kind)
+    except Mismatch as mismatch:
+        raise pa.ArrowInvalid(str(mismatch)) from None
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("ascii", "replace")
+
+
+def _texts(values: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
+    """The texts in ``values`` at any depth."""
+    kind = values.type
+    if isinstance(values, pa.ChunkedArray) or pa.types.is_nested(kind) or hasattr(kind, "storage_type"):
+        for part in _parts(values):
+            yield from _texts(part)
+    elif pa.types.is_dictionary(kind):
+        yield from _texts(values.dictionary)
+    elif not (pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_null(kind)):
+        yield values
+
+
+def _parts(values: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    """What values that hold others hold."""
+    if isinstance(values, pa.ChunkedArray):
+        return list(values.chunks)
+    if isinstance(values, pa.ExtensionArray):
+        return [values.storage]
+    if pa.types.is_map(values.type):
+        return [values.keys, values.items]
+    if pa.types.is_struct(values.type):
+        return [values.field(place) for place in range(values.type.num_fields)]
+    if pa.types.is_union(values.type):
+        raise pa.ArrowNotImplementedError(f"{values.type} is no decimal")
+    return [values.values]
