@@ -5,16 +5,15 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Collection
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from changelog.errors import DovetailError
+from runtime.serving.foreign_requests import ForeignRequest, foreign_host, foreign_page, host_of, hosts_of, names_of
 from runtime.settings import Settings
 from services.serve.access.doorkeeper import Doorkeeper
 from services.serve.refusals import RequestRefused, refusal
-from sql.syntax.redact import quoted
 
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -24,9 +23,13 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
-_LONGEST_NAME = 255
-_OWN_PAGES = ("same-origin", "none")
+_FIX_PAGE = "ask from a page of the service, or from a program; or put the page's origin into DOVETAIL_SERVE_ORIGINS"
+_SAFE = ("GET", "HEAD", "OPTIONS")
+_OF_BROWSERS = ("origin", "referer", "upgrade-insecure-requests")
+FORM_TYPES = ("text/plain", "multipart/form-data", "application/x-www-form-urlencoded", "")
+"""The types of bodies that a page may have sent to other sites without a question; a body may have none."""
+PAGE_HEADER = "X-Dovetail-Page"
+"""What the service's own page sends along, and no other page can."""
 PAGE = "/page/"
 OPEN_PATHS = ("/", "/health", "/ready", "/openapi.json")
 """What is answered to anybody who reaches the port, with the files under PAGE: nothing of it is about data."""
@@ -48,8 +51,8 @@ class Gate:
     def __init__(self, app: ASGIApp, settings: Settings, doorkeeper: Doorkeeper) -> None:
         self._app = app
         self._doorkeeper = doorkeeper
-        self._hosts = {*_LOOPBACK_NAMES, settings.serve_bind.lower(), *_names(settings.serve_hosts)}
-        self._origins = _names(settings.serve_origins)
+        self._hosts = hosts_of(settings.serve_bind, settings.serve_hosts)
+        self._origins = names_of(settings.serve_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -59,16 +62,13 @@ class Gate:
             headers = Headers(scope=scope)
             expect_host(headers, self._hosts)
             expect_own_page(headers, scope["scheme"], self._origins)
+            expect_no_form(headers, scope["method"])
             if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(PAGE):
                 scope.setdefault("state", {})["user"] = self._doorkeeper.admitted(headers.get("authorization"))
         except DovetailError as error:
             await refusal(error, f"{scope['method']} {scope['path']}")(scope, receive, _guarded(send))
             return
         await self._app(scope, receive, _guarded(send))
-
-
-def _names(written: str | None) -> frozenset[str]:
-    return frozenset(name.lower().rstrip("/") for name in (written or "").split(",") if name)
 
 
 def _guarded(send: Send) -> Send:
@@ -84,45 +84,47 @@ def _guarded(send: Send) -> Send:
     return guarded
 
 
-def expect_host(headers: Headers, known: Collection[str]) -> None:
-    """Raises RequestRefused for a name that is not the service's.
-
-    A page can let the name of its own site lead to this address, and then counts as of one origin with it: only the
-    header tells.
-    """
-    given = headers.getlist("host")
-    host = host_of(given[0]) if len(given) == 1 else None
-    if host is None or host not in known:
-        raise RequestRefused(
-            f"the request was sent to {quoted(host or 'no host', _LONGEST_NAME)!r}, which is no name of this service",
-            where="header Host",
-            fix="ask it by its address, or put the name into DOVETAIL_SERVE_HOSTS",
-            status=HTTPStatus.MISDIRECTED_REQUEST,
-        )
-
-
-def host_of(authority: str) -> str | None:
-    """``name`` of ``name:port``, in lower case; None where that is none."""
-    try:
-        parts = urlsplit(f"//{authority}")
-        _ = parts.port
-    except ValueError:
-        return None
-    return parts.hostname if parts.netloc == authority and parts.username is None else None
+def expect_host(headers: Headers, known: Collection[str], setting: str = "DOVETAIL_SERVE_HOSTS") -> None:
+    """Raises RequestRefused for a name that is not the service's."""
+    _refuse(foreign_host([host_of(one) for one in headers.getlist("host")], known, setting))
 
 
 def expect_own_page(headers: Headers, scheme: str, allowed: Collection[str]) -> None:
     """Raises RequestRefused for what a page of another site has sent, with its user's browser as the messenger."""
-    origins = headers.getlist("origin")
-    own = f"{scheme}://{headers.get('host', '')}".lower()
-    foreign = [origin for origin in origins if origin.lower() not in {own, *allowed}]
-    site = headers.get("sec-fetch-site")
-    if not foreign and (origins or site is None or site in _OWN_PAGES):
+    own = f"{scheme}://{headers.get('host', '')}"
+    _refuse(foreign_page(headers.getlist("origin"), headers.get("sec-fetch-site"), own, allowed, _FIX_PAGE))
+
+
+def _refuse(found: ForeignRequest | None) -> None:
+    if found is not None:
+        raise RequestRefused(found.what, where=found.where, fix=found.fix, status=found.status)
+
+
+def expect_no_form(headers: Headers, method: str) -> None:
+    """Raises RequestRefused where a browser sends something that a form could send, and not the service's own page.
+
+    Any page can have a form sent anywhere, as one of the ``FORM_TYPES``. Another type, or a header of one's own, goes
+    to another site only where that has agreed before, which this one never does.
+    """
+    if method in _SAFE or not _is_of_browser(headers):
         return
-    asks = quoted(foreign[0] if foreign else "another site", _LONGEST_NAME)
-    raise RequestRefused(
-        f"a page of {asks!r} asks, and only those of {own} may",
-        where="header Origin" if foreign else "header Sec-Fetch-Site",
-        fix="ask from a page of the service, or from a program; or put the page's origin into DOVETAIL_SERVE_ORIGINS",
-        status=HTTPStatus.FORBIDDEN,
-    )
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind in FORM_TYPES:
+        raise RequestRefused(
+            f"a browser sends {kind!r}, as a form of any page could" if kind else "a browser sends a body of no type",
+            where="header Content-Type",
+            fix="send application/json or application/sql",
+            status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+        )
+    if PAGE_HEADER not in headers:
+        raise RequestRefused(
+            f"a browser asks without the header {PAGE_HEADER}, as a form of any page could",
+            where=f"header {PAGE_HEADER}",
+            fix=f"use the page of the service, or send {PAGE_HEADER}: 1 from yours",
+            status=HTTPStatus.FORBIDDEN,
+        )
+
+
+def _is_of_browser(headers: Headers) -> bool:
+    """By what a browser adds of its own accord: forms of those that have no ``Sec-`` headers yet have the others."""
+    return any(name in _OF_BROWSERS or name.startswith("sec-") for name in headers)

@@ -76,7 +76,11 @@ def tree(node: Output | Node) -> dict[str, Any]:
     return {"node": line(node), "inputs": [tree(below) for below in node.inputs]}
 
 
-_SQL = {"type": "object", "required": ["sql"], "properties": {"sql": {"type": "string"}}}
+_SQL = {
+    "type": "object",
+    "required": ["sql"],
+    "properties": {"sql": {"type": "string"}, "single": {"type": "boolean", "description": "as of /v1/sql"}},
+}
 ROUTES = (
     Endpoint(
         "GET",
@@ -90,6 +94,6 @@ ROUTES = (
         "/v1/explain",
         "The plan of a query, as text and as a tree; nothing is run. CREATE is for an admin, as it is to run it.",
         explain,
-        body={TEXTS[0]: {"type": "string"}, JSON: _SQL},
+        body={**{kind: {"type": "string"} for kind in TEXTS}, JSON: _SQL},
     ),
 )

@@ -46,6 +46,10 @@ _SCRIPT = {
             "type": "boolean",
             "description": "a streaming SELECT ends when the input there is was answered",
         },
+        "single": {
+            "type": "boolean",
+            "description": "more than one statement is refused: for a text that something was filled into",
+        },
         "arguments": {
             "description": "the values of ? in their order, or of :name by name",
             "oneOf": [

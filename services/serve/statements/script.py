@@ -19,19 +19,22 @@ from sql.syntax.parse import parse
 from sql.syntax.statements import Statement
 
 TEXTS = ("text/plain", "application/sql")
-_MEMBERS = ("sql", "agree", "until_idle", "arguments")
+_TRUTHS = ("agree", "until_idle", "single")
+_MEMBERS = ("sql", *_TRUTHS, "arguments")
 
 
 @dataclass(frozen=True)
 class Script:
     """agree       whether DROP .. CASCADE may drop what it drops
     until_idle  whether a streaming SELECT ends when the input there is has been answered
+    single      whether more than one statement is refused: for a text that something was filled into
     arguments   the values of the parameters
     """
 
     text: str
     agree: bool = False
     until_idle: bool = False
+    single: bool = False
     arguments: Arguments | None = None
 
     def statements(self, user: User) -> list[Statement]:
@@ -39,6 +42,12 @@ class Script:
         found = parse(self.text, arguments=self.arguments)
         if not found:
             raise RequestRefused("there is no statement", where="body", fix="send one: SHOW VIEWS")
+        if self.single and len(found) > 1:
+            raise RequestRefused(
+                f'there are {len(found)} statements, and with "single" one is taken',
+                where="body, statement 2",
+                fix="send each by itself; or leave out single where all of them are meant",
+            )
         for statement in found:
             expect_role(user, role_for(statement), type(statement).__name__)
         return found
@@ -57,8 +66,8 @@ def _of_members(members: dict[str, Any]) -> Script:
     text = members.get("sql")
     if not isinstance(text, str):
         raise RequestRefused('the member "sql" is no text', where="body", fix='send {"sql": "SHOW VIEWS"}')
-    for name in _MEMBERS[1:3]:
+    for name in _TRUTHS:
         if not isinstance(members.get(name, False), bool):
             raise RequestRefused(f'the member "{name}" is neither true nor false', where="body", fix="give one of them")
     arguments = arguments_of(members["arguments"]) if "arguments" in members else None
-    return Script(text, members.get("agree", False), members.get("until_idle", False), arguments)
+    return Script(text, **{name: members.get(name, False) for name in _TRUTHS}, arguments=arguments)

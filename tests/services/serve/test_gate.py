@@ -13,12 +13,14 @@ import pytest
 from typer.testing import CliRunner
 
 from changelog.errors import StackError
+from runtime.serving.foreign_requests import host_of
 from services.cli.main import app
 from services.serve.access.role import Role
 from services.serve.access.statement_roles import role_for
 from services.serve.access.users import UserFile
-from services.serve.gate import host_of, is_loopback
+from services.serve.gate import FORM_TYPES, PAGE_HEADER, is_loopback
 from services.serve.process import expect_protected
+from services.serve.routes import ENDPOINTS
 from sql.syntax.parse import parse_one
 from sql.syntax.statements import Statement
 from tests.services.serve.world import PLAIN, World, error_of, rows_of
@@ -67,7 +69,9 @@ def test_what_is_repeated_of_a_request_is_cut_and_costs_nothing(
     assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:6068", "[::1]:6068", "sql.example"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "LOCALHOST:1", "127.0.0.1:6068", "[::1]:6068", "sql.example", "10.1.2.3:80", "[fd00::1]"]
+)
 def test_our_own_names(tmp_path: Path, host: str) -> None:
     assert World(tmp_path, serve_hosts="sql.example").sql("SHOW VIEWS", Host=host).status_code == 200
 
@@ -97,8 +101,50 @@ def test_a_page_of_another_site_does_nothing(world: World, headers: dict[str, st
 
 def test_our_own_pages(tmp_path: Path) -> None:
     world = World(tmp_path, serve_origins="https://sql.example")
+    own = {"Content-Type": "application/sql", PAGE_HEADER: "1"}
     for headers in ({"Origin": f"http://{AT}", "Sec-Fetch-Site": "same-origin"}, {"Origin": "https://sql.example"}):
-        assert world.sql("SHOW VIEWS", **headers).status_code == 200
+        assert world.sql("SHOW VIEWS", **own, **headers).status_code == 200
+
+
+MARKS = (
+    {"Origin": f"http://{AT}"},
+    {"Sec-Fetch-Site": "same-origin"},
+    {"Sec-Fetch-Site": "none"},
+    {"Sec-Fetch-Mode": "navigate"},
+    {"Referer": f"http://{AT}/"},
+    {"Upgrade-Insecure-Requests": "1"},
+)
+POSTED = ("/v1/sql", "/v1/explain", "/v1/dictionaries/d/refresh")
+
+
+def test_every_route_that_takes_a_body_is_among_those_that_are_tried() -> None:
+    assert {one.path.replace("{name}", "d") for one in ENDPOINTS if one.method != "GET"} == set(POSTED)
+
+
+@pytest.mark.parametrize("mark", MARKS, ids=str)
+@pytest.mark.parametrize("path", POSTED)
+def test_what_a_form_can_send_a_browser_does_not_have_done(world: World, path: str, mark: dict[str, str]) -> None:
+    """Neither by its type, with the header of the page or without, nor by another one without the header."""
+    text = "--=\r\nCREATE VIEW v AS SELECT 1 AS a"
+
+    async def ask(client: httpx.AsyncClient) -> list[httpx.Response]:
+        formed = [{"Content-Type": kind, **own} for kind in FORM_TYPES for own in ({}, {PAGE_HEADER: "1"})]
+        typed = [{"Content-Type": kind} for kind in ("application/sql", "application/json")]
+        answers = [await client.post(path, content=text, headers=mark | one) for one in formed]
+        assert {one.status_code for one in answers} == {415}
+        others = [await client.post(path, content=text, headers=mark | one) for one in typed]
+        assert {one.status_code for one in others} == {403}
+        return [*answers, *others]
+
+    assert all("header" in error_of(one)["where"] for one in world.asked(ask))
+    assert rows_of(world.sql("SHOW VIEWS")) == []
+
+
+@pytest.mark.parametrize("kind", [one for one in FORM_TYPES if one != "text/plain"])
+def test_a_form_is_refused_whoever_sends_it(world: World, kind: str) -> None:
+    response = world.sql("CREATE VIEW v AS SELECT 1 AS a", **{"Content-Type": kind})
+    assert response.status_code == 415
+    assert "application/sql" in error_of(response)["fix"]
 
 
 def test_an_answer_tells_browsers_to_do_nothing_with_it(world: World) -> None:

@@ -185,6 +185,7 @@ def test_whoever_accepts_no_form_of_the_answer_is_told_which_there_are(world: Wo
         ('{"sql": "SHOW VIEWS", "agre": true}', "application/json", 400, "'agre'"),
         ('{"sql": "SHOW VIEWS", "agree": "yes"}', "application/json", 400, "neither true nor false"),
         ('{"sql": "SELECT \\u0000"}', "application/json", 400, "U+0000"),
+        ('{"sql": "SHOW VIEWS", "single": 1}', "application/json", 400, "neither true nor false"),
         ("SELECT * FROM `<img src=x>`", "text/plain", 404, "<img src=x>"),
         ("SELECT " + "(" * 5000, "text/plain", 400, ""),
     ],
@@ -199,3 +200,29 @@ def test_a_body_that_is_none(world: World, body: str | bytes, kind: str, status:
 
 def test_a_control_character_is_told_with_its_place(world: World) -> None:
     assert error_of(world.sql("SELECT\n 1 \x07"))["where"] == "sql, line 2, column 4"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1 AS a; CREATE VIEW pwned AS SELECT 1 AS a",
+        "WHY v WHERE 1=1; CREATE VIEW pwned AS SELECT 1 AS a",
+        "/* ; */ SELECT ';' AS a;;CREATE VIEW pwned AS SELECT 1 AS a;",
+        "SHOW VIEWS -- ;\n; SHOW VIEWS",
+    ],
+)
+@pytest.mark.parametrize("path", ["/v1/sql", "/v1/explain"])
+def test_of_a_single_statement_a_second_one_is_refused_before_the_first_is_run(
+    world: World, text: str, path: str
+) -> None:
+    body = {"sql": text, "single": True}
+    response = world.asked(lambda client: client.post(path, json=body))
+    assert response.status_code == 400
+    assert "2 statements" in error_of(response)["what"]
+    assert rows_of(world.sql("SHOW VIEWS")) == []
+
+
+@pytest.mark.parametrize("text", ["SELECT ';' AS a -- ;", "SELECT ';' AS a; ", ";SELECT ';' AS a;/* ; */;"])
+def test_a_single_statement_may_have_semicolons_around_it(world: World, text: str) -> None:
+    response = world.asked(lambda client: client.post("/v1/sql", json={"sql": text, "single": True}))
+    assert rows_of(response) == [{"a": ";"}]

@@ -7,6 +7,7 @@ const KEY = "dovetail-token";
 const MOST_AT_ONCE = 2;
 const TRIES = 4;
 const BUSY = "statements at work";
+const OWN = { "X-Dovetail-Page": "1" }; // that no form can send, and no page of another site unasked
 
 let working = 0;
 const waiting = [];
@@ -42,12 +43,6 @@ export function get(path, signal) {
   return ask(path, { signal }, (response) => response.json());
 }
 
-/** The JSON answer to a text that is sent. Raises Refused. */
-export function post(path, text, signal) {
-  const headers = { "Content-Type": "text/plain" };
-  return ask(path, { method: "POST", body: text, headers, signal }, (response) => response.json());
-}
-
 /** The JSON answer to an object that is sent. Raises Refused. */
 export function send(path, members, signal) {
   const headers = { "Content-Type": "application/json" };
@@ -55,15 +50,16 @@ export function send(path, members, signal) {
 }
 
 /**
- * What statements give: a result each, up to the first that fails. Raises what ends them before, with the results that
- * there are as `results`.
+ * What a statement gives, or several: a result each, up to the first that fails. Raises what ends them before, with the
+ * results that there are as `results`.
  * @param {string} sql
- * @param {{agree?: boolean, untilIdle?: boolean, signal?: AbortSignal, heard?: (results: Array) => void}} [how] `heard` is
+ * @param {{single?: boolean, agree?: boolean, untilIdle?: boolean, signal?: AbortSignal, heard?: (results: Array) => void}} [how]
+ *   `single`: the service refuses more than one statement, whatever a text that was filled in has made of it; `heard` is
  *   told of the results so far with each line that comes
  * @returns {Promise<Array<{kind: string, text?: string, columns?: Array, rows: Array, notes: Array<string>, why?: string}>>}
  */
-export function run(sql, { agree = false, untilIdle = true, signal, heard = () => {} } = {}) {
-  const body = JSON.stringify({ sql, agree, until_idle: untilIdle });
+export function run(sql, { single = true, agree = false, untilIdle = true, signal, heard = () => {} } = {}) {
+  const body = JSON.stringify({ sql, single, agree, until_idle: untilIdle });
   const headers = { "Content-Type": "application/json" };
   return ask("/v1/sql", { method: "POST", body, headers, signal }, (response) => results(response, heard));
 }
@@ -101,7 +97,7 @@ async function ask(path, options, read) {
   working += 1;
   try {
     for (let tried = 1; ; tried += 1) {
-      const headers = { ...options.headers, ...credentials() };
+      const headers = { ...options.headers, ...OWN, ...credentials() };
       const response = await fetch(path, { ...options, headers, credentials: "omit", redirect: "error" }).catch(unreached);
       if (response.ok) return await read(response);
       const again = response.headers.get("Retry-After");

@@ -5,7 +5,7 @@ import { h, say } from "./dom.js";
 import { columnsOf, delta, Fold } from "./fold.js";
 import { cell, count, numeric, short } from "./format.js";
 import { heading, value } from "./results.js";
-import { condition } from "./why.js";
+import { question } from "./why.js";
 
 const MOST_LINES = 500;
 const MOST_ROWS = 20000;
@@ -125,8 +125,7 @@ export class ChangesView {
   /** The question why a row is there. */
   why(values) {
     if (!this.view) return null;
-    const rest = encodeURIComponent(condition(this.columns, values, this.dialect));
-    return [" ", h("a", { href: `#/why/${encodeURIComponent(this.view)}/${rest}`, "aria-label": "why is this row there" }, "why")];
+    return [" ", question(this.view, this.columns, values, this.dialect)];
   }
 
   /** Insertions in the order in which they came. */

@@ -1,6 +1,6 @@
 /** Statements: written, explained while they are, run; an error is marked at its place. */
 
-import { post, run } from "./api.js";
+import { run, send } from "./api.js";
 import { completing } from "./completion.js";
 import { agreed, failure } from "./dialog.js";
 import { busy, h, say } from "./dom.js";
@@ -74,7 +74,7 @@ export async function show(place, _name, { signal }) {
     const one = statementAt(value, selectionStart);
     if (!one || !EXPLAINED.test(one.text)) return told(one ? "The plan of a SELECT or a view is shown here." : "");
     try {
-      const found = await post("/v1/explain", one.text, signal);
+      const found = await send("/v1/explain", { sql: one.text, single: true }, signal);
       if (editor.field.value !== value) return;
       const notes = [...found.warnings.map((text) => `warning: ${text}`), ...found.kept_elsewhere.map((text) => `kept elsewhere: ${text}`)];
       plan.replaceChildren(
@@ -115,7 +115,7 @@ export async function show(place, _name, { signal }) {
       list(found);
     }, SHOWN_EVERY_MS);
     try {
-      list(await run(text, { signal: running.signal, untilIdle: !endless.checked, heard: (so) => (found = so) }));
+      list(await run(text, { single: false, signal: running.signal, untilIdle: !endless.checked, heard: (so) => (found = so) }));
     } catch (error) {
       clearInterval(showing);
       say(progress, "");
@@ -140,9 +140,8 @@ export async function show(place, _name, { signal }) {
     if (error.name === "AbortError") return results.append(h("p", { class: "faint" }, "It was stopped."));
     const asked = error.kind === "Unsupported" && /\bagree\b/.test(error.fix);
     if (asked && (await agreed("More would be dropped", [h("p", {}, error.what)], "Drop it"))) {
-      const left = statements(text).slice(before.length).map((one) => one.text).join(";");
       try {
-        return results.append(...(await run(left, { agree: true })).map((one, at) => shown(one, before.length + at + 1)));
+        return await goOn(statements(text).slice(before.length), before.length);
       } catch (further) {
         return results.append(failure(further));
       }
@@ -153,6 +152,14 @@ export async function show(place, _name, { signal }) {
     editor.mark(at);
     editor.field.focus();
     editor.field.setSelectionRange(at.start, at.end);
+  }
+
+  /** The drop that was agreed to, and what is left after it, which nobody has agreed to. */
+  async function goOn([drop, ...others], before) {
+    const add = (found, earlier) => results.append(...found.map((one, at) => shown(one, earlier + at + 1)));
+    add(await run(drop.text, { agree: true }), before);
+    const left = others.map((one) => one.text).join(";");
+    if (left) add(await run(left, { single: false }), before + 1);
   }
 }
 

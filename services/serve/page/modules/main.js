@@ -48,7 +48,7 @@ function fail(error) {
 /** `#/why/name/rest` → the panel, a name, and what else it is told. */
 function route() {
   const [path, name = "", rest = ""] = location.hash.replace(/^#\/?/, "").split("/", 3);
-  return { path: path in PANELS ? path : FIRST, name: decoded(name), rest: decoded(rest) };
+  return { path: Object.hasOwn(PANELS, path) ? path : FIRST, name: decoded(name), rest: decoded(rest) };
 }
 
 function decoded(text) {

@@ -6,7 +6,12 @@ import { h } from "./dom.js";
 import { literal, name as quoted } from "./quote.js";
 import { table } from "./results.js";
 
-/** @param {HTMLElement} place @param {string} view @param {{rest: string}} frame `rest`: a condition to begin with */
+let pressed = ""; // the address of the question that was pressed on this page
+
+/**
+ * An address may come from anybody: what it says fills the field, and is asked when the user presses the button.
+ * @param {HTMLElement} place @param {string} view @param {{rest: string}} frame `rest`: a condition to begin with
+ */
 export async function show(place, view, { signal, rest }) {
   const { rows } = await get("/v1/views", signal);
   const names = rows.map((one) => one.name);
@@ -32,11 +37,19 @@ export async function show(place, view, { signal, rest }) {
   };
   const words = [kind, "row of", chosen, "where", where, since, h("button", { class: "main", type: "submit" }, "Ask")];
   place.append(h("div", { class: "bar" }, h("h1", {}, "Why")), h("form", { class: "bar", submit: ask }, words), found);
-  if (view && rest) await ask();
+  const wasPressed = pressed === location.hash;
+  pressed = "";
+  if (wasPressed) await ask();
+}
+
+/** The question why a row of a view is there: pressed, it is asked. */
+export function question(view, columns, row, dialect) {
+  const address = `#/why/${encodeURIComponent(view)}/${encodeURIComponent(condition(columns, row, dialect))}`;
+  return h("a", { href: address, "aria-label": "why is this row there", click: () => (pressed = address) }, "why");
 }
 
 /** The condition by which a row is found again. Floats are left out, whose text is not their value; and what holds values. */
-export function condition(columns, row, dialect) {
+function condition(columns, row, dialect) {
   const asked = columns.filter((one) => !/float|array|map|tuple|struct|json/.test(one.type));
   const value = (one) => (row[one] === null ? "IS NULL" : `= ${literal(row[one], dialect)}`);
   const term = ({ name }) => `${quoted(name, dialect)} ${value(name)}`;
