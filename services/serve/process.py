@@ -78,7 +78,9 @@ class Server(uvicorn.Server):
 
 
 def expect_protected(settings: Settings) -> None:
-    """Raises StackError for a port that others reach, without users or without TLS; and for half of a certificate."""
+    """Raises StackError for a port that others reach, without users or without TLS; for half of a certificate, and for
+    a file that is named and not there.
+    """
     certificate, key = settings.serve_tls_certificate, settings.serve_tls_key
     if (certificate is None) != (key is None):
         raise StackError(
@@ -89,9 +91,9 @@ def expect_protected(settings: Settings) -> None:
     for path in (certificate, key):
         if path is not None and not path.is_file():
             raise StackError(f"there is no file {path}", where="TLS of dovetail serve", fix="name one that is there")
+    users = UserFile.of(settings).read()
     if is_loopback(settings.serve_bind) or settings.serve_unprotected == "on":
         return
-    users = UserFile.of(settings).read()
     missing = [*(["users"] if users is None else []), *(["TLS"] if certificate is None else [])]
     if missing:
         raise StackError(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from http import HTTPStatus
 
 from services.serve.access.role import Role
 from services.serve.access.users import User, UserFile, owner_of
 from services.serve.refusals import RequestRefused
 
+_LOG = logging.getLogger("dovetail.serve")
 EVERYBODY = User("everybody", Role.ADMIN)
 """Who asks where no user was ever added."""
+_BACK = "put it back, or make another one: dovetail user add NAME --role admin"
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="dovetail"'}
 
 
@@ -20,14 +23,15 @@ class Doorkeeper:
         self._file = file
         self._seen: tuple[int, int, int] | None = None
         self._users: tuple[User, ...] | None = None
+        self._gone = False
 
     @property
     def is_open(self) -> bool:
-        """Whether no user was ever added. Not so where the file was there and has gone: then nobody gets in."""
+        """Whether no user was ever added, and no file of users is named."""
         return self._current() is None
 
     def admitted(self, authorization: str | None) -> User:
-        """The user behind the header ``Authorization``. Raises RequestRefused, 401."""
+        """The user behind the header ``Authorization``. Raises RequestRefused, 401; StackError for a damaged file."""
         users = self._current()
         if users is None:
             return EVERYBODY
@@ -52,15 +56,25 @@ class Doorkeeper:
         raise _refused("the token was revoked", "ask an admin for another one: dovetail user add NAME --role reader")
 
     def _current(self) -> tuple[User, ...] | None:
+        """None: there never was a file, and none is named. Raises RequestRefused while one is away that was or is."""
         try:
             status = self._file.path.stat()
-        except FileNotFoundError:
-            return None if self._seen is None else ()
+        except OSError as failure:
+            if isinstance(failure, FileNotFoundError) and self._seen is None and not self._file.named:
+                return None
+            self._say_gone(failure)
+            raise _refused("the file of users is away, and nobody gets in without it", _BACK) from failure
         seen = (status.st_ino, status.st_mtime_ns, status.st_size)
         if seen != self._seen:
-            self._users = self._file.read() or ()
-            self._seen = seen
+            self._users, self._seen = self._file.read() or (), seen
+        self._gone = False
         return self._users
+
+    def _say_gone(self, failure: OSError) -> None:
+        """Once, until it is back."""
+        if not self._gone:
+            _LOG.error("nobody gets in: the file of users is away: %s; %s", failure, _BACK)
+        self._gone = True
 
 
 def _refused(what: str, fix: str) -> RequestRefused:

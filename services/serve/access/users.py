@@ -43,17 +43,30 @@ def hashed(token: str) -> str:
 class UserFile:
     """The users of a service.
 
-    A file that is there and names nobody lets nobody in; where there never was one, everybody may do all.
+    A file that is there and names nobody lets nobody in; where there never was one, everybody may do all, unless it was
+    ``named``: then it has to be there.
     """
 
     path: Path
+    named: bool = False
 
     @staticmethod
     def of(settings: Settings) -> UserFile:
-        return UserFile(settings.serve_users or settings.data_dir / "serve-users.json")
+        named = settings.serve_users
+        return UserFile(settings.data_dir / "serve-users.json") if named is None else UserFile(named, named=True)
 
     def read(self) -> tuple[User, ...] | None:
-        """None: there is no file. Raises StackError where it cannot be understood."""
+        """None: there is no file. Raises StackError where it was named and is not there, or cannot be understood."""
+        users = self._found()
+        if users is None and self.named:
+            raise StackError(
+                "there is no file of users where DOVETAIL_SERVE_USERS names one",
+                where=str(self.path),
+                fix="dovetail user add NAME --role admin makes it; or put it there, or unset DOVETAIL_SERVE_USERS",
+            )
+        return users
+
+    def _found(self) -> tuple[User, ...] | None:
         try:
             members = json.loads(self.path.read_text())
             return tuple(User(**(user | {"role": Role(user["role"])})) for user in members["users"])
@@ -98,7 +111,7 @@ class UserFile:
     def _change(self, changed: Callable[[Sequence[User]], list[User]]) -> None:
         """A reader sees the users of before or of after; no other process changes them meanwhile."""
         with locked(self.path.with_suffix(".lock")):
-            users = changed(self.read() or ())
+            users = changed(self._found() or ())
             partial = self.path.with_suffix(".partial")
             partial.unlink(missing_ok=True)
             descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -257,6 +257,51 @@ def test_a_file_of_users_that_goes_opens_no_door(world: World) -> None:
     assert world.asked(ask) == [200, 401]
 
 
+@pytest.mark.parametrize("bind", ["127.0.0.1", "0.0.0.0"])
+def test_a_file_of_users_that_is_named_and_not_there_is_an_error(tmp_path: Path, bind: str) -> None:
+    """At start it is told; `dovetail user add` makes it."""
+    file = tmp_path / "users" / "named.json"
+    file.parent.mkdir()
+    world = World(tmp_path, serve_users=file, serve_bind=bind, serve_unprotected="on")
+    with pytest.raises(StackError, match="DOVETAIL_SERVE_USERS") as refused:
+        expect_protected(world.settings)
+    assert "dovetail user add" in refused.value.fix
+    world.token("ann", Role.ADMIN)
+    expect_protected(world.settings)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_file_of_users_that_comes_and_goes_never_opens_the_door(tmp_path: Path, *, named: bool) -> None:
+    """Nobody gets in while it is away, and those that it names once it is back."""
+    file, away = tmp_path / "users.json", tmp_path / "away.json"
+    world = World(tmp_path, serve_users=file) if named else World(tmp_path)
+    users = UserFile.of(world.settings)
+    ann = world.token("ann", Role.ADMIN)
+    if named:
+        users.path.rename(away)
+
+    async def ask(client: httpx.AsyncClient) -> list[tuple[int, str]]:
+        found = []
+        for step in ("", "goes", "is made a folder", "comes back"):
+            match step:
+                case "goes" if users.path.exists():
+                    users.path.rename(away)
+                case "is made a folder":
+                    users.path.mkdir()
+                case "comes back":
+                    users.path.rmdir()
+                    away.rename(users.path)
+            for header in (ann, {}):
+                response = await client.post("/v1/sql", content="SHOW VIEWS", headers=PLAIN | header)
+                found.append((response.status_code, "" if response.is_success else error_of(response)["what"]))
+        return found
+
+    found = world.asked(ask)
+    assert [code for code, _ in found[-2:]] == [200, 401]
+    assert all(code in (401, 503) and "file of users" in what for code, what in found[2:6])
+    assert found[0][0] == (401 if named else 200)
+
+
 def test_a_file_of_users_that_is_damaged_opens_no_door(world: World) -> None:
     UserFile.of(world.settings).path.write_text('{"users": [{"name": "ann", "role": "king"}]}')
     response = world.sql("SHOW VIEWS")
