@@ -1,0 +1,1 @@
+"""The HTTP server under everything that a stranger can send, in a process that is watched from outside."""
