@@ -100,6 +100,12 @@ def test_volumes_are_declared_and_files_are_there(name: str) -> None:
         assert (ROOT / source).exists() if source.startswith("./") else source in COMPOSE["volumes"]
 
 
+def test_the_registry_reaches_no_files_of_the_others() -> None:
+    used = {name: {volume.split(":")[0] for volume in SERVICES[name].get("volumes", [])} for name in SERVICES}
+    assert used["registry"] == {"registry"}
+    assert "registry" not in set().union(*(used[name] for name in SERVICES if name != "registry"))
+
+
 def test_no_password_stands_in_the_file() -> None:
     variables = {
         (name, key): value for name in SERVICES for key, value in SERVICES[name].get("environment", {}).items()

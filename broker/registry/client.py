@@ -6,11 +6,12 @@ and its records are read when it is back. What is asked for and is not there is 
 
 from __future__ import annotations
 
+import json
 import ssl
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -27,7 +28,26 @@ _NOT_FOUND = 404
 _MEDIA = "application/vnd.schemaregistry.v1+json"
 _ANSWER_BYTES = 16 << 20
 _DEEPEST = 50
+_MOST_SCHEMAS = 1000
 _NEWEST_S = 10
+
+
+class _TooMuch(Exception):
+    """What a schema refers to, at any depth, is more than any schema needs."""
+
+
+@dataclass
+class _Gathered:
+    """How much of a schema has come. One that is referred to twice counts twice, as whoever reads it reads it twice."""
+
+    schemas: int = 0
+    size: int = 0
+
+    def add(self, text: str, depth: int) -> None:
+        self.schemas += 1
+        self.size += len(text)
+        if depth > _DEEPEST or self.schemas > _MOST_SCHEMAS or self.size > _ANSWER_BYTES:
+            raise _TooMuch
 
 
 class SchemaRegistryReader:
@@ -53,7 +73,7 @@ class SchemaRegistryReader:
         found = self._asked("GET", f"/schemas/ids/{schema_id}")
         if found is None:
             return None
-        made = self._known[schema_id] = self._definition(found, 0)
+        made = self._known[schema_id] = self._whole(found)
         return made
 
     def newest(self, subject: str) -> int | None:
@@ -99,30 +119,37 @@ class SchemaRegistryReader:
     def _where(self) -> str:
         return f"schema registry {self.address.url}"
 
-    def _definition(self, found: Mapping[str, Any], depth: int) -> SchemaDefinition:
+    def _whole(self, found: Mapping[str, Any]) -> SchemaDefinition:
+        """One that is beyond the bounds is a definition of nothing: its values are rejected, and none is waited for."""
+        try:
+            made = self._definition(found, _Gathered())
+        except _TooMuch:
+            return SchemaDefinition(str(found.get("schemaType") or SchemaType.AVRO.value), "")
+        return replace(made, compiled=compiled(made)) if made.kind == SchemaType.PROTOBUF else made
+
+    def _definition(self, found: Mapping[str, Any], gathered: _Gathered, depth: int = 0) -> SchemaDefinition:
         kind, text = found.get("schemaType") or SchemaType.AVRO.value, found.get("schema")
         references = found.get("references") or []
         if not isinstance(text, str) or not isinstance(kind, str) or not isinstance(references, list):
             raise self._nonsense("no schema")
-        if depth > _DEEPEST:
-            raise self._nonsense("references that are nested too deeply")
-        made = SchemaDefinition(kind, text, tuple(self._referred(one, depth) for one in references))
-        return replace(made, compiled=compiled(made)) if kind == SchemaType.PROTOBUF and depth == 0 else made
+        gathered.add(text, depth)
+        return SchemaDefinition(kind, text, tuple(self._referred(one, gathered, depth) for one in references))
 
-    def _referred(self, one: Any, depth: int) -> tuple[str, SchemaDefinition]:
+    def _referred(self, one: Any, gathered: _Gathered, depth: int) -> tuple[str, SchemaDefinition]:
         match one:
             case {"name": str(name), "subject": str(subject), "version": int(version)}:
                 path = f"/subjects/{quote(subject, safe='')}/versions/{version}?deleted=true"
                 found = self._asked("GET", path)
                 if found is None:
                     raise self._nonsense(f"no version {version} of {subject}, which a schema refers to")
-                return name, self._definition(found, depth + 1)
+                return name, self._definition(found, gathered, depth + 1)
         raise self._nonsense("a reference without name, subject and version")
 
     def _asked(self, method: str, path: str, body: Any = None) -> Mapping[str, Any] | None:
         """The members of the answer; None where there is no such thing."""
         try:
-            answer = self._connected().request(method, self.address.url.rstrip("/") + path, json=body)
+            with self._connected().stream(method, self.address.url.rstrip("/") + path, json=body) as answer:
+                text = self._read(answer)
         except (httpx.HTTPError, ssl.SSLError) as fault:
             told = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
             raise self._away(f"the schema registry does not answer: {told}") from None
@@ -132,7 +159,7 @@ class SchemaRegistryReader:
                 where=self._where,
                 fix="set DOVETAIL_SCHEMA_REGISTRY_USER and DOVETAIL_SCHEMA_REGISTRY_PASSWORD",
             )
-        members = self._members(answer)
+        members = self._members(answer.status_code, text)
         if answer.status_code == _NOT_FOUND and _is_missing(members):
             return None
         if answer.status_code in (409, 422):
@@ -145,13 +172,24 @@ class SchemaRegistryReader:
             raise self._nonsense(f"status {answer.status_code}")
         return members
 
-    def _members(self, answer: httpx.Response) -> Mapping[str, Any]:
+    def _read(self, answer: httpx.Response) -> bytes:
+        """As it came, so that nothing is unpacked, and no further than the bounds of size and time."""
+        ends, text = time.monotonic() + self.address.timeout_s, bytearray()
+        for part in answer.iter_raw():
+            text += part
+            if len(text) > _ANSWER_BYTES:
+                raise self._nonsense(f"more than {_ANSWER_BYTES:,} bytes")
+            if time.monotonic() > ends:
+                raise self._away(f"the schema registry has not answered within {self.address.timeout_s:g} s")
+        return bytes(text)
+
+    def _members(self, status: int, text: bytes) -> Mapping[str, Any]:
         try:
-            members = answer.json() if len(answer.content) <= _ANSWER_BYTES else None
+            members = json.loads(text)
         except (ValueError, RecursionError):
             members = None
         if not isinstance(members, dict):
-            raise self._nonsense(f"status {answer.status_code} and no JSON object")
+            raise self._nonsense(f"status {status} and no JSON object")
         return members
 
     def _connected(self) -> httpx.Client:
@@ -161,7 +199,12 @@ class SchemaRegistryReader:
                 trusted = ssl.create_default_context(cafile=ca) if ca else True
                 login = (self.address.user, self.address.password) if self.address.user else None
                 self._client = httpx.Client(
-                    auth=login, verify=trusted, timeout=self.address.timeout_s, headers={"Accept": f"{_MEDIA}, */*"}
+                    auth=login,
+                    verify=trusted,
+                    timeout=self.address.timeout_s,
+                    headers={"Accept": f"{_MEDIA}, */*", "Accept-Encoding": "identity"},
+                    # Another host would be handed the login, or asked on behalf of whoever sends there.
+                    follow_redirects=False,
                 )
             return self._client
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field, SecretStr
 
@@ -21,7 +21,7 @@ class RegistrySettings(BaseModel):
     schema_registry_url: _Url | None = Field(
         default=None, description="schema registry, without a login in it; unset: the one of the local stack"
     )
-    schema_registry_user: str | None = Field(default=None, description="who asks it; told to this registry alone")
+    schema_registry_user: str | None = Field(default=None, description="who asks it, and whom the local one lets in")
     schema_registry_password: SecretStr | None = Field(default=None, description="password of that user")
     schema_registry_ca_location: AbsolutePath | None = Field(
         default=None, description="PEM file of the authorities that it is trusted by; unset: those of the system"
@@ -33,6 +33,13 @@ class RegistrySettings(BaseModel):
     schema_registry_bind: str = Field(default="127.0.0.1", description="address that its port is bound to")
     schema_registry_hosts: _Names | None = Field(
         default=None, description="names by which it is called, besides its address and localhost, with commas between"
+    )
+    schema_registry_tls_certificate: AbsolutePath | None = Field(
+        default=None, description="PEM file of the certificate of the local one; unset: no TLS"
+    )
+    schema_registry_tls_key: AbsolutePath | None = Field(default=None, description="PEM file of its key")
+    schema_registry_unprotected: Literal["on", "off"] = Field(
+        default="off", description="on: the local one may listen beyond loopback without a user or without TLS"
     )
 
     @property

@@ -1,4 +1,4 @@
-"""The routes of the registry, and what every request passes before: the name it was sent to, and its size."""
+"""The routes of the registry, and what every request passes before: where it was sent, by whom, its type and size."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from starlette.routing import Route
 from broker.registry.protobuf_text import serialised_text
 from broker.registry.registered import Reference, SchemaNonsense, SchemaText, SchemaType
 from runtime.settings import Settings
+from services.registry.protection import expect_login
 from services.registry.refusals import RefusalCode, RegistryRefused
 from services.registry.store import Version
 from services.registry.subjects import EVERYBODY, Subjects
 from services.serve.gate import expect_host, expect_own_page
 from services.serve.refusals import RequestRefused
-from services.serve.statements.bodies import body_of
+from services.serve.statements.bodies import body_of, media_type_of
 from sql.syntax.redact import quoted
 
 _LOG = logging.getLogger("dovetail.registry")
 _MEDIA = "application/vnd.schemaregistry.v1+json"
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
-_BODY_S = 10
+_TYPES_OF_BODIES = (_MEDIA, "application/vnd.schemaregistry+json", "application/json")
+_OPEN_PATHS = ("/", "/health")
+"""What is answered without a login: nothing of it is about schemas."""
 _NOT_KEPT = ("metadata", "ruleSet")
 Asked = Callable[["Asking"], Any]
 
@@ -99,7 +102,11 @@ def registry_application(subjects: Subjects, settings: Settings) -> Starlette:
         async def handle(request: Request) -> Response:
             expect_host(request.headers, hosts)
             expect_own_page(request.headers, request.url.scheme, ())
-            body = await body_of(request, settings.serve_body_bytes, _BODY_S)
+            if path not in _OPEN_PATHS:
+                expect_login(request.headers, settings)
+            if method in ("POST", "PUT"):
+                media_type_of(request, _TYPES_OF_BODIES)
+            body = await body_of(request, settings.serve_body_bytes, settings.serve_body_s)
             return _answer(await run_in_threadpool(asked, Asking(subjects, request, body)))
 
         return Route(path, handle, methods=[method])
@@ -132,7 +139,9 @@ def _refused(_request: Request, error: Exception) -> Response:
 
 def _not_taken(_request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestRefused)
-    return _told(error.status, error.what, error.status)
+    answer = _told(error.status, f"{error.what}; {error.fix}", error.status)
+    answer.headers.update(error.headers)
+    return answer
 
 
 def _unknown(request: Request, error: Exception) -> Response:

@@ -9,29 +9,35 @@ import uvicorn
 from runtime.processes.listener import address_of, listening
 from runtime.settings import Settings
 from services.registry.application import registry_application
+from services.registry.protection import expect_protected
 from services.registry.store import SchemaStore
 from services.registry.subjects import Subjects
+from services.serve.connections import MOST_WAITING, ConnectionConfig
 
 _LOG = logging.getLogger("dovetail.registry")
-_CONNECTIONS = 200
+_REQUESTS = 200
 _LAST_WORDS_S = 5
 
 
 def serve_registry(settings: Settings) -> None:
-    """Until SIGTERM or Ctrl-C."""
+    """Until SIGTERM or Ctrl-C. Raises StackError for settings by which strangers would get in."""
+    expect_protected(settings)
     listener = listening(settings.schema_registry_bind, settings.schema_registry_port, "DOVETAIL_SCHEMA_REGISTRY_BIND")
     store = SchemaStore(settings.data_dir / "registry" / "schemas.db")
-    _LOG.info("listening at http://%s, schemas in %s", address_of(listener), store.path)
-    config = uvicorn.Config(
+    scheme = "http" if settings.schema_registry_tls_certificate is None else "https"
+    _LOG.info("listening at %s://%s, schemas in %s", scheme, address_of(listener), store.path)
+    config = ConnectionConfig(
         registry_application(Subjects(store), settings),
-        http="h11",
+        headers_s=settings.serve_body_s,
         ws="none",
         loop="asyncio",
         log_config=None,
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        limit_concurrency=_CONNECTIONS,
+        ssl_certfile=settings.schema_registry_tls_certificate,
+        ssl_keyfile=settings.schema_registry_tls_key,
+        limit_concurrency=_REQUESTS + MOST_WAITING,
         timeout_graceful_shutdown=_LAST_WORDS_S,
     )
     try:

@@ -47,7 +47,10 @@ class SchemaStore:
     """What stands in the file. One connection, one thread at a time; ``changing`` makes several steps one."""
 
     def __init__(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # SQLite gives the files that it puts beside this one the same mode.
+        path.touch(0o600)
+        path.chmod(0o600)
         self.path = path
         self._lock = threading.RLock()
         self._file = sqlite3.connect(path, timeout=_BUSY_S, check_same_thread=False, isolation_level=None)

@@ -18,6 +18,9 @@ from services.registry.store import SchemaStore, Version
 EVERYBODY = ""
 """The subject whose level is that of all that have none of their own."""
 _DEEPEST = 50
+_MOST_REFERRED = 1000
+_LARGEST_REFERRED = 16 << 20
+"""Characters of all that a schema refers to, at any depth."""
 
 
 class Subjects:
@@ -152,6 +155,8 @@ class Subjects:
                 found = self.schema(self.version(one.subject, str(one.version), deleted=True).schema_id)
                 self._gather(found.references, into, depth + 1)
                 into[one.name] = found.text
+            if len(into) > _MOST_REFERRED or sum(map(len, into.values())) > _LARGEST_REFERRED:
+                raise RegistryRefused(RefusalCode.INVALID_SCHEMA, "references are too many, or too large together")
 
     def _expected(self, schema: SchemaText) -> tuple[WholeSchema, SchemaText]:
         """The schema, known to be one, and in the form in which it is kept."""

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from services.stack.free_ports import choose_ports
+from services.stack.servers.health import UNVERIFIED, is_well
 from tests.paths import ROOT
 from tests.servers.process import Server
 
 
 @contextmanager
-def schema_registry(folder: Path) -> Iterator[Server]:
-    """Running, with nothing in it, its file below ``folder``."""
+def schema_registry(folder: Path, **more: str) -> Iterator[Server]:
+    """Running, with nothing in it, its file below ``folder``; ``more``: variables of its environment."""
     (port,) = choose_ports(0)
     variables = {
         "PYTHONPATH": str(ROOT),
         "DOVETAIL_DATA_DIR": str(folder),
         "DOVETAIL_SCHEMA_REGISTRY_PORT": str(port),
+        **more,
     }
     argv = ["env", *(f"{name}={value}" for name, value in variables.items()), sys.executable, "-m", "services.registry"]
     server = Server("registry", argv, folder, port, "", _answers)
@@ -31,13 +32,9 @@ def schema_registry(folder: Path) -> Iterator[Server]:
         server.kill()
 
 
-def address(server: Server) -> str:
-    return f"http://{server.host}:{server.port}"
+def address(server: Server, scheme: str = "http") -> str:
+    return f"{scheme}://{server.host}:{server.port}"
 
 
 def _answers(server: Server) -> bool:
-    try:
-        with urllib.request.urlopen(f"{address(server)}/health", timeout=1) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
+    return any(is_well(f"{address(server, scheme)}/health", UNVERIFIED) for scheme in ("http", "https"))

@@ -9,7 +9,7 @@ from runtime.processes.listener import host_and_port
 from runtime.settings import Settings
 from services.stack.component import Launch
 from services.stack.free_ports import choose_ports, port_of
-from services.stack.servers.health import is_well
+from services.stack.servers.health import UNVERIFIED, is_well
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,15 @@ class SchemaRegistry:
 
     def prepare(self, settings: Settings) -> Launch:
         (port,) = choose_ports(port_of(settings.schema_registry_url, settings.schema_registry_port))
+        scheme = "http" if settings.schema_registry_tls_certificate is None else "https"
         return Launch(
             (sys.executable, "-m", self.module),
-            endpoint=f"http://{host_and_port(settings.schema_registry_bind, port)}",
+            endpoint=f"{scheme}://{host_and_port(settings.schema_registry_bind, port)}",
             environment={"DOVETAIL_SCHEMA_REGISTRY_PORT": str(port)},
         )
 
     def answers(self, settings: Settings, endpoint: str, pid: int) -> bool:
-        return is_well(f"{endpoint}/health")
+        return is_well(f"{endpoint}/health", UNVERIFIED)
 
     def provided(self, settings: Settings) -> bool:
         return settings.schema_registry_url is not None

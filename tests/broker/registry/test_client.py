@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import pickle
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -25,17 +27,12 @@ OTHER = SchemaDefinition("AVRO", '{"type":"record","name":"r","fields":[{"name":
 
 
 @contextmanager
-def answering(status: int, body: bytes, seen: list[str] | None = None) -> Iterator[SchemaRegistryReader]:
-    """A client of a server that gives one answer to everything."""
+def served(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[SchemaRegistryReader]:
+    """A client of a server that gives this to everything."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            if seen is not None:
-                seen.append(str(self.headers.get("Authorization")))
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            answer(self)
 
         def log_message(self, *_: object) -> None:
             pass
@@ -50,6 +47,20 @@ def answering(status: int, body: bytes, seen: list[str] | None = None) -> Iterat
             client.close()
             server.shutdown()
             thread.join()
+
+
+@contextmanager
+def answering(status: int, body: bytes, seen: list[str] | None = None) -> Iterator[SchemaRegistryReader]:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if seen is not None:
+            seen.append(str(handler.headers.get("Authorization")))
+        handler.send_response(status)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    with served(answer) as client:
+        yield client
 
 
 @pytest.mark.services
@@ -106,6 +117,72 @@ def test_nonsense_is_waited_for(status: int, body: bytes, said: str) -> None:
 def test_a_schema_that_is_not_there_is_an_answer() -> None:
     with answering(404, b'{"error_code":40403,"message":"Schema 1 not found"}') as client:
         assert client.definition(1) is None
+
+
+def test_an_answer_is_read_no_further_than_its_bound() -> None:
+    """By its bytes as they come: the head of this one promises a thousand times as many."""
+    sent: list[int] = []
+
+    def endless(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(16 << 30))
+        handler.end_headers()
+        with suppress(OSError):
+            while True:
+                sent.append(handler.wfile.write(b" " * (1 << 20)))
+
+    with served(endless) as client, pytest.raises(ServiceUnavailable, match="more than 16,777,216 bytes"):
+        client.definition(1)
+    assert sum(sent) < 64 << 20
+
+
+def test_what_is_packed_is_not_unpacked() -> None:
+    def packed(handler: BaseHTTPRequestHandler) -> None:
+        assert handler.headers["Accept-Encoding"] == "identity"
+        text = gzip.compress(b'{"schema":"' + b" " * (64 << 20) + b'"}')
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", "gzip")
+        handler.send_header("Content-Length", str(len(text)))
+        handler.end_headers()
+        handler.wfile.write(text)
+
+    with served(packed) as client, pytest.raises(ServiceUnavailable, match="status 200 and no JSON object"):
+        client.definition(1)
+
+
+def test_a_registry_sends_nobody_elsewhere() -> None:
+    asked: list[str] = []
+
+    def elsewhere(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        handler.send_response(307)
+        handler.send_header("Location", f"http://localhost:{handler.server.server_port}/secret")  # type: ignore[attr-defined]
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    with served(elsewhere) as client, pytest.raises(ServiceUnavailable, match="status 307"):
+        client.definition(1)
+    assert asked == ["/schemas/ids/1"]
+
+
+def test_references_that_multiply_are_values_that_are_rejected() -> None:
+    """Each schema refers to the next one twice: 2^50 of them, were they all asked for."""
+    asked: list[str] = []
+
+    def multiplying(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        refers = [{"name": name, "subject": "s", "version": len(asked)} for name in ("a", "b")]
+        text = json.dumps({"schema": '"int"', "references": refers}).encode()
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(text)))
+        handler.end_headers()
+        handler.wfile.write(text)
+
+    with served(multiplying) as client:
+        assert client.definition(1) == SchemaDefinition("AVRO", "")
+        first = len(asked)
+        assert client.definition(1) == SchemaDefinition("AVRO", "")
+    assert len(asked) == first <= 1001
 
 
 def test_who_may_not_ask_is_told_and_the_password_is_not() -> None:

@@ -34,7 +34,8 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ask]:
             transport = httpx.ASGITransport(app)
             async with httpx.AsyncClient(transport=transport, base_url=AT) as client:
                 content = body if isinstance(body, bytes | None) else orjson.dumps(body)
-                return await client.request(method, path, content=content, **more)
+                headers = {"Content-Type": "application/json"} | more.pop("headers", {})
+                return await client.request(method, path, content=content, headers=headers, **more)
 
         return asyncio.run(run())
 
@@ -97,6 +98,21 @@ def test_bad_requests_are_answered(ask: Ask, method: str, path: str, body: Any, 
     assert answer.json()["message"]
     assert str(code).startswith(str(answer.status_code))
     assert ask("GET", "/health").json() == {"subjects": 0}
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "", "x"])
+def test_a_form_of_a_page_is_not_taken(ask: Ask, kind: str) -> None:
+    for method, path, body in (("POST", "/subjects/s/versions", {"schema": '"int"'}), ("PUT", "/config", {})):
+        answer = ask(method, path, body, headers={"Content-Type": kind})
+        assert (answer.status_code, answer.json()["error_code"]) == (415, 415)
+        assert "application/vnd.schemaregistry.v1+json" in answer.json()["message"]
+    assert ask("GET", "/health").json() == {"subjects": 0}
+
+
+@pytest.mark.parametrize("kind", ["application/vnd.schemaregistry.v1+json", "application/json; charset=utf-8"])
+def test_types_of_json_are_taken(ask: Ask, kind: str) -> None:
+    body = {"schema": '"nowhere"'}
+    assert ask("POST", "/subjects/s/versions", body, headers={"Content-Type": kind}).status_code == 422
 
 
 def test_a_page_of_another_site_gets_nothing(ask: Ask) -> None:
