@@ -22,7 +22,7 @@ from dictionaries.definition.kinds import (
     TABLE_OR_QUERY,
 )
 from dictionaries.definition.options import Option, Parameter, Parameters, read_options
-from dictionaries.definition.secrets import FORMS
+from dictionaries.definition.secrets import check_secret
 from dictionaries.definition.tls import check_tls
 from dictionaries.feed.feed_definition import feed_of
 from dictionaries.sources.source_values import UnfitValue, value_reader
@@ -74,8 +74,7 @@ def check_source(source: SourceSpec, where: str) -> SourceSpec:
         raise SqlError("the source names no stream", where=place, fix="SOURCE(TIMEPLUS(STREAM 'name'))")
     if "query" in parameters and "where" in parameters:
         raise SqlError("WHERE goes with TABLE", where=place, fix="write the condition into the QUERY")
-    if len(parameters.keys() & set(FORMS)) > 1:
-        raise SqlError("the password is given twice", where=place, fix="PASSWORD '..', ENV 'NAME' or FILE 'path', once")
+    check_secret(parameters, place)
     _check_format(parameters.get("format"), place)
     check_tls(parameters, place)
     return SourceSpec(kind, parameters)

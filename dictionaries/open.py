@@ -9,7 +9,6 @@ that has no use for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Protocol
 
 import pyarrow as pa
@@ -22,6 +21,7 @@ from dictionaries.definition.definition import Definition, LayoutSpec, SourceSpe
 from dictionaries.definition.kinds import LOADED_LAYOUTS
 from dictionaries.layouts.direct import Direct
 from dictionaries.layouts.loaded import Loaded
+from dictionaries.outside.outside import Outside
 from dictionaries.resources import Resources
 from dictionaries.sources.file import FileSource
 from dictionaries.sources.one_row_per_key import OneRowPerKey
@@ -60,37 +60,37 @@ class DescribedSource(Checkable, Protocol):
     def close(self) -> None: ...
 
 
-def _mysql(definition: Definition, _: Path) -> DescribedSource:
+def _mysql(definition: Definition, outside: Outside) -> DescribedSource:
     from dictionaries.sources.mysql import MySqlSource
 
-    return MySqlSource(definition)
+    return MySqlSource(definition, outside)
 
 
-def _postgresql(definition: Definition, _: Path) -> DescribedSource:
+def _postgresql(definition: Definition, outside: Outside) -> DescribedSource:
     from dictionaries.sources.postgresql import PostgreSqlSource
 
-    return PostgreSqlSource(definition)
+    return PostgreSqlSource(definition, outside)
 
 
-def _clickhouse(definition: Definition, _: Path) -> DescribedSource:
+def _clickhouse(definition: Definition, outside: Outside) -> DescribedSource:
     from dictionaries.sources.clickhouse import ClickHouseSource
 
-    return ClickHouseSource(definition)
+    return ClickHouseSource(definition, outside)
 
 
-def _sqlite(definition: Definition, data_dir: Path) -> DescribedSource:
+def _sqlite(definition: Definition, outside: Outside) -> DescribedSource:
     from dictionaries.sources.sqlite import SqliteSource
 
-    return SqliteSource(definition, data_dir)
+    return SqliteSource(definition, outside)
 
 
-def _http(definition: Definition, _: Resources) -> Checkable:
+def _http(definition: Definition, resources: Resources) -> Checkable:
     from dictionaries.sources.http import HttpSource
 
-    return HttpSource(definition)
+    return HttpSource(definition, resources.outside)
 
 
-_DESCRIBED: Mapping[str, Callable[[Definition, Path], DescribedSource]] = {
+_DESCRIBED: Mapping[str, Callable[[Definition, Outside], DescribedSource]] = {
     "mysql": _mysql,
     "postgresql": _postgresql,
     "clickhouse": _clickhouse,
@@ -99,7 +99,7 @@ _DESCRIBED: Mapping[str, Callable[[Definition, Path], DescribedSource]] = {
 _SOURCES: Mapping[str, Callable[[Definition, Resources], Checkable]] = {
     "timeplus": StreamSource,
     "table": StreamSource,
-    "file": lambda definition, resources: FileSource(definition, resources.data_dir),
+    "file": lambda definition, resources: FileSource(definition, resources.outside),
     "http": _http,
 }
 
@@ -108,7 +108,7 @@ def open_source(definition: Definition, resources: Resources) -> Checkable:
     """The source of a checked definition. Nothing is connected to before it is first asked."""
     kind = definition.source.kind
     if kind in _DESCRIBED:
-        return _DESCRIBED[kind](definition, resources.data_dir)
+        return _DESCRIBED[kind](definition, resources.outside)
     return _SOURCES[kind](definition, resources)
 
 
@@ -121,10 +121,10 @@ def open_described(definition: Definition, resources: Resources) -> DescribedSou
             where=f'"{definition.name}"',
             fix="name the columns",
         )
-    return _DESCRIBED[kind](definition, resources.data_dir)
+    return _DESCRIBED[kind](definition, resources.outside)
 
 
-def reflect(source: SourceSpec, data_dir: Path | None = None) -> list[Column]:
+def reflect(source: SourceSpec, outside: Outside) -> list[Column]:
     """The columns of the table that ``source`` names, as its database declares them.
 
     Raises Unsupported for a source that declares none; otherwise as ``Checkable.check``.
@@ -138,7 +138,7 @@ def reflect(source: SourceSpec, data_dir: Path | None = None) -> list[Column]:
         )
     unknown = (Column("unknown", pa.string()),)
     asked = Definition(str(checked.parameters["table"]), unknown, (), checked, LayoutSpec("direct"))
-    opened = _DESCRIBED[checked.kind](asked, data_dir or Path())
+    opened = _DESCRIBED[checked.kind](asked, outside)
     try:
         return opened.columns()
     finally:

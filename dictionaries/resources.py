@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from changelog.lookup import Key, Row, Rows
+from dictionaries.outside.outside import Outside
 
 
 class StreamRows(Protocol):
@@ -51,14 +52,14 @@ class WritableRows(StreamRows, Protocol):
 class Resources:
     """
     redis_url    the cold tier of caches; None: the process has none
-    data_dir     where relative paths of files begin
+    outside      the files and hosts that statements may name
     stream_rows  the current rows of the keyed stream of a name; None: the process follows no stream
     local_dir    where a cache without Redis keeps its keys; None: in memory alone
     writable     the same, where the process keeps caches in streams
     """
 
     redis_url: str | None = field(repr=False)
-    data_dir: Path
+    outside: Outside
     stream_rows: Callable[[str], StreamRows] | None = None
     local_dir: Path | None = None
     writable: Callable[[str], WritableRows] | None = None

@@ -148,6 +148,20 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
         default=120, description="longest wait for a source that is away before a lookup query is started anew"
     )
 
+    files_dir: AbsolutePath | None = Field(
+        default=None, description="folder of the files that statements may name; unset: `files` in data_dir"
+    )
+    secrets_dir: AbsolutePath = Field(
+        default=Path("/run/secrets"),
+        description="mounted secrets: PASSWORD FILE, SSL_CA, SSL_CERT and SSL_KEY may name files directly in it",
+    )
+    source_hosts: str | None = Field(
+        default=None, description="hosts that sources may be on, by commas; unset: any but link-local and its like"
+    )
+    source_max_bytes: int = Field(
+        default=256 << 20, ge=1, description="largest file of FILE, and largest answer of HTTP, unpacked"
+    )
+
     memo_ttl_s: Annotated[float, Field(ge=0)] = Field(
         default=0, description="how long a lookup query remembers an updating row after its last change; 0: for ever"
     )
@@ -178,6 +192,10 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
     @property
     def log_dir(self) -> Path:
         return self.data_dir / "logs"
+
+    @property
+    def files(self) -> Path:
+        return self.files_dir or self.data_dir / "files"
 
     @property
     def query_logs(self) -> Path:

@@ -54,6 +54,14 @@ def _no_stacks_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _files_of_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Statements of tests may name the files that tests write."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOVETAIL_FILES_DIR", str(tmp_path_factory.getbasetemp()))
+        yield
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """``golden("explain/inner.txt", text)`` holds a text against tests/golden; ``make golden`` rewrites the file."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from changelog.errors import SourceRefused, SqlError
 from dictionaries.definition.options import Option, Parameters
+from dictionaries.outside.outside import Outside
 
 FILES = ("ssl_ca", "ssl_cert", "ssl_key")
 OPTIONS = (Option("secure", bool, False), *(Option(name) for name in FILES))
@@ -42,11 +43,12 @@ def client_context(ca: str = "", certificate: str = "", key: str = "", password:
     return context
 
 
-def tls_of(parameters: Parameters, where: str) -> SourceTls | None:
+def tls_of(parameters: Parameters, where: str, outside: Outside) -> SourceTls | None:
     """None: in plain text. Raises SourceRefused for a file that cannot be read: others may have it."""
     if not parameters.get("secure"):
         return None
-    ca, certificate, key = (str(parameters.get(name, "")) for name in FILES)
+    given = (str(parameters.get(name, "")) for name in FILES)
+    ca, certificate, key = (path and str(outside.files.secret_place(path, where)) for path in given)
     found = SourceTls(ca or _of_the_system(), certificate, key)
     try:
         found.context()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
 from dictionaries.definition.tls import certificate_refused, tls_of
 from dictionaries.idle_pool import IdlePool
+from dictionaries.outside.outside import Outside
 from dictionaries.sources.column_types import INSTANT, fits, fix_of_type
 from dictionaries.sources.source_parameters import source_parameters
 from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
@@ -59,8 +61,9 @@ class ClickHouseSource:
     statement's length, and the table's primary key is used. One thread at a time has a client, as the driver demands.
     """
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, outside: Outside) -> None:
         self.definition = definition
+        self.outside = outside
         self.parameters = source_parameters(definition)
         self.timeout_s = float(self.parameters["timeout"])
         host, port, database = (self.parameters.get(name) for name in ("host", "port", "db"))
@@ -180,7 +183,15 @@ class ClickHouseSource:
 
     def _run(self, statement: str, **options: Any) -> Any:
         with self._clients.lent() as client:
+            if not client.connection.connected:
+                self._pin(client)
             return self._executed(client, statement, **options)
+
+    def _pin(self, client: Client) -> None:
+        """It will connect to the addresses that were judged, one after the other."""
+        host, port = str(self.parameters["host"]), int(self.parameters["port"])
+        addresses = self.outside.network.addresses(host, port, self.where)
+        client.connection.hosts = deque((address, port) for address in addresses)
 
     def _executed(self, client: Client, statement: str, **options: Any) -> Any:
         settings = {"max_execution_time": math.ceil(self.timeout_s)} if self._limited else {}
@@ -196,6 +207,7 @@ class ClickHouseSource:
     @contextmanager
     def _connected(self, timeout_s: float) -> Iterator[Client]:
         client = self._client(timeout_s)
+        self._pin(client)
         try:
             yield client
         finally:
@@ -203,18 +215,20 @@ class ClickHouseSource:
 
     def _client(self, timeout_s: float) -> Client:
         connect_s = float(self.parameters["connect_timeout"])
-        tls = tls_of(self.parameters, self.where)
+        tls = tls_of(self.parameters, self.where, self.outside)
         return Client(
             str(self.parameters["host"]),
             int(self.parameters["port"]),
             database=str(self.parameters.get("db", "")),
             user=str(self.parameters.get("user", "default")),
-            password=password_of(self.parameters, self.where),
+            password=password_of(self.parameters, self.where, self.outside),
             secure=tls is not None,
             # Without them it takes those of certifi.
             ca_certs=None if tls is None else tls.ca,
             certfile=None if tls is None else tls.certificate or None,
             keyfile=None if tls is None else tls.key or None,
+            # The certificate is for the name, the connection is to an address.
+            server_hostname=str(self.parameters["host"]),
             client_name="dovetail",
             connect_timeout=connect_s,
             send_receive_timeout=timeout_s,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from threading import Lock
 
 from changelog.errors import ServiceUnavailable, SourceRefused
 from changelog.lookup import Key, Row, Rows
 from dictionaries.definition.definition import Definition
+from dictionaries.outside.outside import Outside
 from dictionaries.sources.indexed_rows import IndexedRows
 from dictionaries.sources.source_rows import SourceRowReader
 from dictionaries.sources.text_formats import format_of, parse_rows
@@ -18,16 +18,17 @@ Version = tuple[int, int, int]
 
 
 class FileSource:
-    """SOURCE(FILE(PATH FORMAT)); a relative path begins at the data folder of Dovetail.
+    """SOURCE(FILE(PATH FORMAT)); a relative path begins at the folder of files that statements may name.
 
     The file is read when it is first asked, and again whenever it has changed since.
     """
 
-    def __init__(self, definition: Definition, data_dir: Path) -> None:
+    def __init__(self, definition: Definition, outside: Outside) -> None:
         self.definition = definition
-        self.path = data_dir / str(definition.source.parameters["path"])
+        self.path = str(definition.source.parameters["path"])
         self.where = f'dictionary "{definition.name}", file {self.path}'
-        given = definition.source.parameters.get("format") or format_of(self.path.name)
+        self._files = outside.files
+        given = definition.source.parameters.get("format") or format_of(self.path)
         if given is None:
             raise SourceRefused(
                 "the file's name tells no format", where=self.where, fix="FORMAT 'CSV' or 'JSONEachRow'"
@@ -52,13 +53,14 @@ class FileSource:
     def _current(self) -> IndexedRows:
         with self._lock:
             try:
-                found = self.path.stat()
+                found = self._files.place(self.path, self.where).stat()
                 version = (found.st_ino, found.st_size, found.st_mtime_ns)
                 if self._read_rows is None or self._read_rows[0] != version:
-                    given = parse_rows(self.path.read_bytes(), self._format, self.definition.columns, self.where)
+                    content = self._files.read(self.path, self.where)
+                    given = parse_rows(content, self._format, self.definition.columns, self.where)
                     self._read_rows = version, IndexedRows(self._reader, given)
                 return self._read_rows[1]
-            except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
+            except (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError) as error:
                 raise SourceRefused(
                     f"the file cannot be read: {error.strerror}", where=self.where, fix="create it, or correct PATH"
                 ) from error

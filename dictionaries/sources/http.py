@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import datetime
 from functools import cached_property
 
@@ -13,12 +14,15 @@ from changelog.errors import DovetailError, ServiceUnavailable, SourceRefused
 from changelog.lookup import Key, Row, Rows
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
+from dictionaries.outside.http_transport import PlaceTransport, bounded_content
+from dictionaries.outside.outside import Outside
 from dictionaries.sources.source_parameters import source_parameters
 from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader, in_pieces
 from dictionaries.sources.text_formats import parse_rows
 
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATETIME
 _PASSING = frozenset({408, 425, 429})
+_MOST_REDIRECTIONS = 10
 
 
 class HttpSource:
@@ -28,8 +32,9 @@ class HttpSource:
     METHOD 'get' the address gives all rows, and those that were not asked for are dropped. A whole load is a GET.
     """
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, outside: Outside) -> None:
         self.definition = definition
+        self.outside = outside
         self.parameters = source_parameters(definition)
         url = httpx.URL(str(self.parameters["url"]))
         self._url = url.copy_with(username=None, password=None)
@@ -59,33 +64,61 @@ class HttpSource:
     def close(self) -> None:
         if "_client" in self.__dict__:
             self._client.close()
-            del self._client
+            del self._client, self._transport
 
     def _rows(self, method: str, content: bytes | None, patience: str) -> list[tuple[object, ...]]:
         timeout = httpx.Timeout(float(self.parameters[patience]), connect=float(self.parameters["connect_timeout"]))
+        request = self._client.build_request(
+            method,
+            self._url,
+            content=content,
+            timeout=timeout,
+            headers={"Content-Type": "application/x-ndjson"} if content is not None else {},
+        )
+        return parse_rows(
+            self._answered(request, float(self.parameters[patience])),
+            self._format,
+            self.definition.columns,
+            self.where,
+        )
+
+    def _answered(self, request: httpx.Request, seconds: float) -> bytes:
+        """The body of the answer, which is whole within ``seconds``."""
         try:
-            response = self._client.request(
-                method,
-                self._url,
-                content=content,
-                timeout=timeout,
-                auth=self._login,
-                headers={"Content-Type": "application/x-ndjson"} if content is not None else {},
-            )
-            response.raise_for_status()
+            with self._transport.within(seconds), closing(self._response(request)) as response:
+                response.raise_for_status()
+                return bounded_content(response, self.outside.max_bytes, self.where)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._fault(error) from error
-        return parse_rows(response.content, self._format, self.definition.columns, self.where)
+
+    def _response(self, request: httpx.Request) -> httpx.Response:
+        """The one that redirects nowhere, its body not yet read. Bodies of redirections are not read at all."""
+        for _ in range(_MOST_REDIRECTIONS):
+            response = self._client.send(request, stream=True, auth=self._login)
+            if response.next_request is None:
+                return response
+            response.close()
+            request = response.next_request
+        raise httpx.TooManyRedirects(f"more than {_MOST_REDIRECTIONS} redirections", request=request)
+
+    @cached_property
+    def _transport(self) -> PlaceTransport:
+        return PlaceTransport(self._url, self.outside.network, self.where)
 
     @cached_property
     def _client(self) -> httpx.Client:
-        return httpx.Client(follow_redirects=True)
+        # No ~/.netrc and no proxy of the environment: a statement has the rights of its writer alone.
+        return httpx.Client(
+            transport=self._transport,
+            trust_env=False,
+            headers={"Accept-Encoding": "gzip"},
+        )
 
     @property
     def _login(self) -> httpx.BasicAuth | None:
         user, password = self._address_login
         user = str(self.parameters.get("user", user))
-        password = password_of(self.parameters, self.where) or password
+        password = password_of(self.parameters, self.where, self.outside) or password
         return httpx.BasicAuth(user, password) if user or password else None
 
     def _fault(self, error: Exception) -> DovetailError:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import socket
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 import sqlalchemy as sa
+from pymysql.connections import Connection
 from pymysql.constants import CR, ER
 from pymysql.err import MySQLError, OperationalError
 from sqlalchemy.engine.interfaces import ReflectedColumn
@@ -50,12 +52,28 @@ class MySqlSource(SqlSource):
             "connect_timeout": float(self.parameters["connect_timeout"]),
             "read_timeout": timeout_s,
             "write_timeout": timeout_s,
+            # Else a server could ask for any file of this machine.
+            "local_infile": False,
             # TIMESTAMP columns are read in the zone of the session.
             "init_command": "SET time_zone = '+00:00'",
         }
-        if (tls := tls_of(self.parameters, self.where)) is not None:
+        if (tls := tls_of(self.parameters, self.where, self.outside)) is not None:
             arguments["ssl"] = tls.context()
         return arguments
+
+    def connection(self, keywords: Mapping[str, Any]) -> Any:
+        host, port, timeout_s = keywords["host"], keywords["port"], keywords["connect_timeout"]
+        opened: Connection[Any] = Connection(**keywords, defer_connect=True)
+        try:
+            connected = self.outside.network.connected(host, port, timeout_s, self.where)
+        except OSError as error:
+            raise OperationalError(
+                CR.CR_CONN_HOST_ERROR, f"Can't connect to MySQL server on {host!r} ({error})"
+            ) from error
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        opened.connect(connected)
+        return opened
 
     def secret(self) -> Mapping[str, str | bytes]:
         # Of a text the driver would send the bytes of Latin-1, and of most texts it could send none.

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import psycopg
 import sqlalchemy as sa
 from psycopg import errors
 from psycopg.adapt import Loader
@@ -17,6 +18,8 @@ from dictionaries.definition.tls import tls_of
 from dictionaries.sources.sql_database import Refusal, SqlSource, Unbindable, reason
 
 _LEAST_CONNECT_S = 2  # libpq's
+_NOTHING_FROM_HOME = {"passfile": f"{os.devnull}/none", "gssencmode": "disable"}
+"""libpq would look for passwords in ~/.pgpass, for tickets of Kerberos, and for certificates in ~/.postgresql."""
 
 
 class PostgreSqlSource(SqlSource):
@@ -49,16 +52,26 @@ class PostgreSqlSource(SqlSource):
         return table if "schema" in self.parameters else table.rpartition(".")[2]
 
     def connect_arguments(self, timeout_s: float) -> Mapping[str, Any]:
-        tls = tls_of(self.parameters, self.where)
+        tls = tls_of(self.parameters, self.where, self.outside)
         files = {} if tls is None else {"sslrootcert": tls.ca, "sslcert": tls.certificate, "sslkey": tls.key}
         return {
             "connect_timeout": max(_LEAST_CONNECT_S, round(float(self.parameters["connect_timeout"]))),
             "options": f"-c timezone=UTC -c statement_timeout={round(timeout_s * 1000)}",
             "sslmode": "prefer" if tls is None else "verify-full",
             **{name: path for name, path in files.items() if path},
+            # What the user of this process has of its own is not for whoever writes statements.
+            **_NOTHING_FROM_HOME,
+            **({} if tls is not None and tls.certificate else {"sslcertmode": "disable"}),
             # Statements of different lengths would each be prepared once, and no pooler in between likes them.
             "prepare_threshold": None,
         }
+
+    def connection(self, keywords: Mapping[str, Any]) -> Any:
+        """To the addresses that were judged, one after the other; the name is for the certificate."""
+        host = str(keywords["host"])
+        addresses = self.outside.network.addresses(host, int(keywords["port"]), self.where)
+        pinned = {"host": ",".join([host] * len(addresses)), "hostaddr": ",".join(addresses)}
+        return psycopg.connect(**{**keywords, **pinned})
 
     def prepare(self, engine: sa.Engine) -> None:
         @sa.event.listens_for(engine, "connect")

@@ -27,6 +27,7 @@ from changelog.suggest import suggestion
 from dictionaries.definition.definition import Definition
 from dictionaries.definition.secrets import password_of
 from dictionaries.definition.tls import certificate_refused
+from dictionaries.outside.outside import Outside
 from dictionaries.sources.column_types import arrow_type, fits, fix_of_type
 from dictionaries.sources.source_parameters import source_parameters
 from dictionaries.sources.source_rows import ROWS_PER_PIECE, SourceRowReader
@@ -52,8 +53,9 @@ class SqlSource(ABC):
     title: ClassVar[str]
     """The name of the database's kind in messages."""
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: Definition, outside: Outside) -> None:
         self.definition = definition
+        self.outside = outside
         self.parameters = source_parameters(definition)
         self.timeout_s = float(self.parameters["timeout"])
         self.load_timeout_s = float(self.parameters["load_timeout"])
@@ -71,6 +73,10 @@ class SqlSource(ABC):
     @abstractmethod
     def connect_arguments(self, timeout_s: float) -> Mapping[str, Any]:
         """What the driver's connect() takes; ``timeout_s`` bounds each wait for an answer."""
+
+    @abstractmethod
+    def connection(self, keywords: Mapping[str, Any]) -> Any:
+        """A new connection of the driver, to where statements may make one go. ``keywords``: as its connect() takes."""
 
     @abstractmethod
     def refusal(self, error: BaseException) -> Refusal | None:
@@ -222,17 +228,17 @@ class SqlSource(ABC):
         arguments = dict(self.connect_arguments(timeout_s))
         engine = sa.create_engine(self.url, connect_args=arguments, hide_parameters=True, **options)
 
-        def with_password(dialect: Any, record: Any, positional: Any, keywords: dict[str, Any]) -> None:
-            # Given at the last moment: no URL or engine holds it, so none can show it.
-            keywords.update(self.secret())
+        def connect(dialect: Any, record: Any, positional: Any, keywords: dict[str, Any]) -> Any:
+            # The password is given at the last moment: no URL or engine holds it, so none can show it.
+            return self.connection({**keywords, **self.secret()})
 
-        sa.event.listen(engine, "do_connect", with_password)
+        sa.event.listen(engine, "do_connect", connect)
         self.prepare(engine)
         return engine
 
     def secret(self) -> Mapping[str, str | bytes]:
         """The password as the driver's connect() takes it."""
-        password = password_of(self.parameters, self.where)
+        password = password_of(self.parameters, self.where, self.outside)
         return {"password": password} if password else {}
 
     # -- checks --

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,13 +13,22 @@ import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import ReflectedColumn
 
 from dictionaries.definition.definition import Definition
+from dictionaries.outside.outside import Outside
 from dictionaries.sources.sql_database import Refusal, SqlSource, reason
 
+_READING = frozenset(
+    {
+        *(sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE),
+        *(sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT),
+    }
+)
+_PRAGMAS = ("table_xinfo", "read_uncommitted", "data_version")
+"""Of the check of the columns, of SQLAlchemy, and of the full text search."""
 _INT64 = range(-(2**63), 2**63)
 
 
 class SqliteSource(SqlSource):
-    """SOURCE(SQLITE(PATH TABLE|QUERY ..)); a relative path begins at the data folder of Dovetail.
+    """SOURCE(SQLITE(PATH TABLE|QUERY ..)); a relative path begins at the folder of files that statements may name.
 
     SQLite has no types for decimals and times: a key of such a type is found where it is stored as text, as
     '1.50', '2024-05-01' and '2024-05-01 10:00:00'.
@@ -27,9 +36,9 @@ class SqliteSource(SqlSource):
 
     title = "SQLite"
 
-    def __init__(self, definition: Definition, data_dir: Path) -> None:
-        self._path = data_dir / str(definition.source.parameters["path"])
-        super().__init__(definition)
+    def __init__(self, definition: Definition, outside: Outside) -> None:
+        self._path = str(definition.source.parameters["path"])
+        super().__init__(definition, outside)
 
     @property
     def place(self) -> str:
@@ -37,11 +46,19 @@ class SqliteSource(SqlSource):
 
     @property
     def url(self) -> sa.URL:
-        # mode=ro: a file that is not there must not be made.
-        return sa.URL.create("sqlite", database=f"file:{quote(str(self._path))}", query={"mode": "ro", "uri": "true"})
+        """Of some file, which SQLAlchemy pools in a way of its own; ``connection`` names the real one."""
+        return sa.URL.create("sqlite", database="file:source", query={"uri": "true"})
 
     def connect_arguments(self, timeout_s: float) -> Mapping[str, Any]:
         return {"timeout": timeout_s, "check_same_thread": False}
+
+    def connection(self, keywords: Mapping[str, Any]) -> Any:
+        place = self.outside.files.place(self._path, self.where)
+        # mode=ro: a file that is not there must not be made.
+        opened = sqlite3.connect(f"file:{quote(str(place))}?mode=ro", **keywords)
+        opened.execute("PRAGMA trusted_schema = OFF")
+        opened.set_authorizer(_authorized)
+        return opened
 
     def secret(self) -> Mapping[str, str]:
         return {}
@@ -57,7 +74,7 @@ class SqliteSource(SqlSource):
 
     def refusal(self, error: BaseException) -> Refusal | None:
         text = reason(error)
-        if "unable to open" in text and not self._path.exists():
+        if "unable to open" in text and not self.outside.files.place(self._path, self.where).exists():
             return Refusal(f"there is no file {self._path}", "create the database, or correct PATH")
         if "locked" in text or "busy" in text or "disk I/O" in text:
             return None
@@ -79,6 +96,18 @@ class SqliteSource(SqlSource):
 
     def check_type(self, *_: Any) -> None:
         """Any column of SQLite may hold any value."""
+
+
+def _authorized(action: int, first: str | None, second: str | None, *_: object) -> int:
+    """What a TABLE or QUERY may do: read. No other file is attached, no library is loaded into the process."""
+    if action == sqlite3.SQLITE_PRAGMA:
+        return sqlite3.SQLITE_OK if first in _PRAGMAS else sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_UPDATE:
+        # So SQLite asks when it declares a virtual table, such as that of a pragma; the file is read alone.
+        return sqlite3.SQLITE_OK if first == "sqlite_master" else sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_FUNCTION and second == "load_extension":
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
 
 
 def _affinity(declared: str) -> sa.types.TypeEngine[Any]:

@@ -23,6 +23,9 @@ OF_CONTAINERS = frozenset({
 })  # fmt: skip
 """What docker-compose.yml reads from the same ``.env``."""
 
+_OF_STATEMENTS = "SECRET_"
+"""What passwords begin with that a statement may name: ``PASSWORD ENV 'DOVETAIL_SECRET_SHOP'``."""
+
 
 def warn_of_unknown(say: Callable[[str], object], env_files: Sequence[Path] = (Path(".env"),)) -> None:
     """``say`` gets a line for each variable of this process, or of its ``env_files``, that means nothing."""
@@ -39,7 +42,8 @@ def unknown_variables(environment: Mapping[str, str | None]) -> Iterator[str]:
     known = settings | AMONG_PROCESSES | OF_CONTAINERS
     for name in sorted(environment):
         called = name.upper().removeprefix(_PREFIX)
-        if not name.upper().startswith(_PREFIX) or called in known or not environment[name]:
+        of_statements = called.startswith(_OF_STATEMENTS)
+        if not name.upper().startswith(_PREFIX) or called in known or of_statements or not environment[name]:
             continue
         meant = nearest(called, sorted(settings))
         asked = f"did you mean {_PREFIX}{meant}?" if meant else "docs/operations.md lists them"

@@ -13,6 +13,7 @@ from changelog.decode import Decoder
 from changelog.errors import InternalError
 from changelog.lookup import Row
 from changelog.schema import StreamSchema
+from dictionaries.outside.outside import Outside
 from dictionaries.resources import Resources
 from enrichment.enricher import Enricher
 from enrichment.memo.memo import Memo, MemoStore
@@ -76,11 +77,11 @@ class Lookups(Tables):
 
     def __init__(self, topics: Mapping[str, Topic], catalog: Catalog, folder: Path) -> None:
         self._topics = topics
-        super().__init__(catalog, NO_BROKERS, None, folder, folder)
+        super().__init__(catalog, NO_BROKERS, None, Outside(folder), folder)
 
     def __post_init__(self) -> None:
         self.followers = TopicFollowers(self._stream, self.folder, self._topics)
-        self._resources = Resources(None, self.data_dir, self.followers.rows, self.folder, self.followers.rows)
+        self._resources = Resources(None, self.outside, self.followers.rows, self.folder, self.followers.rows)
 
     def reload(self, name: str | None) -> None:
         for held, layout in self.layouts.items():

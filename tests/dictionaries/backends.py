@@ -20,6 +20,7 @@ from changelog.lookup import Key, Row, Rows
 from changelog.schema import Column
 from dictionaries.definition.definition import SourceSpec
 from dictionaries.definition.options import Parameter
+from dictionaries.outside.outside import Outside
 from dictionaries.resources import Resources
 from tests.servers import Server, clickhouse, mariadb, postgresql
 
@@ -108,7 +109,7 @@ class SqlServer:
     text: Callable[[str], str]
     blob: str
     zone: str = ""
-    resources: Resources = field(default_factory=lambda: Resources(None, Path()))
+    resources: Resources = field(default_factory=lambda: Resources(None, Outside(Path())))
 
     def put(self, table: str, columns: Sequence[Column], key: Sequence[str], rows: Sequence[Row]) -> SourceSpec:
         name = self.named(table)
@@ -137,7 +138,7 @@ class SqlServer:
 class ClickHouse:
     server: Server
     kind: str = "clickhouse"
-    resources: Resources = field(default_factory=lambda: Resources(None, Path()))
+    resources: Resources = field(default_factory=lambda: Resources(None, Outside(Path())))
 
     def put(self, table: str, columns: Sequence[Column], key: Sequence[str], rows: Sequence[Row]) -> SourceSpec:
         declared = []
@@ -204,7 +205,7 @@ class Sqlite:
 
     @property
     def resources(self) -> Resources:
-        return Resources(None, self.folder)
+        return Resources(None, Outside(self.folder))
 
 
 def _json_value(value: Any) -> Any:
@@ -230,7 +231,7 @@ class JsonFile:
 
     @property
     def resources(self) -> Resources:
-        return Resources(None, self.folder)
+        return Resources(None, Outside(self.folder))
 
 
 @dataclass
@@ -249,7 +250,7 @@ class CsvFile:
 
     @property
     def resources(self) -> Resources:
-        return Resources(None, self.folder)
+        return Resources(None, Outside(self.folder))
 
 
 @dataclass
@@ -268,7 +269,7 @@ class WebService:
 
     @property
     def resources(self) -> Resources:
-        return Resources(None, Path())
+        return Resources(None, Outside(Path()))
 
 
 class Service(BaseHTTPRequestHandler):
@@ -311,7 +312,7 @@ class KeyedStream:
 
     @property
     def resources(self) -> Resources:
-        return Resources(None, Path(), lambda name: self)
+        return Resources(None, Outside(Path()), lambda name: self)
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
         names = [column.name for column in self.columns]

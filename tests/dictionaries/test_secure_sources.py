@@ -18,6 +18,7 @@ from dictionaries.check import define
 from dictionaries.definition.definition import LayoutSpec, SourceSpec
 from dictionaries.definition.options import Parameter
 from dictionaries.open import Checkable, open_source
+from dictionaries.outside.outside import Outside
 from dictionaries.resources import Resources
 from tests.dictionaries.cache_world import settle
 from tests.servers import Server, clickhouse, mariadb, postgresql
@@ -54,7 +55,7 @@ class Served:
             **changed,
         }
         made = define("d", COLUMNS, ["id"], SourceSpec(self.kind, parameters), LayoutSpec("direct"))
-        return open_source(made, Resources(None, Path()))
+        return open_source(made, Resources(None, Outside(self.files)))
 
     def show(self, name: str) -> None:
         """Let the server show another of the certificates."""
@@ -148,10 +149,11 @@ def test_a_certificate_of_yesterday_is_refused_until_it_is_replaced(served: Serv
 
 
 def test_a_file_that_is_not_there_is_named(served: Served) -> None:
-    for given in ({"ssl_ca": "/none.pem"}, {**served.certificate, "ssl_key": "/none.pem"}):
+    none = str(served.files / "none.pem")
+    for given in ({"ssl_ca": none}, {**served.certificate, "ssl_key": none}):
         error = refusal(served.source(given))
         assert isinstance(error, SourceRefused)
-        assert "/none.pem" in error.what
+        assert none in error.what
 
 
 @pytest.mark.services

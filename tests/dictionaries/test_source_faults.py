@@ -20,6 +20,7 @@ from dictionaries.check import define
 from dictionaries.definition.definition import LayoutSpec, SourceSpec
 from dictionaries.definition.options import Parameter
 from dictionaries.open import Checkable, open_source, reflect
+from dictionaries.outside.outside import Outside
 from dictionaries.resources import Resources
 from tests.dictionaries.backends import INSTANT, SERVERS, ClickHouse, Sqlite, SqlServer
 from tests.servers import proxy
@@ -125,7 +126,7 @@ def test_a_port_of_another_protocol(tmp_path: Path) -> None:
         }
         source = SourceSpec("clickhouse", parameters | limits)
         error = refusal(
-            open_source(define("d", COLUMNS, ["id"], source, LayoutSpec("direct")), Resources(None, tmp_path))
+            open_source(define("d", COLUMNS, ["id"], source, LayoutSpec("direct")), Resources(None, Outside(tmp_path)))
         )
     assert isinstance(error, ServiceUnavailable)
     assert "no answer in time" in error.what
@@ -221,28 +222,31 @@ def test_the_columns_of_a_table(served: Served) -> None:
         Column("at", INSTANT),
     )
     source = served.put("described", columns, ["id"], [])
-    assert [(column.name, column.type) for column in reflect(source)] == [(c.name, c.type) for c in columns]
+    found = reflect(source, served.resources.outside)
+    assert [(column.name, column.type) for column in found] == [(column.name, column.type) for column in columns]
 
 
 def test_a_password_in_the_environment_or_a_file(
     served: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("SHOP_PASSWORD", PASSWORD)
+    monkeypatch.setenv("DOVETAIL_SECRET_SHOP", PASSWORD)
     (tmp_path / "secret").write_text(PASSWORD + "\n")
-    for form, given in (("password_env", "SHOP_PASSWORD"), ("password_file", str(tmp_path / "secret"))):
+    for form, given in (("password_env", "DOVETAIL_SECRET_SHOP"), ("password_file", str(tmp_path / "secret"))):
         parameters = dict(served.source(table="products").parameters) | {form: given}
         del parameters["password"]
         source = SourceSpec(served.kind, parameters)
-        made = open_source(define("d", COLUMNS, ["id"], source, LayoutSpec("direct")), served.resources)
+        made = open_source(
+            define("d", COLUMNS, ["id"], source, LayoutSpec("direct")), Resources(None, Outside(tmp_path))
+        )
         made.check()
         made.close()
-    monkeypatch.delenv("SHOP_PASSWORD")
-    parameters = dict(served.source(table="products").parameters) | {"password_env": "SHOP_PASSWORD"}
+    monkeypatch.delenv("DOVETAIL_SECRET_SHOP")
+    parameters = dict(served.source(table="products").parameters) | {"password_env": "DOVETAIL_SECRET_SHOP"}
     del parameters["password"]
     made = open_source(
         define("d", COLUMNS, ["id"], SourceSpec(served.kind, parameters), LayoutSpec("direct")), served.resources
     )
-    assert "SHOP_PASSWORD" in refusal(made).what
+    assert "DOVETAIL_SECRET_SHOP" in refusal(made).what
 
 
 def test_an_update_field_gives_the_rows_written_since(served: Served) -> None:
@@ -264,7 +268,7 @@ def test_a_lenient_collation_answers_for_no_other_key(tmp_path: Path) -> None:
     database.close()
     columns = (Column("id", pa.string()), Column("v", pa.int64()))
     source = Sqlite(tmp_path).source(table="goods")
-    made = open_source(define("d", columns, ["id"], source, LayoutSpec("direct")), Resources(None, tmp_path))
+    made = open_source(define("d", columns, ["id"], source, LayoutSpec("direct")), Resources(None, Outside(tmp_path)))
     assert made.fetch(["id"], ["ABC", "abc"]) == {}
     assert made.fetch(["id"], ["ABC", "Abc"]) == {"Abc": (("Abc", 1),)}
     made.close()
@@ -277,7 +281,7 @@ def test_a_lenient_collation_answers_for_no_other_key(tmp_path: Path) -> None:
 def test_sqlite_says_what_is_missing(tmp_path: Path, parameters: dict[str, Parameter], said: str) -> None:
     sqlite3.connect(tmp_path / "shop.db").close()
     source = SourceSpec("sqlite", parameters)
-    made = open_source(define("d", COLUMNS, ["id"], source, LayoutSpec("direct")), Resources(None, tmp_path))
+    made = open_source(define("d", COLUMNS, ["id"], source, LayoutSpec("direct")), Resources(None, Outside(tmp_path)))
     error = refusal(made)
     assert isinstance(error, SourceRefused)
     assert said in error.what

@@ -16,6 +16,7 @@ from dictionaries.check import define
 from dictionaries.definition.definition import LayoutSpec, SourceSpec
 from dictionaries.definition.options import Parameter
 from dictionaries.open import Checkable, open_source
+from dictionaries.outside.outside import Outside
 from dictionaries.resources import Resources
 from tests.dictionaries.backends import EMBEDDED, WebService
 
@@ -24,7 +25,7 @@ COLUMNS = (Column("id", pa.int64()), Column("name", pa.string()), Column("n", pa
 
 def opened(kind: str, folder: Path, **parameters: Parameter) -> Checkable:
     definition = define("d", COLUMNS, ["id"], SourceSpec(kind, parameters), LayoutSpec("direct"))
-    return open_source(definition, Resources(None, folder))
+    return open_source(definition, Resources(None, Outside(folder)))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tests.services.conftest import leave_nothing
 def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """All components, one for all files of this folder."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PRODUCTS_PASSWORD", PASSWORD)
+        patch.setenv("DOVETAIL_SECRET_PRODUCTS", PASSWORD)
         folder = tmp_path_factory.mktemp("pages")
         with temporary_stack(folder, COMPONENT_NAMES, buckets=1, start_timeout_s=240.0, stop_timeout_s=60.0) as running:
             yield running

@@ -28,7 +28,7 @@ from tests.servers.prometheus import asked, prometheus
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.sql"))
 USE_CASES = sorted((ROOT / "examples").glob("*/example.sql"))
-SHOP = "/tmp/shop.db"
+SHOP = "shop.db"
 Row = dict[str, object]
 
 PRINTED: dict[str, list[Row]] = {
@@ -133,7 +133,7 @@ def test_what_dashboards_and_alerts_ask_is_given(whole_stack: Stack, tmp_path: P
             tmp_path / "prometheus", dict(zip(("dovetail-runner", "dovetail-worker"), hosts, strict=True))
         ) as server,
     ):
-        session.run(WATCHED.replace(SHOP, str(tmp_path / "shop.db")))
+        session.run(WATCHED.replace(SHOP, str(tmp_path / SHOP)))
         await_samples(server, 'dovetail_query_watermark_timestamp_seconds{query="by_minute"}')
         session.run(LATE)
         await_samples(server, 'dovetail_query_late_total{query="by_minute"} > 0')
@@ -170,10 +170,10 @@ def prepared(file: Path, folder: Path) -> Path:
     text = file.read_text()
     if SHOP in text:
         comment = re.sub(r"^--", "", text[: text.index("\n\n")], flags=re.MULTILINE)
-        [statements] = re.findall(rf'sqlite3 {SHOP} "(.*?)"', comment, re.DOTALL)
+        [statements] = re.findall(rf'sqlite3 \.dovetail/files/{SHOP} "(.*?)"', comment, re.DOTALL)
         with closing(sqlite3.connect(folder / "shop.db")) as database:
             database.executescript(statements)
-        text = text.replace(SHOP, str(folder / "shop.db"))
+        text = text.replace(f"'{SHOP}'", f"'{folder / SHOP}'")
     script = folder / file.name
     script.write_text(text)
     return script

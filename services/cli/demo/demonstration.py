@@ -26,7 +26,7 @@ def run(settings: Settings, screen: Screen, events: int) -> int:
         screen.note(f"the stack is up after {time.monotonic() - started:.1f} s", style="green")
         holds = worked_example.run(session, screen)
         holds = clickthrough.run(session, screen, events) and holds
-        holds = lookup.run(session, screen, stack.settings.data_dir / "source") and holds
+        holds = lookup.run(session, screen, stack.settings.files) and holds
     screen.note(
         f"done in {time.monotonic() - started:.0f} s; nothing is left running", style="green" if holds else "red"
     )
@@ -38,7 +38,7 @@ def demo_stack(settings: Settings, screen: Screen) -> Iterator[Stack]:
     """All components in a folder of their own, on free ports; gone at the end, and also if this process is killed."""
     ensure_jars(settings, screen.note)
     folder = settings.data_dir / f"demo-{os.getpid()}"
-    stack = Stack(temporary_settings(folder), owner_pid=os.getpid())
+    stack = Stack(temporary_settings(folder, files_dir=folder / "files"), owner_pid=os.getpid())
     try:
         stack.up(_COMPONENTS, screen.note)
         yield stack

@@ -33,7 +33,7 @@ _FIGURES = ("name", "status", "query_count", "hit_rate", "found_rate", "hot_hits
 STREAM = "CREATE STREAM orders (id int64, product_id string, quantity int64)"
 DICTIONARY = """\
 CREATE DICTIONARY products (id string, name string, price float64) PRIMARY KEY id
-SOURCE(SQLITE(PATH '{file}' TABLE 'products'))
+SOURCE(SQLITE(PATH 'shop.db' TABLE 'products'))
 LAYOUT(HYBRID_HASH_CACHE(TTL 3600 PATH 'products' MAX_HOT_KEY_COUNT {hot}))"""
 VIEW = """\
 CREATE MATERIALIZED VIEW named_orders AS
@@ -51,7 +51,7 @@ def run(session: Session, screen: Screen, folder: Path) -> bool:
     screen.title("Orders, looked up in a dictionary over SQLite")
     file = folder / "shop.db"
     _make_products(file)
-    for statement in (STREAM, DICTIONARY.format(file=file, hot=_HOT), VIEW):
+    for statement in (STREAM, DICTIONARY.format(hot=_HOT), VIEW):
         screen.note(f"> {statement}")
         session.run(statement)
     plan = plan_query("named_orders", _definition(), session.context.catalog)

@@ -21,6 +21,7 @@ from dictionaries.definition.definition import Definition
 from dictionaries.open import open_described, open_source
 from dictionaries.resources import Resources
 from enrichment.dictionary_definitions import definition_of
+from services.outside import outside_of
 from services.session.context import Context
 from sql.planner import stream_of
 from sql.relations import Stream
@@ -38,7 +39,7 @@ def resources(context: Context) -> Resources:
     url = context.settings.redis_url
     return Resources(
         _checked(url.get_secret_value()) if url is not None else None,
-        context.settings.data_dir,
+        outside_of(context.settings),
         lambda name: StreamContent(context, name),
     )
 

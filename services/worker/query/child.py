@@ -136,7 +136,7 @@ class LookupQuery:
         written = filter(None, (self._topics.output, self._topics.memo))
         largest = min(topics.message_bytes(client, topic) for topic in written)
         folder = self._folder()
-        self.tables = Tables(self.catalog, settings.brokers, settings.redis_url, settings.data_dir, folder)
+        self.tables = Tables(self.catalog, settings.brokers, settings.redis_url, settings.outside, folder)
         self._held = Held(self.tables.layouts, folder, time.monotonic)
         self._answers = QueryAnswers(
             flow=self.flow,

@@ -7,8 +7,10 @@ from pathlib import Path
 
 from broker.address import BrokerAddress
 from dictionaries.cache.cold.redis_client import check_url
+from dictionaries.outside.outside import Outside
 from runtime.logs.query_logs import QueryLogFiles
 from runtime.settings import Settings
+from services.outside import outside_of
 from services.worker.lane.lane_settings import LaneSettings
 from services.worker.query.app import AppSettings
 
@@ -21,6 +23,7 @@ class WorkerSettings:
     catalog_url: str = field(repr=False)
     redis_url: str | None = field(repr=False)
     data_dir: Path
+    outside: Outside
     query_logs: QueryLogFiles
     output_partitions: int
     transaction_timeout_s: float
@@ -39,6 +42,7 @@ class WorkerSettings:
             catalog_url=settings.catalog_address,
             redis_url=None if settings.redis_url is None else check_url(settings.redis_url.get_secret_value()),
             data_dir=settings.data_dir,
+            outside=outside_of(settings),
             query_logs=QueryLogFiles.of(settings),
             output_partitions=settings.output_partitions,
             transaction_timeout_s=settings.transaction_timeout_s,

@@ -18,6 +18,7 @@ from dictionaries.feed.feed_definition import feed_of
 from dictionaries.feed.source_changes import Fed
 from dictionaries.key_reader import KeyReader
 from dictionaries.open import open_layout, open_source
+from dictionaries.outside.outside import Outside
 from dictionaries.resources import Resources
 from enrichment.dictionary_definitions import definition_of
 from enrichment.stream_rows.rows_store import StoreLookup
@@ -37,7 +38,7 @@ class Tables:
     catalog: Catalog
     brokers: BrokerAddress
     redis_url: str | None = field(repr=False)
-    data_dir: Path
+    outside: Outside
     folder: Path
     layouts: dict[str, Layout] = field(default_factory=dict)
     key_readers: dict[str, KeyReader] = field(default_factory=dict)
@@ -46,9 +47,7 @@ class Tables:
 
     def __post_init__(self) -> None:
         self.followers = Followers(self._stream, self.folder, self.brokers)
-        self._resources = Resources(
-            self.redis_url, self.data_dir, self.followers.rows, self.folder, self.followers.rows
-        )
+        self._resources = Resources(self.redis_url, self.outside, self.followers.rows, self.folder, self.followers.rows)
 
     def open(self, accesses: Sequence[Access]) -> dict[Access, Lookup]:
         """Raises what is wrong with a source, and UnknownName for a table that is gone."""

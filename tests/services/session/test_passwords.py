@@ -17,7 +17,7 @@ from tests.servers.process import PASSWORD
 from tests.services.session.test_secure_kafka import rows, settle
 
 pytestmark = pytest.mark.services
-VARIABLE = "SHOP_PASSWORD_OF_THE_TESTS"
+VARIABLE = "DOVETAIL_SECRET_OF_THE_TESTS"
 WRONG = "wr0ng-and-s3cret"
 
 
@@ -144,8 +144,11 @@ def test_a_wrong_one_is_refused_without_being_told(running: Running, session: Se
 
 
 def test_one_that_is_not_there_is_said_by_its_name(running: Running, session: Session, tmp_path: Path) -> None:
-    assert "NO_SUCH_PASSWORD" not in os.environ
-    for form, name in (("ENV 'NO_SUCH_PASSWORD'", "NO_SUCH_PASSWORD"), (f"FILE '{tmp_path}/none'", "/none")):
+    assert "DOVETAIL_SECRET_THAT_IS_NOT_SET" not in os.environ
+    for form, name in (
+        ("ENV 'DOVETAIL_SECRET_THAT_IS_NOT_SET'", "DOVETAIL_SECRET_THAT_IS_NOT_SET"),
+        (f"FILE '{tmp_path}/none'", "/none"),
+    ):
         with pytest.raises(SourceRefused, match=name) as refused:
             session.run(
                 f"CREATE DICTIONARY bad (id int64, name string) PRIMARY KEY id {running.source(f'PASSWORD {form}')}"

@@ -68,7 +68,7 @@ def test_it_is_dropped_by_its_name() -> None:
     ("given", "name", "value"),
     [
         ("PASSWORD 'x'", "password", "x"),
-        ("PASSWORD ENV 'SHOP_PASSWORD'", "password_env", "SHOP_PASSWORD"),
+        ("PASSWORD ENV 'DOVETAIL_SECRET_SHOP'", "password_env", "DOVETAIL_SECRET_SHOP"),
         ("PASSWORD FILE '/run/secrets/shop'", "password_file", "/run/secrets/shop"),
         ("PASSWORD ''", "password", ""),
     ],
