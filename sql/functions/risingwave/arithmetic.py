@@ -1,18 +1,20 @@
 """``+ - * / %``: of numbers in the type that they have in common, of times and intervals.
 
 Two integers give an integer; beyond its range, and for a division by zero, the operator fails. A numeric keeps its
-digits: 38, of which a product has those of both factors after the point, and a quotient 16 if they find room beside
-those before it, and 6 at least.
+digits: 38, of which a product has those of both factors after the point, rounded to 20 where it would have more, and a
+quotient 16 if they find room beside those before it, and 6 at least.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 
 import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError
+from sql.functions import long_arithmetic
 from sql.functions.risingwave.values.casts import cast
 from sql.functions.risingwave.values.kinds import (
     CLOCK,
@@ -122,19 +124,17 @@ def _numeric_sum(sign: str) -> Callable[[Typed, Typed], Typed]:
 def _numeric_product(left: Typed, right: Typed) -> Typed:
     one, other = _decimals(left, right)
     scale = min(one.scale + other.scale, max(_PRODUCT_SCALE, one.scale, other.scale))
-    # Digits that the product has no place for are taken from the factor with more of them.
-    surplus = one.scale + other.scale - scale
-    kept = max(one.scale, other.scale) - surplus
-    scales = (kept, other.scale) if one.scale >= other.scale else (one.scale, kept)
     kind = pa.decimal128(min(NUMERIC_DIGITS, one.precision + other.precision), scale)
+    dropped = one.scale + other.scale - scale
+    if dropped and one.precision + other.precision > NUMERIC_DIGITS:
+        return _of_digits(left, long_arithmetic.product(_digits(left, one), _digits(right, other), dropped), kind)
     # The engine multiplies narrow factors in 64 bits, whatever the product needs.
     least = _BEYOND_64_BITS if kind.precision >= _BEYOND_64_BITS else 1
-    first, second = (
-        pa.decimal128(max(side.precision, least), digits) for side, digits in zip((one, other), scales, strict=True)
-    )
-    return typed(
-        left, f"CAST({{0}} * {{1}} AS {engine_name(kind)})", [cast(left, first).tree, cast(right, second).tree], kind
-    )
+    trees = [
+        cast(side, pa.decimal128(max(digits.precision, least), digits.scale)).tree
+        for side, digits in ((left, one), (right, other))
+    ]
+    return typed(left, f"CAST({{0}} * {{1}} AS {engine_name(kind)})", trees, kind)
 
 
 def _digits(value: Typed, kind: pa.DataType) -> exp.Expr:
@@ -147,45 +147,49 @@ def _digits(value: Typed, kind: pa.DataType) -> exp.Expr:
     )
 
 
-def quotient(left: Typed, right: Typed) -> Typed:
+def _of_digits(value: Typed, digits: exp.Expr, kind: pa.DataType) -> Typed:
+    """The numeric that has these digits, the point where ``kind`` has it."""
+    # Written out: the engine reads no 1e-38 as a numeric of 38 digits behind the point.
+    unit = f"CAST('{Decimal((0, (1,), -kind.scale)):f}' AS DECIMAL({NUMERIC_DIGITS}, {kind.scale}))"
+    template = f"CAST(CAST({{0}} AS DECIMAL({NUMERIC_DIGITS}, 0)) * {unit} AS {engine_name(kind)})"
+    return typed(value, template, [digits], kind)
+
+
+def _quotient(left: Typed, right: Typed) -> Typed:
     """Rounded half away from zero."""
     one, other = _decimals(left, right)
     whole = one.precision - one.scale + other.scale
     scale = max(min(max(_QUOTIENT_SCALE, one.scale, other.scale), NUMERIC_DIGITS - 1 - whole), 6)
     kind = pa.decimal128(NUMERIC_DIGITS, scale)
+    return _of_digits(left, _divided(left, right, scale, rounded=True), kind)
+
+
+def whole_quotient(left: Typed, right: Typed) -> Typed:
+    """``div(left, right)``: what is behind the point is cut off."""
+    return _of_digits(left, _divided(left, right, 0, rounded=False), numeric(NUMERIC_DIGITS, 0))
+
+
+def _divided(left: Typed, right: Typed, scale: int, *, rounded: bool) -> exp.Expr:
+    """The digits of the quotient, with ``scale`` of them behind the point."""
+    one, other = _decimals(left, right)
     shift = scale + other.scale - one.scale
-    top, bottom = _digits(left, one), _digits(right, other)
-    if shift > 0:
-        top = filled(f"{{0}} * CAST({10**shift} AS HUGEINT)", [top])
-    # Half of the divisor, away from zero, before the remainder is cut off: by twice the digits it is whole.
-    half = filled("sign({0}) * abs({1})", [top, bottom])
-    rounded = filled("({0} * 2 + CAST({1} AS HUGEINT)) // ({2} * 2)", [top, half, bottom])
-    return typed(
-        left,
-        f"CAST(CAST({{0}} AS DECIMAL(38, 0)) * CAST('1e-{scale}' AS DECIMAL(38, {scale})) AS {engine_name(kind)})",
-        [rounded],
-        kind,
-    )
+    return long_arithmetic.quotient(_digits(left, one), _digits(right, other), shift, one.precision, rounded=rounded)
 
 
 def _remainder(left: Typed, right: Typed) -> Typed:
     one, other = _decimals(left, right)
     kind = numeric(max(one.precision - one.scale, other.precision - other.scale), max(one.scale, other.scale))
-    parts = [_digits(cast(side, kind), kind) for side in (left, right)]
-    return typed(
-        left,
-        f"CAST(CAST({{0}} % {{1}} AS DECIMAL(38, 0)) * CAST('1e-{kind.scale}' AS DECIMAL(38, "
-        f"{kind.scale})) AS {engine_name(kind)})",
-        parts,
-        kind,
+    digits = long_arithmetic.remainder(
+        _digits(left, one), _digits(right, other), other.scale - one.scale, one.precision
     )
+    return _of_digits(left, digits, kind)
 
 
 _NUMERIC: Mapping[str, Callable[[Typed, Typed], Typed]] = {
     "+": _numeric_sum("+"),
     "-": _numeric_sum("-"),
     "*": _numeric_product,
-    "/": quotient,
+    "/": _quotient,
     "%": _remainder,
 }
 

@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from sql.functions.registry import Registry, Unfit
-from sql.functions.risingwave.arithmetic import arithmetic
+from sql.functions.risingwave.arithmetic import arithmetic, whole_quotient
 from sql.functions.risingwave.signatures import Group
 from sql.functions.risingwave.values.casts import cast
 from sql.functions.risingwave.values.kinds import (
     BIG,
     DOUBLE,
     INT,
+    NUMERIC_DIGITS,
     SMALL,
     TEXT,
     as_numeric,
@@ -76,11 +77,11 @@ def _to_digits(name: str, whole: Callable[[Sequence[Typed]], Typed]) -> Callable
         if not isinstance(digits.literal, int):
             raise Unfit("takes its digits written out")
         exact = as_numeric(kind)
-        places = digits.literal
-        result = numeric(exact.precision - exact.scale + 1, max(places, 0))
+        places, whole_digits = digits.literal, exact.precision - exact.scale
         source = cast(value, exact)
         if places >= exact.scale:
-            return cast(source, result)
+            return cast(source, numeric(whole_digits, min(places, NUMERIC_DIGITS - whole_digits)))
+        result = numeric(whole_digits + 1, max(places, 0))
         return typed(value, f"CAST({name}({{0}}, {places}) AS {engine_name(result)})", [source.tree], result)
 
     return build
@@ -98,20 +99,7 @@ def _mod(given: Sequence[Typed]) -> Typed:
 
 
 def _div(given: Sequence[Typed]) -> Typed:
-    """The whole part of the quotient, as a numeric."""
-    left, right = (cast(value, as_numeric(kind_of(_number(value)))) for value in given)
-    kind = numeric(38, 0)
-    scale = max(kind_of(left).scale, kind_of(right).scale)
-    digits = [
-        typed(
-            side,
-            f"CAST(replace(CAST(CAST({{0}} AS DECIMAL(38, {scale})) AS VARCHAR), '.', '') AS HUGEINT)",
-            [side.tree],
-            kind,
-        ).tree
-        for side in (left, right)
-    ]
-    return typed(left, "CAST({0} // {1} AS DECIMAL(38, 0))", digits, kind)
+    return whole_quotient(*map(_number, given))
 
 
 def _divisor(template: str) -> Callable[[Sequence[Typed]], Typed]:
