@@ -108,10 +108,18 @@ lock: setup ## resolve pyproject.toml into requirements.lock again, and into tha
 		--python-version 3.11 --no-annotate --no-emit-index-url --custom-compile-command "make lock" \
 		--output-file docker/requirements.lock
 
-audit: ## known vulnerabilities of the locked dependencies, by pip-audit; needs the package index itself, since mirrors have no advisories
+audit: ## known vulnerabilities of the locked dependencies, by pip-audit; from the package index (mirrors have no advisories), or else from OSV
 	@$(PYTHON) -m venv --clear .dovetail/audit
 	@.dovetail/audit/bin/pip install --quiet --disable-pip-version-check pip-audit==2.10.1
-	@.dovetail/audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off --requirement requirements.lock
+	@for service in pypi osv; do \
+		report=.dovetail/audit/$$service.md; \
+		.dovetail/audit/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off --requirement requirements.lock \
+			--vulnerability-service $$service --format markdown --output $$report 2> $$report.log && found=0 || found=1; \
+		tail -n 1 $$report.log; \
+		if [ $$found = 0 ]; then exit 0; fi; \
+		if [ -s $$report ]; then cat $$report; exit 1; fi; \
+	done; \
+	echo "no advisories can be had from here: neither the package index nor OSV tells them"; exit 2
 
 clean: ## stop the stack, remove its data, the environment and all caches
 	@if [ -x $(BIN)/dovetail ]; then $(BIN)/dovetail down; fi
