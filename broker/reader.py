@@ -21,6 +21,7 @@ from changelog.formats.heartbeat import said
 from changelog.formats.record_parts import HEADERS_TYPE
 from changelog.schema import TIME, StreamSchema
 from changelog.topic_content import content
+from changelog.work.interruption import expect_wanted
 
 RECORDS = pa.schema(
     [
@@ -62,6 +63,7 @@ class TopicReader:
         with closing(self._consumer(waiting)) as consumer:
             heard = time.monotonic()
             while waiting:
+                expect_wanted()
                 messages = consumer.consume(_BATCH, _POLL_S)
                 if messages:
                     heard = time.monotonic()

@@ -11,6 +11,7 @@
     ├─ CountOverflow           a row would stand more often than can be told  user
     ├─ CheckpointMismatch      the checkpoint belongs to another plan         user
     ├─ RecordsGone             records were deleted before they were read     user
+    ├─ Interrupted             a statement whose time is over, or whose client has gone  user
     ├─ StackError              the local stack: Java, jars, ports, processes  user
     ├─ ServiceUnavailable      a broker, cache or database does not answer    external, retry
     ├─ EnvironmentFault        a process, a disk or memory fails              external, retry
@@ -124,6 +125,12 @@ class CheckpointMismatch(DovetailError):
 
 class RecordsGone(DovetailError):
     """Records of an input were deleted, by retention or by hand, before the query had read them."""
+
+    domain = Domain.USER
+
+
+class Interrupted(DovetailError):
+    """A statement was ended from outside: its time is over, or nobody waits for its answer."""
 
     domain = Domain.USER
 

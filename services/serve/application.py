@@ -20,6 +20,7 @@ from services.serve.access.doorkeeper import expect_role
 from services.serve.endpoints import Endpoint, Handler
 from services.serve.figures import Figures
 from services.serve.gate import Gate
+from services.serve.hang_ups import HangUps
 from services.serve.refusals import RequestRefused, defect, refusal
 from services.serve.routes import ENDPOINTS
 from services.serve.service import Service, place_of, user_of
@@ -39,6 +40,7 @@ def application(service: Service) -> Starlette:
         routes=[Route(one.path, _allowed(one), methods=[one.method]) for one in ENDPOINTS],
         middleware=[
             Middleware(Counted, figures=service.figures),
+            Middleware(HangUps),
             Middleware(Gate, settings=service.settings, doorkeeper=service.doorkeeper),
         ],
         exception_handlers={DovetailError: _refused, HTTPException: _unknown, Exception: _defect},

@@ -20,10 +20,13 @@ from services.session.context import silent, unasked
 
 @dataclass(frozen=True)
 class Service:
+    """``listings`` has places of its own: they tell what there is while statements take all others."""
+
     settings: Settings
     users: UserFile
     doorkeeper: Doorkeeper
     desk: Desk
+    listings: Desk
     readiness: Readiness
     fan_out: FanOut
     figures: Figures
@@ -33,17 +36,19 @@ class Service:
     def of(settings: Settings, open_session: OpenSession) -> Service:
         users = UserFile.of(settings)
         desk = Desk(settings, open_session)
+        listings = Desk(settings, open_session)
         readiness = Readiness(lambda: open_session(silent, unasked))
         fan_out = FanOut(settings, lambda: open_session(silent, unasked))
         figures = Figures(desk, fan_out)
         watcher = Watcher(lambda: open_session(silent, unasked), settings.serve_watch_s)
-        return Service(settings, users, Doorkeeper(users), desk, readiness, fan_out, figures, watcher)
+        return Service(settings, users, Doorkeeper(users), desk, listings, readiness, fan_out, figures, watcher)
 
     def allowance(self) -> Allowance:
         return Allowance(self.settings.serve_rows, self.settings.serve_answer_bytes)
 
     def close(self) -> None:
         self.desk.close()
+        self.listings.close()
         self.readiness.close()
         self.fan_out.close()
         self.watcher.close()

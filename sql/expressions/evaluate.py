@@ -23,13 +23,14 @@ from sqlglot import exp
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import SqlError, UnknownName
 from changelog.formats import decimal_text
+from changelog.work.interruption import ended_by, expect_wanted
 from joins.dataflow.failed_calls import note
 from joins.dataflow.ports import Transform
-from sql.expressions.duckdb_connection import connection, guard_calls
 from sql.expressions.engine import parsed
+from sql.expressions.engine_calls.duckdb_connection import connection, guard_calls
+from sql.expressions.engine_calls.python_calls import provide, raise_broken
 from sql.expressions.guard import failure_condition, guarded, without_signs
 from sql.expressions.misfits import EngineRefused
-from sql.expressions.python_calls import provide, raise_broken
 from sql.expressions.python_functions import with_names
 from sql.expressions.times.digits import finer
 from sql.expressions.trailing_columns import trailing
@@ -54,7 +55,11 @@ def _run(sql: str, tables: Mapping[str, pa.Table], guard: bool = False) -> pa.Ta
     if guard:
         guard_calls(session, guarded=True)
     try:
-        return session.sql(sql).to_arrow_table()
+        with ended_by(session.interrupt):
+            return session.sql(sql).to_arrow_table()
+    except duckdb.InterruptException:
+        expect_wanted()
+        raise
     finally:
         if guard:
             guard_calls(session, guarded=False)

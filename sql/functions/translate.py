@@ -15,6 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
+from changelog.work.interruption import expect_wanted
 from sql.expressions.misfits import EngineRefused, misfit, note_written
 from sql.functions.aggregate_calls import (
     Aggregated,
@@ -101,6 +102,7 @@ class Translator:
     at_once: bool = False
 
     def __call__(self, node: exp.Expr) -> Typed:
+        expect_wanted()
         try:
             value = self._value(node)
         except EngineRefused as fault:

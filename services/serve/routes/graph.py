@@ -31,7 +31,7 @@ async def graph(request: Request) -> Response:
             f"{detail!r} is no detail of a graph", where="parameter detail", fix=f"one of: {', '.join(_DETAILS)}"
         )
     made = fragments_of if detail == "fragments" else graph_of
-    return answered(await service_of(request).desk.answer(user_of(request), made))
+    return answered(await service_of(request).listings.answer(user_of(request), made))
 
 
 def graph_of(session: Session) -> dict[str, Any]:

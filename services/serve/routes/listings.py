@@ -65,7 +65,7 @@ def _listing(what: str) -> Endpoint:
         like = request.query_params.get("like")
         expect_plain(like or "", "parameter like")
         ask = listed(Show(what, like))
-        return answered(await service_of(request).desk.answer(user_of(request), ask))
+        return answered(await service_of(request).listings.answer(user_of(request), ask))
 
     like = Parameter("like", "query", "a pattern of names, as of LIKE; of dead letters, of reasons")
     return Endpoint("GET", path_of(what), LISTINGS[what], answer, parameters=(like,))
@@ -85,7 +85,7 @@ async def relation(request: Request) -> Response:
         told["columns"] = _columns(session, found)
         return told | {"reads": sorted(catalog.used(name)), "read_by": sorted(users)}
 
-    return answered(await service_of(request).desk.answer(user_of(request), ask))
+    return answered(await service_of(request).listings.answer(user_of(request), ask))
 
 
 def _columns(session: Session, found: Relation) -> list[dict[str, str]]:
@@ -111,7 +111,7 @@ async def plan(request: Request) -> Response:
         assert isinstance(found, Text)
         return {"name": name, "queries": orjson.loads(found.text)}
 
-    return answered(await service_of(request).desk.answer(user_of(request), ask))
+    return answered(await service_of(request).listings.answer(user_of(request), ask))
 
 
 _NAME = (Parameter("name", "path", "what is asked about"),)

@@ -68,7 +68,7 @@ class Desk:
     ) -> AsyncGenerator[T, None]:
         """What ``make`` makes on a thread, until the time of a request is over: RequestRefused then, 504.
 
-        A thread cannot be stopped from outside: it keeps its place until its statement has ended by itself.
+        What nobody waits for any more is interrupted, and its place is free once it has ended.
         """
         self._expect_place(user)
         handover = Handover(self._threads, lambda over: self._seated(make, over, agree=agree))

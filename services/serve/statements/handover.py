@@ -9,6 +9,8 @@ from contextlib import closing
 from threading import Event
 from typing import Generic, TypeVar
 
+from changelog.work.interruption import Interruption
+
 T = TypeVar("T")
 _WAITING = 4
 _LOOK_S = 0.1
@@ -17,19 +19,20 @@ _LOOK_S = 0.1
 class Handover(Generic[T]):
     """The pieces that ``make`` makes on a thread of ``executor``.
 
-    ``over`` is set when nobody takes them any more: ``make`` is given it, and ends as soon as it can. ``finished`` is
-    done when it has ended, however.
+    ``over`` is set when nobody takes them any more: ``make`` is given it, and ends as soon as it can; what it computes
+    is interrupted. ``finished`` is done when it has ended, however.
     """
 
     def __init__(self, executor: Executor, make: Callable[[Event], Generator[T, None, None]]) -> None:
         self.over = Event()
         self._make = make
+        self._interruption = Interruption()
         self._pieces: asyncio.Queue[T] = asyncio.Queue(_WAITING)
         self._loop = asyncio.get_running_loop()
         self.finished: asyncio.Future[None] = self._loop.run_in_executor(executor, self._work)
 
     def _work(self) -> None:
-        with closing(self._make(self.over)) as pieces:
+        with self._interruption.of_this_thread(), closing(self._make(self.over)) as pieces:
             for piece in pieces:
                 if not self._handed(piece):
                     return
@@ -68,3 +71,9 @@ class Handover(Generic[T]):
                     return
         finally:
             self.over.set()
+            self._ending = self._loop.create_task(self._end())
+
+    async def _end(self) -> None:
+        while not self.finished.done():
+            self._interruption.ask()
+            await asyncio.wait((self.finished,), timeout=_LOOK_S)

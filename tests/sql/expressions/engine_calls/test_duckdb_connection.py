@@ -12,11 +12,11 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from sql.expressions.duckdb_connection import Bounds, bound, connection
+from sql.expressions.engine_calls.duckdb_connection import Bounds, bound, connection
 from tests.paths import ROOT
 from tests.test_rooms import PRESENT, sources
 
-MAKER = ROOT / "sql" / "expressions" / "duckdb_connection.py"
+MAKER = ROOT / "sql" / "expressions" / "engine_calls" / "duckdb_connection.py"
 
 
 def connections_made(source: str) -> list[str]:

@@ -1,0 +1,1 @@
+"""What may end before it is done."""
