@@ -71,7 +71,8 @@ class WriteTarget:
     """Where a query writes: ``identity`` names the query in transactional ids and as the group of its commit marks.
 
     message_bytes  the largest message that the output topic takes
-    letter_bytes   and the topics of what could not be used
+    letter_bytes   and that of what could not be used
+    late_bytes     and that of late rows
     life           another one for each start of the query: a writer of an earlier one writes no more
     replayed_until batches up to this number are run again as they were, and are skipped where they were written
     """
@@ -83,6 +84,7 @@ class WriteTarget:
     broker_wait_s: float
     message_bytes: int = MESSAGE_BYTES
     letter_bytes: int = MESSAGE_BYTES
+    late_bytes: int = MESSAGE_BYTES
     life: str = ""
     replayed_until: int = -1
 
@@ -182,10 +184,17 @@ def forget_unused(now_s: float) -> None:
         del writers[oldest[0]]
 
 
-def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Callable[[], Iterable[Outgoing]]) -> bool:
+def write_once(
+    target: WriteTarget,
+    partition: int,
+    batch_id: int,
+    outgoing: Callable[[], Iterable[Outgoing]],
+    smaller: Callable[[], Iterable[Outgoing]] | None = None,
+) -> bool:
     """Write a batch's records of one partition, exactly once; False if an earlier attempt did.
 
-    ``outgoing`` is called once an attempt. A lost broker is waited for, up to ``target.broker_wait_s``. Raises
+    ``outgoing`` is called once an attempt; ``smaller`` in its place, once the broker finds a message too large: a topic
+    may take less than it did when the query began. A lost broker is waited for, up to ``target.broker_wait_s``. Raises
     CheckpointMismatch where a later batch is written already: only the last one can be a replay, or those up to
     ``target.replayed_until``; EnvironmentFault where the query has ended or started again.
     """
@@ -210,7 +219,10 @@ def write_once(target: WriteTarget, partition: int, batch_id: int, outgoing: Cal
             # Whatever happened, a new writer is right: opening it settles the open transaction, and the commit mark it
             # reads says whether a commit that was not answered took place.
             writers.pop(name, None)
-            waited.after(failure)
+            if smaller is not None and is_too_large(failure.args[0]):
+                outgoing, smaller = smaller, None
+            else:
+                waited.after(failure)
 
 
 def mark_dropped(brokers: BrokerAddress, identity: str, commit_marks: str) -> None:
@@ -285,6 +297,11 @@ def is_fenced(error: KafkaError) -> bool:
     )
 
 
+def is_too_large(error: KafkaError) -> bool:
+    """The topic of a message takes none of its size."""
+    return bool(error.code() == KafkaError.MSG_SIZE_TOO_LARGE)
+
+
 def fence(target: WriteTarget, partitions: int) -> int:
     """Abort what any earlier life of this query left open, and bar it from writing on; the greatest commit mark."""
     marks = [-1]
@@ -312,7 +329,7 @@ def transactional_producer(target: WriteTarget, partition: int) -> Producer:
         # A transaction that follows at once finds the one before still completing.
         "retry.backoff.ms": 20,
         "compression.type": "lz4",
-        "message.max.bytes": max(target.message_bytes, target.letter_bytes) + FRAME_BYTES,
+        "message.max.bytes": max(target.message_bytes, target.letter_bytes, target.late_bytes) + FRAME_BYTES,
         "queue.buffering.max.messages": 2 * QUEUE_BYTES // OVERHEAD_BYTES,
         "queue.buffering.max.kbytes": 2 * QUEUE_BYTES // 1024 - 1,
         **clients.QUICK_RETURN,

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from changelog.encodings.message_sizes import MESSAGE_BYTES, message_size
+from changelog.errors import shortened
 from changelog.schema import EVENT_TIME_TYPE
 
 SUFFIX = ".dead_letter"
@@ -24,6 +25,9 @@ TIMESTAMP, REASON, QUERY, BYTES = "dovetail.timestamp", "dovetail.reason", "dove
 REPLAYED = "dovetail.replayed"
 
 _HEADER_BYTES = 4096
+"""More than a reason, the names of a topic and a query, and numbers take."""
+BRIEF = 0
+"""As ``letter_bytes``: a letter of place and reason only."""
 
 LETTERS = pa.schema(
     [
@@ -73,7 +77,7 @@ def dead_letters(
 ) -> Iterator[DeadLetter]:
     """One for each row of ``rejected`` (``decode.REJECTED``), records of ``topic`` read by ``query``.
 
-    letter_bytes   the most that the topic of dead letters takes
+    letter_bytes   the most that the topic of dead letters takes; or BRIEF
     """
     timestamps = rejected.column("timestamp").cast(pa.int64()).to_pylist()
     for record, timestamp in zip(rejected.drop_columns(["timestamp"]).to_pylist(), timestamps, strict=True):
@@ -98,6 +102,7 @@ def row_too_large(
 def _letter(key: bytes | None, value: bytes | None, headers: dict[str, str], letter_bytes: int) -> DeadLetter:
     """The letter, or how it begins, where even the topic of the dead letters does not take it whole."""
     size = message_size(key, value)
+    headers = {**headers, REASON: shortened(headers[REASON])}
     if size + _HEADER_BYTES > letter_bytes:
         part = max(letter_bytes - _HEADER_BYTES, 0) // 2
         key, value = key and key[:part], value and value[:part]

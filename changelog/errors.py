@@ -30,6 +30,18 @@ from enum import StrEnum
 
 from changelog.suggest import Guess
 
+REASON_BYTES = 1_000
+_CUT = "…"
+
+
+def shortened(text: str) -> str:
+    """``text``, or how it begins and a mark: at most REASON_BYTES in UTF-8. For what quotes a record."""
+    # A character takes a byte at least, so no more of them are looked at; half a pair of them is a question mark.
+    head = text[: REASON_BYTES + 1].encode(errors="replace")
+    if len(head) <= REASON_BYTES:
+        return head.decode()
+    return head[: REASON_BYTES - len(_CUT.encode())].decode(errors="ignore") + _CUT
+
 
 class Domain(StrEnum):
     """Who can mend it: the user, somebody else's service, or the developers."""
@@ -100,9 +112,12 @@ class FunctionFault(DovetailError):
 
 
 class RecordRejected(DovetailError):
-    """One record that cannot be used; it goes to the dead-letter topic with this as its reason."""
+    """One record that cannot be used; it goes to the dead-letter topic with this as its reason, which may quote it."""
 
     domain = Domain.USER
+
+    def __init__(self, what: str, *, where: str = "", fix: str = "") -> None:
+        super().__init__(shortened(what), where=where, fix=fix)
 
 
 class StateLimitExceeded(DovetailError):

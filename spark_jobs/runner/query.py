@@ -140,6 +140,7 @@ class RunningQuery:
             job.target,
             message_bytes=max(member.target.message_bytes for member in members),
             letter_bytes=max(member.target.letter_bytes for member in members),
+            late_bytes=max(member.target.late_bytes for member in members),
         )
         starts = tuple(start for member in members for start in member.scan_starts)
         # Not those of the origin: some may be of members that have left.
@@ -398,6 +399,8 @@ def job_of(
             message_bytes=topics.message_bytes(client, output_topic),
             letter_bytes=topics.message_bytes(client, letters),
         )
+    if settings.late_topic:
+        target = replace(target, late_bytes=topics.message_bytes(client, settings.late_topic))
     ensure_log(brokers)
     told = {scan.topic for scan in dataflow.scans if scan.watermark is not None and scan.watermark.told}
     told |= {output_topic} if output_topic and dataflow.sink.clock else set()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +13,7 @@ from broker.producer_queue import Outgoing, OutgoingMessage
 from broker.registry.client import schemas_of
 from broker.transactional_writer import WriteTarget, write_once
 from changelog.changes import Changes
-from changelog.dead_letter import dead_letters, row_too_large
+from changelog.dead_letter import BRIEF, dead_letters, row_too_large
 from changelog.encode import Forms, encode
 from changelog.encodings.message_sizes import message_size
 from changelog.schema import JSON
@@ -83,45 +83,54 @@ def write_together(
     """Write what several jobs have to write in one transaction, that of ``target``; the counts of each."""
     written = [Counter[str]() for _ in outputs]
 
-    def outgoing() -> Iterator[Outgoing]:
+    def outgoing(*, brief: bool = False) -> Iterator[Outgoing]:
         for (job, output), counted in zip(outputs, written, strict=True):
             counted.clear()
             with working_for(job.key):
-                yield from _outgoing(job, output, counted)
+                yield from _outgoing(_brief(job) if brief else job, output, counted)
 
     if any(output.speaks for _, output in outputs):
-        write_once(target, partition, batch_id, outgoing)
+        write_once(target, partition, batch_id, outgoing, lambda: outgoing(brief=True))
     for (_, output), counted in zip(outputs, written, strict=True):
         # Not with +, which leaves out what is 0 or below it: a state of no rows is told too.
         counted.update(output.counted)
     return written
 
 
+def _brief(job: Job) -> Job:
+    """The same, whose letters tell place and reason only."""
+    return replace(job, target=replace(job.target, letter_bytes=BRIEF))
+
+
 def _outgoing(job: Job, output: SinkBatch, written: Counter[str]) -> Iterator[Outgoing]:
+    letters: list[OutgoingMessage] = []
     for messages in output_messages(job, output.changes):
-        fitting, letters = within(messages, job)
+        sizes = [_size(message, job.dataflow.sink) for message in messages]
+        fitting, others = within(messages, sizes, job.output_topic, job.target.message_bytes, job)
         written[counts.ROWS_OUT] += len(fitting)
-        written[counts.REJECTED_RECORDS] += len(letters)
+        letters += others
         yield Outgoing(job.output_topic, fitting)
-        if letters:
-            yield Outgoing(job.dead_letter_topic, letters, with_headers=True)
-    for rows in output.rejected:
-        yield Outgoing(job.dead_letter_topic, list(letter_messages(job, rows)), with_headers=True)
     for rows in output.late:
-        yield Outgoing(job.late_topic, list(late_messages(job, rows)), with_headers=True)
+        messages = list(late_messages(job, rows))
+        fitting, others = within(messages, list(map(_late_size, messages)), job.late_topic, job.target.late_bytes, job)
+        letters += others
+        yield Outgoing(job.late_topic, fitting, with_headers=True)
+    written[counts.REJECTED_RECORDS] += len(letters)
+    for some in (letters, *(letter_messages(job, rows) for rows in output.rejected)):
+        yield Outgoing(job.dead_letter_topic, list(some), with_headers=True)
     if output.told is not None:
         yield from heartbeats.outgoing(job, output.told)
 
 
-def within(messages: list[OutgoingMessage], job: Job) -> tuple[list[OutgoingMessage], list[OutgoingMessage]]:
-    """The messages that the output topic takes, and dead letters of those that are too large for it."""
-    largest = job.target.message_bytes
-    sizes = [_size(message, job.dataflow.sink) for message in messages]
+def within(
+    messages: list[OutgoingMessage], sizes: list[int], topic: str, largest: int, job: Job
+) -> tuple[list[OutgoingMessage], list[OutgoingMessage]]:
+    """The messages that ``topic`` takes, and dead letters of those that are too large for it."""
     if max(sizes, default=0) <= largest:
         return messages, []
     sized = list(zip(messages, sizes, strict=True))
     fitting = [message for message, size in sized if size <= largest]
-    return fitting, [_too_large(message, size, job) for message, size in sized if size > largest]
+    return fitting, [_too_large(message, size, topic, job) for message, size in sized if size > largest]
 
 
 def _size(message: OutgoingMessage, sink: Sink) -> int:
@@ -131,14 +140,16 @@ def _size(message: OutgoingMessage, sink: Sink) -> int:
     return message_size(message["key"], value) - (signed and value[-3:-2] == b"-")
 
 
-def _too_large(message: OutgoingMessage, size: int, job: Job) -> OutgoingMessage:
-    reason = (
-        f"a row of {size:,} bytes is more than {job.output_topic} takes: raise its max.message.bytes, or select less"
-    )
+def _late_size(message: OutgoingMessage) -> int:
+    return len(message["value"]) + sum(len(name) + len(told) for name, told in message["headers"])
+
+
+def _too_large(message: OutgoingMessage, size: int, topic: str, job: Job) -> OutgoingMessage:
+    reason = f"a row of {size:,} bytes is more than {topic} takes: raise its max.message.bytes, or select less"
     return row_too_large(
-        message["key"],
+        message.get("key"),
         message["value"],
-        topic=job.output_topic,
+        topic=topic,
         query=job.name,
         reason=reason,
         letter_bytes=job.target.letter_bytes,

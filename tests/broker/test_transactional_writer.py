@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -200,6 +201,17 @@ def test_a_record_too_large_is_refused_at_once(target: WriteTarget, output: str,
 
     with pytest.raises(ServiceUnavailable, match="refuses"):
         write_once(target, 0, 0, lambda: huge)
+
+
+def test_what_the_topic_takes_no_more_is_written_smaller(
+    broker: str, target: WriteTarget, topics: Callable[..., str]
+) -> None:
+    narrow = topics("narrow", max_message_bytes="20000")
+    large, small = ([Outgoing(narrow, [{"value": os.urandom(size)}], with_headers=True)] for size in (900_000, 5))
+    assert write_once(target, 0, 0, lambda: large, lambda: small)
+    assert [len(value or b"") for value in read(broker, narrow)] == [5]
+    with pytest.raises(ServiceUnavailable, match="refuses"):
+        write_once(target, 0, 1, lambda: large, lambda: large)
 
 
 def test_equal_keys_meet_the_records_of_a_java_client(

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from changelog.dead_letter import (
+    BRIEF,
     LETTERS,
     DeadLetter,
     dead_letters,
@@ -23,6 +24,7 @@ from changelog.dead_letter import (
     topic_of,
 )
 from changelog.decode import Decoder
+from changelog.errors import RecordRejected
 from changelog.schema import Column, StreamSchema
 from tests.changelog.records import UTC_MS, records
 
@@ -91,6 +93,28 @@ def test_what_is_too_large_for_a_letter_is_cut_and_says_so() -> None:
     rows = letter_rows(topic(letter.message for letter in (whole, cut, record))).to_pylist()
     assert [(row["whole_bytes"], len(row["value"])) for row in rows] == [(None, 10_000), (10_001, 1952), (10, 2)]
     assert [row["source_offset"] for row in rows] == [None, None, 1]
+
+
+LONG = ("x" * 600_000, "\u20ac" * 400_000, "\ud800" * 2_000, "x" * 998 + "\u20ac")
+
+
+@pytest.mark.parametrize("reason", LONG, ids=lambda reason: ascii(reason[0]))
+@pytest.mark.parametrize("letter_bytes", [BRIEF, 6_000, 1_000_000])
+def test_a_letter_fits_its_topic_whatever_its_reason_is(reason: str, letter_bytes: int) -> None:
+    value = b"v" * 999_999
+    letter = row_too_large(b"k", value, topic="t" * 249, query="q" * 249, reason=reason, letter_bytes=letter_bytes)
+    told = dict(letter.headers)["dovetail.reason"]
+    assert len(told) <= 1_000
+    assert told.decode().endswith("\u2026")
+    size = len(letter.key or b"") + len(letter.value or b"") + sum(len(n) + len(t) + 9 for n, t in letter.headers)
+    assert size <= max(letter_bytes, 4_096)
+    assert dict(letter.headers)["dovetail.bytes"] == b"1000000"
+
+
+def test_a_reason_that_is_short_enough_stands_as_it_is() -> None:
+    for reason in ("", "\u20ac" * 333 + "x", "x" * 1_000):
+        assert RecordRejected(reason).what == reason
+    assert RecordRejected("\u20ac" * 334).what == "\u20ac" * 332 + "\u2026"
 
 
 @pytest.mark.parametrize("headers", [[], [("other", b"x")], [("dovetail.offset", b"ten"), ("dovetail.topic", b"\xff")]])

@@ -16,7 +16,15 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from changelog.errors import Domain, DovetailError, FunctionFault, InternalError, RecordRejected, ServiceUnavailable
+from changelog.errors import (
+    Domain,
+    DovetailError,
+    FunctionFault,
+    InternalError,
+    RecordRejected,
+    ServiceUnavailable,
+    shortened,
+)
 from enrichment.enricher import AnsweredBatch
 from enrichment.memo.memo_store import Update
 from runtime.clock import now_ms
@@ -135,7 +143,8 @@ class Retries:
                     return None, failure
                 if external and waited_s > self._wait_s:
                     raise _gave_up(failure, self._wait_s) from failure
-                _LOG.warning("%s: %d records are tried again in %g s: %s", self._name, len(records), pause_s, failure)
+                why = shortened(str(failure))
+                _LOG.warning("%s: %d records are tried again in %g s: %s", self._name, len(records), pause_s, why)
             if whole:
                 self._before_pause()
             if self._closing.wait(pause_s):

@@ -18,9 +18,10 @@ from itertools import islice
 import pyarrow as pa
 from confluent_kafka import KafkaException
 
-from broker.transactional_writer import Backoff, is_fenced
-from changelog.dead_letter import dead_letters
+from broker.transactional_writer import Backoff, is_fenced, is_too_large
+from changelog.dead_letter import BRIEF, dead_letters
 from changelog.decode import REJECTED
+from changelog.errors import shortened
 from enrichment.enricher import REJECTED_RECORDS, ROWS_IN, AnsweredBatch
 from enrichment.memo.memo_store import Update
 from services.worker.lane.fetches import Fetch, Record
@@ -61,6 +62,7 @@ class UncommittedFetches:
         self._base = 0
         self._committed_s = 0.0
         self._backoff: Backoff | None = None
+        self._letter_bytes = place.target.letter_bytes
         self.reached = 0
         self.counts: Counter[str] = Counter()
         self.commits = 0
@@ -127,15 +129,13 @@ class UncommittedFetches:
 
     def _write_failed(self, failed: FailedRecord) -> None:
         record = failed.record
-        _LOG.error("%s: the record at %d is a dead letter: %s", self.name, record.offset, failed.reason)
+        _LOG.error("%s: the record at %d is a dead letter: %s", self.name, record.offset, shortened(failed.reason))
         row = (self._place.partition, record.offset, record.timestamp, record.key, record.value, failed.reason)
         self._write_rejected(pa.table([[value] for value in row], schema=REJECTED))
         self._counts_written.update({ROWS_IN: 1, REJECTED_RECORDS: 1})
 
     def _write_rejected(self, rejected: pa.Table) -> None:
-        letters = dead_letters(
-            rejected, topic=self._place.topic, query=self._query, letter_bytes=self._place.target.letter_bytes
-        )
+        letters = dead_letters(rejected, topic=self._place.topic, query=self._query, letter_bytes=self._letter_bytes)
         self._begun().write_letters(self._topics.dead_letters, letters)
 
     def _begun(self) -> Transactions:
@@ -158,6 +158,7 @@ class UncommittedFetches:
             self._pending.popleft()
         self._written = self._records_written = 0
         self._backoff = None
+        self._letter_bytes = self._place.target.letter_bytes
         self._committed_s = time.monotonic()
         self.counts.update(self._counts_written)
         self.commits += 1
@@ -167,8 +168,12 @@ class UncommittedFetches:
     def begin_again(self, failure: KafkaException) -> None:
         """Go on with a new producer, from the last commit: what the broker says it was."""
         _LOG.warning("%s: the transaction is begun again: %s", self.name, failure.args[0].str())
-        self._backoff = self._backoff or Backoff(self._place.target)
-        self._backoff.after(failure)
+        if is_too_large(failure.args[0]) and self._letter_bytes != BRIEF:
+            # The topic of letters may take less than it did when the query began.
+            self._letter_bytes = BRIEF
+        else:
+            self._backoff = self._backoff or Backoff(self._place.target)
+            self._backoff.after(failure)
         if is_fenced(failure.args[0]) and self._closing.wait(_FENCED_PAUSE_S):
             raise LaneClosed("somebody else writes")
         self._transactions = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
@@ -221,3 +223,21 @@ def test_an_answer_that_is_too_large_is_a_dead_letter(bench: Bench) -> None:
     assert numbers(bench) == [0, 2]
     [letter] = messages(bench.broker, bench.letters)
     assert (letter.value() or b"x").startswith(b'{"n":1,"x":"xxx')
+
+
+def test_a_letter_that_its_topic_takes_no_more_tells_place_and_reason(
+    broker: str, topics: Callable[..., str], bench: Bench
+) -> None:
+    bench.letters = topics("narrow", max_message_bytes="20000")
+    lane = bench.lane(Echo())
+    lane.open()
+    given, noise = fetch(0, 3), base64.b64encode(os.urandom(600_000))
+    bad = Given(1, b'{"m":"%s"}' % noise)
+    lane.offer(Fetch(0, 0, 3, [given.records[0], bad, given.records[2]]))
+    until(lambda: lane.reached == 3)
+    assert (numbers(bench), bench.failures) == ([0, 2], [])
+    [letter] = messages(broker, bench.letters)
+    headers = dict(letter.headers() or [])
+    assert (letter.key() or b"", letter.value() or b"") == (b"", b"")
+    assert (headers["dovetail.offset"], headers["dovetail.bytes"]) == (b"1", b"%d" % (len(bad.value or b"") + 1))
+    assert headers["dovetail.reason"] == b"KeyError: 'n'"
