@@ -10,9 +10,12 @@ Source: Knuth, "The Art of Computer Programming", volume 2 (1997), 4.3.1.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
+import pyarrow as pa
 from sqlglot import exp
 
+from sql.expressions.engine import type_name
 from sql.functions.typed import filled
 
 _DIGITS = 38
@@ -29,6 +32,19 @@ _LIMBS = (
     f"struct_pack(a := abs(n_.one) // {_LIMB}, b := abs(n_.one) % {_LIMB}, c := abs(n_.other) // {_LIMB}, "
     f"d := abs(n_.other) % {_LIMB}, sign := sign(n_.one) * sign(n_.other))"
 )
+
+
+def digits_of(tree: exp.Expr, scale: int) -> exp.Expr:
+    """The digits of an integer, or of a decimal with ``scale`` of them behind the point, as a whole number."""
+    template = "CAST(replace(CAST({0} AS VARCHAR), '.', '') AS HUGEINT)" if scale else "CAST({0} AS HUGEINT)"
+    return filled(template, [tree])
+
+
+def with_point(digits: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    """The decimal that has these digits, the point where ``kind`` has it."""
+    # Written out: the engine reads no 1e-38 as a decimal of 38 digits behind the point.
+    unit = f"CAST('{Decimal((0, (1,), -kind.scale)):f}' AS DECIMAL({_DIGITS}, {kind.scale}))"
+    return filled(f"CAST(CAST({{0}} AS DECIMAL({_DIGITS}, 0)) * {unit} AS {type_name(kind)})", [digits])
 
 
 def product(left: exp.Expr, right: exp.Expr, dropped: int) -> exp.Expr:

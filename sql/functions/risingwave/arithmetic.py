@@ -8,7 +8,6 @@ quotient 16 if they find room beside those before it, and 6 at least.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
 
 import pyarrow as pa
 from sqlglot import exp
@@ -35,7 +34,7 @@ from sql.functions.risingwave.values.kinds import (
     numeric,
     typed,
 )
-from sql.functions.typed import Typed, filled
+from sql.functions.typed import Typed
 
 _QUOTIENT_SCALE = 16
 _PRODUCT_SCALE = 20
@@ -138,21 +137,11 @@ def _numeric_product(left: Typed, right: Typed) -> Typed:
 
 
 def _digits(value: Typed, kind: pa.DataType) -> exp.Expr:
-    """The digits of a numeric as an integer, whatever its scale."""
-    plain = cast(value, kind).tree
-    return (
-        filled("CAST(replace(CAST({0} AS VARCHAR), '.', '') AS HUGEINT)", [plain])
-        if kind.scale
-        else filled("CAST({0} AS HUGEINT)", [plain])
-    )
+    return long_arithmetic.digits_of(cast(value, kind).tree, kind.scale)
 
 
 def _of_digits(value: Typed, digits: exp.Expr, kind: pa.DataType) -> Typed:
-    """The numeric that has these digits, the point where ``kind`` has it."""
-    # Written out: the engine reads no 1e-38 as a numeric of 38 digits behind the point.
-    unit = f"CAST('{Decimal((0, (1,), -kind.scale)):f}' AS DECIMAL({NUMERIC_DIGITS}, {kind.scale}))"
-    template = f"CAST(CAST({{0}} AS DECIMAL({NUMERIC_DIGITS}, 0)) * {unit} AS {engine_name(kind)})"
-    return typed(value, template, [digits], kind)
+    return value.of(long_arithmetic.with_point(digits, kind), kind)
 
 
 def _quotient(left: Typed, right: Typed) -> Typed:

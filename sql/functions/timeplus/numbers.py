@@ -13,9 +13,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sql.expressions.engine import type_name
+from sql.functions import long_arithmetic
 from sql.functions.registry import Build, Registry, Unfit
 from sql.functions.typed import Typed, bracketed, filled
 
+_INTEGER_DIGITS = 20
 _SIGNED = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 _UNSIGNED = {8: pa.uint8(), 16: pa.uint16(), 32: pa.uint32(), 64: pa.uint64()}
 _WRAPS = "beyond 64 bits NULL, where ClickHouse wraps around"
@@ -84,22 +86,41 @@ def divided(arguments: Sequence[Typed]) -> Typed:
     """Always a float; of zero by zero NaN, else of a number by zero an infinity."""
     expect_numbers(arguments)
     left, right = arguments
-    if left.is_decimal and (right.is_decimal or whole(right)):
+    if left.is_decimal and _is_exact(right):
         # Under ClickHouse the quotient has the scale of the dividend, digits beyond are cut off.
-        scale = left.type.scale
-        kind = pa.decimal128(38, scale)
-        tree = filled(
-            f"CAST(trunc(CAST({{0}} AS DECIMAL(38, {scale})) / {{1}}, {scale}) AS DECIMAL(38, {scale}))",
-            [left.tree, right.tree],
-        )
-        return left.of(tree, kind)
+        kind = pa.decimal128(38, left.type.scale)
+        return left.of(long_arithmetic.with_point(_quotient(left, right, kind.scale), kind), kind)
     return left.of(exp.Div(this=bracketed(left.tree), expression=bracketed(right.tree), typed=False, safe=False))
+
+
+def _is_exact(value: Typed) -> bool:
+    return value.is_decimal or whole(value)
+
+
+def _scale(value: Typed) -> int:
+    return int(value.type.scale) if value.is_decimal else 0
+
+
+def _precision(value: Typed) -> int:
+    return int(value.type.precision) if value.is_decimal else _INTEGER_DIGITS
+
+
+def _digits(value: Typed) -> exp.Expr:
+    return long_arithmetic.digits_of(as_type(value, value.type), _scale(value))
+
+
+def _quotient(left: Typed, right: Typed, scale: int) -> exp.Expr:
+    """The digits of a quotient of decimals with ``scale`` of them behind the point; what is beyond is cut off."""
+    shift = scale + _scale(right) - _scale(left)
+    return long_arithmetic.quotient(_digits(left), _digits(right), shift, _precision(left), rounded=False)
 
 
 def _int_div(arguments: Sequence[Typed]) -> Typed:
     expect_numbers(arguments)
     left, right = arguments
     if not (whole(left) and whole(right)):
+        if _is_exact(left) and _is_exact(right):
+            return left.of(filled("CAST({0} AS BIGINT)", [_quotient(left, right, 0)]), pa.int64())
         return left.of(filled("CAST(trunc(CAST({0} AS DOUBLE) / {1}) AS BIGINT)", [left.tree, right.tree]), pa.int64())
     kind = integer_type(bits_of(left.type), signed(left.type) or signed(right.type))
     wide = "HUGEINT" if pa.uint64() in (left.type, right.type) else "BIGINT"
@@ -129,12 +150,21 @@ def modulo(arguments: Sequence[Typed]) -> Typed:
     if not (whole(left) and whole(right)):
         if left.is_float or right.is_float:
             return left.of(filled("CAST({0} AS DOUBLE) % CAST({1} AS DOUBLE)", [left.tree, right.tree]), pa.float64())
-        return left.of(exp.Mod(this=bracketed(left.tree), expression=bracketed(right.tree)))
+        rest = left.of(exp.Mod(this=bracketed(left.tree), expression=bracketed(right.tree)))
+        # Of decimals that have no type in common the engine takes the remainder as doubles.
+        return _remainder(left, right) if rest.is_float and not (left.is_null or right.is_null) else rest
     bits = bits_of(right.type)
     kind = integer_type(2 * bits if signed(left.type) else bits, signed(left.type))
     wide = "HUGEINT" if pa.uint64() in (left.type, right.type) else "BIGINT"
     tree = filled(f"CAST(CAST({{0}} AS {wide}) % CAST({{1}} AS {wide}) AS {type_name(kind)})", [left.tree, right.tree])
     return left.of(tree, kind)
+
+
+def _remainder(left: Typed, right: Typed) -> Typed:
+    kind = pa.decimal128(38, max(_scale(left), _scale(right)))
+    shift = _scale(right) - _scale(left)
+    digits = long_arithmetic.remainder(_digits(left), _digits(right), shift, _precision(left))
+    return left.of(long_arithmetic.with_point(digits, kind), kind)
 
 
 def _positive_modulo(arguments: Sequence[Typed]) -> exp.Expr:
