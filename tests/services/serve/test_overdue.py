@@ -35,7 +35,7 @@ async def _working(client: httpx.AsyncClient) -> int:
 
 
 def test_overdue_statements_end_and_lock_nobody_out(tmp_path: Path) -> None:
-    world = World(tmp_path, serve_statement_s=3)
+    world = World(tmp_path, serve_statement_s=8)
     ann, bob = (world.token(name, Role.READER) for name in ("ann", "bob"))
     admin = world.token("eve", Role.ADMIN)
 
@@ -44,7 +44,7 @@ def test_overdue_statements_end_and_lock_nobody_out(tmp_path: Path) -> None:
             return await client.post("/v1/sql", content=ENDLESS, headers=PLAIN | user)
 
         overdue = [asyncio.create_task(post(user)) for user in (ann, bob) for _ in range(4)]
-        assert await _until(lambda: _has(client, 8), 10)
+        assert await _until(lambda: _has(client, 8), 8)
         assert (await client.get("/v1/views")).status_code == 200
         assert (await client.get("/health")).status_code == 200
         for answer in await asyncio.gather(*overdue):
