@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,7 +110,7 @@ def fortress(folder: Path, outside: Path, **settings: object) -> Iterator[Fortre
         "TMPDIR": str(folder),
     }
     strace = program("strace", package="strace")
-    # A signal to strace goes on to the server, and it ends as the server does.
+    # They are one group: strace, told to end by itself, would leave the server running.
     command = [strace, "-f", "--seccomp-bpf", "-s", "4096", "-e", _TRACED, "-e", "signal=none", "-o", str(trace)]
     command += [sys.executable, "-m", "services.serve"]
     with log.open("wb") as said:
@@ -119,16 +120,17 @@ def fortress(folder: Path, outside: Path, **settings: object) -> Iterator[Fortre
             env=environment,
             stdout=said,
             stderr=said,
-            preexec_fn=_bounded,  # noqa: PLW1509
+            preexec_fn=_bounded, start_new_session=True,  # noqa: PLW1509
         )
     try:
         yield Fortress(_address(process, log), folder, trace, process)
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)
         try:
             process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
