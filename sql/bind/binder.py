@@ -54,6 +54,7 @@ from sql.bind.scope import Scope, place_of
 from sql.bind.select_clauses import Bound, SelectClauses
 from sql.bind.set_operations import combined_rows, name_of, parts_of
 from sql.bind.static import is_dictionary, is_static
+from sql.bind.written.qualifiers import is_cte
 from sql.expressions.evaluate import quoted
 from sql.functions.dialects import TIMEPLUS
 from sql.functions.translate import Dialect
@@ -195,16 +196,17 @@ class Binder:
                 fix=f"FROM table({letters}) reads those of now, dovetail tail {letters} those to come",
             )
         alias = table.alias or name
-        if (item := self._query_named(name, alias, table)) is not None:
+        if (item := self._query_named(table, alias)) is not None:
             return item
         return self._scan(self._stream(self._definition(table, name), table), alias, seeks=seeks)
 
-    def _query_named(self, name: str, alias: str, table: exp.Expr) -> FromItem | None:
+    def _query_named(self, named: exp.Expr, alias: str) -> FromItem | None:
         """What a CTE or a plain view gives; None where the name is that of another relation."""
-        if name in self.ctes:
+        name = named.name
+        if is_cte(named, self.ctes):
             without_itself = {other: query for other, query in self.ctes.items() if other != name}
             return replace(self, ctes=without_itself).derived(self.ctes[name], self._alias(alias))
-        definition = self._definition(table, name)
+        definition = self._definition(named, name)
         if not isinstance(definition, CreateView) or definition.materialized:
             return None
         query, dialect = spelled_out(definition, self.catalog)
@@ -305,7 +307,7 @@ class Binder:
     def _changelog(self, table: exp.Expr, place: str) -> FromItem:
         name, *keys = [argument.name for argument in table.this.expressions]
         alias = table.alias or name
-        if (item := self._query_named(name, alias, table)) is not None:
+        if (item := self._query_named(table.this.expressions[0], alias)) is not None:
             return keyed_rows(item, name, keys, place)
         definition = self._definition(table, name)
         stream = self._stream(definition, table)

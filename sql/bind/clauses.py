@@ -34,6 +34,8 @@ def refuse_clauses(query: exp.Query, rules: Rules) -> None:
     A view is a set: under RisingWave rules ORDER BY alone is read, and says nothing.
     """
     _refuse_first_rows(query)
+    if isinstance(query, exp.SetOperation | exp.Subquery):
+        order_by_names(query)
     if isinstance(query, exp.SetOperation) and isinstance(query.expression, exp.Select):
         _refuse_first_rows(query.expression)
     for name, (clause, fix) in _CLAUSES.items():
@@ -53,6 +55,22 @@ def _refuse_first_rows(query: exp.Query) -> None:
         )
 
 
+def order_by_names(query: exp.Query) -> None:
+    """Let ORDER BY behind a UNION, or behind brackets, name columns as they are. Raises Unsupported for a term that is
+    neither a name nor a position.
+    """
+    order = query.args.get("order")
+    for term in () if order is None else order.expressions:
+        if isinstance(term.this, exp.Column) and not term.this.table:
+            term.this.this.set("quoted", True)
+        elif not isinstance(term.this, exp.Literal) or term.this.is_string:
+            raise Unsupported(
+                "ORDER BY behind a UNION, or behind brackets, takes names and positions of columns",
+                where=place_of(term, "ORDER BY"),
+                fix="SELECT * FROM (SELECT .. UNION ALL SELECT ..) AS u ORDER BY ..",
+            )
+
+
 def refuse_table(table: exp.Expr) -> None:
     """A FROM item of a form that is not supported."""
     place = place_of(table, "FROM")
@@ -67,10 +85,6 @@ def refuse_table(table: exp.Expr) -> None:
             "FOR SYSTEM_TIME AS OF is for the right side of a join: a TABLE, view, index or dictionary by its name",
             where=place,
             fix="FROM stream JOIN t FOR SYSTEM_TIME AS OF PROCTIME() ON ..",
-        )
-    if table.args.get("sample") or table.args.get("pivots"):
-        raise Unsupported(
-            "SAMPLE and PIVOT are not supported in FROM", where=place, fix="FROM a stream, a subquery or table(x)"
         )
 
 
@@ -123,6 +137,10 @@ def refuse_join_method(join: exp.Join, place: str) -> None:
             where=place,
             fix=f"leave one of them out: JOIN r FOR SYSTEM_TIME AS OF l.time, or {method} JOIN r",
         )
+    refuse_match_condition(join, place)
+
+
+def refuse_match_condition(join: exp.Join, place: str) -> None:
     if join.args.get("match_condition"):
         raise Unsupported(
             "MATCH_CONDITION is not supported", where=place, fix="write the inequality of ASOF JOIN in ON"

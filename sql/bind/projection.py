@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from changelog.errors import SqlError
 from changelog.schema import SEQUENCE, TIME
 from sql.bind.aggregates import without_aliases
-from sql.bind.scope import Scope, Visible
+from sql.bind.scope import Scope, Visible, place_of
 from sql.plan.column_names import DELTA_COLUMN
 
 
@@ -36,17 +38,31 @@ def _starred(star: exp.Star, table: str, scope: Scope) -> list[tuple[str, str, e
         scope.find(exp.column("*", table=table), "SELECT")
     columns = scope.of(table) if table else [column for column in scope.columns if column.starred]
     columns = [column for column in columns if column.starred or (table and column.name not in (TIME, SEQUENCE))]
-    excluded = {column.name for column in star.args.get("except_") or star.args.get("except") or ()}
+    excluded = [(column.name, column.text("table") or table) for column in star.args.get("except_") or ()]
     replaced = {item.alias: item.unalias() for item in star.args.get("replace") or ()}
-    for clause, named in (("except", excluded), ("replace", set(replaced))):
-        unknown = named - {column.name for column in columns}
-        if unknown:
-            scope.find(exp.column(min(unknown), table=table or None), f"SELECT * {clause}")
+    for clause, names in (("except", excluded), ("replace", [(name, table) for name in replaced])):
+        for name, of in names:
+            if not any(_is_named(column, name, of) for column in columns):
+                scope.find(exp.column(name, table=of or None), f"SELECT * {clause}")
     return [
         (column.name, column.table, replaced.get(column.name) or _named(column))
         for column in columns
-        if column.name not in excluded
+        if not any(_is_named(column, name, of) for name, of in excluded)
     ]
+
+
+def _is_named(column: Visible, name: str, table: str) -> bool:
+    return column.name == name and (not table or column.table.casefold() == table.casefold())
+
+
+def expect_columns(found: Sequence[object], select: exp.Select) -> None:
+    """Raises SqlError for a select list of which EXCEPT leaves nothing."""
+    if not found:
+        raise SqlError(
+            "the select list has no columns: EXCEPT leaves none",
+            where=place_of(select, "SELECT"),
+            fix="leave out fewer: SELECT * EXCEPT (a)",
+        )
 
 
 def _named(column: Visible) -> exp.Expr:

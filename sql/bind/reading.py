@@ -8,6 +8,8 @@ from sqlglot import exp
 
 from changelog.errors import UnknownName
 from sql.bind.named_columns import with_names
+from sql.bind.written.qualifiers import is_cte, is_own
+from sql.bind.written.untranslated import as_written
 from sql.functions.dialects import DIALECTS
 from sql.functions.own_functions import WithFunctions
 from sql.functions.translate import Dialect
@@ -20,7 +22,7 @@ from sql.syntax.statements import CreateIndex, CreateStream, CreateView, Select
 def reading(statement: Select | CreateView, catalog: Relations) -> tuple[exp.Query, Dialect]:
     """The query of a statement as its dialect reads it. Raises SqlError where that dialect cannot."""
     rules = expression_rules(statement, catalog)
-    query = statement.query if statement.readings is None else statement.readings.of(rules)
+    query = as_written(statement.query if statement.readings is None else statement.readings.of(rules))
     return with_names(query, statement.columns if isinstance(statement, CreateView) else ()), dialect_of(rules, catalog)
 
 
@@ -47,11 +49,11 @@ def expression_rules(statement: Select | CreateView, catalog: Relations) -> Rule
 def _rules_read(query: exp.Query, catalog: Relations) -> Iterator[Rules]:
     ctes = {cte.alias for cte in query.find_all(exp.CTE)}
     for table in query.find_all(exp.Table):
-        name = _relation(table)
-        if not name or (name in ctes and not _reads_relation(table.this)):
+        named = _relation(table)
+        if named is None or (is_cte(named, ctes) and not _reads_relation(table.this)):
             continue
         try:
-            definition = catalog.get(name).definition
+            definition = catalog.get(named.name).definition
         except UnknownName:
             continue
         if isinstance(definition, CreateIndex):
@@ -74,13 +76,12 @@ def _reads_relation(call: exp.Expr) -> bool:
     return False
 
 
-def _relation(table: exp.Table) -> str:
-    """The relation that a FROM item reads, also within ``table(x)``, ``changelog(x, k)`` and windows."""
-    if table.db:
-        return ""
+def _relation(table: exp.Table) -> exp.Expr | None:
+    """The name of the relation that a FROM item reads, also within ``table(x)``, ``changelog(x, k)`` and windows."""
     call = table.this
     while isinstance(call, exp.Anonymous):
         if not call.expressions:
-            return ""
+            return None
         call = call.expressions[0]
-    return str(call.name)
+    named = call if isinstance(call, exp.Column) else table
+    return named if is_own(named) else None

@@ -13,6 +13,7 @@ from changelog.errors import SqlError, Unsupported
 from changelog.schema import TIME
 from sql.bind.scope import Scope, place_of
 from sql.bind.subquery_advice import in_place_of
+from sql.bind.written.untranslated import refuse_untranslated
 from sql.expressions.dict_functions import dict_function
 from sql.functions.aggregate_calls import by_time, exact, is_aggregate, of_stream
 from sql.functions.environment import Environment
@@ -55,13 +56,18 @@ STREAM = Within()
 def resolved(expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
     """``expression`` of a query over streams, as the engine's tree over the internal columns of ``scope``."""
     _refuse(expression, clause)
-    return typed(expression, scope, clause).tree
+    return _translated(typed(expression, scope, clause).tree, expression, clause)
 
 
 def resolved_condition(expression: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
     """As ``resolved``, for what is true or false."""
     _refuse(expression, clause)
-    return condition(expression, scope, clause)
+    return _translated(condition(expression, scope, clause), expression, clause)
+
+
+def _translated(tree: exp.Expr, written: exp.Expr, clause: str) -> exp.Expr:
+    refuse_untranslated(tree, place_of(written, clause))
+    return tree
 
 
 def typed(expression: exp.Expr, scope: Scope, clause: str, within: Within = STREAM) -> Typed:
@@ -78,7 +84,7 @@ def condition(expression: exp.Expr, scope: Scope, clause: str, within: Within = 
 def resolved_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope) -> exp.Expr:
     """A term of ON: as ``resolved``, but ``date_diff(unit, a, b)`` is a - b at the columns' own precision."""
     _refuse(term, "JOIN .. ON")
-    return typed_on(term, scope, left, right).tree
+    return _translated(typed_on(term, scope, left, right).tree, term, "JOIN .. ON")
 
 
 def typed_on(term: exp.Expr, scope: Scope, left: Scope, right: Scope, within: Within = STREAM) -> Typed:
@@ -124,7 +130,8 @@ def _with_internal_names(expression: exp.Expr, scope: Scope, clause: str) -> exp
                 fix="select it as it is: SELECT *, _tp_delta",
             )
         if node.table and not scope.is_table(node.table) and scope.has(node.table):
-            return exp.Dot(this=named(exp.column(node.args["table"].copy())), expression=node.this.copy())
+            whole = exp.Column(this=node.args["table"].copy(), table=node.args.get("db"))
+            return exp.Dot(this=named(whole), expression=node.this.copy())
         if isinstance(node.parent, exp.Anonymous) and _is_unit(node, scope):
             return node
         return named(node)

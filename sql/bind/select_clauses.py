@@ -25,7 +25,7 @@ from sql.bind.groups.session_keys import refuse_ungrouped, with_keys
 from sql.bind.lookup.lookups import Lookups
 from sql.bind.partitions.ties import told_apart
 from sql.bind.partitions.window_functions import WindowFunctions
-from sql.bind.projection import is_delta, selected
+from sql.bind.projection import expect_columns, is_delta, selected
 from sql.bind.resolve import resolved, resolved_condition
 from sql.bind.scope import Scope, place_of
 from sql.expressions.expression import Expr, Structure, structure
@@ -157,6 +157,8 @@ class SelectClauses:
                 found.names.append((name, table))
                 found.trees.append(resolved(over_columns, from_item.scope, "SELECT"))
                 found.places.append(place_of(projection, "SELECT"))
+        if not found.marked:
+            expect_columns(found.names, select)
         return from_item, found
 
     def _grouped(self, from_item: FromItem) -> Bound:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from changelog.errors import UnknownName
+from sql.bind.written.qualifiers import is_cte
 from sql.relations import Relations
 from sql.syntax.calls import WINDOWS, function_name
 from sql.syntax.statements import CreateDictionary
@@ -19,7 +20,7 @@ def is_static(query: exp.Query, ctes: Mapping[str, exp.Query], catalog: Relation
     tables = [
         table
         for table in query.find_all(exp.Table)
-        if isinstance(table.this, exp.Anonymous) or (table.name not in own and not isinstance(table.this, exp.Values))
+        if isinstance(table.this, exp.Anonymous) or not (is_cte(table, own) or isinstance(table.this, exp.Values))
     ]
     return all(_is_static(table, ctes, catalog) for table in tables)
 
@@ -29,7 +30,7 @@ def _is_static(table: exp.Table, ctes: Mapping[str, exp.Query], catalog: Relatio
         return _reads_content(table.this)
     if table.db == DATABASE:
         return True
-    if table.name in ctes:
+    if is_cte(table, ctes):
         return is_static(ctes[table.name], {}, catalog)
     return is_dictionary(table.name, catalog)
 

@@ -229,8 +229,8 @@ def aggregate_tree(node: exp.Expr, argument: Part, condition: Part, place: str) 
         holds, given, name = condition(given[-1]), given[:-1], name.removesuffix("_if")
         if name.endswith("_distinct") and name not in _TEMPLATES:
             name, distinct = name.removesuffix("_distinct"), True
-        return filtered(_built(name, [argument(one) for one in given], distinct, order, node, place), holds)
-    return _built(name, [argument(one) for one in given], distinct, order, node, place)
+        return filtered(_built(name, given, distinct, order, node, argument, place), holds)
+    return _built(name, given, distinct, order, node, argument, place)
 
 
 def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr:
@@ -248,7 +248,7 @@ def _within_group(node: exp.WithinGroup, argument: Part, place: str) -> exp.Expr
     value = argument(ordered[0].this)
     if name == "mode":
         return filled(wanted, [value])
-    level = levels[0]
+    level = argument(levels[0])
     if ordered[0].args.get("desc"):
         level = exp.Sub(this=exp.Literal.number(1), expression=level.copy())
     return filled(wanted, [value, level])
@@ -293,14 +293,22 @@ def _term(term: exp.Ordered, argument: Part) -> exp.Ordered:
 
 
 def _built(
-    name: str, arguments: list[exp.Expr], distinct: bool, order: list[exp.Ordered], node: exp.Expr, place: str
+    name: str,
+    given: list[exp.Expr],
+    distinct: bool,
+    order: list[exp.Ordered],
+    node: exp.Expr,
+    argument: Part,
+    place: str,
 ) -> exp.Expr:
+    arguments = [argument(one) for one in given]
     if name == "count" and (not arguments or isinstance(arguments[0], exp.Star)):
         return exp.Count(this=exp.Star())
     if len(arguments) > 1 and ((name == "count" and distinct) or _TEMPLATES.get(name) == _TEMPLATES["uniq"]):
         return exp.Count(this=exp.Distinct(expressions=arguments))
     if name in _LEVELLED:
-        return filled(f"{_LEVELLED[name]}({{0}}, {{1}})", [*arguments[:1], _level(name, node, arguments[1:])])
+        level = _level(name, node, arguments[1:], argument)
+        return filled(f"{_LEVELLED[name]}({{0}}, {{1}})", [*arguments[:1], level])
     template = _TEMPLATES.get(name)
     if template is None:
         close = nearest(name, aggregate_names())
@@ -369,6 +377,9 @@ def _put_first(order: list[exp.Ordered], tree: exp.Expr, only: exp.Expr | None, 
     """
     own = tree.find(exp.Order)
     if own is None:
+        if isinstance(tree, exp.First | exp.Last):
+            ties = exp.Ordered(this=tree.this.copy(), nulls_first=False)
+            tree.set("this", exp.Order(this=tree.this, expressions=[*order, ties]))
         return
     if only is not None and any(term.this != only for term in order):
         raise SqlError(
@@ -379,12 +390,13 @@ def _put_first(order: list[exp.Ordered], tree: exp.Expr, only: exp.Expr | None, 
     own.set("expressions", [*order, *own.expressions] if only is None else order)
 
 
-def _level(name: str, node: exp.Expr, more: list[exp.Expr]) -> exp.Expr:
+def _level(name: str, node: exp.Expr, more: list[exp.Expr], argument: Part) -> exp.Expr:
     """What ``quantile(0.9)(x)`` has in its first brackets, or ``quantile(x, 0.9)`` behind x; of
     ``quantiles(0.5, 0.9)(x)`` all of it, as an array.
     """
-    given = node.expressions if isinstance(node, _LEVELLED_CALLS) else [node.args.get("quantile"), *more]
-    levels = [one for one in given if isinstance(one, exp.Expr)] or [exp.Literal.number("0.5")]
+    first = node.expressions if isinstance(node, _LEVELLED_CALLS) else [node.args.get("quantile")]
+    said = [argument(one) for one in first if isinstance(one, exp.Expr)]
+    levels = (said if isinstance(node, _LEVELLED_CALLS) else [*said, *more]) or [exp.Literal.number("0.5")]
     return exp.Array(expressions=[one.copy() for one in levels]) if name == "quantiles" else levels[0]
 
 

@@ -69,6 +69,8 @@ def _not(translator: Translator, node: exp.Expr) -> Typed:
 
 
 def _is(translator: Translator, node: exp.Expr) -> Typed:
+    if not isinstance(node.expression, exp.Null | exp.Boolean):
+        raise translator.unsupported(node)
     value = bracketed(translator.tree(node.this))
     return translator.known(exp.Is(this=value, expression=node.expression.copy()), pa.bool_())
 
@@ -176,7 +178,9 @@ def _cast(translator: Translator, node: exp.Expr) -> Typed:
 
 
 def _interval(translator: Translator, node: exp.Expr) -> Typed:
-    return translator.known(node.copy(), pa.month_day_nano_interval())
+    unit = node.args.get("unit")
+    length = exp.Interval(this=translator.tree(node.this), unit=None if unit is None else exp.var(unit.name.upper()))
+    return translator.known(length, pa.month_day_nano_interval())
 
 
 def _array(translator: Translator, node: exp.Expr) -> Typed:
@@ -254,7 +258,7 @@ def _escape(translator: Translator, node: exp.Expr) -> Typed:
     tree = type(liked)(
         this=bracketed(translator.tree(liked.this)), expression=bracketed(translator.tree(liked.expression))
     )
-    return translator.known(exp.Escape(this=tree, expression=node.expression.copy()), pa.bool_())
+    return translator.known(exp.Escape(this=tree, expression=translator.tree(node.expression)), pa.bool_())
 
 
 def _at_time_zone(translator: Translator, node: exp.Expr) -> Typed:
@@ -276,16 +280,30 @@ def _filter(translator: Translator, node: exp.Expr) -> Typed:
 
 def _window(translator: Translator, node: exp.Expr) -> Typed:
     """A window function: the engine computes it, whole partitions at a time."""
-    made = node.copy()
-    made.set("this", replace(translator, aggregated=as_it_is).tree(node.this))
-    made.set("partition_by", [translator.tree(one) for one in node.args.get("partition_by") or ()])
+    called = replace(translator, aggregated=as_it_is)(node.this)
+    by = [translator.tree(one) for one in node.args.get("partition_by") or ()]
+    made = exp.Window(this=called.tree, partition_by=by, spec=_frame(translator, node), over="OVER")
     if (order := node.args.get("order")) is not None:
         made.set("order", translator.ordered(order))
         if _is_measured(node) and len(order.expressions) == 1:
             # Of a frame that is so wide one term says how far rows are from one another.
             made.args["order"].set("expressions", made.args["order"].expressions[-1:])
-    kind = replace(translator, aggregated=as_it_is)(node.this).told
-    return translator.known(exact(made, kind, "", translator.environment.place), kind)
+    return translator.known(exact(made, called.told, "", translator.environment.place), called.told)
+
+
+def _frame(translator: Translator, window: exp.Expr) -> exp.Expr | None:
+    """ROWS BETWEEN .. AND ..; how far it reaches is a number or an interval that is written out."""
+    spec: exp.Expr | None = window.args.get("spec")
+    if spec is None:
+        return None
+    made = spec.copy()
+    for side in ("start", "end"):
+        reach = spec.args.get(side)
+        if isinstance(reach, exp.Expr):
+            if not isinstance(reach.this if isinstance(reach, exp.Interval) else reach, exp.Literal):
+                raise translator.unsupported(spec)
+            made.set(side, translator.tree(reach))
+    return made
 
 
 def _is_measured(window: exp.Expr) -> bool:

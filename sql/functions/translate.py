@@ -77,7 +77,7 @@ class Dialect(Protocol):
 
 Special = Callable[["Translator", exp.Expr], Typed]
 
-_OPERATORS = (
+OPERATORS = (
     *(exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ),
     *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow, exp.DPipe, exp.Xor),
     *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift),
@@ -114,7 +114,7 @@ class Translator:
         visit = self.dialect.visits.get(type(node))
         if visit is not None:
             return visit(self, node)
-        if type(node) in _OPERATORS:
+        if type(node) in OPERATORS:
             return self._operator(node)
         if is_aggregate(node):
             return self.aggregate(node)

@@ -22,10 +22,19 @@ def function_name(node: exp.Expr) -> str:
     return node.sql_name().lower() if isinstance(node, exp.Func) else ""
 
 
-def dotted_name(named: exp.Expr) -> str:
-    """The name of a table, or of the argument of ``table(..)``, with the parts before its last: ``v.dead_letter``."""
-    parts = [named.text(part) for part in ("catalog", "db", "table")] + [named.name]
+DATABASES = ("default", "public")
+"""What may stand before the name of a relation, in both dialects, and says nothing: there is one database."""
+
+
+def qualifier(named: exp.Expr) -> str:
+    """The parts before the last of the name of a table, or of the argument of ``table(..)``: ``v`` of ``v.x``."""
+    parts = [named.text(part) for part in ("catalog", "db", "table")]
     return ".".join(part for part in parts if part)
+
+
+def dotted_name(named: exp.Expr) -> str:
+    """The name of a table, or of the argument of ``table(..)``, with its qualifier: ``v.dead_letter``."""
+    return ".".join(part for part in (qualifier(named), named.name) if part)
 
 
 def registered_name(node: exp.Expr) -> str:

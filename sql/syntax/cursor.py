@@ -9,6 +9,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from changelog.errors import SqlError, SyntaxFault
 from changelog.suggest import LIKE_ENOUGH, Guess, likeness
+from sql.syntax.calls import DATABASES
 from sql.syntax.faults import fault_at
 from sql.syntax.rules import Rules
 
@@ -137,7 +138,7 @@ class Cursor:
         """A name of one part; ``default.x`` and ``public.x`` are x."""
         first = self.name(what)
         if self.accept("."):
-            if first.lower() not in ("default", "public"):
+            if first.lower() not in DATABASES:
                 self.fail(f'there is one database, "default", and no "{first}"', fix=f"write {self.found} alone")
             return self.name(what)
         return first

@@ -20,9 +20,11 @@ from sql.bind.bounded.snapshot_items import (
     Columns,
     SnapshotItem,
     column_of,
+    expect_counts,
     hoist_order,
     in_brackets_of_its_own,
     last_of_each_key,
+    name_of_cte,
     renamed_relation,
     united,
     windows_of,
@@ -30,6 +32,7 @@ from sql.bind.bounded.snapshot_items import (
 from sql.bind.bounded.snapshot_names import SnapshotNames
 from sql.bind.bounded.snapshot_relations import SnapshotRelations
 from sql.bind.bounded.snapshot_sessions import fill_in, sessions_of
+from sql.bind.clauses import order_by_names
 from sql.bind.from_clause.brackets import every_column, join_in_brackets, values_of
 from sql.bind.from_clause.sessions import SessionCall
 from sql.bind.from_clause.windows import END, START, WindowCall, check_units
@@ -43,10 +46,11 @@ from sql.bind.partitions.first_rows import (
     spell_out_windows,
 )
 from sql.bind.partitions.ties import ties_of, told_apart
-from sql.bind.projection import is_delta, selected
+from sql.bind.projection import expect_columns, is_delta, selected
 from sql.bind.reading import spelled_out
 from sql.bind.resolve import typed
 from sql.bind.scope import Scope, place_of
+from sql.bind.written.qualifiers import is_cte
 from sql.functions.translate import in_order_of
 from sql.functions.typed import Typed
 from sql.plan.column_names import output_names
@@ -70,23 +74,31 @@ class BoundedBinder:
         """The columns of a query, rewritten. ``around``: the CTEs that it can read; ``outer``: the columns."""
         ctes = dict(around)
         for cte in getattr(query, "ctes", ()):
-            ctes[cte.alias] = under_alias(cte, self.query(cte.this, ctes))
+            name = cte.alias
+            ctes[name] = under_alias(cte, self.query(cte.this, ctes))
+            cte.args["alias"].set("this", exp.to_identifier(name_of_cte(name)))
         if isinstance(query, exp.Subquery):
+            expect_counts(query)
+            order_by_names(query)
             return self.query(query.this, ctes, outer)
         if isinstance(query, exp.SetOperation):
             hoist_order(query)
+            expect_counts(query)
+            order_by_names(query)
             left = self.query(query.left, ctes, outer, texts)
             right = self.query(query.right, ctes, outer)
-            self._order_by_names(query)
             return [(name, united(kind, other)) for (name, kind), (_, other) in zip(left, right, strict=False)]
         if not isinstance(query, exp.Select):
             raise Unsupported(f"{type(query).__name__} is not supported over table(x)", fix="SELECT .. FROM table(x)")
-        query.set("settings", None)
+        if (first := query.args.get("prewhere")) is not None:
+            query.set("prewhere", None)
+            query.where(first.this, copy=False)
         spell_out_windows(query)
         if is_distinct_on(query):
             number_first_of_each(query)
         elif limit_by(query):
             number_first_rows(query)
+        expect_counts(query)
         expressions = SnapshotExpressions(self.names, lambda inner, scope: self.query(inner, ctes, scope), outer)
         source = SnapshotFrom(
             query,
@@ -96,11 +108,6 @@ class BoundedBinder:
             expressions,
         )
         return _Select(query, source, self.names, expressions).columns(texts)
-
-    def _order_by_names(self, query: exp.Expr) -> None:
-        for term in query.find_all(exp.Column):
-            if term.find_ancestor(exp.Order) is query.args.get("order"):
-                term.this.set("quoted", True)
 
     def item(self, table: exp.Expr, ctes: Mapping[str, Columns], outer: Scope | None = None) -> SnapshotItem:
         """What stands in FROM, rewritten in place: ``s AS x(p)`` is ``(SELECT x.k AS p FROM s AS x) AS x``. A subquery
@@ -142,20 +149,18 @@ class BoundedBinder:
         call = function_name(table.this) if isinstance(table.this, exp.Anonymous) else ""
         if call in WINDOWS:
             return self._windowed(table, ctes)
-        keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
-        named = table.this.expressions[0] if call else table
-        name = named.name
-        alias = table.alias or name
-        if name in ctes and call in ("changelog", ""):
-            if keys:
-                renamed_relation(table, name, alias, keys)
-            return SnapshotItem(alias, ctes[name])
         if call not in ("table", "changelog", ""):
             raise Unsupported(
                 f"{call}() in FROM is not supported over table(x)",
                 where=place_of(table, "FROM"),
                 fix="FROM table(stream)",
             )
+        keys = [argument.name for argument in table.this.expressions[1:]] if call == "changelog" else []
+        named = table.this.expressions[0] if call else table
+        alias = table.alias or named.name
+        if call != "table" and is_cte(named, ctes):
+            renamed_relation(table, name_of_cte(named.name), alias, keys)
+            return SnapshotItem(alias, ctes[named.name])
         if table.db == DATABASE and not call:
             return self.relations.system(table, alias)
         return self._relation(table, named, alias, keys)
@@ -284,6 +289,7 @@ class _Select:
             text = texts[position] if len(texts) == len(listed) else ""
             for name, table, expression in selected(projection, self.select, scope, text):
                 found.append((name, table, self.expressions.typed(expression, scope, "SELECT")))
+        expect_columns(found, self.select)
         names = output_names([(name, table) for name, table, _ in found])
         shown = [self.names.written(value.tree) for _, _, value in found]
         items = [exp.alias_(tree.copy(), name, quoted=True) for name, tree in zip(names, shown, strict=True)]

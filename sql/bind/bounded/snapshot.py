@@ -21,6 +21,7 @@ from sql.bind.bounded.snapshot_names import SnapshotNames
 from sql.bind.bounded.snapshot_relations import SnapshotRelations
 from sql.bind.named_columns import named_as
 from sql.bind.scope import place_of
+from sql.bind.written.untranslated import as_written, refuse_untranslated
 from sql.expressions import engine
 from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.evaluate import run
@@ -70,7 +71,7 @@ def snapshot_of(
     texts: Sequence[str] = (),
 ) -> Snapshot:
     """The query over the content of its relations; ``x`` and ``table(x)`` are the same here."""
-    tree = query.copy()
+    tree = as_written(query)
     for call in dict_calls(tree):
         raise Unsupported(
             f"{dict_function(call)} is for streaming queries",
@@ -80,6 +81,7 @@ def snapshot_of(
     relations = SnapshotRelations(view)
     binder = BoundedBinder(catalog, relations, SnapshotNames(dialect))
     columns = named_as(query, binder.query(tree, {}, texts=texts))
+    refuse_untranslated(tree, "a query over table(x)")
     sql = engine.text(tree, identify=True)
     tables = {name: schema.empty_table() for name, schema in relations.read.items()}
     _check(sql, tables)

@@ -10,9 +10,10 @@ from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
 from changelog.schema import EVENT_TIME_TYPE, TIME
-from sql.bind.clauses import event_time
+from sql.bind.clauses import event_time, refuse_match_condition
 from sql.bind.from_clause.windows import END, START, WindowCall
 from sql.bind.named_columns import under_alias
+from sql.bind.partitions.first_rows import row_count
 from sql.bind.scope import place_of
 from sql.expressions.engine import parsed
 from sql.expressions.evaluate import common_type, quoted
@@ -60,6 +61,12 @@ def hoist_order(query: exp.SetOperation) -> None:
             query.set(key, clause)
 
 
+def expect_counts(query: exp.Query) -> None:
+    """Raises Unsupported for a LIMIT, OFFSET or FETCH that is no whole number."""
+    for clause in ("limit", "offset"):
+        row_count(query, clause, 0)
+
+
 def columns_in(schema: pa.Schema) -> Columns:
     return [(field.name, field.type) for field in schema]
 
@@ -90,6 +97,7 @@ def refuse_join(join: exp.Join) -> None:
     place = place_of(join, "JOIN")
     if method in ("LATEST", "ANY"):
         raise Unsupported(f"{method} JOIN over table(x) is not supported", where=place, fix="ASOF JOIN")
+    refuse_match_condition(join, place)
     if event_time(join.this) is not None:
         raise Unsupported(
             "FOR SYSTEM_TIME AS OF a time is not supported over table(x), which holds no versions of its rows",
@@ -117,6 +125,11 @@ def windows_of(rows: exp.Select, call: WindowCall) -> exp.Expr:
     source = next(table for table in windows.find_all(exp.Table) if table.name == "rows")
     source.replace(exp.Subquery(this=rows, alias=exp.TableAlias(this=exp.to_identifier("in_window"))))
     return windows
+
+
+def name_of_cte(name: str) -> str:
+    """What the engine calls a CTE: no relation that the query reads is called so."""
+    return f"with {name}"
 
 
 def renamed_relation(table: exp.Table, name: str, alias: str, keys: Sequence[str]) -> None:

@@ -16,6 +16,7 @@ from sql.bind.from_clause.join_method import direct_joins
 from sql.bind.lookup.lookup_tables import attribute, attribute_defaults, is_mutable, of_dictionary, of_stream
 from sql.bind.resolve import resolved
 from sql.bind.scope import HIDDEN_TABLE, Scope, Visible, place_of
+from sql.bind.written.qualifiers import is_cte
 from sql.expressions.dict_functions import DictCall, dict_calls
 from sql.expressions.expression import Expr, structure
 from sql.plan.nodes import Cover, LookupJoin, LookupTable, column_of
@@ -41,7 +42,7 @@ class Lookups:
         """The right side of a join as a table to look up; None where it is joined as a stream."""
         if not isinstance(written, exp.Table) or isinstance(written.this, exp.Anonymous):
             return None
-        if written.name in ctes or written.db == DATABASE or is_of_system(dotted_name(written)):
+        if is_cte(written, ctes) or written.db == DATABASE or is_of_system(dotted_name(written)):
             return None
         place = place_of(written, "JOIN")
         definition = self._definition(written.name, place)

@@ -115,15 +115,9 @@ def row_count(select: exp.Query, name: str, missing: int) -> int:
     if clause is None:
         return missing
     value = clause.args.get("count") if isinstance(clause, exp.Fetch) else clause.expression
-    options = clause.args.get("limit_options")
-    plain = isinstance(value, exp.Literal) and not value.is_string and value.name.isdecimal()
-    if (
-        value is None
-        or not plain
-        or (options is not None and (options.args.get("percent") or options.args.get("with_ties")))
-    ):
+    if not isinstance(value, exp.Literal) or value.is_string or not value.name.isdecimal():
         raise Unsupported(
-            f"{name.upper()} takes a whole number over streams",
+            f"{name.upper()} takes a whole number",
             where=place_of(clause, name.upper()),
             fix="LIMIT 10; of ties WHERE r <= 10 over rank() OVER (ORDER BY ..) AS r",
         )

@@ -1,0 +1,66 @@
+"""No word of a query is taken and ignored: every form of the parser, and every part of each, is read or refused."""
+
+from __future__ import annotations
+
+import pytest
+from sqlglot import exp
+
+from changelog.errors import SqlError
+from sql.bind.written.unread import READ, unread_in
+from sql.functions.dialects import DIALECTS
+from sql.functions.translate import OPERATORS
+from tests.sql.world import World
+
+FORMS = [form for form in vars(exp).values() if isinstance(form, type) and issubclass(form, exp.Expression)]
+IGNORED = (
+    "SELECT k FROM {} SAMPLE 0.5",
+    "SELECT k FROM {} TABLESAMPLE (10 PERCENT)",
+    "SELECT k FROM {} PIVOT (sum(v) FOR k IN ('a'))",
+    "SELECT k INTO x FROM {}",
+    "SELECT k FROM {} FOR UPDATE",
+    "SELECT k FROM {} FOR SHARE",
+    "SELECT k FROM {} UNION ALL CORRESPONDING SELECT k FROM {}",
+    "SELECT k FROM {} UNION ALL CORRESPONDING BY (k) SELECT k FROM {}",
+    "SELECT k FROM {} UNION ALL BY NAME SELECT k FROM {}",
+    "WITH RECURSIVE a AS (SELECT k FROM {}) SELECT k FROM a",
+    "WITH a AS MATERIALIZED (SELECT k FROM {}) SELECT k FROM a",
+    "SELECT k FROM {} ORDER BY v WITH FILL",
+    "SELECT k FROM {} ORDER BY k LIMIT 1 WITH TIES",
+    "SELECT k FROM {} ORDER BY k FETCH FIRST 1 ROWS WITH TIES",
+    "SELECT k FROM {} ORDER BY k FETCH FIRST 10 PERCENT ROWS ONLY",
+    "SELECT lag(v) IGNORE NULLS OVER (ORDER BY v) AS x FROM {}",
+    "SELECT sum(v) OVER (ORDER BY v ROWS BETWEEN 1 PRECEDING AND CURRENT ROW EXCLUDE CURRENT ROW) AS x FROM {}",
+    "SELECT k FROM {} LATERAL VIEW explode(k) t AS x",
+    "SELECT * FROM (SELECT k FROM {}) AS t TABLESAMPLE (10 PERCENT)",
+    "SELECT k FROM ONLY (SELECT k FROM {}) AS t",
+    "SELECT k FROM {} OPTION (RECOMPILE)",
+)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World.of(
+        "CREATE MUTABLE STREAM dim (k string, v int) PRIMARY KEY k",
+        "CREATE STREAM flow (k string, v int)",
+        "CREATE TABLE plain (k VARCHAR, v INT)",
+    )
+
+
+@pytest.mark.parametrize("relation", ["table(dim)", "dim", "flow", "table(plain)", "plain"])
+@pytest.mark.parametrize("query", IGNORED)
+def test_what_is_not_read_is_refused(world: World, query: str, relation: str) -> None:
+    with pytest.raises(SqlError):
+        world.plan(query.replace("{}", relation))
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_each_part_of_each_form_is_read_or_refused(form: type[exp.Expression]) -> None:
+    read = set(READ.get(form, "").split())
+    assert read <= set(form.arg_types), "the table names a part that the form has not"
+    for part in form.arg_types:
+        assert (unread_in(form(**{part: exp.Null()})) is None) == (form in READ and part in read)
+
+
+def test_what_is_translated_is_read() -> None:
+    translated = {form for dialect in DIALECTS.values() for form in dialect.visits} | set(OPERATORS)
+    assert translated <= set(READ)
