@@ -120,7 +120,8 @@ def fortress(folder: Path, outside: Path, **settings: object) -> Iterator[Fortre
             env=environment,
             stdout=said,
             stderr=said,
-            preexec_fn=_bounded, start_new_session=True,  # noqa: PLW1509
+            preexec_fn=_bounded,  # noqa: PLW1509
+            start_new_session=True,
         )
     try:
         yield Fortress(_address(process, log), folder, trace, process)
