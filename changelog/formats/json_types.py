@@ -163,7 +163,7 @@ def _instant(arrow_type: pa.DataType) -> Convert:
         instant = None
         if isinstance(value, str):
             instant = time_text.instant_of_text(value)
-        elif _is_number(value) and abs(value) < _FAR:
+        elif _is_number(value) and -_FAR < value < _FAR:
             instant = time_text.instant_of_number(value)
         if instant is None or not time_text.fits(instant, unit):
             raise Mismatch(value, type_name(arrow_type))

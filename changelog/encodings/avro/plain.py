@@ -6,7 +6,7 @@
     logical types  what they are written as
 
 A union of null and one other type stays; of any other, and of a type that holds itself, only the parser of single
-records makes something, so a schema with one is not ``columnar``.
+records makes something, so a schema with one is not ``columnar``. One with the latter is ``recursive``.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ class PlainSchema:
 
     writer: WriterSchema
     columnar: bool = True
+    recursive: bool = False
     fields: list[dict[str, Any]] = field(default_factory=list)
     _open: dict[int, str] = field(default_factory=dict)
     _made: int = 0
@@ -69,16 +70,22 @@ class PlainSchema:
     def _item(self, schema: Any) -> Any:
         """Elements that take no bytes could be any number of them, in a few bytes."""
         found = self.writer.found(schema)
-        empty = isinstance(found, dict) and (
-            found["type"] == "null" or found.get("size") == 0 or found.get("fields") == []
-        )
-        if empty:
+        if self._is_empty(found, ()):
             raise SchemaMisfit(f"it has an array of {described(found)}, whose elements take no bytes")
         return self._plain(schema)
 
+    def _is_empty(self, found: Any, around: tuple[Any, ...]) -> bool:
+        """Whether its values take no bytes; ``around`` are the records that it stands in."""
+        if isinstance(found, list) or found in around:
+            return False
+        if found["type"] in ("record", "error"):
+            within = (*around, found)
+            return all(self._is_empty(self.writer.found(one["type"]), within) for one in found["fields"])
+        return bool(found["type"] == "null" or found.get("size") == 0)
+
     def _record(self, found: dict[str, Any]) -> Any:
         if id(found) in self._open:
-            self.columnar = False
+            self.columnar, self.recursive = False, True
             return self._open[id(found)]
         self.columnar &= bool(found["fields"])
         name = self._open[id(found)] = self._name()

@@ -12,11 +12,13 @@ import struct
 from typing import Any
 
 import fastavro
+import numpy as np
 import polars as pl
 import pyarrow as pa
 
 from changelog.encodings.avro.container import MARK, mark_of, marked, wrapped
 from changelog.encodings.avro.conversions import Convert, carrier, conversion
+from changelog.encodings.avro.depth import Depth
 from changelog.encodings.avro.plain import PlainSchema
 from changelog.encodings.avro.schema import WriterSchema
 from changelog.encodings.identified.plain_values import as_given
@@ -50,6 +52,7 @@ class AvroPayloads:
                 self._take(writer, member)
         plain = PlainSchema.of(writer)
         self._columnar = plain.columnar
+        self._depth = Depth(plain.fields, asked.place) if plain.recursive else None
         self._container = marked(plain.fields)
         self._single = fastavro.parse_schema({"type": "record", "name": "root", "fields": plain.fields})
 
@@ -77,6 +80,8 @@ class AvroPayloads:
     def parsed(self, payload: bytes) -> dict[str, Any]:
         stream = io.BytesIO(payload)
         try:
+            if self._depth is not None:
+                self._depth.expect_shallow(payload)
             record: Any = fastavro.schemaless_reader(stream, self._single, None)
         except _BROKEN as fault:
             why = "it ends too early" if isinstance(fault, EOFError) else type(fault).__name__
@@ -109,6 +114,8 @@ class AvroPayloads:
         """The members as the parser gives them. Raises Declined."""
         if payloads.nbytes > _LONGEST:
             raise Declined
+        if self._depth is not None:
+            _expect_shallow(self._depth, payloads)
         mark = mark_of(payloads)
         text = wrapped(payloads, self._container, mark)
         if not self._columnar:
@@ -129,6 +136,18 @@ class AvroPayloads:
             return {name: pa.array([row[name] for row in rows], kind) for name, kind in self._types.items()}
         except (*_BROKEN, pa.ArrowException):
             raise Declined from None
+
+
+def _expect_shallow(depth: Depth, payloads: pa.Array) -> None:
+    """Raises Declined where a payload is nested too deeply, or is none."""
+    deep = []
+    for place, payload in enumerate(payloads.to_pylist()):
+        try:
+            depth.expect_shallow(payload)
+        except (RecordRejected, EOFError, IndexError):
+            deep.append(place)
+    if deep:
+        raise Declined(np.array(deep))
 
 
 def _arrow(column: pl.Series, kind: pa.DataType) -> pa.Array:

@@ -167,6 +167,34 @@ def test_a_recursive_type_beside_the_columns_is_read() -> None:
     assert decoded(schemas, [value, value], a=pa.int32()).rows.column("a").to_pylist() == [3, 3]
 
 
+@pytest.mark.parametrize("depth", [200, 5_000, 300_000])
+def test_a_record_that_is_nested_too_deeply_is_rejected_alone(depth: int) -> None:
+    schemas = Schemas()
+    schema_id = schemas.add(record_of(("n", ["null", "r"]), ("a", "long")))
+    good, deep = (wire.head(schema_id) + b"\2" * levels + b"\0" + b"\2" * (levels + 1) for levels in (50, depth))
+    found = decoded(schemas, [good, deep, good], a=pa.int64())
+    assert found.rows.column("a").to_pylist() == [1, 1]
+    assert reasons(found) == ["the value is nested deeper than 200 levels"]
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        "null",
+        {"type": "fixed", "name": "f", "size": 0},
+        {"type": "record", "name": "e", "fields": []},
+        {"type": "record", "name": "e", "fields": [{"name": "x", "type": "null"}]},
+        {"type": "record", "name": "e", "fields": [{"name": "x", "type": {"type": "fixed", "name": "f", "size": 0}}]},
+    ],
+    ids=str,
+)
+def test_an_array_of_what_takes_no_bytes_is_of_no_schema(nothing: object) -> None:
+    schemas = Schemas()
+    schema_id = schemas.add(record_of(("l", {"type": "array", "items": nothing}), ("a", "long")))
+    found = decoded(schemas, [wire.head(schema_id) + b"\xfe\xff\xff\xff\x0f\0\2"], a=pa.int64())
+    assert [one.endswith("whose elements take no bytes") for one in reasons(found)] == [True]
+
+
 FUZZED = record_of(
     ("a", "long"),
     ("t", ["null", "string"]),
