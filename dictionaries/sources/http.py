@@ -23,6 +23,7 @@ from dictionaries.sources.text_formats import parse_rows
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_PASSTHROUGH_DATETIME
 _PASSING = frozenset({408, 425, 429})
 _MOST_REDIRECTIONS = 10
+_FIX_OF_URL = "URL 'http://host:port/path'"
 
 
 class HttpSource:
@@ -36,13 +37,21 @@ class HttpSource:
         self.definition = definition
         self.outside = outside
         self.parameters = source_parameters(definition)
-        url = httpx.URL(str(self.parameters["url"]))
+        url = self._checked_url()
         self._url = url.copy_with(username=None, password=None)
         self._address_login = (url.username, url.password)
         # Without the query of the address, where keys of services like to stand.
         self.where = f'dictionary "{definition.name}", {self._url.copy_with(query=None, fragment=None)}'
         self._format = str(self.parameters["format"]).lower()
         self._reader = SourceRowReader(definition, self.where)
+
+    def _checked_url(self) -> httpx.URL:
+        try:
+            return httpx.URL(str(self.parameters["url"]))
+        except httpx.InvalidURL as error:
+            raise SourceRefused(
+                "the address is none", where=f'dictionary "{self.definition.name}"', fix=_FIX_OF_URL
+            ) from error
 
     def fetch(self, by: Sequence[str], keys: Sequence[Key]) -> dict[Key, Rows]:
         if self.parameters["method"] == "get":
@@ -129,7 +138,7 @@ class HttpSource:
                 fix = "correct USER and PASSWORD" if status in (401, 403) else "correct URL and METHOD of the source"
                 return SourceRefused(what, where=self.where, fix=fix)
         elif isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
-            return SourceRefused("the address is none", where=self.where, fix="URL 'http://host:port/path'")
+            return SourceRefused("the address is none", where=self.where, fix=_FIX_OF_URL)
         else:
             what = f"the service does not answer: {type(error).__name__}"
         return ServiceUnavailable(

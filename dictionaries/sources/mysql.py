@@ -41,8 +41,8 @@ class MySqlSource(SqlSource):
         return sa.URL.create(
             "mysql+pymysql",
             username=_text(self.parameters.get("user")),
-            host=str(self.parameters["host"]),
-            port=int(self.parameters["port"]),
+            host=self.host,
+            port=self.port,
             database=_text(self.parameters.get("db")),
             query={"charset": "utf8mb4"},
         )
@@ -62,7 +62,7 @@ class MySqlSource(SqlSource):
         return arguments
 
     def connection(self, keywords: Mapping[str, Any]) -> Any:
-        host, port, timeout_s = keywords["host"], keywords["port"], keywords["connect_timeout"]
+        host, port, timeout_s = self.host, self.port, keywords["connect_timeout"]
         opened: Connection[Any] = Connection(**keywords, defer_connect=True)
         try:
             connected = self.outside.network.connected(host, port, timeout_s, self.where)

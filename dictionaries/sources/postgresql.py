@@ -33,8 +33,8 @@ class PostgreSqlSource(SqlSource):
         return sa.URL.create(
             "postgresql+psycopg",
             username=None if user is None else str(user),
-            host=str(self.parameters["host"]),
-            port=int(self.parameters["port"]),
+            host=self.host,
+            port=self.port,
             database=None if database is None else str(database),
         )
 
@@ -68,9 +68,8 @@ class PostgreSqlSource(SqlSource):
 
     def connection(self, keywords: Mapping[str, Any]) -> Any:
         """To the addresses that were judged, one after the other; the name is for the certificate."""
-        host = str(keywords["host"])
-        addresses = self.outside.network.addresses(host, int(keywords["port"]), self.where)
-        pinned = {"host": ",".join([host] * len(addresses)), "hostaddr": ",".join(addresses)}
+        addresses = self.outside.network.addresses(self.host, self.port, self.where)
+        pinned = {"host": ",".join([self.host] * len(addresses)), "hostaddr": ",".join(addresses)}
         return psycopg.connect(**{**keywords, **pinned})
 
     def prepare(self, engine: sa.Engine) -> None:

@@ -94,11 +94,18 @@ class SqlSource(ABC):
         return None
 
     @property
+    def host(self) -> str:
+        return str(self.parameters["host"])
+
+    @property
+    def port(self) -> int:
+        return int(self.parameters["port"])
+
+    @property
     def place(self) -> str:
         """Where the rows are, as messages say it."""
-        host, port = self.parameters["host"], self.parameters["port"]
         database = self.parameters.get("db")
-        return f"{self.title} at {host}:{port}" + (f', database "{database}"' if database else "")
+        return f"{self.title} at {self.host}:{self.port}" + (f', database "{database}"' if database else "")
 
     # -- the source --
 
