@@ -151,6 +151,9 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
     files_dir: AbsolutePath | None = Field(
         default=None, description="folder of the files that statements may name; unset: `files` in data_dir"
     )
+    backup_dir: AbsolutePath | None = Field(
+        default=None, description="folder below which BACKUP VIEW and RESTORE VIEW name theirs; unset: any folder"
+    )
     secrets_dir: AbsolutePath = Field(
         default=Path("/run/secrets"),
         description="mounted secrets: PASSWORD FILE, SSL_CA, SSL_CERT and SSL_KEY may name files directly in it",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -74,3 +75,8 @@ def _object_store(location: str, access: S3Access) -> ObjectStore:
     from runtime.storage.object_store import ObjectStore  # noqa: PLC0415
 
     return ObjectStore(*_parts(location), access)
+
+
+def folder_name(name: str) -> str:
+    """The name of one folder, for what a statement has named: a path in it would lead elsewhere."""
+    return re.sub(r"^\.+|[^\w.-]", "_", name) or "_"

@@ -16,7 +16,7 @@ from broker.query_origin import refuse_other_topics
 from broker.reader import read_topic
 from changelog.errors import CheckpointMismatch, DovetailError
 from runtime.query_plan import plan_of
-from runtime.storage.places import storage_at
+from runtime.storage.places import folder_name, storage_at
 from runtime.storage.storage import Storage
 from spark_jobs.runner.job_settings import JobSettings
 from spark_jobs.runner.query import RunningQuery, job_of, topic_ids_now
@@ -61,7 +61,7 @@ class Launcher:
     def checkpoint(self, query: Query) -> Storage:
         if query.checkpoint:
             return storage_at(query.checkpoint, self.settings.spark_conf)
-        return self.settings.checkpoints.inside(f"{query.id}-{query.name}")
+        return self.settings.checkpoints.inside(f"{query.id}-{folder_name(query.name)}")
 
     def job_settings(self, plan: Plan) -> JobSettings:
         """The runner's settings, with what the query sets for itself."""

@@ -21,7 +21,9 @@ from typing import Any
 
 from broker.query_origin import ORIGIN_FILE
 from changelog.errors import CheckpointMismatch, SqlError
+from runtime.settings import Settings
 from runtime.storage.local_folder import LocalFolder
+from runtime.storage.places import folder_name
 from runtime.storage.storage import Storage, copy_file
 
 VERSION = 1
@@ -72,6 +74,21 @@ class Backup:
     expected: tuple[str, ...] = ()
 
 
+def backup_place(settings: Settings, path: str, clause: str) -> Path:
+    """The folder that a statement names: any, or one below DOVETAIL_BACKUP_DIR, where that is set. Raises SqlError."""
+    if settings.backup_dir is None:
+        return Path(path).absolute()
+    root = settings.backup_dir.resolve()
+    place = (root / path).resolve()
+    if root not in place.parents:
+        raise SqlError(
+            f"{path} is outside of the folder of backups",
+            where=clause,
+            fix=f"name a folder below {root}, or set DOVETAIL_BACKUP_DIR",
+        )
+    return place
+
+
 def write_backup(place: Path, backup: Backup, checkpoints: Mapping[str, Storage]) -> None:
     """``checkpoints``: by query; nobody may be at work in them. Raises SqlError where there is something already."""
     if place.exists():
@@ -81,7 +98,7 @@ def write_backup(place: Path, backup: Backup, checkpoints: Mapping[str, Storage]
         (unfinished / _CHECKPOINTS).mkdir(parents=True, mode=0o700)
         unfinished.chmod(0o700)
         for query, checkpoint in checkpoints.items():
-            _copied(checkpoint, unfinished / _CHECKPOINTS / query)
+            _copied(checkpoint, checkpoint_in(unfinished, query))
         sums = {str(path.relative_to(unfinished)): _sum(path) for path in _files(unfinished)}
         members = {"version": VERSION, **asdict(backup), "files": sums}
         (unfinished / _MANIFEST).write_text(json.dumps(members, indent=1))
@@ -116,7 +133,7 @@ def read_backup(place: Path) -> Backup:
 
 
 def checkpoint_in(place: Path, query: str) -> Path:
-    return place / _CHECKPOINTS / query
+    return place / _CHECKPOINTS / folder_name(query)
 
 
 def put_checkpoint(place: Path, query: str, checkpoint: Storage) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from broker.query_origin import ORIGIN_FILE
 from changelog.errors import StackError, Unsupported
 from runtime.storage.backup_note import note_backup
 from runtime.storage.storage import Storage
-from services.session.backup.backup_folder import Backup, SavedQuery, SavedRelation, write_backup
+from services.session.backup.backup_folder import Backup, SavedQuery, SavedRelation, backup_place, write_backup
 from services.session.backup.broker_position import committed_now, committed_places, origin_of
 from services.session.context import Context
 from services.session.queries import pause, resume
@@ -20,7 +18,8 @@ from sql.syntax.statements import BackupView, Pause, Resume
 
 def backup_view(context: Context, statement: BackupView) -> Done:
     """A paused view stays so. A batch that the pause has cut short is part of the backup, and is run again."""
-    name, place = statement.name, Path(statement.path).absolute()
+    name = statement.name
+    place = backup_place(context.settings, statement.path, "BACKUP VIEW")
     view = context.catalog.get(name)
     if view.materialized_view is None:
         raise Unsupported(f'"{name}" is no materialized view: it has no state', fix="SHOW CREATE shows its definition")

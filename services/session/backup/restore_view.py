@@ -8,10 +8,12 @@ from pathlib import Path
 
 from changelog.errors import CheckpointMismatch, SqlError, UnknownName
 from runtime.storage.local_folder import LocalFolder
+from runtime.storage.places import folder_name
 from services.session.backup.backup_folder import (
     Backup,
     SavedQuery,
     SavedRelation,
+    backup_place,
     checkpoint_in,
     put_checkpoint,
     read_backup,
@@ -33,7 +35,7 @@ def restore_view(context: Context, statement: RestoreView) -> Done:
     One that cannot go on stays in the catalog, failed, with the reason: to take it away would make the broker forget
     how far it had come.
     """
-    place = Path(statement.path).absolute()
+    place = backup_place(context.settings, statement.path, "RESTORE VIEW")
     backup = read_backup(place)
     if backup.view != statement.name:
         raise SqlError(
@@ -107,7 +109,7 @@ def _put_back(context: Context, place: Path, query: SavedQuery) -> str:
     if query.engine == Engine.FAUST:
         return query.checkpoint
     checkpoints = context.place(context.settings.checkpoints)
-    target = checkpoints.inside(f"restored-{query.name}-{uuid.uuid4().hex[:8]}")
+    target = checkpoints.inside(f"restored-{folder_name(query.name)}-{uuid.uuid4().hex[:8]}")
     put_checkpoint(place, query.name, target)
     return target.location
 

@@ -13,9 +13,11 @@ import pytest
 
 from broker.address import BrokerAddress
 from changelog.errors import CheckpointMismatch, SqlError
+from runtime.settings import Settings
 from runtime.storage.local_folder import LocalFolder
+from runtime.storage.places import folder_name
 from services.session import Session
-from services.session.backup.backup_folder import Backup, read_backup, write_backup
+from services.session.backup.backup_folder import Backup, backup_place, checkpoint_in, read_backup, write_backup
 from services.session.input_progress import await_reading, input_ends
 from services.stack import temporary_stack
 from services.stack.temporary import temporary_settings
@@ -145,6 +147,31 @@ def test_a_damaged_file_and_another_version_are_told(backup: Path) -> None:
     (backup / "backup.json").write_text(json.dumps({**manifest, "version": 2}))
     with pytest.raises(CheckpointMismatch, match="version 2, and this release reads version 1"):
         read_backup(backup)
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/backup", "../backup", "{root}", "{root}/../other", "{root}-too/x", "out/x", "{root}/out"]
+)
+def test_a_backup_is_below_the_folder_of_the_settings(tmp_path: Path, path: str) -> None:
+    root = tmp_path / "backups"
+    (tmp_path / "other").mkdir()
+    root.mkdir()
+    (root / "out").symlink_to(tmp_path / "other")
+    bound = Settings(data_dir=tmp_path, backup_dir=root)
+    with pytest.raises(SqlError, match="outside of the folder of backups"):
+        backup_place(bound, path.format(root=root), "BACKUP VIEW")
+    for within in ("monday", f"{root}/monday", "x/../monday"):
+        assert backup_place(bound, within, "RESTORE VIEW") == root / "monday"
+    free = Settings(data_dir=tmp_path)
+    assert backup_place(free, "/backups/monday", "BACKUP VIEW") == Path("/backups/monday")
+
+
+def test_a_name_is_no_path(tmp_path: Path) -> None:
+    """Of a view, as a statement gave it, or as a backup that was tampered with does."""
+    for name in ("/../../x", "../x", "/etc", "a/b", "..", ".", "", "ü ./x"):
+        assert checkpoint_in(tmp_path, name).resolve().parent == tmp_path / "checkpoints"
+        assert "/" not in folder_name(name)
+    assert folder_name("named_orders.1-a") == "named_orders.1-a"
 
 
 def test_the_statements_are_read() -> None:
