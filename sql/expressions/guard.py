@@ -17,9 +17,11 @@ _MAY_FAIL = (
     *(exp.Anonymous, exp.Cast, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Pow),
     *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot, exp.BitwiseLeftShift, exp.BitwiseRightShift),
     *(exp.Bracket, exp.RegexpLike, exp.SimilarTo, exp.Escape, exp.Like, exp.ILike),
-    # The engine itself casts what IN and CASE x WHEN compare, a text to a number; =, < and BETWEEN refuse to mix types.
+    # The engine itself casts what IN and CASE x WHEN compare, a text to a number.
     *(exp.In, exp.Case),
 )
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.NullSafeEQ, exp.NullSafeNEQ)
+"""They refuse to mix types, but of decimals of two scales the engine casts one to that of the other."""
 _OF_MANY_ROWS = (exp.AggFunc, exp.Window, exp.Query, exp.Star, exp.Exists)
 """What TRY cannot hold, since it is no function of one row."""
 _CALLS_OF_MANY_ROWS = ("unnest", "generate_series", "row_number", "rank", "dense_rank", "ntile", "lag", "lead")
@@ -74,7 +76,7 @@ def guarded(sql: str) -> str:
 
 
 def _guarded(node: exp.Expr) -> exp.Expr:
-    if not isinstance(node, _MAY_FAIL) or isinstance(node, exp.TryCast) or not _of_one_row(node):
+    if not _may_fail(node) or not _of_one_row(node):
         return node
     made = exp.TryCast(**node.copy().args) if isinstance(node, exp.Cast) else node.copy()
     # LIKE and its ESCAPE are one call.
@@ -82,6 +84,13 @@ def _guarded(node: exp.Expr) -> exp.Expr:
     for part in list(call.iter_expressions()):
         part.replace(exp.Paren(this=part.copy()).transform(_guarded).this)
     return made if isinstance(made, exp.TryCast) else exp.Anonymous(this="TRY", expressions=[made])
+
+
+def _may_fail(node: exp.Expr) -> bool:
+    if isinstance(node, _COMPARISONS):
+        # A query joins by its comparisons, which it would not find behind a guard.
+        return node.find_ancestor(exp.Query) is None
+    return isinstance(node, _MAY_FAIL) and not isinstance(node, exp.TryCast)
 
 
 def _of_one_row(node: exp.Expr) -> bool:

@@ -81,10 +81,10 @@ def _pairs(rng: random.Random, types: int, each: int) -> list[Pairs]:
     return made
 
 
-def _ours(pairs: Pairs, text: str) -> tuple[pa.DataType, list[Decimal | None]]:
-    environment = Environment({"x": pairs.left, "y": pairs.right})
+def _values(rows: pa.Table, text: str) -> tuple[pa.DataType, list[Decimal | None]]:
+    environment = Environment({field.name: field.type for field in rows.schema})
     typed = Translator(RisingWaveDialect(), environment)(sqlglot.parse_one(text, read=RisingWaveQueries))
-    (found,) = evaluate(pairs.table(), [engine.text(typed.tree)])
+    (found,) = evaluate(rows, [engine.text(typed.tree)])
     assert found.type == typed.type
     return typed.type, found.to_pylist()
 
@@ -106,7 +106,7 @@ def _held(value: object, kind: pa.DataType) -> Decimal | None:
 
 
 def _differences(server: psycopg.Connection, text: str, exact: str, several: Sequence[Pairs]) -> list[object]:
-    ours = [_ours(pairs, text) for pairs in several]
+    ours = [_values(pairs.table(), text) for pairs in several]
     theirs = iter(_theirs(server, exact, several, [kind.scale for kind, _ in ours]))
     return [
         (text, str(pairs.left), str(pairs.right), *pair, value, wanted)
@@ -150,3 +150,21 @@ _SUMMED = "CASE WHEN greatest(abs(x), abs(y)) < 10::numeric ^ (38 - s) THEN {} E
 def test_what_is_computed_of_numerics(server: psycopg.Connection, text: str, exact: str | None) -> None:
     several = _pairs(random.Random(text), types=30, each=20)
     assert _differences(server, text, exact or text, several) == []
+
+
+@pytest.mark.parametrize("kind", ["float8", "float4"])
+@pytest.mark.parametrize("written", ["numeric", "numeric(38, 25)", "numeric(20, 12)", "numeric(18, 2)"])
+def test_numerics_of_floats(server: psycopg.Connection, kind: str, written: str) -> None:
+    """A float has the digits that it is sure of: 1234567.89 is not 1234567.8899999998."""
+    rng = random.Random(3)
+    floats = [rng.choice([-1, 1]) * rng.random() * 10.0 ** rng.randint(-12, 17) for _ in range(500)]
+    floats += [float(f"{value:.3g}") for value in floats] + [0.0, 1e15, 0.5, 2.5e-10, 1234567.89]
+    ours_kind = pa.float64() if kind == "float8" else pa.float32()
+    typed, ours = _values(pa.table({"x": pa.array(floats, ours_kind)}), f"x::{written}")
+    given = f"unnest(%s::{kind}[]) WITH ORDINALITY AS given(x, i)"
+    query = f"SELECT round(x::numeric, {typed.scale}) FROM {given} ORDER BY i"
+    theirs = [_held(row[0], typed) for row in server.execute(query.encode(), [floats]).fetchall()]
+    assert ours == theirs
+    assert len([value for value in ours if value]) > 400
+    texts = pa.table({"x": pa.array([f"{value:.14e}" for value in floats])})
+    assert _values(texts, f"x::{written}")[1] == ours or kind == "float4"

@@ -89,7 +89,9 @@ def to_decimal(value: Typed, kind: pa.DataType) -> exp.Expr:
     tree = value.tree
     if value.is_text:
         cut = exp.Literal.string(f"([.][0-9]{{{kind.scale}}})[0-9]+$")
-        tree = filled("regexp_replace({0}, {1}, '\\1')", [tree, cut])
+        # The engine does not hold a text with an exponent to the width of its type, but a sum.
+        wide = f"DECIMAL(38, {kind.scale})"
+        tree = filled(f"TRY_CAST(regexp_replace({{0}}, {{1}}, '\\1') AS {wide}) + CAST(0 AS {wide})", [tree, cut])
     elif value.is_float:
         tree = filled(f"trunc({{0}} * 1e{kind.scale}) / 1e{kind.scale}", [tree])
     elif value.is_decimal and value.type.scale > kind.scale:

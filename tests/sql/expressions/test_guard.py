@@ -35,6 +35,8 @@ ROWS = pa.table({"t": ["12", "x", None, "7"], "n": pa.array([1, 2**63 - 1, 3, No
         ("t NOT IN (7, 13)", [True, None, None, False], 1),
         ("DATE '2024-03-02' IN (t)", [None, None, None, None], 3),
         ("CASE 12 WHEN t THEN 'a' ELSE 'b' END", ["a", None, "b", "b"], 1),
+        ("coalesce(CAST(n AS DECIMAL(38, 0)) > CAST(0.5 AS DECIMAL(38, 25)), true)", [True, True, True, True], 1),
+        ("n BETWEEN CAST(0.5 AS DECIMAL(38, 25)) AND 2", [True, None, False, None], 1),
         ("coalesce(CASE t WHEN 12 THEN CAST(t AS INT) END, 0)", [12, 0, 0, 0], 1),
     ],
 )

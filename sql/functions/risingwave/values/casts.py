@@ -21,6 +21,8 @@ from sql.functions.risingwave.values.kinds import (
     JSON,
     LOCAL,
     NUMERIC,
+    NUMERIC_DIGITS,
+    REAL,
     TEXT,
     as_numeric,
     common_kind,
@@ -122,6 +124,8 @@ def _array_elements(text: str) -> list[str | None]:
 def _conversion(have: pa.DataType, kind: pa.DataType) -> Convert:
     if kind == TEXT:
         return lambda value, _: texts.text_of(value).tree
+    if pa.types.is_floating(have) and pa.types.is_decimal(kind):
+        return _float_to_numeric
     if is_number(have) and is_number(kind):
         return _number_to_number
     if pa.types.is_list(have) and pa.types.is_list(kind):
@@ -146,6 +150,21 @@ _number_to_number = _engine
 """Half to even from floats, half away from zero from numeric; beyond the type's range it fails."""
 
 
+def _float_to_numeric(value: Typed, kind: pa.DataType) -> exp.Expr:
+    """The digits that a float is sure of: 15 of a double precision, 6 of a real."""
+    sure = 6 if kind_of(value) == REAL else 15
+    digits = f"printf('%.{sure - 1}e', CAST({{0}} AS DOUBLE))"
+    return _measured(filled(digits, [value.tree]), kind)
+
+
+def _measured(text: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    """The numeric that a text means. The engine does not hold a text with an exponent, 1.5e+08, to the width of its
+    type: what has too many digits is found where it is added to, or made narrower.
+    """
+    wide = f"DECIMAL({NUMERIC_DIGITS}, {kind.scale})"
+    return filled(f"CAST(CAST({{0}} AS {wide}) + CAST(0 AS {wide}) AS {engine_name(kind)})", [text])
+
+
 def _elementwise(value: Typed, kind: pa.DataType) -> exp.Expr:
     element = value.of(exp.column("e_"), kind_of(value).value_type)
     return filled("list_transform({0}, lambda e_: {1})", [value.tree, cast(element, kind.value_type).tree])
@@ -153,7 +172,8 @@ def _elementwise(value: Typed, kind: pa.DataType) -> exp.Expr:
 
 def _only(pattern: str, value: Typed, kind: pa.DataType) -> exp.Expr:
     """The engine would take more: 1_000, 0x10, 3.5 as an integer."""
-    return filled(f"CAST(regexp_extract({{0}}, {{1}}, 1) AS {engine_name(kind)})", [value.tree, quoted(pattern)])
+    text = filled("regexp_extract({0}, {1}, 1)", [value.tree, quoted(pattern)])
+    return _measured(text, kind) if pa.types.is_decimal(kind) else filled(f"CAST({{0}} AS {engine_name(kind)})", [text])
 
 
 def _from_text(value: Typed, kind: pa.DataType) -> exp.Expr | None:
