@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from prometheus_client.registry import Collector
 
 from runtime.processes.listener import address_of
+from runtime.serving.foreign_requests import foreign_host, foreign_page, host_of
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,23 @@ def metrics_page(figures: Collector) -> Callable[[web.Request], Awaitable[web.Re
     return answer
 
 
+def own_requests_only(hosts: Collection[str], setting: str) -> Middleware:
+    """Refuses what was sent to a name that is none of ``hosts``, and what a page sends; ``setting`` adds names."""
+
+    @web.middleware
+    async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
+        asked = [host_of(one) for one in request.headers.getall("Host", [])]
+        origins, site = request.headers.getall("Origin", []), request.headers.get("Sec-Fetch-Site")
+        own = f"{request.scheme}://{request.host}"
+        found = foreign_host(asked, hosts, setting) or foreign_page(origins, site, own, (), "ask from a program")
+        if found is None:
+            return await handler(request)
+        told = {"what": found.what, "where": found.where, "fix": found.fix}
+        return web.json_response({"error": told}, status=found.status)
+
+    return checked
+
+
 class HealthServer:
     """``/healthz``: the process does its work. ``/readyz``: and all that it runs does. ``/metrics``, for Prometheus.
 
@@ -48,8 +68,10 @@ class HealthServer:
         ready: Callable[[], Said],
         figures: Collector,
         listener: socket.socket,
+        checked: Middleware,
     ) -> None:
-        """``listener`` is bound already: its address is known before anything is answered."""
+        """``listener`` is bound already: its address is known before anything is answered. ``checked`` comes first."""
+        self._checked = checked
         self._questions = {"healthy": healthy, "ready": ready}
         self._metrics = metrics_page(figures)
         self._listener = listener
@@ -65,9 +87,9 @@ class HealthServer:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
-        app = web.Application()
-        app.router.add_get("/healthz", lambda _: self._answer("healthy"))
-        app.router.add_get("/readyz", lambda _: self._answer("ready"))
+        app = web.Application(middlewares=[self._checked])
+        app.router.add_get("/healthz", partial(self._answer, "healthy"))
+        app.router.add_get("/readyz", partial(self._answer, "ready"))
         app.router.add_get("/metrics", self._metrics)
         runner = web.AppRunner(app, access_log=None)
         self._loop.run_until_complete(runner.setup())
@@ -76,7 +98,7 @@ class HealthServer:
         self._loop.run_forever()
         self._loop.run_until_complete(runner.cleanup())
 
-    async def _answer(self, question: str) -> web.Response:
+    async def _answer(self, question: str, _request: web.Request) -> web.Response:
         said = await asyncio.to_thread(self._questions[question])
         return web.json_response({question: said.holds, **said.detail}, status=200 if said.holds else 503)
 

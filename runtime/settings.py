@@ -20,7 +20,7 @@ from changelog.errors import StackError, UnknownName
 from changelog.suggest import suggestion
 from runtime.kafka_security import AbsolutePath, KafkaSecurity
 from runtime.serving.registry_settings import RegistrySettings
-from runtime.serving.serve_settings import ServeSettings
+from runtime.serving.serve_settings import Names, ServeSettings
 from runtime.storage.places import checked_location
 
 Port = Annotated[int, Field(ge=0, le=65535)]
@@ -128,10 +128,16 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
         default=6067, description="port of the Spark runner's health and metrics; 0 or taken: a free one"
     )
     runner_bind: str = Field(default="127.0.0.1", description="address that the Spark runner's port is bound to")
+    runner_hosts: Names | None = Field(
+        default=None, description="names by which that port is asked, besides its address and localhost: `spark,runner`"
+    )
     worker_port: Port = Field(
         default=6066, description="port of a lookup worker's health and metrics; 0 or taken: a free one"
     )
     worker_bind: str = Field(default="127.0.0.1", description="address that a lookup worker's port is bound to")
+    worker_hosts: Names | None = Field(
+        default=None, description="names by which that port is asked, besides its address and localhost: `worker`"
+    )
     worker_commit_interval_ms: int = Field(
         default=50, ge=1, description="longest life of a lookup query's output transaction under load"
     )

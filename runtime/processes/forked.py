@@ -25,6 +25,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from runtime.packages import PACKAGE_ROOT
 
@@ -108,12 +109,17 @@ class Forked:
 
 
 class ForkServer:
-    """A fork server of this process, which ends with it. ``modules`` are imported there, while this process goes on."""
+    """A fork server of this process, which ends with it. ``modules`` are imported there, while this process goes on.
+
+    folder   of its socket, and of those at which its processes are asked: only the user of this process gets there
+    """
 
     def __init__(self, modules: Sequence[str], environment: Mapping[str, str]) -> None:
         self._modules = tuple(modules)
         self._environment = dict(environment)
         self._forking = threading.Lock()
+        self.folder = Path(tempfile.mkdtemp(prefix="dovetail-fork-"))
+        self.address = str(self.folder / "server")
         self._start()
 
     @property
@@ -121,8 +127,7 @@ class ForkServer:
         return self._process.pid
 
     def _start(self) -> None:
-        self._folder = tempfile.mkdtemp(prefix="dovetail-fork-")
-        self.address = f"{self._folder}/server"
+        Path(self.address).unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(self.address)
             listener.listen(_BACKLOG)
@@ -143,16 +148,19 @@ class ForkServer:
             try:
                 return Forked(self.address, request, descriptors)
             except ConnectionError:
-                self.close()
+                self._end()
                 self._start()
             return Forked(self.address, request, descriptors)
 
     def close(self) -> None:
         """End the server; its processes find themselves without it."""
+        self._end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _end(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def received(connection: socket.socket, size: int) -> bytes:

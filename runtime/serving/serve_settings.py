@@ -10,7 +10,7 @@ from runtime.kafka_security import AbsolutePath
 
 _Port = Annotated[int, Field(ge=0, le=65535)]
 _Seconds = Annotated[float, Field(gt=0)]
-_Names = Annotated[str, Field(pattern=r"^[^\s,]*(,[^\s,]+)*$")]
+Names = Annotated[str, Field(pattern=r"^[^\s,]*(,[^\s,]+)*$")]
 
 
 class ServeSettings(BaseModel):
@@ -18,10 +18,10 @@ class ServeSettings(BaseModel):
 
     serve_port: _Port = Field(default=6068, description="port of the HTTP server; 0 or taken: a free one")
     serve_bind: str = Field(default="127.0.0.1", description="address that its port is bound to")
-    serve_hosts: _Names | None = Field(
+    serve_hosts: Names | None = Field(
         default=None, description="names by which it is called, besides its address and localhost, with commas between"
     )
-    serve_origins: _Names | None = Field(
+    serve_origins: Names | None = Field(
         default=None,
         description="origins of its pages, where a proxy in front gives it another: `https://dovetail.example`",
     )

@@ -37,9 +37,7 @@ def run(settings: Settings, stopped: threading.Event) -> None:
     worker = Worker(f"{socket.gethostname()}-{os.getpid()}", socket.gethostname(), os.getpid(), started_ms=now_ms())
     looked_s = [time.monotonic()]
     supervisor = WorkerSupervisor(worker, of_worker, settings.stop_timeout_s, catalog, settings.as_environment())
-    server = health_server(
-        supervisor, lambda: time.monotonic() - looked_s[0] < _STALE_S, settings.worker_bind, settings.worker_port
-    )
+    server = health_server(supervisor, lambda: time.monotonic() - looked_s[0] < _STALE_S, settings)
     supervisor.introduce(replace(worker, address=server.address))
     discard_orphans(supervisor.files, catalog)
     commands = CommandReader(of_worker.brokers, of_worker.broker_timeout_s, worker.id, supervisor)

@@ -28,7 +28,7 @@ from changelog.errors import DovetailError, EnvironmentFault, InternalError, Ser
 from joins.dataflow.graph import Dataflow
 from joins.host.activity import Activity
 from runtime.clock import now_ms
-from runtime.health_server import HealthServer, Said
+from runtime.health_server import HealthServer, Said, own_requests_only
 from runtime.leases import Leases
 from runtime.logs.query_logs import QueryLog
 from runtime.processes.listener import listening
@@ -488,7 +488,9 @@ def run(settings: RunnerSettings, scratch: Path, stopped: threading.Event) -> No
         scratch=scratch,
     )
     runner = Runner(settings, session, catalog)
-    server = HealthServer(runner.healthy, runner.ready, QueriesFigures(catalog, settings.brokers), listener)
+    figures = QueriesFigures(catalog, settings.brokers)
+    checked = own_requests_only(settings.hosts, "DOVETAIL_RUNNER_HOSTS")
+    server = HealthServer(runner.healthy, runner.ready, figures, listener, checked)
     if settings.ready_file is not None:
         settings.ready_file.write_text(str(os.getpid()))
     try:

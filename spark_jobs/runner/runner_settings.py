@@ -9,6 +9,7 @@ from pathlib import Path
 
 from broker.address import BrokerAddress
 from runtime.logs.query_logs import QueryLogFiles
+from runtime.serving.foreign_requests import hosts_of
 from runtime.settings import Settings
 from runtime.storage.places import hadoop_conf, storage_at
 from runtime.storage.spark_conf import read_conf
@@ -45,6 +46,7 @@ class RunnerSettings:
     broker_timeout_s: float
     bind: str
     port: int
+    hosts: frozenset[str]
     job: JobSettings
     packs: PackLimits = field(default_factory=PackLimits)
     python_functions: bool = True
@@ -70,6 +72,7 @@ class RunnerSettings:
             broker_timeout_s=settings.broker_timeout_s,
             bind=settings.runner_bind,
             port=settings.runner_port,
+            hosts=hosts_of(settings.runner_bind, settings.runner_hosts),
             python_functions=settings.runs_python_functions,
             packs=PackLimits(settings.pack_after_s, settings.pack_state_bytes, settings.pack_rows_per_s),
             job=JobSettings(

@@ -1,4 +1,4 @@
-"""The process of one lookup query: ``python -m services.worker.query.child NAME``
+"""The process of one lookup query: ``python -m services.worker.query.child NAME --listen DESCRIPTOR``
 
 A worker starts it, and its end code tells the worker what to do: ``FAILED`` is final and in the catalog already,
 ``WAITS`` means that a service is away. It ends by itself when its worker is gone.
@@ -392,11 +392,7 @@ def memo_shape(partitions: int) -> TopicShape:
 def run(arguments: argparse.Namespace, settings: Settings) -> int:
     """The whole life of the process; its end code."""
     worker_settings = WorkerSettings.of(settings)
-    listener = (
-        socket.socket(fileno=arguments.listen)
-        if arguments.listen is not None
-        else socket.create_server(("127.0.0.1", 0))
-    )
+    listener = socket.socket(fileno=arguments.listen)
     pulse = Pulse(arguments.pulse)
     query = LookupQuery(arguments.name, arguments.worker, arguments.files, worker_settings)
     keep_query_logs(settings, arguments.name, query.lanes.commits)
@@ -424,7 +420,7 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("name", help="of the query")
     parser.add_argument("--worker", default=f"{socket.gethostname()}-{os.getpid()}", help="id of the worker")
     parser.add_argument("--files", type=Path, default=None, help="folder of the worker")
-    parser.add_argument("--listen", type=int, default=None, help="descriptor of a listening socket")
+    parser.add_argument("--listen", type=int, required=True, help="descriptor of a listening socket")
     parser.add_argument("--pulse", type=int, default=None, help="descriptor of a pipe that takes the signs of life")
     arguments = parser.parse_args(given)
     settings = read_settings()

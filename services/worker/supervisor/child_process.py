@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import socket
 import sys
@@ -30,6 +31,7 @@ _LISTENER = 100
 """The number of the listening socket in the child, out of the way of those that the child opens."""
 _PULSE = 101
 _LINES = 20
+_BACKLOG = 128
 _ASK_S = 5.0
 
 
@@ -39,13 +41,17 @@ def fork_server(environment: Mapping[str, str]) -> ForkServer:
 
 
 class Child:
-    """The process of one query. It answers on a port that is bound here, so the worker knows it from the start."""
+    """The process of one query. It answers at a Unix socket that is bound here, so the worker knows it from the start.
+
+    At no port: what a page, or another user of the machine, can reach would have to ask who sends a command.
+    """
 
     def __init__(self, name: str, worker: str, files: Path, environment: Mapping[str, str], server: ForkServer) -> None:
         self.name = name
         self.started_s = time.monotonic()
         self._last: deque[str] = deque(maxlen=_LINES)
         self.killed_for = ""
+        self._socket = server.folder / secrets.token_hex(8)
         self._process, lines, self._pulse = self._forked(worker, files, environment, server)
         self._reader = threading.Thread(target=self._forward, args=(lines,), name=f"log-{name}", daemon=True)
         self._reader.start()
@@ -64,13 +70,15 @@ class Child:
         read, beat = os.pipe()
         pulse = PulseListener(read)
         try:
-            with Path(os.devnull).open() as nothing, socket.create_server(("127.0.0.1", 0)) as listener:
-                self._address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            with Path(os.devnull).open() as nothing, socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(str(self._socket))
+                listener.listen(_BACKLOG)
                 given = (nothing.fileno(), write, write, listener.fileno(), beat)
                 return server.fork(request, given), lines, pulse
         except OSError as failure:
             lines.close()
             pulse.close()
+            self._socket.unlink(missing_ok=True)
             raise EnvironmentFault(
                 f"no process could be started: {failure}",
                 where=f'query "{self.name}"',
@@ -98,6 +106,7 @@ class Child:
         code = self._process.poll()
         if code is not None:
             self._pulse.close()
+            self._socket.unlink(missing_ok=True)
         return code
 
     def kill_if_silent(self, longest_s: float) -> None:
@@ -128,21 +137,25 @@ class Child:
 
     # -- asked by HTTP
 
+    def _ask(self, method: str, path: str, body: bytes | None = None) -> httpx.Response:
+        transport = httpx.HTTPTransport(uds=str(self._socket), verify=False)  # no TLS: certificates are not even read
+        with httpx.Client(transport=transport, timeout=_ASK_S, trust_env=False) as client:
+            return client.request(method, f"http://localhost{path}", content=body)
+
     def ready(self) -> bool:
         with suppress(httpx.HTTPError):
-            return httpx.get(f"{self._address}/readyz", timeout=_ASK_S).is_success
+            return self._ask("GET", "/readyz").is_success
         return False
 
     def metrics(self) -> str:
         """'' where it does not answer."""
         with suppress(httpx.HTTPError):
-            return httpx.get(f"{self._address}/metrics", timeout=_ASK_S).text
+            return self._ask("GET", "/metrics").text
         return ""
 
     def execute(self, command: Command) -> Outcome:
         """What came of it there, or why there is no answer."""
         try:
-            asked = httpx.post(f"{self._address}/commands", content=command_bytes(command), timeout=_ASK_S)
-            return outcome_of(asked.content)
+            return outcome_of(self._ask("POST", "/commands", command_bytes(command)).content)
         except (httpx.HTTPError, ValueError) as failure:
             return Outcome.failed(f'query "{self.name}" does not answer: {failure}')

@@ -9,8 +9,10 @@ from prometheus_client.core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from runtime.health_server import HealthServer, Said
+from runtime.health_server import HealthServer, Said, own_requests_only
 from runtime.processes.listener import listening
+from runtime.serving.foreign_requests import hosts_of
+from runtime.settings import Settings
 from services.worker.supervisor.child_process import Child
 from services.worker.supervisor.worker_supervisor import WorkerSupervisor
 
@@ -30,7 +32,7 @@ class ChildrenFigures(Collector):
         yield from families.values()
 
 
-def health_server(supervisor: WorkerSupervisor, alive: Callable[[], bool], bind: str, port: int) -> HealthServer:
+def health_server(supervisor: WorkerSupervisor, alive: Callable[[], bool], settings: Settings) -> HealthServer:
     """Of a worker: it is ready when each of its queries has its partitions."""
 
     def healthy() -> Said:
@@ -40,5 +42,7 @@ def health_server(supervisor: WorkerSupervisor, alive: Callable[[], bool], bind:
         queries = {child.name: child.ready() for child in supervisor.children}
         return Said(alive() and all(queries.values()), {"queries": queries})
 
-    listener = listening(bind, port, "DOVETAIL_WORKER_BIND")
-    return HealthServer(healthy, ready, ChildrenFigures(lambda: supervisor.children), listener)
+    bind = settings.worker_bind
+    listener = listening(bind, settings.worker_port, "DOVETAIL_WORKER_BIND")
+    checked = own_requests_only(hosts_of(bind, settings.worker_hosts), "DOVETAIL_WORKER_HOSTS")
+    return HealthServer(healthy, ready, ChildrenFigures(lambda: supervisor.children), listener, checked)

@@ -18,7 +18,7 @@ from services.serve.access.role import Role
 from services.serve.access.users import UserFile
 from services.stack import Stack, temporary_stack
 
-EVERYTHING = ("kafka", "redis", "spark", "worker", "serve")
+EVERYTHING = ("kafka", "redis", "registry", "spark", "worker", "serve")
 _NAMES = {Role.READER: "rita", Role.WRITER: "will", Role.ADMIN: "ada"}
 MARKUP = "<b>bold</b>"
 _PRODUCTS = [
