@@ -1,0 +1,60 @@
+"""docs/roles.md is what the server does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import httpx
+import pytest
+
+from services.serve.access.role import Role
+from services.serve.roles_page import PAGE, named, page, role_of
+from services.serve.routes import ENDPOINTS
+from sql.syntax.parse import parse_one
+from sql.syntax.statements import Statement
+from tests.docs.pages import Page, code_of
+from tests.paths import ROOT
+from tests.services.serve.test_gate import STATEMENTS
+from tests.services.serve.world import World
+
+HEAD = [f"`{role}`" for role in Role]
+
+
+def test_the_page_is_made_from_the_code() -> None:
+    assert PAGE == ROOT / "docs" / "roles.md"
+    assert PAGE.read_text() == page(), "python -m services.serve.roles_page writes it"
+
+
+def test_the_page_has_each_kind_of_statement_once() -> None:
+    rows = Page.of("docs/roles.md").rows("statement", *HEAD)
+    assert sorted(row[0] for row in rows) == sorted(named(kind) for kind in get_args(Statement))
+    written = {row[0]: [cell == "yes" for cell in row[1:]] for row in rows}
+    for least, texts in STATEMENTS.items():
+        for text in texts:
+            kind = type(parse_one(text))
+            assert role_of(kind) is least
+            assert written[named(kind)] == [role.includes(least) for role in Role]
+
+
+@pytest.mark.parametrize("role", [None, *Role])
+def test_a_path_is_open_to_whom_the_page_says(tmp_path: Path, role: Role | None) -> None:
+    """Whatever it then says of the request: it is refused neither for want of a user nor of a role."""
+    world = World(tmp_path, serve_statement_s=20, broker_timeout_s=1)
+    header = world.token("ann", role or Role.READER)
+    rows = Page.of("docs/roles.md").rows("path", "anybody", *HEAD)
+    assert [code_of(row[0]) for row in rows] != []
+    column = 1 + [None, *Role].index(role)
+
+    async def ask(client: httpx.AsyncClient) -> dict[str, bool]:
+        found = {}
+        for row in rows:
+            [asked] = code_of(row[0])
+            method, path = asked.split()
+            filled = path.replace("{name}", "x").replace("{folder}/{file}", "x/y")
+            answer = await client.request(method, filled, headers=header if role else {})
+            found[asked] = answer.status_code not in (401, 403)
+        return found
+
+    assert world.asked(ask) == {code_of(row[0])[0]: row[column] == "yes" for row in rows}
+    assert len(rows) == len(ENDPOINTS)
