@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from broker.address import BrokerAddress
 from changelog.errors import StackError, UnknownName
 from changelog.suggest import suggestion
+from runtime.env_files import expect_own
 from runtime.kafka_security import AbsolutePath, KafkaSecurity
 from runtime.serving.registry_settings import RegistrySettings
 from runtime.serving.serve_settings import Names, ServeSettings
@@ -25,6 +26,7 @@ from runtime.storage.places import checked_location
 
 Port = Annotated[int, Field(ge=0, le=65535)]
 Seconds = Annotated[float, Field(gt=0)]
+ENV_FILES = (Path(".env"),)
 CheckpointPlace = Annotated[str, BeforeValidator(str), AfterValidator(checked_location)]
 
 
@@ -37,7 +39,6 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
 
     model_config = SettingsConfigDict(
         env_prefix="DOVETAIL_",
-        env_file=".env",
         env_ignore_empty=True,
         frozen=True,
         extra="ignore",
@@ -249,12 +250,15 @@ def _as_text(value: object) -> str:
     return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
 
 
-def read_settings(given: Mapping[str, object] | None = None, env_files: Sequence[Path] = (Path(".env"),)) -> Settings:
+def read_settings(given: Mapping[str, object] | None = None, env_files: Sequence[Path] = ENV_FILES) -> Settings:
     """The settings of this process: those ``given`` stand before its environment, and that before ``env_files``, of
     which a later one stands before an earlier one.
 
-    Raises StackError, which names the one that is wrong, and UnknownName for one that is given and does not exist.
+    Raises StackError, which names the one that is wrong, or a file that others may have written; UnknownName for one
+    that is given and does not exist.
     """
+    for path in env_files:
+        expect_own(path)
     for name in given or ():
         if name not in Settings.model_fields:
             raise UnknownName(f"there is no setting {name}", fix=suggestion(name, Settings.model_fields))

@@ -21,8 +21,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from changelog.errors import StackError
+from runtime.environment.told_files import tell_files
 from runtime.environment.unknown_variables import warn_of_unknown
-from runtime.settings import Settings, read_settings
+from runtime.settings import ENV_FILES, Settings, read_settings
 from services.stack.files import StackFiles
 from services.stack.state import read_state
 
@@ -44,7 +45,7 @@ class KnownStack:
 
     @property
     def env_files(self) -> tuple[Path, ...]:
-        return (self.folder / ".env", Path(".env"))
+        return (self.folder / ".env", *ENV_FILES)
 
     def runs(self) -> bool:
         state = read_state(self.data_dir / "stack.json")
@@ -74,16 +75,16 @@ def found_settings(
 ) -> Settings:
     """The settings of this process, with the data folder of the stack that is meant; as they are where none runs.
 
-    say  is told of a stack that is not of the working folder, and of variables that are misspelt
+    say  is told of a stack that is not of the working folder, of misspelt variables, and of files that set some
 
     Raises StackError where several run and none of them is meant more than another; else as ``read_settings``.
     """
     settings = read_settings(given)
-    if settings.model_fields_set & _NAMING or _has_stack(settings):
-        warn_of_unknown(say)
-        return settings
-    found = _around(settings.data_dir) or _only_one()
-    warn_of_unknown(say, (Path(".env"),) if found is None else found.env_files)
+    named = settings.model_fields_set & _NAMING or _has_stack(settings)
+    found = None if named else _around(settings.data_dir) or _only_one()
+    env_files = ENV_FILES if found is None else found.env_files
+    warn_of_unknown(say, env_files)
+    tell_files(say, env_files)
     if found is None:
         return settings
     say(f"the stack that was started in {found.folder}")

@@ -12,7 +12,7 @@ from pathlib import Path
 from pydantic_settings import DotEnvSettingsSource
 
 from changelog.suggest import nearest
-from runtime.settings import Settings
+from runtime.settings import ENV_FILES, Settings
 
 _PREFIX = "DOVETAIL_"
 AMONG_PROCESSES = frozenset({"READY_FILE", "SPARK_JARS", "STACK_RUN", "FORK_SERVER", "WORKER_PYTHON"})
@@ -27,7 +27,7 @@ _OF_STATEMENTS = "SECRET_"
 """What passwords begin with that a statement may name: ``PASSWORD ENV 'DOVETAIL_SECRET_SHOP'``."""
 
 
-def warn_of_unknown(say: Callable[[str], object], env_files: Sequence[Path] = (Path(".env"),)) -> None:
+def warn_of_unknown(say: Callable[[str], object], env_files: Sequence[Path] = ENV_FILES) -> None:
     """``say`` gets a line for each variable of this process, or of its ``env_files``, that means nothing."""
     for line in unknown_variables({**_of_files(env_files), **os.environ}):
         say(line)

@@ -10,6 +10,7 @@ import typer
 
 from changelog.errors import StackError
 from runtime.clock import now_ms
+from runtime.environment.told_files import tell_files
 from runtime.environment.unknown_variables import warn_of_unknown
 from runtime.settings import Settings, read_settings
 from services.cli.failures import FAILED, told
@@ -37,6 +38,7 @@ def up(without: Sequence[str]) -> None:
     with told(screen):
         stack = Stack(read_settings())
         warn_of_unknown(screen.note)
+        tell_files(screen.note)
         remember(stack.settings)
         left_out = {component(name).name for name in without}
         stack.up([name for name in COMPONENT_NAMES if name not in left_out], on_progress=screen.note)

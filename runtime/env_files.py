@@ -1,0 +1,32 @@
+"""``.env``: settings that a folder brings along. It is read where nobody but its owner may have written it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from changelog.errors import StackError
+
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_ROOT = 0
+
+
+def expect_own(path: Path) -> None:
+    """Raises StackError for a file that is of another user than this one and root, or that others may write to."""
+    try:
+        found = path.stat()
+    except OSError:
+        return  # there is none, or none that can be read
+    if found.st_uid not in (os.geteuid(), _ROOT):
+        raise _of_others(path, "is another user's", f"chown {os.geteuid()} {path.absolute()}")
+    if found.st_mode & _OTHERS_WRITE:
+        raise _of_others(path, "may be written to by others than its owner", f"chmod go-w {path.absolute()}")
+
+
+def _of_others(path: Path, reason: str, fix: str) -> StackError:
+    return StackError(
+        f"the file of settings {reason}, and is not read",
+        where=str(path.absolute()),
+        fix=f"look through it, then: {fix}; or run the command in another folder",
+    )
