@@ -106,6 +106,20 @@ def test_the_registry_reaches_no_files_of_the_others() -> None:
     assert "registry" not in set().union(*(used[name] for name in SERVICES if name != "registry"))
 
 
+def test_what_other_containers_reach_has_users_and_no_login_of_root() -> None:
+    """A port that is bound to loopback on the host is open to all of the network inside."""
+    unprotected = {name for name in SERVICES if "DOVETAIL_SERVE_UNPROTECTED" in SERVICES[name].get("environment", {})}
+    assert unprotected == {"serve"}
+    assert SERVICES["serve"]["environment"]["DOVETAIL_SERVE_FIRST_ADMIN"]
+    assert SERVICES["mysql"]["environment"]["MYSQL_ROOT_HOST"] == "localhost"
+
+
+def test_prometheus_asks_by_names_that_are_known() -> None:
+    asked = re.findall(r'targets: \["(\w+):', (ROOT / "docker" / "monitoring" / "prometheus.yml").read_text())
+    settings = {"spark": "DOVETAIL_RUNNER_HOSTS", "worker": "DOVETAIL_WORKER_HOSTS"}
+    assert {name: SERVICES[name]["environment"][settings[name]] for name in asked} == {name: name for name in settings}
+
+
 def test_no_password_stands_in_the_file() -> None:
     variables = {
         (name, key): value for name in SERVICES for key, value in SERVICES[name].get("environment", {}).items()

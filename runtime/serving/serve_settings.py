@@ -32,6 +32,10 @@ class ServeSettings(BaseModel):
     serve_users: AbsolutePath | None = Field(
         default=None, description="file of its users; unset: `serve-users.json` in data_dir"
     )
+    serve_first_admin: str | None = Field(
+        default=None,
+        description="admin who is added where there is no user yet; the token is put beside the file of users",
+    )
     serve_unprotected: Literal["on", "off"] = Field(
         default="off", description="on: it may listen beyond loopback without users or without TLS"
     )

@@ -14,6 +14,7 @@ import uvicorn
 from changelog.errors import StackError
 from runtime.processes.listener import address_of, listening
 from runtime.settings import Settings
+from services.serve.access.first_admin import add_first_admin
 from services.serve.access.users import UserFile
 from services.serve.application import application
 from services.serve.connections import MOST_WAITING, ConnectionConfig
@@ -30,6 +31,7 @@ _LAST_WORDS_S = 5
 
 def serve(settings: Settings, open_session: OpenSession | None = None) -> None:
     """Until SIGTERM or Ctrl-C. Raises StackError for settings by which strangers would get in."""
+    add_first_admin(settings)
     expect_protected(settings)
     listener = listening(settings.serve_bind, settings.serve_port, "DOVETAIL_SERVE_BIND")
     # Of a client that takes nothing: the kernel ends the connection, which the service alone could not.

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from changelog.errors import StackError
 from runtime.serving.foreign_requests import host_of
 from services.cli.main import app
+from services.serve.access.first_admin import add_first_admin
 from services.serve.access.role import Role
 from services.serve.access.statement_roles import role_for
 from services.serve.access.users import UserFile
@@ -255,6 +256,22 @@ def test_a_file_of_users_that_goes_opens_no_door(world: World) -> None:
         return [*codes, (await client.post("/v1/sql", content="SHOW VIEWS", headers=PLAIN)).status_code]
 
     assert world.asked(ask) == [200, 401]
+
+
+def test_a_first_admin_is_added_where_nobody_is(tmp_path: Path) -> None:
+    """Once: a server that is started again, and one that has users, are left as they are."""
+    world = World(tmp_path, serve_first_admin="ann", serve_bind="0.0.0.0", serve_unprotected="on")
+    add_first_admin(world.settings)
+    file = tmp_path / "first-admin-token"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    token = file.read_text().strip()
+    assert world.sql("SHOW VIEWS").status_code == 401
+    assert world.sql("CREATE VIEW v AS SELECT 1 AS a", Authorization=f"Bearer {token}").status_code == 200
+    add_first_admin(world.settings)
+    assert file.read_text().strip() == token
+    UserFile.of(world.settings).revoke("ann")
+    add_first_admin(world.settings)
+    assert UserFile.of(world.settings).read() == ()
 
 
 @pytest.mark.parametrize("bind", ["127.0.0.1", "0.0.0.0"])

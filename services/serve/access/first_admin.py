@@ -1,0 +1,31 @@
+"""The first user of a server that many can reach from its start: an admin, whose token is left in a file."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from runtime.clock import now_ms
+from runtime.settings import Settings
+from services.serve.access.role import Role
+from services.serve.access.users import UserFile
+
+_LOG = logging.getLogger("dovetail.serve")
+
+
+def add_first_admin(settings: Settings) -> None:
+    """Where a setting names one and no file of users is there yet. Raises StackError for a name that no user has."""
+    users, name = UserFile.of(settings), settings.serve_first_admin
+    if name is None or users.path.exists():
+        return
+    place = users.path.with_name("first-admin-token")
+    _write(place, users.add(name, Role.ADMIN, now_ms()))
+    _LOG.info('added the admin "%s", whose token is in %s: read it and remove the file', name, place)
+
+
+def _write(place: Path, token: str) -> None:
+    """For its owner alone."""
+    place.unlink(missing_ok=True)
+    with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(f"{token}\n")
