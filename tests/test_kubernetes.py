@@ -14,6 +14,7 @@ import yaml
 
 from runtime.settings import Settings
 from runtime.storage.spark_conf import read_conf
+from spark_jobs.runner.spark_security import SECURITY, expect_authenticated
 from tests.paths import ROOT
 from tests.test_compose import DOCKERFILE, SERVICES
 
@@ -24,6 +25,8 @@ OBJECTS: dict[tuple[str, str], dict[str, Any]] = {
 POD = OBJECTS["Deployment", "dovetail-runner"]["spec"]["template"]
 [RUNNER] = POD["spec"]["containers"]
 GIVEN = {entry["name"]: entry.get("value") for entry in RUNNER["env"]}
+EXECUTORS = {"spark-role": "executor"}
+"""What Spark labels their pods with."""
 EXECUTOR = ROOT / "docker" / "executor"
 
 
@@ -84,6 +87,26 @@ def test_executors_find_the_runner_and_the_checkpoints(conf: dict[str, str]) -> 
     assert claim["accessModes"] == ["ReadWriteMany"]
     account = conf["spark.kubernetes.authenticate.executor.serviceAccountName"]
     assert ("ServiceAccount", account) in OBJECTS
+
+
+def test_nobody_else_reaches_spark(conf: dict[str, str]) -> None:
+    runner, executor = (OBJECTS["NetworkPolicy", f"dovetail-{name}"]["spec"] for name in ("runner", "executor"))
+    assert runner["podSelector"]["matchLabels"] == POD["metadata"]["labels"]
+    assert executor["podSelector"]["matchLabels"] == EXECUTORS
+    assert runner["policyTypes"] == executor["policyTypes"] == ["Ingress"]
+    reached = {port["port"]: rule["from"] for rule in runner["ingress"] for port in rule["ports"]}
+    of_spark = [int(conf["spark.driver.port"]), int(conf["spark.driver.blockManager.port"])]
+    assert [reached.pop(port) for port in of_spark] == [[{"podSelector": {"matchLabels": EXECUTORS}}]] * 2
+    assert list(reached) == [ports(RUNNER["ports"], "containerPort")["health"]]
+    [rule] = executor["ingress"]
+    allowed = [one["podSelector"]["matchLabels"] for one in rule["from"]]
+    assert allowed == [POD["metadata"]["labels"], EXECUTORS]
+
+
+def test_spark_makes_the_secret_of_its_pods(conf: dict[str, str]) -> None:
+    master = GIVEN["DOVETAIL_SPARK_MASTER"]
+    assert master is not None
+    expect_authenticated(SECURITY | conf, master)
 
 
 def test_it_runs_the_image_of_the_stack_and_asks_it_where_it_answers(conf: dict[str, str]) -> None:

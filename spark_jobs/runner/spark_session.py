@@ -19,6 +19,7 @@ from runtime.processes.forked import ForkServer
 from runtime.storage.storage import Storage
 from spark_jobs.daemon import STAGES
 from spark_jobs.runner.shipped_code import ShippedCode
+from spark_jobs.runner.spark_security import SECURITY, expect_authenticated, start_java
 from spark_jobs.source.kafka_source import KafkaSource
 
 WORKER_PYTHON = Path(__file__).with_name("worker-python")
@@ -128,12 +129,15 @@ def start_session(
     """polling_delay_ms   between two looks at the inputs while they are silent
     conf               settings of Spark that stand before Dovetail's own (``read_conf``)
     scratch            what the driver unpacks and spills, until its end; None: the machine's folder for such
+
+    Raises StackError for settings by which others would get in.
     """
     chosen = {
         "spark.executor.extraJavaOptions": java_options,
         "spark.driver.extraJavaOptions": java_options,
         **({} if scratch is None else _keeps_files_in(scratch, java_options)),
         "spark.sql.streaming.pollingDelay": f"{polling_delay_ms}ms",
+        **SECURITY,
         **_SETTINGS,
         **(_LOCAL_SETTINGS if is_local(master) else _CLUSTER_SETTINGS),
         **(conf or {}),
@@ -146,10 +150,10 @@ def start_session(
         # Spark unpacks what it ships in the folder that an executor begins in, before the first task: so its parent of
         # workers, which has nothing yet but this variable, finds the code as well.
         chosen[_EXECUTOR_PATH] = os.pathsep.join(filter(None, [code.folder, chosen.get(_EXECUTOR_PATH)]))
-    builder = SparkSession.builder.appName(name).master(master)
-    for key, value in chosen.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    chosen |= {"spark.app.name": name, "spark.master": master}
+    expect_authenticated(chosen, master)
+    start_java(chosen)
+    session = SparkSession.builder.config(map={**chosen}).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     if code is not None:
         # From there it is served to executors as long as the session lives, and removed with it.
@@ -164,9 +168,13 @@ def _keeps_files_in(scratch: Path, java_options: str) -> dict[str, str]:
     return {
         "spark.local.dir": str(scratch),
         "spark.driver.extraJavaOptions": f'{java_options} -Djava.io.tmpdir="{scratch}"',
-        # The name of a socket may have 107 bytes, which a folder of one's own choice may leave no room for.
-        "spark.python.unix.domain.socket.dir": tempfile.gettempdir(),
+        "spark.python.unix.domain.socket.dir": _folder_of_sockets(scratch),
     }
+
+
+def _folder_of_sockets(scratch: Path) -> str:
+    """The name of a socket may have 107 bytes, 43 of them Spark's own; a longer folder leaves no room for it."""
+    return str(scratch) if len(os.fsencode(scratch)) <= 64 else tempfile.gettempdir()
 
 
 def _set_interpreter(master: str, chosen: str | None) -> str:
@@ -174,6 +182,9 @@ def _set_interpreter(master: str, chosen: str | None) -> str:
 
     On this machine it is this one's. On others it is the one at the same path, unless ``chosen``.
     """
+    if is_local(master):
+        # Where a user interface would listen, which is off unless it is asked for.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     forks = is_local(master) and chosen is None and os.access(WORKER_PYTHON, os.X_OK)
     interpreter = str(WORKER_PYTHON) if forks else chosen or sys.executable
     os.environ.pop(FORK_SERVER, None)

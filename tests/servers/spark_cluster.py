@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from secrets import token_hex
 
 import psutil
 import pyspark
@@ -65,11 +66,22 @@ class SparkCluster:
 
     folder: Path
     master: str = ""
+    secret: str = field(default_factory=lambda: token_hex(16), repr=False)
     daemons: list[SparkDaemon] = field(default_factory=list)
 
     @property
     def workers(self) -> list[SparkDaemon]:
         return [daemon for daemon in self.daemons if daemon.name.startswith("worker")]
+
+    @property
+    def conf(self) -> Path:
+        """The file of properties that tells the daemons, and a runner, the secret."""
+        path = self.folder / "spark.conf"
+        if not path.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path.touch(0o600)
+            path.write_text(f"spark.authenticate true\nspark.authenticate.secret {self.secret}\n")
+        return path
 
     def start_master(self, port: int = 0) -> SparkDaemon:
         daemon = self._started("master", "--port", str(port), "--webui-port", "0")
@@ -85,7 +97,8 @@ class SparkCluster:
 
     def _started(self, kind: str, *arguments: str) -> SparkDaemon:
         name = f"{kind}{len(self.daemons)}"
-        self.daemons.append(_started(name, self.folder / name, (f"{kind}.{kind.capitalize()}", *arguments)))
+        told = ("--properties-file", str(self.conf), *arguments)
+        self.daemons.append(_started(name, self.folder / name, (f"{kind}.{kind.capitalize()}", *told)))
         return self.daemons[-1]
 
     def close(self) -> None:

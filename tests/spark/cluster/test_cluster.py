@@ -37,7 +37,7 @@ def start(cluster: SparkCluster, broker: str, tmp_path: Path) -> Iterator[Callab
     with runners_over(tmp_path, broker, SPARK_MASTER=cluster.master, DRIVER_MEMORY_GIB=1) as started:
 
         def one(conf: str = "", **settings: object) -> Running:
-            return started(SPARK_CONF=f"spark.executor.memory=512m {conf}", **settings)
+            return started(SPARK_CONF=f"{cluster.conf} spark.executor.memory=512m {conf}", **settings)
 
         yield one
 

@@ -42,7 +42,7 @@ def test_a_runner_waits_for_a_master_and_for_a_worker_and_says_so(
 
     def start(log: str) -> Running:
         master = f"spark://127.0.0.1:{port}"
-        conf = "spark.executor.memory=512m"
+        conf = f"{cluster.conf} spark.executor.memory=512m"
         return Running(tmp_path, broker, log, SPARK_MASTER=master, SPARK_CONF=conf, DRIVER_MEMORY_GIB=1)
 
     runner = start("runner.log")
