@@ -10,9 +10,8 @@ from pathlib import Path
 
 import redis
 
-from services.stack.free_ports import choose_ports
-from services.stack.servers.redis_server import RedisServer
-from services.stack.temporary import temporary_settings
+from services.stack.free_ports import LOOPBACK, choose_ports
+from services.stack.servers.redis_server import redis_program
 from tests.servers.process import Server, ServerFailed
 
 _MEET_S = 60.0
@@ -21,11 +20,10 @@ _BUS = 10_000
 
 @contextmanager
 def redis_server(folder: Path) -> Iterator[Server]:
-    """A running Redis, started as the stack starts it."""
+    """A running Redis, which asks for no password."""
     folder.mkdir(parents=True, exist_ok=True)
-    launch = RedisServer().prepare(temporary_settings(folder))
-    port = int(launch.endpoint.rsplit(":", 1)[1].split("/")[0])
-    server = Server("redis", launch.argv, folder, port, "", answers=_answers, ask=_ask)
+    (port,) = choose_ports(0)
+    server = Server("redis", _command(folder, port), folder, port, "", answers=_answers, ask=_ask)
     try:
         server.start()
         yield server
@@ -52,15 +50,19 @@ def redis_cluster(folder: Path) -> Iterator[tuple[Server, Server]]:
 @contextmanager
 def _node(folder: Path) -> Iterator[Server]:
     folder.mkdir(parents=True)
-    launch = RedisServer().prepare(temporary_settings(folder))
     port = _with_bus()
-    argv = [part if part != launch.endpoint.rsplit(":", 1)[1].split("/")[0] else str(port) for part in launch.argv]
-    server = Server("redis", [*argv, "--cluster-enabled", "yes"], folder, port, "", answers=_answers, ask=_ask)
+    argv = [*_command(folder, port), "--cluster-enabled", "yes"]
+    server = Server("redis", argv, folder, port, "", answers=_answers, ask=_ask)
     try:
         server.start()
         yield server
     finally:
         server.kill()
+
+
+def _command(folder: Path, port: int) -> list[str]:
+    options = {"bind": LOOPBACK, "port": str(port), "dir": str(folder), "save": "", "maxmemory-policy": "allkeys-lru"}
+    return [str(redis_program()), *(part for name, value in options.items() for part in (f"--{name}", value))]
 
 
 def _with_bus() -> int:
