@@ -41,7 +41,8 @@ class World:
         self.catalog_url = f"sqlite:///{folder / 'catalog.db'}"
 
     def open_session(self, say: Say, confirm: Confirm) -> Session:
-        return Session(self.settings, Catalog.open(self.catalog_url), self.brokers, say=say, confirm=confirm)
+        catalog = Catalog.open(self.catalog_url, python_functions=self.settings.runs_python_functions)
+        return Session(self.settings, catalog, self.brokers, say=say, confirm=confirm)
 
     def service(self) -> Service:
         return Service.of(self.settings, self.open_session)
