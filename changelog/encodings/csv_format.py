@@ -42,7 +42,7 @@ class _Reader:
         self._declared = [column.name for column in asked.stream.columns]
         self._counted = asked.stream.kind is not Kind.APPEND
         self._delimiter = _delimiter(asked.format)
-        self._record = re.compile(_record_form(self._delimiter))
+        self._record = f"^(?:{_record_form(self._delimiter)})$".encode()
         self._cells = {member.name: cell_reader(member.type) for member in asked.members}
 
     def read(self, values: pa.Array) -> pa.Table:
@@ -70,7 +70,7 @@ class _Reader:
     def parsed(self, value: bytes) -> dict[str, Any]:
         if not _is_utf8(value):
             raise RecordRejected("the value is not UTF-8")
-        if self._record.fullmatch(value.decode()) is None:
+        if not pc.match_substring_regex(pa.scalar(value), self._record).as_py():
             raise RecordRejected("malformed CSV: several lines, or a quote inside a field or without its end")
         fields = _fields_of(value, self._delimiter)
         names = self._names(fields)
@@ -128,9 +128,8 @@ class _Reader:
             # The parser passes over it at the beginning of all lines, and takes it for a text before any other.
             decline_where(pc.starts_with(values, _MARK))
         if _SPECIAL.search(lines):
-            form = f"^(?:{_record_form(self._delimiter)})$".encode()
             odd = pc.match_substring_regex(values, _SPECIAL.pattern)
-            decline_where(pc.and_not(odd, pc.match_substring_regex(values, form)))
+            decline_where(pc.and_not(odd, pc.match_substring_regex(values, self._record)))
         return lines
 
     def _column(self, member: Member, cells: pa.Table) -> pa.Array | pa.ChunkedArray:

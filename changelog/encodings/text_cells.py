@@ -27,6 +27,8 @@ from changelog.formats.members import Member
 
 _INTEGER = r"[+-]?[0-9]{1,30}"
 _NUMBER = r"[+-]?([0-9]+(?:\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?"
+_LONGEST = 1_000
+"""Characters of a number: one with more is none of any type."""
 _TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -72,6 +74,8 @@ def cell_reader(kind: pa.DataType) -> Callable[[str], Any]:
 
 
 def _number(cell: str) -> int | Decimal | None:
+    if len(cell) > _LONGEST:
+        return None
     if re.fullmatch(_INTEGER, cell, re.ASCII):
         return int(cell)
     return Decimal(cell) if re.fullmatch(_NUMBER, cell, re.ASCII) else None
@@ -89,6 +93,7 @@ def _decline_unlike(cells: pa.Array, form: str) -> None:
 
 
 def _parsed(cells: pa.Array, form: str, kind: pa.DataType) -> pa.Array:
+    decline_where(pc.greater(pc.utf8_length(cells), _LONGEST).fill_null(False))
     _decline_unlike(cells, form)
     target = pl.Series(pa.array([], kind)).dtype
     found = pl.Series(cells).cast(target, strict=False).to_arrow()

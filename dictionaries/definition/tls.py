@@ -16,7 +16,8 @@ FILES = ("ssl_ca", "ssl_cert", "ssl_key")
 OPTIONS = (Option("secure", bool, False), *(Option(name) for name in FILES))
 _BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 _REFUSED = re.compile(
-    r"certificate verify failed(?:: (?P<why>[^(\n]+))?|(?P<host>server certificate for .*host name.*)", re.IGNORECASE
+    r"certificate verify failed(?:: (?P<why>[^(\n]+))?|(?P<host>server certificate for .{0,100}?host name.*)",
+    re.IGNORECASE,
 )
 
 

@@ -27,7 +27,7 @@ dict_get( dict_has( table(
 """
 KEYWORDS = tuple(_KEYWORDS.split())
 _LETTERS = SUFFIX.removeprefix(".")
-_WORD = re.compile(r"[\w.]+$")
+_WORD = re.compile(r"(?<![\w.])[\w.]++$")
 _NAMES = re.compile(r"\w+")
 
 
@@ -58,7 +58,7 @@ def columns_of(relations: Iterable[Relation], statement: str, alias: str = "") -
     """The columns of the relations that ``statement`` names; of one alone, if ``alias`` is its name or alias there."""
     words = _NAMES.findall(statement)
     if alias and alias not in {relation.name for relation in relations}:
-        match = re.search(rf"(\w+)\)?\s+(?:AS\s+)?{re.escape(alias)}\b", statement, re.IGNORECASE)
+        match = re.search(rf"\b(\w++)\)?\s++(?:AS\s++)?{re.escape(alias)}\b", statement, re.IGNORECASE)
         alias = match.group(1) if match else alias
     names: dict[str, None] = {}
     for relation in relations:

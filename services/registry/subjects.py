@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from jsonschema.exceptions import SchemaError
-from jsonschema.validators import validator_for
-
 from broker.registry import avro_text, protobuf_text
 from broker.registry.registered import Reference, SchemaNonsense, SchemaText, SchemaType, WholeSchema
 from services.registry.avro_schema import parsed
 from services.registry.compatibility import Level, objections
+from services.registry.json_schemas.patterns import expect_schema
 from services.registry.refusals import RefusalCode, RegistryRefused
 from services.registry.store import SchemaStore, Version
 
@@ -201,8 +199,6 @@ def _expect_json_schema(text: str) -> None:
     if not isinstance(schema, dict):
         raise SchemaNonsense("it is no JSON Schema: an object or a boolean is expected")
     try:
-        validator_for(schema).check_schema(schema)
-    except SchemaError as fault:
-        raise SchemaNonsense(f"it is no JSON Schema: {fault.message[:200]}") from None
+        expect_schema(schema)
     except RecursionError:
         raise SchemaNonsense("it is nested too deeply") from None

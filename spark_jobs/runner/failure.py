@@ -43,17 +43,17 @@ _DISK = {
     "Read-only file system": f"mount the disk of {_FOLDERS} for writing",
     "Input/output error": f"see the log of the operating system for the disk of {_FOLDERS}",
 }
-_ON_DISK = re.compile(rf"[^\n]*({'|'.join(_DISK)})[^\n]*")
+_ON_DISK = re.compile("|".join(_DISK))
 _PROCESS = re.compile(
-    r"[^\n]*(?:Python worker (?:exited|process|failed)|FetchFailedException|java\.io\.EOFException"
-    r"|java\.net\.\w*(?:Socket|Connect)\w*Exception"
+    r"Python worker (?:exited|process|failed)|FetchFailedException|java\.io\.EOFException"
+    r"|java\.net\.\w{0,40}?(?:Socket|Connect)\w{0,40}?Exception"
     r"|Connection reset|Connection refused|Broken pipe|ExecutorLostFailure|SparkContext (?:was|has been) \w+"
     r"|stopped SparkContext|java\.lang\.OutOfMemoryError|java\.lang\.InterruptedException"
-    r"|java\.nio\.channels\.ClosedByInterruptException)[^\n]*"
+    r"|java\.nio\.channels\.ClosedByInterruptException"
 )
 _DAMAGED = re.compile(
-    r"[^\n]*(?:Incomplete log file|CANNOT_LOAD_STATE_STORE|CANNOT_READ_\w*(?:DELTA|SNAPSHOT)\w*|CHECKPOINT_\w*CORRUPT"
-    r"|Error reading (?:delta|snapshot|streaming state) file|failed to read log file)[^\n]*"
+    r"Incomplete log file|CANNOT_LOAD_STATE_STORE|CANNOT_READ_\w{0,40}?(?:DELTA|SNAPSHOT)|CHECKPOINT_\w{0,40}?CORRUPT"
+    r"|Error reading (?:delta|snapshot|streaming state) file|failed to read log file"
 )
 # Of exceptions, not of the frames below them, in which the same names stand.
 _STORE = r"^(?!\s+at )[^\n]*?(?P<told>"
@@ -63,8 +63,8 @@ _STORE_REFUSES = re.compile(
     re.MULTILINE,
 )
 _STORE_LOST = re.compile(
-    rf"{_STORE}(?:org\.apache\.hadoop\.fs\.s3a\.(?:\w+\.)*\w*(?:Exception|Error)"
-    r"|software\.amazon\.awssdk\.[\w.]*(?:Exception|Error)|Unable to execute HTTP request|[Oo]n s3a://)[^\n]*)",
+    rf"{_STORE}(?:org\.apache\.hadoop\.fs\.s3a\.[\w.]{{0,120}}?(?:Exception|Error)"
+    r"|software\.amazon\.awssdk\.[\w.]{0,120}?(?:Exception|Error)|Unable to execute HTTP request|[Oo]n s3a://)[^\n]*)",
     re.MULTILINE,
 )
 _NO_S3A = re.compile(
@@ -121,10 +121,10 @@ def told_by_spark(text: str, where: str) -> DovetailError:
             fix=f"start the broker; {_AGAIN}",
         )
     if found := _ON_DISK.search(text):
-        return EnvironmentFault(found[0].strip(), where=where, fix=f"{_DISK[found[1]]}; {_AGAIN}")
+        return EnvironmentFault(_line_of(found), where=where, fix=f"{_DISK[found[0]]}; {_AGAIN}")
     if found := _DAMAGED.search(text):
         return CheckpointMismatch(
-            f"the checkpoint is damaged: {found[0].strip()}",
+            f"the checkpoint is damaged: {_line_of(found)}",
             where=where,
             fix="restore the checkpoint from a backup, or drop the query and create it again",
         )
@@ -133,7 +133,7 @@ def told_by_spark(text: str, where: str) -> DovetailError:
     if raised := _PYTHON.findall(_traceback(text)):
         return EnvironmentFault(raised[-1].strip(), where=where, fix=_AGAIN)
     if "Traceback (most recent call last)" not in text and (found := _PROCESS.search(text)):
-        return EnvironmentFault(f"a process of Spark has gone: {found[0].strip()}", where=where, fix=_AGAIN)
+        return EnvironmentFault(f"a process of Spark has gone: {_line_of(found)}", where=where, fix=_AGAIN)
     return InternalError(_shortened(text), where=where, fix="see the runner's log for the whole trace")
 
 
@@ -182,6 +182,13 @@ def _interpreter(text: str, where: str) -> EnvironmentFault | None:
             fix=f"install the runner's version on every machine, as {_INTERPRETER}; {_AGAIN}",
         )
     return None
+
+
+def _line_of(found: re.Match[str]) -> str:
+    """The line in which it was found."""
+    text = found.string
+    end = text.find("\n", found.end())
+    return text[text.rfind("\n", 0, found.start()) + 1 : end if end >= 0 else len(text)].strip()
 
 
 def _in_query(query: str) -> str:

@@ -7,6 +7,7 @@ setting of that name says it.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -67,12 +68,12 @@ def orders_text(trees: tuple[JoinPair, ...]) -> str:
 
 def read_orders(text: str) -> tuple[JoinPair, ...]:
     """The trees that a text names. Raises SqlError for one that names none."""
-    words = _WORDS.findall(text)
-    if re.sub(r"\s", "", "".join(words)) != re.sub(r"\s", "", text):
+    read = words_of(text)
+    if read is None:
         raise _unreadable(text)
-    trees: list[JoinPair] = []
+    words, trees = deque(read), list[JoinPair]()
     while words:
-        if trees and words.pop(0) != ",":
+        if trees and words.popleft() != ",":
             raise _unreadable(text)
         tree = _tree(words, text)
         if not isinstance(tree, JoinPair):
@@ -84,15 +85,26 @@ def read_orders(text: str) -> tuple[JoinPair, ...]:
 _WORDS = re.compile(r'[(),]|"(?:[^"]|"")*"|[^\s(),"]+')
 
 
-def _tree(words: list[str], text: str) -> JoinTree:
-    word = words.pop(0) if words else ""
+def words_of(text: str) -> list[str] | None:
+    """Names, brackets and commas; None where there is something else."""
+    words = _WORDS.findall(text)
+    return words if len("".join("".join(words).split())) == len("".join(text.split())) else None
+
+
+def _tree(words: deque[str], text: str) -> JoinTree:
+    word = words.popleft() if words else ""
     if word == "(":
         pair = JoinPair(_tree(words, text), _tree(words, text))
-        if not words or words.pop(0) != ")":
+        if not words or words.popleft() != ")":
             raise _unreadable(text)
         return pair
     if word in ("", ")", ","):
         raise _unreadable(text)
+    return plain_name(word)
+
+
+def plain_name(word: str) -> str:
+    """Without its quotes."""
     return word[1:-1].replace('""', '"') if word.startswith('"') else word
 
 

@@ -13,16 +13,15 @@ than values allow, and never laxer.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, assert_never
 
 import orjson
-from jsonschema.validators import validator_for
 
 from broker.registry.registered import SchemaNonsense, WholeSchema
 from services.registry.json_schemas.bounds import unbounded
 from services.registry.json_schemas.parts import Alternatives, Denied, Listed, Never, Node, Part, Plain, parts, types
+from services.registry.json_schemas.patterns import are_valid, is_found
 
 _SHOWN = 60
 
@@ -194,7 +193,7 @@ def _schemas(part: Plain, word: str) -> dict[str, Any]:
 
 def _member(part: Plain, name: str) -> Any:
     """What a schema says of the member ``name``."""
-    said = [schema for pattern, schema in _schemas(part, "patternProperties").items() if _is_found(pattern, name)]
+    said = [schema for pattern, schema in _schemas(part, "patternProperties").items() if is_found(pattern, name)]
     if name in (own := _schemas(part, "properties")):
         said.append(own[name])
     if not said:
@@ -207,19 +206,9 @@ def _of_pattern(part: Plain, pattern: str) -> Any:
     return _schemas(part, "patternProperties").get(pattern, part.words.get("additionalProperties", True))
 
 
-def _is_found(pattern: str, name: str) -> bool:
-    try:
-        return re.search(pattern, name) is not None
-    except re.error:
-        raise SchemaNonsense(f"the pattern {pattern!r} cannot be compared") from None
-
-
 def _are_valid(values: Sequence[Any], reader: Plain) -> bool:
-    schema = {**reader.words, **({"type": reader.kind} if reader.kind else {})}
-    if _refers(schema):
-        return False
-    validator = validator_for(reader.node.schema)(schema)
-    return all(validator.is_valid(value) for value in values)
+    words = {word: said for word, said in reader.words.items() if word != "$schema"}
+    return are_valid(values, {**words, **({"type": reader.kind} if reader.kind else {})}, reader.node.schema)
 
 
 def _text(value: Any) -> str:

@@ -132,7 +132,7 @@ def similar(left: Typed, right: Typed) -> Typed:
 
 def _similar_pattern(pattern: str) -> str:
     signs = {"%": ".*", "_": ".", ".": "\\.", "^": "\\^", "$": "\\$"}
-    return re.sub(r"\[[^]]*\]|\\.|.", lambda found: signs.get(found[0], found[0]), pattern, flags=re.DOTALL)
+    return re.sub(r"\[[^]]*+\]?|\\.|.", lambda found: signs.get(found[0], found[0]), pattern, flags=re.DOTALL)
 
 
 # Together

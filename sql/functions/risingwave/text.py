@@ -120,7 +120,7 @@ def _substring(given: Sequence[Typed]) -> Typed:
 
 def _groups(pattern: str) -> int:
     """How many groups of a pattern are counted."""
-    return len(re.findall(r"\((?!\?)", re.sub(r"\\.|\[[^]]*\]", "", pattern)))
+    return len(re.findall(r"\((?!\?)", re.sub(r"\\.|\[[^]]*+\]?", "", pattern)))
 
 
 def _matched_part(given: Sequence[Typed]) -> Typed:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from changelog.errors import SqlError
-from sql.plan.join_order import about, input_text
-
-_LISTS = re.compile(r'\(((?:"(?:[^"]|"")*"|[^\s(),"]+|\s)*)\)')
-_NAMES = re.compile(r'"(?:[^"]|"")*"|[^\s(),"]+')
+from sql.plan.join_order import about, input_text, plain_name, words_of
 
 
 @dataclass(frozen=True)
@@ -68,9 +64,8 @@ def read_delta_setting(text: str) -> DeltaSetting:
             return DeltaSetting(forbidden=True)
         case "1" | "true":
             return DeltaSetting(every=True)
-    lists = _LISTS.findall(text)
-    chains = tuple(tuple(map(_plain, _NAMES.findall(one))) for one in lists)
-    if re.sub(r"[\s,]", "", _LISTS.sub("", text)) or not chains or not all(chains):
+    chains = _chains(words_of(text) or [])
+    if not chains:
         raise SqlError(
             f"delta_join cannot be {text!r}",
             where="SETTINGS delta_join",
@@ -85,5 +80,18 @@ def deltas_text(choices: tuple[DeltaChoice, ...]) -> str:
     return ", ".join(choice.named for choice in choices)
 
 
-def _plain(word: str) -> str:
-    return word[1:-1].replace('""', '"') if word.startswith('"') else word
+def _chains(words: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    """``(a b) (c d)``; none where a word stands in the wrong place."""
+    chains: list[tuple[str, ...]] = []
+    within: list[str] | None = None
+    for word in words:
+        if word == "(" and within is None:
+            within = []
+        elif word == ")" and within:
+            chains.append(tuple(within))
+            within = None
+        elif within is not None and word not in ("(", ")", ","):
+            within.append(plain_name(word))
+        elif word != "," or within is not None:
+            return ()
+    return tuple(chains) if within is None else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pyarrow as pa
@@ -76,3 +77,13 @@ def test_every_type_of_a_key_is_read_again(kind: pa.DataType, data: st.DataObjec
         decoded = decode(records([b"{}"] * len(written), encoded.keys))
         assert decoded.rejected.to_pylist() == []
         assert repr(decoded.rows.column("k").to_pylist()) == repr(rows.column("k").to_pylist())
+
+
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+@pytest.mark.parametrize("cell", [b"1" * 1_000_000 + b"x", b"1" * 1_000_000, b"." + b"0" * 1_000_000 + b"-"])
+def test_a_long_number_takes_time_that_grows_with_it(kind: pa.DataType, cell: bytes) -> None:
+    decoder = Decoder(StreamSchema("s", (Column("v", kind),), value=RAW), ("v",))
+    began = time.process_time()
+    decoded = decoder.decode(records([cell]))
+    assert time.process_time() - began < 2
+    assert decoded.rows.num_rows + decoded.rejected.num_rows == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import jsonschema
@@ -10,9 +11,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from broker.registry.registered import SchemaType, WholeSchema
+from broker.registry.registered import SchemaNonsense, SchemaType, WholeSchema
 from services.registry.compatibility import Level, objections
 from services.registry.json_schemas.coverage import uncovered
+from services.registry.json_schemas.patterns import expect_schema
 
 STRING: dict[str, Any] = {"type": "string"}
 INTEGER: dict[str, Any] = {"type": "integer"}
@@ -241,3 +243,37 @@ def test_what_is_said_to_be_read_is_read(data: st.DataObject) -> None:
 @given(SCHEMAS)
 def test_every_schema_may_follow_itself(schema: Any) -> None:
     assert objections(whole(schema), [whole(schema)], Level.FULL) == []
+
+
+_SLOW = "(a+)+$"
+_NAME = "a" * 50_000 + "!"
+
+
+@pytest.mark.parametrize(
+    ("reader", "writer"),
+    [
+        ({**closed(), "patternProperties": {_SLOW: STRING}}, closed(**{_NAME: STRING})),
+        ({**STRING, "pattern": _SLOW}, {"enum": [_NAME]}),
+        ({"type": "object", "patternProperties": {_SLOW: STRING}}, {"enum": [{_NAME: 1}]}),
+        (
+            {"type": "object", "patternProperties": {_SLOW: STRING}, "additionalProperties": False},
+            {"const": {_NAME: 1}},
+        ),
+    ],
+)
+def test_a_pattern_takes_time_that_grows_with_the_name(reader: dict[str, Any], writer: dict[str, Any]) -> None:
+    began = time.process_time()
+    uncovered(whole(reader), whole(writer))
+    assert time.process_time() - began < 1
+
+
+def test_a_pattern_that_looks_around_is_registered_and_not_compared() -> None:
+    schema = {**closed(), "patternProperties": {"a(?=b)": STRING}}
+    expect_schema(schema)
+    with pytest.raises(SchemaNonsense, match="look-around"):
+        uncovered(whole(schema), whole(closed(ab=STRING)))
+
+
+def test_a_pattern_that_is_none_is_refused() -> None:
+    with pytest.raises(SchemaNonsense, match="is not a 'regex'"):
+        expect_schema({**STRING, "pattern": "("})

@@ -96,7 +96,7 @@ def _text_literal(value: Typed, text: str | None) -> Typed:
     return Typed(exp.Literal.string(text), value.ask, TEXT, text)
 
 
-_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^,{}"\\]+))\s*(,|$)')
+_ELEMENT = re.compile(r'(?:\s*+"((?:[^"\\]|\\.)*+)"\s*+|([^,{}"\\]++))(,|$)')
 
 
 def _array_elements(text: str) -> list[str | None]:
@@ -105,8 +105,8 @@ def _array_elements(text: str) -> list[str | None]:
     if not (body.startswith("{") and body.endswith("}")):
         raise SqlError(f"'{text}' is not an array", fix="ARRAY[1, 2], or '{1,2}'")
     body, elements = body[1:-1], list[str | None]()
-    at = 0
-    while body.strip() and at <= len(body):
+    at = 0 if body.strip() else len(body) + 1
+    while at <= len(body):
         found = _ELEMENT.match(body, at)
         if found is None:
             raise SqlError(f"'{text}' is not an array of plain values", fix="ARRAY[1, 2], or '{1,2}'")
@@ -252,7 +252,7 @@ def to_numeric(value: Typed) -> Typed:
     """``x::numeric``, without digits: those of the value."""
     have = kind_of(value)
     if isinstance(value.literal, str):
-        found = re.fullmatch(r"\s*[+-]?(\d*)\.?(\d*)\s*", value.literal)
+        found = re.fullmatch(r"[+-]?(\d*+)\.?(\d*+)", value.literal.strip())
         if found is not None and (found[1] or found[2]):
             return cast(value, numeric(len(found[1]), len(found[2])))
     if pa.types.is_decimal(have) or pa.types.is_integer(have):

@@ -20,7 +20,10 @@ _SHORT = {
     "sec": "second", "m": "minute", "min": "minute", "h": "hour", "hr": "hour", "d": "day", "w": "week", "mon": "month",
     "y": "year", "yr": "year", "centurie": "century", "millennia": "millennium",
 }  # fmt: skip
-_PART = re.compile(r"\s*([+-]?)(?:(\d+):(\d{1,2})(?::(\d{1,2}(?:\.\d+)?))?|(\d*\.?\d+)\s*([a-zA-Z]*))\s*")
+_PART = re.compile(
+    r"\s*+([+-]?)(?:(\d{1,18}+):(\d{1,2})(?::(\d{1,2}(?:\.\d{1,18}+)?))?"
+    r"|(\d{1,18}+(?:\.\d{1,18}+)?|\.\d{1,18}+)(?![\d.])\s*+([a-zA-Z]*))\s*+"
+)
 
 
 def unit_of(name: str) -> str:
@@ -47,7 +50,9 @@ def tree(months: int, days: int, micros: int) -> exp.Expr:
 def parsed(text: str, unit: str = "") -> tuple[int, int, int]:
     """Months, days, microseconds. A part of a month is of days, a part of a day of time."""
     months, days, micros = Fraction(0), Fraction(0), Fraction(0)
-    rest, ago = re.subn(r"\s+ago\s*$", "", text.strip().removeprefix("@"))
+    whole = text.strip().removeprefix("@")
+    rest = whole.removesuffix("ago")
+    ago = rest != whole and rest[-1:].isspace()
     at = 0
     if not rest.strip():
         raise SqlError(f"'{text}' is no interval", fix="'1 day 02:30:00', '3 hours', '2 months'")

@@ -1,0 +1,107 @@
+"""Every regular expression of the project takes time that grows with the text: no text from outside stops a process."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+
+from tests.paths import ROOT
+from tests.test_rooms import PRESENT, sources
+from tests.worst_texts import MOST_S, Call
+
+_FUNCTIONS = ("match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
+_ALIAS = ast.unparse(ast.parse(r'''rf"\b(\w++)\)?\s++(?:AS\s++)?{re.escape(alias)}\b"''').body[0])
+_LOCAL = {
+    ("services/cli/completion.py", _ALIAS): r"\b(\w++)\)?\s++(?:AS\s++)?a\b",
+    ("services/registry/json_schemas/patterns.py", "text"): "",
+}
+"""Patterns that are made of local names: an example of each. That of a schema is short, and is not searched for."""
+
+
+def called(path: Path) -> Iterator[tuple[str, Call]]:
+    """The patterns of a module, each with the functions that it is used by."""
+    tree = ast.parse(path.read_text())
+    names = {
+        node.targets[0].id: _used(tree, node.targets[0].id)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    kept = {
+        id(node.value): names[node.targets[0].id]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=function), args=[pattern, *_]) if (
+                function in (*_FUNCTIONS, "compile")
+            ):
+                functions = (kept.get(id(node)) or {"search", "fullmatch"}) if function == "compile" else {function}
+            case ast.keyword(arg="pattern", value=ast.Constant() as pattern):
+                functions = {"search"}
+            case _:
+                continue
+        place = f"{path.relative_to(ROOT)}:{pattern.lineno}"
+        text, flags = _evaluated(path, pattern), _flags(path, node, function) if isinstance(node, ast.Call) else 0
+        for one in sorted(functions):
+            if isinstance(text, bytes):
+                yield place, Call(text.decode("latin-1"), flags, one, of_bytes=True)
+            else:
+                yield place, Call(text, flags, one)
+
+
+def _used(tree: ast.AST, name: str) -> set[str]:
+    return {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name
+        if node.attr in _FUNCTIONS
+    }
+
+
+def _evaluated(path: Path, expression: ast.expr) -> str | bytes:
+    if isinstance(expression, ast.Constant):
+        return expression.value  # type: ignore[return-value]
+    key = str(path.relative_to(ROOT)), ast.unparse(expression)
+    return _LOCAL[key] if key in _LOCAL else eval(key[1], vars(_module(path)))
+
+
+def _flags(path: Path, call: ast.Call, function: str) -> int:
+    after = {"compile": 1, "sub": 4, "subn": 4, "split": 3}.get(function, 2)
+    given = [word.value for word in call.keywords if word.arg == "flags"] + call.args[after:]
+    return int(eval(ast.unparse(given[0]), vars(_module(path)))) if given else 0
+
+
+def _module(path: Path) -> ModuleType:
+    return importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+
+
+CALLS = [found for room in PRESENT for path in sources(room) for found in called(path)]
+
+
+def test_no_pattern_is_slow_over_what_it_repeats() -> None:
+    asked = "".join(json.dumps(asdict(call)) + "\n" for _, call in CALLS)
+    answer = subprocess.run(
+        [sys.executable, "-m", "tests.worst_texts"],
+        input=asked,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    told = [json.loads(line) for line in answer.stdout.splitlines()]
+    assert len(told) == len(CALLS), answer.stderr
+    slow = [
+        f"{place} {call.function} {call.pattern!r}: {s:.2f} s over {text!r}"
+        for (place, call), (_, s, text) in zip(CALLS, told, strict=True)
+        if s >= MOST_S
+    ]
+    assert slow == [], "\n".join(slow)
