@@ -6,7 +6,7 @@ import errno
 
 from confluent_kafka import KafkaException
 
-from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable
+from changelog.errors import DovetailError, EnvironmentFault, InternalError, ServiceUnavailable, shortened
 
 _DISK = {
     errno.ENOSPC: "free some space",
@@ -48,4 +48,4 @@ _BROKER = f"see that the broker runs; {_AGAIN}"
 
 
 def _told(failure: BaseException) -> str:
-    return f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__
+    return shortened(f"{type(failure).__name__}: {failure}" if str(failure) else type(failure).__name__)

@@ -71,6 +71,7 @@ _NO_S3A = re.compile(
     r"S3AFileSystem not found|ClassNotFoundException: org\.apache\.spark\.internal\.io\.cloud|No FileSystem for scheme"
 )
 _AGAIN = "it is tried again by itself"
+_LONGEST_LINE = 2_000
 # The interpreter of the executors, whichever way it is found wanting.
 _NO_INTERPRETER = re.compile(r'Cannot run program "(?P<path>[^"]+)"')
 _NO_LIBRARY = re.compile(r"No module named '(?P<name>[\w.]+)'|PACKAGE_NOT_INSTALLED\]\s*(?P<other>\w+)")
@@ -106,7 +107,11 @@ def of_driver(failure: BaseException, query: str) -> DovetailError:
 
 
 def told_by_spark(text: str, where: str) -> DovetailError:
-    """By the words of Spark, which has no other way to say what has happened in a worker."""
+    """By the words of Spark, which has no other way to say what has happened in a worker.
+
+    What quotes a record may do so in a line of megabytes, in which patterns would be sought for hours.
+    """
+    text = "\n".join(line[:_LONGEST_LINE] for line in text.split("\n"))
     if found := _TYPED.search(text):
         kind = getattr(changelog.errors, found["kind"])
         error = kind(found["what"], where=_joined(where, found["where"] or ""), fix=found["fix"] or "")

@@ -157,7 +157,7 @@ class Retries:
         self._failed_on_end += 1
         if self._failed_on_end >= _DEFECT:
             raise InternalError(
-                f"{_DEFECT} records on end cannot be answered: {type(failure).__name__}: {failure}",
+                shortened(f"{_DEFECT} records on end cannot be answered: {type(failure).__name__}: {failure}"),
                 where=self._name,
                 fix="this is a defect of Dovetail: dovetail logs worker has its trace; nothing is lost",
             ) from failure

@@ -211,3 +211,9 @@ def test_jars_that_are_missing_are_said_with_the_command() -> None:
     told = error(f"{HEAD}\n{line}")
     assert isinstance(told, StackError)
     assert "python -m services.jars s3a" in told.fix
+
+
+@pytest.mark.parametrize("quoted", ["1" * 1_000_000, "Connection refuse" * 60_000, "org.apache.kafka." * 60_000])
+@pytest.mark.parametrize("head", [HEAD, TRACE + "pyarrow.lib.ArrowInvalid: no number: "])
+def test_what_quotes_a_large_record_is_told_shortly(head: str, quoted: str) -> None:
+    assert len(str(error(head + quoted + "\n" + TAIL))) < 10_000
