@@ -15,7 +15,7 @@ SERVICE_PROCESSES ?= 3
 PYTEST := $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up down demo test test-services unit lint check format conformance fuzz siege bench-bounded bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
+.PHONY: help setup up down demo test test-services unit lint check format conformance fuzz fuzz-records siege bench-bounded bench-formats bench-join bench-lookup bench-skew bench-state bench-views golden screenshots checkpoints lock audit clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,9 @@ conformance: setup ## every case through both engines; CASES=dir for other cases
 
 fuzz: setup ## random expressions of both dialects beside ClickHouse and PostgreSQL; SEED=n COUNT=m, CONTEXTS=1 in whole queries
 	@$(BIN)/python -m tests.oracles.fuzz --count $(COUNT) $(if $(SEED),--seed $(SEED)) $(if $(CONTEXTS),--contexts)
+
+fuzz-records: setup ## records meant to break the decoders, of every format and type; SEED=n COUNT=m
+	@$(BIN)/python -m tests.changelog.fuzz --count $(COUNT) $(if $(SEED),--seed $(SEED))
 
 siege: setup ## the HTTP server under 10,000 requests, 5,000 statements and 20,000 records of each format of strangers; needs strace
 	@$(BIN)/python -m tests.siege
