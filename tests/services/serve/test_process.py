@@ -21,6 +21,7 @@ import pytest
 from runtime.packages import PACKAGE_ROOT
 from services.serve.access.role import Role
 from services.serve.connections import MOST_WAITING
+from services.serve.gate import PAGE_HEADER
 from tests.servers.certificates import write_certificates
 from tests.services.serve.world import PLAIN, World, error_of, lines_of
 
@@ -215,8 +216,8 @@ def test_tls_and_an_orderly_end(started: tuple[subprocess.Popen[str], int], worl
         assert client.get("/health").status_code == 200
         ready = client.get("/ready")
         assert (ready.status_code, ready.json()) == (503, {"ready": False})
-        own = {"Origin": address}
-        assert client.post("/v1/sql", content="SELECT 1", headers=PLAIN | header | own).status_code == 200
+        own = {"Origin": address, "Content-Type": "application/sql", PAGE_HEADER: "1"}
+        assert client.post("/v1/sql", content="SELECT 1", headers=header | own).status_code == 200
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{address}/health", verify=ssl.create_default_context(cafile=str(tmp_path / "unknown.pem")))
     with pytest.raises(httpx.RemoteProtocolError):
