@@ -15,7 +15,7 @@ from changelog.encodings.settings import DEBEZIUM, DEBEZIUM_AVRO, DEBEZIUM_JSON,
 from changelog.errors import UnknownName, Unsupported
 from changelog.schema import WIRE_DELTA, Kind
 from changelog.suggest import nearest, suggestion
-from sql.syntax.redact import redacted
+from sql.syntax.parse import as_shown
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateStream
 
@@ -71,7 +71,7 @@ _OF_THE_CLIENT = ("password", "username", "security_protocol", "sasl_mechanism")
 
 def kept_text(statement: CreateStream) -> str:
     """The text that the catalog keeps. Nobody would read a password for the brokers there, so it has none."""
-    return redacted(statement.text) if any(map(_is_of_the_client, statement.settings)) else statement.text
+    return as_shown(statement.text) if any(map(_is_of_the_client, statement.settings)) else statement.text
 
 
 def _is_of_the_client(name: str) -> bool:

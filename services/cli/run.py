@@ -6,8 +6,7 @@ import time
 
 from services.cli.show import Screen, rows_text
 from services.session import Done, Live, Result, Rows, Session, Text
-from sql.syntax.parse import parse
-from sql.syntax.redact import redacted
+from sql.syntax.parse import as_shown, parse
 from sql.syntax.statements import CreateView, Statement
 
 _ECHOED = 100
@@ -71,5 +70,5 @@ def show_changelog(screen: Screen, live: Live, *, until_idle: bool) -> None:
 
 
 def shortened(text: str) -> str:
-    line = " ".join(redacted(text).split())
+    line = " ".join(as_shown(text).split())
     return line if len(line) <= _ECHOED else line[: _ECHOED - 2] + ".."

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from changelog.errors import InternalError
-from sql.syntax.redact import redacted
 from sql.syntax.statements import CreateDictionary, CreateFunction, CreateIndex, CreateStream, CreateView
 
 RelationDefinition = CreateStream | CreateView | CreateDictionary | CreateIndex | CreateFunction
@@ -55,7 +54,7 @@ class Relation:
 
         statement = parse_one(self.ddl)
         if not isinstance(statement, RelationDefinition):
-            raise InternalError(f'the catalog holds no definition of "{self.name}"', where=redacted(self.ddl))
+            raise InternalError(f'the catalog holds no definition of "{self.name}"', where=self.shown)
         return statement
 
     @property
@@ -64,10 +63,12 @@ class Relation:
         definition = self.definition
         return definition if isinstance(definition, CreateView) and definition.materialized else None
 
-    @property
+    @cached_property
     def shown(self) -> str:
         """``ddl`` as SHOW CREATE shows it: without passwords."""
-        return redacted(self.ddl)
+        from sql.syntax.parse import as_shown  # noqa: PLC0415 - as above
+
+        return as_shown(self.ddl)
 
 
 class Desired(StrEnum):

@@ -11,6 +11,7 @@ from changelog.errors import SqlError, SyntaxFault
 from changelog.suggest import LIKE_ENOUGH, Guess, likeness
 from sql.syntax.calls import DATABASES
 from sql.syntax.faults import fault_at
+from sql.syntax.masked import SettingValue
 from sql.syntax.rules import Rules
 
 T = TypeVar("T")
@@ -26,7 +27,7 @@ _WANTING = frozenset({
 class Cursor:
     """Reads forward over ``tokens``, those of one statement of ``script``; errors name ``clause`` as the part read.
 
-    ``rules`` say whose expressions are read.
+    ``rules`` say whose expressions are read; ``settings`` are those that were.
     """
 
     def __init__(self, script: str, tokens: list[Token], clause: str = "", rules: Rules = Rules.TIMEPLUS) -> None:
@@ -35,6 +36,7 @@ class Cursor:
         self.index = 0
         self.clause = clause
         self.rules = rules
+        self.settings: list[SettingValue] = []
 
     # -- looking --
 

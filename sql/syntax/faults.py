@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from changelog.errors import SqlError, SyntaxFault
-from sql.syntax.redact import redacted
+from sql.syntax.masked import masked_unread
 
+_AROUND = 200
+"""Characters that are quoted of a line, before the place and from it on."""
 SCRIPT = "script"
 """In the ``meta`` of a name the text that it is written in, beside its places there, which sqlglot sets."""
 
@@ -20,11 +22,12 @@ def place(script: str, offset: int, clause: str = "") -> str:
     line, column = position(script, offset)
     # Masked together with what stands before: the name of a password may be on another line than its value.
     end = script.find("\n", offset)
-    quoted = redacted(script[: end if end >= 0 else len(script)]).split("\n")[-1].replace("\t", " ")
+    quoted = masked_unread(script[: end if end >= 0 else len(script)]).split("\n")[-1].replace("\t", " ")
     # Masking may move what follows: the caret counts the masked text before it.
-    caret = " " * len(redacted(script[:offset]).split("\n")[-1])
+    at = len(masked_unread(script[:offset]).split("\n")[-1])
+    begin = max(0, at - _AROUND)
     within = f", in {clause}" if clause else ""
-    return f"line {line}, column {column}{within}\n    {quoted}\n    {caret}^"
+    return f"line {line}, column {column}{within}\n    {quoted[begin : at + _AROUND]}\n    {' ' * (at - begin)}^"
 
 
 def fault_at(

@@ -13,7 +13,7 @@ from functools import partial
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from changelog.errors import SyntaxFault
+from changelog.errors import SqlError, SyntaxFault
 from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import fault_at, too_deep
@@ -22,6 +22,7 @@ from sql.syntax.grammar.alter import alter
 from sql.syntax.grammar.create import create
 from sql.syntax.grammar.pasted.other_statements import refuse_other, same_explain
 from sql.syntax.grammar.queries import select
+from sql.syntax.masked import masked, masked_unread
 from sql.syntax.parameters.binding import bound
 from sql.syntax.parameters.bound_literals import Arguments
 from sql.syntax.repair.trial import tried
@@ -52,6 +53,17 @@ def parse_one(text: str, rules: Rules = Rules.TIMEPLUS, arguments: Arguments | N
     if len(statements) != 1:
         raise SyntaxFault(f"one statement is expected here, not {len(statements)}")
     return statements[0]
+
+
+def as_shown(text: str, rules: Rules = Rules.TIMEPLUS) -> str:
+    """Statements as they may be shown: without passwords, and as they stand in all else."""
+    try:
+        cursors = [Cursor(text, tokens, rules=rules) for tokens in _split(text)]
+        for cursor in cursors:
+            _read(cursor)
+    except (SqlError, RecursionError):
+        return masked_unread(text)
+    return masked(text, [one for cursor in cursors for one in cursor.settings])
 
 
 def complete(text: str) -> bool:

@@ -32,7 +32,7 @@ _LOGIN = re.compile(r"""(?P<name>://[^\s:/@'"]*+:)(?P<secret>[^\s/'"]+)(?=@)""")
 _TOKEN = re.compile(r"""(?P<name>https?://)(?P<secret>[^\s:/@'"]++)(?=@)""")
 """``https://x@host``."""
 _PARAMETER = re.compile(
-    rf"""(?P<name>[?&][\w.\-]{{0,16}}?(?:(?i:key|sig|signature|auth|authorization|jwt)|{_WORD})=)(?P<secret>[^\s&'"#;,)]++)"""
+    rf"""(?P<name>[?&][\w.\-]{{0,16}}?(?:(?i:key|sig(?:nature)?|auth(?:orization)?|jwt)|{_WORD})=)(?P<secret>[^\s&'"#;,)]++)"""
 )
 """``https://host/path?key=x``."""
 _PLACEHOLDERS = frozenset({"..", "...", "password"})
@@ -41,7 +41,14 @@ _PLACEHOLDERS = frozenset({"..", "...", "password"})
 
 def redacted(text: str) -> str:
     """``text`` with ``***`` in the place of every password in it."""
-    for pattern in (_NAMED, _AS, _LOGIN, _TOKEN, _PARAMETER):
+    for pattern in (_NAMED, _AS):
+        text = pattern.sub(_masked, text)
+    return without_logins(text)
+
+
+def without_logins(text: str) -> str:
+    """``text`` with ``***`` in the place of what is secret in an address."""
+    for pattern in (_LOGIN, _TOKEN, _PARAMETER):
         text = pattern.sub(_masked, text)
     return text
 

@@ -49,7 +49,7 @@ def _backup(context: Context, view: Relation, fragments: list[Query]) -> Backup:
 def _saved_relation(context: Context, relation: Relation) -> SavedRelation:
     """A backup travels further than the catalog does: the password of a source is no part of it."""
     uses = tuple(context.catalog.used(relation.name))
-    if relation.what is not What.DICTIONARY:
+    if relation.what not in (What.DICTIONARY, What.STREAM):
         return SavedRelation(relation.name, relation.ddl, uses)
     return SavedRelation(relation.name, relation.shown, uses, masked=relation.shown != relation.ddl)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from services.commands.command_codec import Outcome, Stats
 from services.session.context import Context
 from sql.catalog import What
+from sql.syntax.redact import redacted
 from sql.syntax.statements import CreateDictionary
 from sql.system_tables import DICTIONARIES
 
@@ -83,7 +84,7 @@ def source_text(made: CreateDictionary) -> str:
     place = ":".join(str(given[name]) for name in ("host", "port") if name in given)
     table = ".".join(str(given[name]) for name in ("db", "table") if name in given)
     other = next((str(given[name]) for name in ("path", "url", "stream", "name") if name in given), "")
-    return " ".join(part for part in (made.source.name, place or other, table) if part)
+    return redacted(" ".join(part for part in (made.source.name, place or other, table) if part))
 
 
 def merged(reports: Sequence[Figures]) -> dict[str, Any]:

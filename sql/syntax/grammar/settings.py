@@ -6,6 +6,7 @@ from sqlglot.tokenizer_core import TokenType
 
 from changelog.errors import Unsupported
 from sql.syntax.cursor import Cursor
+from sql.syntax.masked import SettingValue
 from sql.syntax.statements import Setting, Settings
 
 NO_SECRETS = (
@@ -69,11 +70,12 @@ def named_value(cursor: Cursor, name: str) -> tuple[str, Setting]:
     """What follows a name. Of a password it may be a place: ``ENV 'NAME'`` is called password_env, ``FILE 'path'``
     password_file.
     """
-    if name != "password":
-        return name, setting_value(cursor)
-    if place := cursor.accept("ENV", "FILE"):
+    if name == "password" and (place := cursor.accept("ENV", "FILE")):
         return f"{name}_{place.lower()}", cursor.string()
-    return name, setting_value(cursor)
+    first = cursor.index
+    value = setting_value(cursor)
+    cursor.settings.append(SettingValue(name, cursor.tokens[first].start, cursor.tokens[cursor.index - 1].end + 1))
+    return name, value
 
 
 def setting_value(cursor: Cursor) -> Setting:

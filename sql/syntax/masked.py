@@ -1,0 +1,113 @@
+"""Statements as they may be shown: the very text, with ``'***'`` in the place of each secret.
+
+Where a statement is read, its grammar says which tokens are values of settings and options (``Cursor.settings``). Where
+it is not, as it has an error, a value is what stands after a name that is one of a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from sql.syntax.dialect import Dovetail
+from sql.syntax.redact import is_secret, redacted, without_logins
+
+_MASK = "'***'"
+_SIGNS = ("=", "==", ":", "=>")
+_PLACES = ("ENV", "FILE")
+_LITERALS = frozenset(
+    {
+        TokenType.STRING,
+        TokenType.NATIONAL_STRING,
+        TokenType.RAW_STRING,
+        TokenType.HEREDOC_STRING,
+        TokenType.HEX_STRING,
+        TokenType.NUMBER,
+        TokenType.IDENTIFIER,
+    }
+)
+Part = tuple[int, int, str]
+"""Where it begins and ends, and what is shown there."""
+
+
+@dataclass(frozen=True)
+class SettingValue:
+    """The value of a setting or option: where it stands in the script."""
+
+    name: str
+    start: int
+    end: int
+
+
+def masked(text: str, settings: Iterable[SettingValue]) -> str:
+    """A text whose statements could be read, with the values that they give."""
+    parts = [_shown(text, one) for one in settings]
+    return _replaced(text, sorted([*parts, *_comments(text)]), without_logins)
+
+
+def masked_unread(text: str) -> str:
+    """A text that is no statement, or not yet."""
+    try:
+        tokens = Dovetail().tokenize(text)
+    except TokenError:
+        return redacted(text)
+    return _replaced(text, list(_guessed(text, tokens)), redacted)
+
+
+def _shown(text: str, given: SettingValue) -> Part:
+    written = text[given.start : given.end]
+    return given.start, given.end, _MASK if is_secret(given.name) else redacted(written)
+
+
+def _replaced(text: str, parts: Sequence[Part], others: Callable[[str], str]) -> str:
+    shown: list[str] = []
+    at = 0
+    for start, end, instead in parts:
+        if start < at:
+            continue
+        shown += [others(text[at:start]), instead]
+        at = end
+    return "".join([*shown, others(text[at:])])
+
+
+def _comments(text: str) -> Iterator[Part]:
+    """What stands between the tokens, with its own secrets masked."""
+    at = 0
+    for token in Dovetail().tokenize(text):
+        if text[at : token.start].strip():
+            yield at, token.start, redacted(text[at : token.start])
+        at = token.end + 1
+    yield at, len(text), redacted(text[at:])
+
+
+def _guessed(text: str, tokens: Sequence[Token]) -> Iterator[Part]:
+    depth, at = 0, 0
+    while at < len(tokens):
+        depth += (tokens[at].text == "(") - (tokens[at].text == ")")
+        value = _value_at(text, tokens, at, depth)
+        if value is not None:
+            yield tokens[value.start].start, tokens[value.stop - 1].end + 1, _MASK
+            at = value.stop
+        else:
+            at += 1
+
+
+def _value_at(text: str, tokens: Sequence[Token], at: int, depth: int) -> range | None:
+    """The tokens of the secret that the name at ``at`` gives."""
+    name = tokens[at]
+    dotted = at > 1 and tokens[at - 1].text == "."
+    written = f"{tokens[at - 2].text}.{name.text}" if dotted else name.text
+    value = at + 1
+    while value < len(tokens) and tokens[value].text in _SIGNS:
+        value += 1
+    signed = value > at + 1
+    if not is_secret(written) or value >= len(tokens) or (name.token_type == TokenType.STRING and not signed):
+        return None
+    end = value + 1 + (tokens[value].text == "-")
+    bare = tokens[value].token_type == TokenType.VAR and (signed or depth > 0)
+    if tokens[value].text.upper() in _PLACES or end > len(tokens):
+        return None
+    return range(value, end) if bare or tokens[end - 1].token_type in _LITERALS else None
