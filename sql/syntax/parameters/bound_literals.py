@@ -32,6 +32,9 @@ _TIMES: Mapping[Rules, tuple[str, str]] = {
 def checked(value: object, called: str) -> Argument:
     """Raises SqlError for what no literal can be; ``called`` is the parameter as the text has it."""
     match value:
+        case datetime() if not _has_utc(value):
+            fix = "send a time of the years 1 to 9999 in UTC"
+            raise SqlError(f"the value of {called} is a time that cannot be written", where="arguments", fix=fix)
         case None | bool() | str() | date():
             return value
         case int() if abs(value) < _GREATEST:
@@ -94,6 +97,15 @@ def _digits(value: Decimal) -> tuple[int, int]:
     assert isinstance(exponent, int)
     behind = max(-exponent, 0)
     return max(len(digits) + exponent, 0), behind
+
+
+def _has_utc(value: datetime) -> bool:
+    """A zone may put it before the first year, or behind the last."""
+    try:
+        _utc(value)
+    except OverflowError:
+        return False
+    return True
 
 
 def _utc(value: datetime) -> str:
