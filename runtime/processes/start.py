@@ -9,6 +9,7 @@ from collections.abc import Callable
 from changelog.errors import DovetailError
 from runtime.environment.unknown_variables import warn_of_unknown
 from runtime.logs.process_log import configure_logs
+from runtime.processes.own_files import keep_to_owner
 from runtime.settings import Settings, read_settings
 
 _LOG = logging.getLogger("dovetail.start")
@@ -20,6 +21,7 @@ def exit_code_of(serve: Callable[[Settings], None]) -> int:
     """
     try:
         settings = read_settings()
+        keep_to_owner(settings.data_dir)
         configure_logs(settings.log_level, settings.log_format)
         warn_of_unknown(_LOG.warning)
         serve(settings)

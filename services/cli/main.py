@@ -8,6 +8,7 @@ What a command needs is imported when it is run: ``--help``, completion and a ty
 from __future__ import annotations
 
 import gc
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -241,6 +242,7 @@ def show_version() -> None:
 
 def main() -> None:
     """The console script."""
+    os.umask(0o077)
     leave_out("pandas")
     app()
 

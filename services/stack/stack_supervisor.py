@@ -28,6 +28,7 @@ from changelog.errors import DovetailError
 from runtime.environment.unknown_variables import warn_of_unknown
 from runtime.logs.process_log import configure_logs
 from runtime.packages import PACKAGE_ROOT
+from runtime.processes.own_files import keep_to_owner
 from runtime.settings import Settings, read_settings
 from services.stack.component import Component
 from services.stack.components import in_start_order
@@ -215,6 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--owner", type=int, help="end the stack when this process is gone")
     owner_pid = parser.parse_args(arguments).owner
     settings = read_settings()
+    keep_to_owner(settings.data_dir)
     configure_logs(settings.log_level, settings.log_format)
     warn_of_unknown(log.warning)
     owner = None if owner_pid is None else ProcessIdentity.of(owner_pid)

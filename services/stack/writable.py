@@ -9,6 +9,7 @@ from pathlib import Path
 
 from changelog.errors import StackError
 from runtime.faults import remedy
+from runtime.processes.own_files import tighten
 from runtime.settings import Settings
 from runtime.storage.places import expect_usable, is_object_store, storage_at
 from runtime.storage.spark_conf import read_conf
@@ -23,6 +24,7 @@ def expect_writable(settings: Settings) -> None:
     """
     if is_object_store(settings.checkpoints):
         expect_usable(storage_at(settings.checkpoints, read_conf(settings.spark_conf or "")))
+    tighten(settings.data_dir)
     for setting, folder in _folders(settings).items():
         try:
             _probe(folder)

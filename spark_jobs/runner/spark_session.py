@@ -81,6 +81,8 @@ _LOCAL_SETTINGS = {
     # No other machine has to find this one. Elsewhere Spark tells its executors the address of this host.
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
+    # Hadoop gives files the mode that this leaves, and not that of the process.
+    "spark.hadoop.fs.permissions.umask-mode": "077",
     # The default one forks a process per file where Hadoop's native library is missing. This one keeps a file that is
     # there already, which is wrong for a task that is tried again; with a local master none is (see
     # ``spark_jobs.state.uncommitted``).
