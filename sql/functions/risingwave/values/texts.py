@@ -17,6 +17,7 @@ from sql.functions.risingwave.values.kinds import (
     INTERVAL,
     JSON,
     LOCAL,
+    NUMERIC,
     REAL,
     TEXT,
     kind_of,
@@ -61,9 +62,8 @@ def _written(value: Typed, kind: pa.DataType) -> exp.Expr:
         return filled("'\\x' || lower(hex({0}))", [value.tree])
     if pa.types.is_list(kind):
         return _list_text(value, kind)
-    if pa.types.is_decimal(kind) and kind.precision == kind.scale:
-        # The engine would write .5 where no digit stands before the point.
-        return filled(f"CAST(CAST({{0}} AS DECIMAL({kind.precision + 1}, {kind.scale})) AS VARCHAR)", [value.tree])
+    if pa.types.is_decimal(kind):
+        return _numeric_text(value.tree, kind)
     if pa.types.is_struct(kind) or pa.types.is_map(kind):
         raise SqlError(f"a {name_of(kind)} has no text", fix="name one of its fields")
     return filled("CAST({0} AS VARCHAR)", [value.tree])
@@ -96,6 +96,17 @@ def _real_text(tree: exp.Expr) -> exp.Expr:
         "lambda p_: printf(concat('%.', p_, 'e'), CAST({0} AS DOUBLE))), lambda s_: CAST(s_ AS REAL) = {0}), 1) END"
     )
     return filled(template, [tree, _replaced(filled("CAST({0} AS VARCHAR)", [tree]), _TRIMMED[2:])])
+
+
+_NO_DIGIT_BEFORE = (r"^(-?)\.", r"\10.")
+_NOUGHTS_AT_THE_END = (r"\.?0+$", "")
+
+
+def _numeric_text(tree: exp.Expr, kind: pa.DataType) -> exp.Expr:
+    """With the digits that its type has behind the point; a numeric declared without any has those that it needs."""
+    pairs = [_NO_DIGIT_BEFORE] if kind.precision == kind.scale else []
+    pairs += [_NOUGHTS_AT_THE_END] if kind.scale == NUMERIC.scale else []
+    return _replaced(filled("CAST({0} AS VARCHAR)", [tree]), pairs)
 
 
 def _list_text(value: Typed, kind: pa.DataType) -> exp.Expr:
