@@ -37,7 +37,7 @@ def test_the_nearest_one_is_said(name: str, said: str) -> None:
 def test_what_is_known_or_empty_or_of_others_says_nothing() -> None:
     known = {f"DOVETAIL_{name}": "x" for name in [*NAMES, *AMONG_PROCESSES, *OF_CONTAINERS]}
     others = {"PATH": "x", "_DOVETAIL_COMPLETE": "x", "DOVETAIL": "x", "DOVETAIL_PACK_AFTER": ""}
-    assert list(unknown_variables({**known, **others, "dovetail_buckets": "2"})) == []
+    assert list(unknown_variables({**known, **others, "dovetail_buckets": "2", "DOVETAIL_SECRET_SHOP": "x"})) == []
 
 
 def test_the_names_besides_settings_are_those_that_there_are() -> None:
