@@ -38,7 +38,7 @@ from sql.query_settings import QuerySettings, Value, checked
 from sql.relations import Consulted, MadeOf, Relations, Sizes, Stream, as_planned
 from sql.rules import meeting, rewritten
 from sql.syntax.dialect import Dovetail
-from sql.syntax.faults import too_deep
+from sql.syntax.faults import told_in_order
 from sql.syntax.grammar.pasted.foreign_names import with_own_names
 from sql.syntax.parse import parse_one
 from sql.syntax.rules import Rules
@@ -178,7 +178,8 @@ def plan_query(
     Raises a SqlError that names the clause and the nearest thing that works.
     """
     try:
-        return _planned_by_name(name, statement, catalog, settings, sizes)
+        with told_in_order("planning it"):
+            return _planned_by_name(name, statement, catalog, settings, sizes)
     except UnknownName as fault:
         fix = _named_as_here(name, statement, catalog, settings)
         raise UnknownName(fault.what, where=fault.where, fix=fix or fault.fix) from None
@@ -221,11 +222,8 @@ def _planned(
         snapshot = snapshot_of(query, catalog, _stream_of(catalog), dialect, select_list(statement.text))
         reads = tuple(relation for relation in snapshot.relations if not is_of_system(relation))
         return Plan(name, merged, snapshot=snapshot, reads=reads, made_of=catalog.made_of)
-    try:
-        bound = bound_query(name, statement, catalog, merged)
-        made = rewritten(replace(bound, sizes=sizes))
-    except RecursionError:
-        raise too_deep() from None
+    bound = bound_query(name, statement, catalog, merged)
+    made = rewritten(replace(bound, sizes=sizes))
     fragments = tuple(map(Fragment.of, made.fragments))
     for fragment in fragments:
         refuse_unfit_constants(fragment.output)

@@ -13,9 +13,10 @@ from sqlglot import exp
 
 from changelog.errors import SqlError
 from sql.functions.aggregate_calls import as_it_is, exact, is_aggregate
-from sql.functions.translate import Translator, Visit
+from sql.functions.translate import LONGEST_CHAIN, Translator, Visit
 from sql.functions.typed import Typed, bracketed
 from sql.syntax.calls import TAKES_UNIT, function_name, registered_name
+from sql.syntax.faults import too_deep
 
 
 def _column(translator: Translator, node: exp.Expr) -> Typed:
@@ -53,9 +54,23 @@ def _paren(translator: Translator, node: exp.Expr) -> Typed:
 
 
 def _connector(translator: Translator, node: exp.Expr) -> Typed:
+    """A chain of AND or OR from its first term on: it may be longer than calls can be nested."""
     kind = type(node)
-    sides = [_term(translator, side, kind) for side in (node.this, node.expression)]
-    return translator.known(kind(this=sides[0], expression=sides[1]), pa.bool_())
+    if len(terms := _terms(node)) > LONGEST_CHAIN:
+        raise too_deep()
+    first, *others = (_term(translator, term, kind) for term in terms)
+    tree = first
+    for other in others:
+        tree = kind(this=tree, expression=other)
+    return translator.known(tree, pa.bool_())
+
+
+def _terms(node: exp.Expr) -> list[exp.Expr]:
+    terms = []
+    while type(node.this) is type(node):
+        terms.append(node.expression)
+        node = node.this
+    return [node.this, node.expression, *reversed(terms)]
 
 
 def _term(translator: Translator, node: exp.Expr, within: type[exp.Expr]) -> exp.Expr:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ from sql.functions.aggregate_calls import (
 from sql.functions.environment import Environment
 from sql.functions.registry import Function, Registry
 from sql.functions.typed import Typed, bracketed
+from sql.syntax.faults import too_deep
 from sql.syntax.rules import Rules
 
 Visit = Callable[["Translator", exp.Expr], "Typed"]
@@ -75,6 +77,9 @@ class Dialect(Protocol):
         ...
 
 
+LONGEST_CHAIN = 400
+"""The operators of one kind that may stand in a row: what is made of them grows with their square."""
+
 Special = Callable[["Translator", exp.Expr], Typed]
 
 OPERATORS = (
@@ -102,9 +107,12 @@ class Translator:
     at_once: bool = False
 
     def __call__(self, node: exp.Expr) -> Typed:
+        return self._noted(node, partial(self._value, node))
+
+    def _noted(self, node: exp.Expr, made: Callable[[], Typed]) -> Typed:
         expect_wanted()
         try:
-            value = self._value(node)
+            value = made()
         except EngineRefused as fault:
             raise misfit(node, self.environment.types, fault) from None
         note_written(value.tree, node)
@@ -178,7 +186,19 @@ class Translator:
         return self.known(type(node)(this=bracketed(left.tree), expression=bracketed(right.tree)), kind)
 
     def _operator(self, node: exp.Expr) -> Typed:
-        result = self.operation(node, self(node.this), self(node.expression))
+        """A chain of operators, ``a + b - c``, from its first operand on: it may be longer than calls can be nested."""
+        chain = [node]
+        while type(chain[-1].this) in OPERATORS and type(chain[-1].this) not in self.dialect.visits:
+            chain.append(chain[-1].this)
+        if len(chain) > LONGEST_CHAIN:
+            raise too_deep()
+        value = self(chain[-1].this)
+        for one in reversed(chain):
+            value = self._noted(one, partial(self._operated, one, value))
+        return value
+
+    def _operated(self, node: exp.Expr, left: Typed) -> Typed:
+        result = self.operation(node, left, self(node.expression))
         # NOT LIKE is a LIKE with a mark.
         return self.known(exp.Not(this=bracketed(result.tree)), pa.bool_()) if node.args.get("negate") else result
 

@@ -139,6 +139,11 @@ class QueryParser(Parser):
     def _parse_as_command(self, start: Token) -> NoReturn:
         self.raise_error("not a query", start)
 
+    def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
+        """A type is a word: sqlglot would read what stands in quotes as SQL of its own."""
+        quoted = self._curr is not None and self._curr.token_type == TokenType.IDENTIFIER
+        return None if quoted else super()._parse_types(*args, **kwargs)
+
     def _parse_table_alias(self, alias_tokens: Collection[TokenType] | None = None) -> exp.TableAlias | None:
         if self._at_join_words():
             return None

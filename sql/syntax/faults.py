@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from changelog.errors import SqlError, SyntaxFault
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from changelog.errors import DovetailError, InternalError, SqlError, SyntaxFault
 from sql.syntax.masked import masked_unread
 
 _AROUND = 200
@@ -39,9 +43,30 @@ def fault_at(
     return error
 
 
+@contextmanager
+def told_in_order(doing: str) -> Iterator[None]:
+    """The last resort for a statement: what no rule has foreseen is an error with what, where and fix, its traceback in
+    the log. Raises DovetailError alone.
+    """
+    try:
+        yield
+    except DovetailError:
+        raise
+    except RecursionError:
+        raise too_deep() from None
+    except Exception as fault:
+        logging.getLogger(__name__).exception("%s failed", doing)
+        raise InternalError(
+            f"{doing} failed: {type(fault).__name__}",
+            where="the statement",
+            fix="write it another way, in smaller steps, a subquery for each; the log has the traceback",
+        ) from fault
+
+
 def too_deep() -> SqlError:
     """A statement whose brackets, or terms of AND and OR, are more than can be followed."""
     return SqlError(
         "the statement is nested too deeply, or has too many terms",
+        where="the statement",
         fix="nest fewer brackets; in place of a long list of terms, join with table(x)",
     )

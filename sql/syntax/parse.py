@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from changelog.errors import SqlError, SyntaxFault
 from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import Dovetail
-from sql.syntax.faults import fault_at, too_deep
+from sql.syntax.faults import fault_at, told_in_order
 from sql.syntax.grammar import commands, rows
 from sql.syntax.grammar.alter import alter
 from sql.syntax.grammar.create import create
@@ -35,12 +35,11 @@ def parse(text: str, rules: Rules = Rules.TIMEPLUS, arguments: Arguments | None 
 
     Raises SqlError for the first that is none.
     """
-    try:
-        return bound(text, _statements(text, rules), arguments, rules)
-    except SyntaxFault as slip:
-        raise tried(text, slip, partial(_statements, rules=rules)) from None
-    except RecursionError:
-        raise too_deep() from None
+    with told_in_order("reading it"):
+        try:
+            return bound(text, _statements(text, rules), arguments, rules)
+        except SyntaxFault as slip:
+            raise tried(text, slip, partial(_statements, rules=rules)) from None
 
 
 def _statements(text: str, rules: Rules) -> list[Statement]:

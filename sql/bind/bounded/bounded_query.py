@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from changelog.dead_letter import is_letters
-from changelog.errors import Unsupported
+from changelog.errors import SqlError, Unsupported
 from changelog.schema import EVENT_TIME_TYPE
 from sql.bind.aggregates import grouping_sets, without_aliases
 from sql.bind.bounded.snapshot_expressions import SnapshotExpressions
@@ -50,6 +50,7 @@ from sql.bind.projection import expect_columns, is_delta, selected
 from sql.bind.reading import spelled_out
 from sql.bind.resolve import typed
 from sql.bind.scope import Scope, place_of
+from sql.bind.set_operations import name_of
 from sql.bind.written.qualifiers import is_cte
 from sql.functions.translate import in_order_of
 from sql.functions.typed import Typed
@@ -87,7 +88,11 @@ class BoundedBinder:
             order_by_names(query)
             left = self.query(query.left, ctes, outer, texts)
             right = self.query(query.right, ctes, outer)
-            return [(name, united(kind, other)) for (name, kind), (_, other) in zip(left, right, strict=False)]
+            place = place_of(query, name_of(query))
+            pairs = zip(left, right, strict=False)
+            return [
+                (name, united(kind, other, f"{name} of {name_of(query)}", place)) for (name, kind), (_, other) in pairs
+            ]
         if not isinstance(query, exp.Select):
             raise Unsupported(f"{type(query).__name__} is not supported over table(x)", fix="SELECT .. FROM table(x)")
         if (first := query.args.get("prewhere")) is not None:
@@ -188,11 +193,14 @@ class BoundedBinder:
         nothing = Scope((), self.names.dialect)
         rows = [[value.unnest() for value in row.expressions] for row in values.expressions]
         rows = [[one.expressions[0] if in_brackets_of_its_own(one) else one for one in row] for row in rows]
+        place = place_of(table, "VALUES")
+        if len({len(row) for row in rows}) > 1:
+            raise SqlError("the rows of VALUES have different lengths", where=place, fix="as many values in each row")
         found = [[typed(value, nothing, "VALUES") for value in row] for row in rows]
         values.set("expressions", [exp.Tuple(expressions=[value.tree for value in row]) for row in found])
         kinds = [value.type for value in found[0]]
         for row in found[1:]:
-            kinds = [united(kind, value.type) for kind, value in zip(kinds, row, strict=True)]
+            kinds = [united(kind, value.type, "VALUES", place) for kind, value in zip(kinds, row, strict=True)]
         names = [f"column{number}" for number in range(1, len(kinds) + 1)]
         columns = [exp.to_identifier(name, quoted=True) for name in names]
         alias = table.alias or "values"

@@ -27,6 +27,7 @@ from sql.expressions.dict_functions import dict_calls, dict_function
 from sql.expressions.evaluate import run
 from sql.functions.translate import Dialect
 from sql.relations import Relations, Stream
+from sql.syntax.faults import told_in_order
 from sql.syntax.statements import CreateView
 
 
@@ -54,13 +55,12 @@ class Snapshot:
             raise SqlError(
                 str(fault).split("\n")[0], where="a query over table(x)", fix="check the values that it meets"
             ) from None
-        return pa.table(
-            [
-                decimal_text.cast(column, kind, safe=False)
-                for column, kind in zip(rows.columns, self.columns.values(), strict=True)
-            ],
-            names=list(self.columns),
-        )
+        with told_in_order("answering it"):
+            kinds = self.columns.values()
+            columns = [
+                decimal_text.cast(column, kind, safe=False) for column, kind in zip(rows.columns, kinds, strict=True)
+            ]
+            return pa.table(columns, names=list(self.columns))
 
 
 def snapshot_of(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from sqlglot import exp
 
-from changelog.errors import SqlError, Unsupported
+from changelog.errors import Unsupported
 from changelog.schema import EVENT_TIME_TYPE, TIME
 from sql.bind.clauses import event_time, refuse_match_condition
 from sql.bind.from_clause.windows import END, START, WindowCall
@@ -77,11 +77,11 @@ def column_of(name: str, table: str | None = None) -> exp.Column:
     )
 
 
-def united(first: pa.DataType, second: pa.DataType) -> pa.DataType:
-    try:
-        return common_type(first, second, "UNION", "")
-    except SqlError:
-        return first
+def united(first: pa.DataType, second: pa.DataType, column: str, place: str) -> pa.DataType:
+    """The type of a column of rows that have it in both types; NULL is of any. Raises SqlError where there is none."""
+    if pa.types.is_null(first) or pa.types.is_null(second):
+        return second if pa.types.is_null(first) else first
+    return common_type(first, second, column, place)
 
 
 def content_schema(stream: Stream) -> pa.Schema:

@@ -61,7 +61,7 @@ READ: Mapping[type[exp.Expr], str] = {
     exp.HexString: "this is_integer",
     exp.BitString: "this",
     exp.Placeholder: "this",
-    exp.Interval: "this unit",
+    exp.Interval: "this unit fraction_in_string",
     exp.DataType: "this expressions nested values kind nullable",
     exp.DataTypeParam: "this expression",
     # Forms of expressions
@@ -84,7 +84,7 @@ READ: Mapping[type[exp.Expr], str] = {
     exp.Case: "this ifs default",
     exp.If: "this true false",
     exp.Cast: "this to",
-    exp.TryCast: "this to",
+    exp.TryCast: "this to safe",
     exp.CastToStrType: "this to",
     exp.Array: "expressions bracket_notation",
     exp.Tuple: "expressions",
@@ -110,6 +110,7 @@ READ: Mapping[type[exp.Expr], str] = {
     exp.Like: "this expression negate",
     exp.ILike: "this expression negate",
     exp.Div: "this expression typed safe",
+    exp.DPipe: "this expression safe",
     exp.CurrentDate: "",
     exp.CurrentTime: "",
     exp.CurrentTimestamp: "",
@@ -118,7 +119,7 @@ READ: Mapping[type[exp.Expr], str] = {
     **dict.fromkeys(
         (
             *(exp.And, exp.Or, exp.Xor, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ),
-            *(exp.NullSafeNEQ, exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod, exp.Pow, exp.DPipe, exp.Escape),
+            *(exp.NullSafeNEQ, exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod, exp.Pow, exp.Escape),
             *(exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseLeftShift, exp.BitwiseRightShift),
             *(exp.SimilarTo, exp.RegexpLike, exp.RegexpILike, exp.Collate, exp.StartsWith, exp.ArrayContainsAll),
             *(exp.ArrayContainedBy, exp.ArrayOverlaps, exp.JSONExtract, exp.JSONExtractScalar, exp.JSONBExtract),
@@ -180,7 +181,9 @@ def unread_in(node: exp.Expr) -> str | None:
     if read is None:
         return type(node).__name__
     known = read.split()
-    found = next((name for name, part in node.args.items() if part and name not in known), None)
+    found = next(
+        (name for name, part in node.args.items() if part and name in node.arg_types and name not in known), None
+    )
     return None if found is None else _WORDS.get(found, found.strip("_").replace("_", " ").upper())
 
 
