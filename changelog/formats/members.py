@@ -46,7 +46,7 @@ def _literal(text: str) -> Any:
     """The value of an SQL literal: NULL, TRUE, FALSE, a number, or a text in single quotes (or bare)."""
     if text.upper() in ("NULL", "TRUE", "FALSE"):
         return {"NULL": None, "TRUE": True, "FALSE": False}[text.upper()]
-    if re.fullmatch(r"[+-]?\d+", text):
+    if re.fullmatch(r"[+-]?\d{1,1000}", text):
         return int(text)
     if re.fullmatch(r"[+-]?(\d+\.\d*|\.?\d+)([eE][+-]?\d+)?", text):
         return Decimal(text)

@@ -18,8 +18,8 @@ from services.liveness import standings
 from services.session.context import Context
 from services.session.result import Rows, Text
 from sql.catalog import Query, Relation, What
+from sql.catalog.like import matches
 from sql.query_settings import SETTINGS
-from sql.syntax.like import matches
 from sql.syntax.rules import Rules
 from sql.syntax.statements import (
     CreateDictionary,

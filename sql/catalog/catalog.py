@@ -14,6 +14,7 @@ from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError
 from changelog.errors import DovetailError, EnvironmentFault, ServiceUnavailable, SqlError, StackError, Unsupported
 from sql.catalog import leaderships, stored_queries, stored_relations, stored_subplans, stored_topics, workers
 from sql.catalog.cycles import refuse_cycle
+from sql.catalog.like import matches
 from sql.catalog.metadata_tables import engine_for, identity, make
 from sql.catalog.records import (
     Actual,
@@ -27,7 +28,6 @@ from sql.catalog.records import (
     Worker,
 )
 from sql.stream_settings import kept_text
-from sql.syntax.like import matches
 from sql.syntax.statements import CreateFunction, CreateIndex, CreateStream, CreateView, Drop, Index
 
 

@@ -15,6 +15,7 @@ from sql.syntax.masked import SettingValue
 from sql.syntax.rules import Rules
 
 T = TypeVar("T")
+_MOST_DIGITS = 18
 
 _QUOTED = frozenset({TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER, TokenType.HEREDOC_STRING})
 _WANTING = frozenset({
@@ -159,7 +160,7 @@ class Cursor:
 
     def integer(self, what: str = "a whole number") -> int:
         token = self.current
-        if token is None or token.token_type != TokenType.NUMBER or not token.text.isdigit():
+        if token is None or token.token_type != TokenType.NUMBER or not is_whole(token):
             self.fail(f"expected {what}, found {self.found}")
         self.index += 1
         return int(token.text)
@@ -245,6 +246,11 @@ class Cursor:
         if isinstance(fault, SyntaxFault):
             fault.guesses = guesses
         raise fault
+
+
+def is_whole(token: Token) -> bool:
+    """Whether its digits are a whole number that 64 bits can hold."""
+    return token.text.isdigit() and len(token.text) <= _MOST_DIGITS
 
 
 def _either(phrases: Sequence[str]) -> str:

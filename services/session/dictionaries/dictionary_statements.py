@@ -23,7 +23,7 @@ from services.session.context import Context
 from services.session.dictionaries.sources import SHARED_LAYOUTS, check_source, columns_of, resources, used_streams
 from services.session.result import Done
 from sql.catalog import What
-from sql.syntax.parse import parse_one
+from sql.syntax.parse import as_shown, parse_one
 from sql.syntax.rules import Rules
 from sql.syntax.statements import CreateDictionary, System
 from sql.syntax.types import display
@@ -56,7 +56,7 @@ def _with_columns(context: Context, statement: CreateDictionary) -> CreateDictio
     listed = ", ".join(f"`{column.name}` {display(column.type, Rules.TIMEPLUS)}" for column in found)
     head = _EXTERNAL_NAME.search(statement.text)
     if head is None:
-        raise InternalError("no name was found in the statement", where=statement.text)
+        raise InternalError("no name was found in the statement", where=as_shown(statement.text))
     made = parse_one(f"{statement.text[: head.end()]} ({listed}){statement.text[head.end() :]}")
     assert isinstance(made, CreateDictionary)
     return made

@@ -13,7 +13,7 @@ from services.session.context import Context
 from services.session.letters.letter_topic import expect_letters, letters_now
 from services.session.result import Rows
 from sql.catalog import What
-from sql.syntax.like import matches
+from sql.catalog.like import matches
 from sql.syntax.statements import Show
 from sql.system_tables import DEAD_LETTERS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot.tokenizer_core import TokenType
 
 from changelog.errors import Unsupported
-from sql.syntax.cursor import Cursor
+from sql.syntax.cursor import Cursor, is_whole
 from sql.syntax.masked import SettingValue
 from sql.syntax.statements import Setting, Settings
 
@@ -91,7 +91,7 @@ def setting_value(cursor: Cursor) -> Setting:
     sign = -1 if cursor.accept("-") else 1
     token = cursor.advance()
     if token.token_type == TokenType.NUMBER:
-        return sign * (int(token.text) if token.text.isdigit() else float(token.text))
+        return sign * (int(token.text) if is_whole(token) else float(token.text))
     if not token.text[:1].isalnum():
         cursor.fail(f"expected a value, found {cursor.written(token)}", offset=token.start)
     return ("-" if sign < 0 else "") + str(token.text)

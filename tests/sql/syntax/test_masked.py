@@ -86,3 +86,8 @@ def test_an_address_is_shown_without_its_secret(address: str, secret: str) -> No
 )
 def test_what_is_no_secret_stays(text: str) -> None:
     assert as_shown(text) == text or "token: 'a'" in text
+
+
+@pytest.mark.parametrize("setting", ["a = {}", "a = -{}"])
+def test_a_number_of_many_digits_is_a_setting_like_any_other(setting: str) -> None:
+    parse(f"CREATE STREAM s (a int) SETTINGS {setting.format('9' * 5_000)}")
