@@ -13,7 +13,7 @@ from sqlglot import exp
 from changelog.dead_letter import is_letters
 from changelog.errors import SqlError, UnknownName
 from sql.bind.scope import place_of
-from sql.syntax.calls import DATABASES, dotted_name, qualifier
+from sql.syntax.calls import DATABASES, WINDOWS, dotted_name, function_name, qualifier
 from sql.system_tables import DATABASE
 
 
@@ -69,7 +69,7 @@ def _read_by(table: exp.Table) -> exp.Expr:
     call = table.this
     while isinstance(call, exp.Anonymous) and call.expressions and not qualifier(table):
         call = call.expressions[0]
-    if isinstance(call, exp.Column):
+    if isinstance(call, exp.Column) or function_name(table.this) in WINDOWS:
         return call
     raise SqlError(
         f"{table.sql()} reads no relation by its name",

@@ -40,8 +40,9 @@ def refuse_untranslated(tree: exp.Expr, where: str) -> None:
     """Raises Unsupported for what is still as the user wrote it in a tree of the engine."""
     for node in tree.walk():
         if node.meta.get(_AS_WRITTEN):
+            what = f"{node.sql(dialect='clickhouse')} does not stand in this place"
             raise Unsupported(
-                f"{node.sql(dialect='clickhouse')} does not stand in this place",
+                what,
                 where=where,
                 fix="compute it in a subquery, SELECT f(x) AS y FROM .., and name y here; or write the value itself",
             )
