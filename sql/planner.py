@@ -24,6 +24,7 @@ from sql.bind.reading import reading
 from sql.bind.static import is_static
 from sql.expressions.times.digits import digits
 from sql.fragments import Fragment
+from sql.functions.growth import counted
 from sql.functions.translate import Dialect
 from sql.plan.conditions.idle_terms import comparisons_with_null, gaps_between_windows
 from sql.plan.conditions.unfit_constants import refuse_unfit_constants, unfit_constants
@@ -210,7 +211,7 @@ def _planned_by_name(
     sizes: Sizes | None,
 ) -> Plan:
     merged = checked({**(settings or {}), **statement.settings})
-    with digits(told=bool(merged["time_digits"])):
+    with digits(told=bool(merged["time_digits"])), counted():
         return _planned(name, statement, Consulted.of(catalog), merged, sizes)
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 import pyarrow as pa
 from sqlglot import exp
@@ -28,6 +29,7 @@ from sql.expressions.partitions.window_calls import over_others
 from sql.expressions.predicates import conjuncts
 from sql.functions.aggregate_calls import aggregates_in
 from sql.functions.forms import is_grouping
+from sql.functions.growth import MOST_ALIASES, outgrown
 from sql.functions.typed import bracketed
 from sql.plan.column_names import unused
 from sql.plan.nodes import Aggregate, ArrayJoin, Map, Node, column_of
@@ -88,6 +90,7 @@ def having_terms(select: exp.Select, scope: Scope) -> list[exp.Expr]:
 def without_aliases(expression: exp.Expr, select: exp.Select, scope: Scope) -> exp.Expr:
     """The expression with what it calls by an alias of the select list in place; a column goes before an alias."""
     items = {item.alias.casefold(): item.unalias() for item in select.expressions if item.alias}
+    named = count()
 
     def spelled_out(part: exp.Expr, within: frozenset[str]) -> exp.Expr:
         def replaced(node: exp.Expr) -> exp.Expr:
@@ -103,6 +106,8 @@ def without_aliases(expression: exp.Expr, select: exp.Select, scope: Scope) -> e
             name = node.name.casefold()
             if name not in items or name in within:
                 return node
+            if next(named) > MOST_ALIASES:
+                raise outgrown(place_of(node, "SELECT"))
             return bracketed(spelled_out(items[name], within | {name}))
 
         return part.copy().transform(replaced)

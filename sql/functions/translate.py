@@ -16,7 +16,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from changelog.errors import SqlError, Unsupported
-from changelog.work.interruption import expect_wanted
 from sql.expressions.misfits import EngineRefused, misfit, note_written
 from sql.functions.aggregate_calls import (
     Aggregated,
@@ -26,6 +25,7 @@ from sql.functions.aggregate_calls import (
     is_aggregate,
 )
 from sql.functions.environment import Environment
+from sql.functions.growth import expect_alike, grow
 from sql.functions.registry import Function, Registry
 from sql.functions.typed import Typed, bracketed
 from sql.syntax.faults import too_deep
@@ -110,11 +110,12 @@ class Translator:
         return self._noted(node, partial(self._value, node))
 
     def _noted(self, node: exp.Expr, made: Callable[[], Typed]) -> Typed:
-        expect_wanted()
+        grow()
         try:
             value = made()
         except EngineRefused as fault:
             raise misfit(node, self.environment.types, fault) from None
+        expect_alike(value.tree, node, self.environment.place)
         note_written(value.tree, node)
         return value
 

@@ -29,6 +29,8 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.clickhouse import ClickHouseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
+from sql.syntax.faults import too_deep
+
 DURATION = re.compile(r"(\d+)(ns|us|ms|s|m|h|d|w|M|q|y)")
 DURATION_UNITS = {
     "ns": "NANOSECOND",
@@ -44,6 +46,9 @@ DURATION_UNITS = {
     "y": "YEAR",
 }
 
+_MOST_AGAIN = 10_000
+_MOST_TIMES = 20
+"""So many tokens may be read again, and so many times as many as there are."""
 ARRAY = "ARRAY"
 """The kind of an ARRAY JOIN."""
 _KINDS = frozenset({"INNER", "OUTER", "SEMI", "ANTI", "CROSS"})
@@ -129,6 +134,17 @@ class QueryParser(Parser):
 
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
         return super().parse(with_intervals(raw_tokens), sql)
+
+    def reset(self) -> None:
+        super().reset()
+        self._again = 0
+
+    def _retreat(self, index: int) -> None:
+        """Back to a token, to read on in another way. Where that happens at each level, work doubles with each."""
+        self._again += max(self._index - index, 0)
+        if self._again > _MOST_AGAIN + _MOST_TIMES * len(self._tokens):
+            raise too_deep()
+        super()._retreat(index)
 
     def raise_error(self, message: str, token: Token | None = None) -> NoReturn:
         raise QueryFault(message, token or self._curr or self._tokens[-1], at_end=not (token or self._curr))

@@ -14,6 +14,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from changelog.errors import SqlError, SyntaxFault
+from sql.syntax.bounds.statement_bounds import expect_flat_comments, expect_short
 from sql.syntax.cursor import Cursor
 from sql.syntax.dialect import Dovetail
 from sql.syntax.faults import fault_at, told_in_order
@@ -76,6 +77,7 @@ def complete(text: str) -> bool:
 
 def _split(text: str) -> list[list[Token]]:
     statements: list[list[Token]] = [[]]
+    expect_flat_comments(text)
     for token in _tokens(text):
         if token.token_type == TokenType.SEMICOLON:
             statements.append([])
@@ -114,6 +116,7 @@ def _readable(text: str) -> bool:
 
 
 def _statement(script: str, tokens: list[Token], rules: Rules) -> Statement:
+    expect_short(script, tokens)
     cursor = Cursor(script, tokens, rules=rules)
     statement = _read(cursor)
     cursor.end()

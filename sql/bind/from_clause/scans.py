@@ -9,6 +9,7 @@ from sqlglot import exp
 from changelog.schema import SEQUENCE, TIME, Kind
 from joins.dataflow.ports import Watermark
 from sql.bind.from_clause.from_item import FromItem
+from sql.functions.growth import read_relation
 from sql.functions.translate import Dialect
 from sql.plan.nodes import Scan
 from sql.query_settings import QuerySettings, seek_offsets
@@ -19,6 +20,7 @@ from sql.watermarks import as_set
 
 def scanned(stream: Stream, alias: str, settings: QuerySettings, dialect: Dialect, *, seeks: bool) -> FromItem:
     """The rows of a topic; ``seeks``: the query says itself where in time they start."""
+    read_relation()
     stream = replace(stream, watermark=as_set(stream.watermark, settings))
     declared = [column.name for column in stream.schema.readable]
     reserved = [name for name in (TIME, SEQUENCE) if name not in declared]

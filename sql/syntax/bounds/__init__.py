@@ -1,0 +1,1 @@
+"""How large the text of a statement may be."""
