@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from changelog.errors import DovetailError, InternalError, SqlError, SyntaxFault
+from sql.syntax.bounds.depth import too_deep
 from sql.syntax.masked import masked_unread
 
 _AROUND = 200
@@ -61,12 +62,3 @@ def told_in_order(doing: str) -> Iterator[None]:
             where="the statement",
             fix="write it another way, in smaller steps, a subquery for each; the log has the traceback",
         ) from fault
-
-
-def too_deep() -> SqlError:
-    """A statement whose brackets, or terms of AND and OR, are more than can be followed."""
-    return SqlError(
-        "the statement is nested too deeply, or has too many terms",
-        where="the statement",
-        fix="nest fewer brackets; in place of a long list of terms, join with table(x)",
-    )

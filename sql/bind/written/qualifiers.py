@@ -66,7 +66,7 @@ def _relations(query: exp.Query) -> Iterator[exp.Expr]:
 
 def _read_by(table: exp.Table) -> exp.Expr:
     """The name in the innermost call of a FROM item. Raises SqlError where none stands there."""
-    call = table.this
+    call: exp.Expr = table.this
     while isinstance(call, exp.Anonymous) and call.expressions and not qualifier(table):
         call = call.expressions[0]
     if isinstance(call, exp.Column) or function_name(table.this) in WINDOWS:
