@@ -94,6 +94,9 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
     spark_conf: str | None = Field(
         default=None, description="settings of Spark: spark.key=value and properties files, cut as a shell cuts words"
     )
+    engine_memory_mb: int = Field(
+        default=1024, ge=64, description="memory that DuckDB may take in a process, for all of its threads, in MiB"
+    )
     driver_memory_gib: int = Field(default=3, ge=1, description="heap of the Spark driver in GiB")
     checkpoint_dir: CheckpointPlace | None = Field(
         default=None, description="checkpoints of the queries: a folder, or `s3a://bucket/prefix`; unset: in data_dir"

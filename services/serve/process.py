@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import uvicorn
 
 from changelog.errors import StackError
+from runtime.processes.engine_bounds import bounded_engine
 from runtime.processes.listener import address_of, listening
 from runtime.settings import Settings
 from services.serve.access.first_admin import add_first_admin
@@ -39,7 +40,8 @@ def serve(settings: Settings, open_session: OpenSession | None = None) -> None:
     service = Service.of(settings, open_session or (lambda say, confirm: Session.open(settings, say, confirm)))
     server = Server(service)
     _LOG.info("%s", _told(settings, listener, service))
-    asyncio.run(server.serve(sockets=[listener]))
+    with bounded_engine(settings, threads=2 * settings.serve_statements):
+        asyncio.run(server.serve(sockets=[listener]))
     _LOG.info("stopped")
 
 

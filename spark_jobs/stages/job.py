@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pyarrow as pa
 
@@ -17,6 +19,7 @@ from runtime.storage.storage import Storage
 from spark_jobs.state.checkpoint import Checkpoint
 from spark_jobs.state.own_folder import SNAPSHOTS, of_executor, own_copy, tidy_now_and_then
 from spark_jobs.state.own_folder import opened as opened_folder
+from sql.expressions.engine_calls.bounds import Bounds, bound
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,15 @@ def opened(shipped: bytes) -> Job:
     """The job of ``ship``; the same object for the life of the worker, so that what it caches stays warm."""
     job = pickle.loads(shipped)
     assert isinstance(job, Job)
+    _spill_among_files_of_spark()
     return job
+
+
+@cache
+def _spill_among_files_of_spark() -> None:
+    """In a worker: they go with the application, and are for Spark's user alone."""
+    if folder := os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]:
+        bound(Bounds(spill_folder=lambda: Path(mkdtemp(prefix="spill-", dir=folder))))
 
 
 @lru_cache(maxsize=QUERIES_KEPT)

@@ -15,8 +15,8 @@ from changelog.errors import SqlError
 from sql.functions.aggregate_calls import as_it_is, exact, is_aggregate
 from sql.functions.translate import LONGEST_CHAIN, Translator, Visit
 from sql.functions.typed import Typed, bracketed
-from sql.syntax.bounds.depth import too_deep
 from sql.syntax.calls import TAKES_UNIT, function_name, registered_name
+from sql.syntax.dialect import too_deep
 
 
 def _column(translator: Translator, node: exp.Expr) -> Typed:

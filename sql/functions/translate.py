@@ -28,7 +28,7 @@ from sql.functions.environment import Environment
 from sql.functions.growth import expect_alike, grow
 from sql.functions.registry import Function, Registry
 from sql.functions.typed import Typed, bracketed
-from sql.syntax.bounds.depth import too_deep
+from sql.syntax.dialect import too_deep
 from sql.syntax.rules import Rules
 
 Visit = Callable[["Translator", exp.Expr], "Typed"]

@@ -29,7 +29,7 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.clickhouse import ClickHouseParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.syntax.bounds.depth import too_deep
+from changelog.errors import SqlError
 
 DURATION = re.compile(r"(\d+)(ns|us|ms|s|m|h|d|w|M|q|y)")
 DURATION_UNITS = {
@@ -83,6 +83,15 @@ _LEVELLED = (*_OF_LEVELS, *(f"{name}_IF" for name in _OF_LEVELS))
 def as_written(functions: Mapping[str, Callable[..., Any]], names: Collection[str]) -> dict[str, Callable[..., Any]]:
     """The functions of a parser that it may know by name; all others stay a name and its arguments."""
     return {name: made for name, made in functions.items() if name in names}
+
+
+def too_deep() -> SqlError:
+    """A statement whose brackets, or terms of AND and OR, are more than can be followed."""
+    return SqlError(
+        "the statement is nested too deeply, or has too many terms",
+        where="the statement",
+        fix="nest fewer brackets; in place of a long list of terms, join with table(x)",
+    )
 
 
 class QueryFault(ParseError):

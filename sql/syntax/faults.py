@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from changelog.errors import DovetailError, InternalError, SqlError, SyntaxFault
-from sql.syntax.bounds.depth import too_deep
+from sql.syntax.dialect import too_deep
 from sql.syntax.masked import masked_unread
 
 _AROUND = 200

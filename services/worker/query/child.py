@@ -47,6 +47,7 @@ from runtime.faults import error_of
 from runtime.health_server import metrics_page
 from runtime.logs.process_log import configure_logs
 from runtime.logs.query_logs import BatchTotals, QueryLog, keep_query_logs
+from runtime.processes.engine_bounds import bounded_engine
 from runtime.query_plan import plan_of
 from runtime.settings import Settings, read_settings
 from services.commands.command_codec import command_of, outcome_bytes
@@ -433,7 +434,8 @@ def main(given: Sequence[str] | None = None) -> int:
     # A thread that comes back from the network waits so long for one that computes, for each piece of an answer.
     sys.setswitchinterval(_SWITCH_S)
     try:
-        return run(arguments, settings)
+        with bounded_engine(settings, threads=os.cpu_count() or 1):
+            return run(arguments, settings)
     except ServiceUnavailable as failure:
         print(failure, file=sys.stderr)
         return WAITS

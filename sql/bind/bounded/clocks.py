@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
+from changelog.errors import SqlError
 from sql.expressions.engine import parsed
 from sql.functions.translate import Special, Translator
 from sql.functions.typed import Typed
@@ -41,6 +42,8 @@ def _as_fine(name: str, now: Typed, translate: Translator, call: exp.Expr) -> Ty
 
 def _reading(name: str, sql: str, kind: pa.DataType) -> Special:
     def read(translate: Translator, call: exp.Expr) -> Typed:
+        if call.expressions and name != "now64":
+            raise SqlError(f"{name} takes no arguments", where=translate.environment.place, fix=f"write {name}()")
         read = translate.environment.known(parsed(sql), kind)
         own = name in ("now", "now64") and translate.dialect.rules is Rules.TIMEPLUS
         return _as_fine(name, read, translate, call) if own else read

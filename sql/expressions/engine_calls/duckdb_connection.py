@@ -8,12 +8,11 @@ cannot be changed (duckdb.org/security). Its memory and what it spills are bound
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping
 
 import duckdb
 
+from sql.expressions.engine_calls.bounds import Bounds, bounds_of_process
 from sql.expressions.guard import ALWAYS_DISABLED, DISABLED_WITH_GUARDS
 
 _SHUT_IN: Mapping[str, str | int] = {
@@ -28,37 +27,14 @@ _SHUT_IN: Mapping[str, str | int] = {
 }
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """What one connection may take.
-
-    spill_folder   makes a new folder, which is nobody else's, for rows that memory does not hold; None: a query that
-                   needs more memory fails
-    spill_bytes    the most that lie there
-    """
-
-    memory_bytes: int = 1 << 30
-    spill_folder: Callable[[], Path] | None = None
-    spill_bytes: int = 4 << 30
-
-
 _local = threading.local()
-
-
-class _Process:
-    bounds = Bounds()
-
-
-def bound(bounds: Bounds) -> None:
-    """Hold the connections to ``bounds`` that this process makes from now on."""
-    _Process.bounds = bounds
 
 
 def connection() -> duckdb.DuckDBPyConnection:
     """This thread's own, in UTC, so that a result is the same everywhere."""
     found: duckdb.DuckDBPyConnection | None = getattr(_local, "connection", None)
     if found is None:
-        found = _local.connection = _connected(_Process.bounds)
+        found = _local.connection = _connected(bounds_of_process())
     return found
 
 

@@ -1,1 +1,1 @@
-"""How large the text of a statement may be, and how deep."""
+"""How large the text of a statement may be."""

@@ -12,7 +12,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from sql.expressions.engine_calls.duckdb_connection import Bounds, bound, connection
+from sql.expressions.engine_calls.bounds import Bounds, bound
+from sql.expressions.engine_calls.duckdb_connection import connection
 from tests.paths import ROOT
 from tests.test_rooms import PRESENT, sources
 
@@ -213,7 +214,7 @@ def test_what_it_computes_is_still_computed(shut_in: duckdb.DuckDBPyConnection) 
 
 
 def test_memory_is_bounded(connected: Connected) -> None:
-    session = connected(Bounds(memory_bytes=32 << 20))
+    session = connected(Bounds(memory_bytes=32 << 20, spill_folder=None))
     with pytest.raises(duckdb.OutOfMemoryException):
         session.execute("SELECT list(repeat('x', 1000) || range) FROM range(1000000)").fetchall()
 

@@ -1,0 +1,27 @@
+"""What DuckDB, which computes expressions, may take in a process: memory, in equal parts for its threads, and disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import mkdtemp
+
+from runtime.settings import Settings
+from runtime.storage.scratch import scratch
+from sql.expressions.engine_calls.bounds import Bounds, bound
+
+_LEAST_BYTES = 64 << 20
+_SPILLED = 4
+"""Bytes on disk for each in memory."""
+
+
+@contextmanager
+def bounded_engine(settings: Settings, threads: int) -> Iterator[None]:
+    """Within, the connections of so many ``threads`` take what the settings say together; what they spill lies in
+    folders of their own in the scratch folder.
+    """
+    memory_bytes = max((settings.engine_memory_mb << 20) // threads, _LEAST_BYTES)
+    with scratch(settings.scratch) as folder:
+        bound(Bounds(memory_bytes, lambda: Path(mkdtemp(dir=folder, prefix="spill-")), _SPILLED * memory_bytes))
+        yield
