@@ -100,7 +100,7 @@ def registry_application(subjects: Subjects, settings: Settings) -> Starlette:
 
     def route(path: str, method: str, asked: Asked) -> Route:
         async def handle(request: Request) -> Response:
-            expect_host(request.headers, hosts)
+            expect_host(request.headers, hosts, "DOVETAIL_SCHEMA_REGISTRY_HOSTS")
             expect_own_page(request.headers, request.url.scheme, ())
             if path not in _OPEN_PATHS:
                 expect_login(request.headers, settings)
