@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import stat
 from pathlib import Path
 
 from changelog.errors import StackError
 
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _ROOT = 0
 
 
@@ -20,8 +21,17 @@ def expect_own(path: Path) -> None:
         return  # there is none, or none that can be read
     if found.st_uid not in (os.geteuid(), _ROOT):
         raise _of_others(path, "is another user's", f"chown {os.geteuid()} {path.absolute()}")
-    if found.st_mode & _OTHERS_WRITE:
+    if found.st_mode & stat.S_IWOTH or (found.st_mode & stat.S_IWGRP and not _is_private(found.st_gid)):
         raise _of_others(path, "may be written to by others than its owner", f"chmod go-w {path.absolute()}")
+
+
+def _is_private(group: int) -> bool:
+    """Whether a group is this user's own, with nobody else in it, as many systems give one to each user."""
+    try:
+        user = pwd.getpwuid(os.geteuid())
+        return user.pw_gid == group and set(grp.getgrgid(group).gr_mem) <= {user.pw_name}
+    except KeyError:
+        return False
 
 
 def _of_others(path: Path, reason: str, fix: str) -> StackError:

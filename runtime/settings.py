@@ -95,7 +95,9 @@ class Settings(ServeSettings, RegistrySettings, KafkaSecurity, BaseSettings):
         default=None, description="settings of Spark: spark.key=value and properties files, cut as a shell cuts words"
     )
     engine_memory_mb: int = Field(
-        default=1024, ge=64, description="memory that DuckDB may take in a process, for all of its threads, in MiB"
+        default=2048,
+        ge=64,
+        description="memory that DuckDB may take in the HTTP server and for a lookup query, for all threads, in MiB",
     )
     driver_memory_gib: int = Field(default=3, ge=1, description="heap of the Spark driver in GiB")
     checkpoint_dir: CheckpointPlace | None = Field(

@@ -38,9 +38,10 @@ READING = (
     *("eval", "exec", "compile", "__import__", "importlib.import_module", "runpy.", "code.interact"),
 )
 
+_CALLS_OF_PYTHON = "sql/expressions/engine_calls/python_calls.py"
 MAY_READ = {
-    ("sql/expressions/python_calls.py", "exec"): "CREATE FUNCTION of an admin, unless DOVETAIL_PYTHON_FUNCTIONS is off",
-    ("sql/expressions/python_calls.py", "compile"): "the same",
+    (_CALLS_OF_PYTHON, "exec"): "CREATE FUNCTION of an admin, unless DOVETAIL_PYTHON_FUNCTIONS is off",
+    (_CALLS_OF_PYTHON, "compile"): "the same",
     ("spark_jobs/stages/job.py", "pickle.loads"): "from Spark's driver, which has the secret of this start",
     ("runtime/processes/fork_server.py", "importlib.import_module"): "names that its owner gives in the code",
     ("runtime/processes/fork_server.py", "runpy.run_module"): "asked over a socket that its user alone may write to",

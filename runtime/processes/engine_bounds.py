@@ -1,4 +1,4 @@
-"""What DuckDB, which computes expressions, may take in a process: memory, in equal parts for its threads, and disk."""
+"""What DuckDB may take in a process of many threads: memory, in equal parts for them, and room on disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 
 from runtime.settings import Settings
 from runtime.storage.scratch import scratch
-from sql.expressions.engine_calls.bounds import Bounds, bound
+from sql.expressions.engine_calls.bounds import Bounds, bound, bounds_of_process
 
 _LEAST_BYTES = 64 << 20
 _SPILLED = 4
@@ -22,6 +22,10 @@ def bounded_engine(settings: Settings, threads: int) -> Iterator[None]:
     folders of their own in the scratch folder.
     """
     memory_bytes = max((settings.engine_memory_mb << 20) // threads, _LEAST_BYTES)
+    before = bounds_of_process()
     with scratch(settings.scratch) as folder:
         bound(Bounds(memory_bytes, lambda: Path(mkdtemp(dir=folder, prefix="spill-")), _SPILLED * memory_bytes))
-        yield
+        try:
+            yield
+        finally:
+            bound(before)

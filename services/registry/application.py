@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from broker.registry.protobuf_text import serialised_text
 from broker.registry.registered import Reference, SchemaNonsense, SchemaText, SchemaType
+from runtime.serving.foreign_requests import hosts_of
 from runtime.settings import Settings
 from services.registry.protection import expect_login
 from services.registry.refusals import RefusalCode, RegistryRefused
@@ -29,7 +30,6 @@ from sql.syntax.redact import quoted
 
 _LOG = logging.getLogger("dovetail.registry")
 _MEDIA = "application/vnd.schemaregistry.v1+json"
-_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 _TYPES_OF_BODIES = (_MEDIA, "application/vnd.schemaregistry+json", "application/json")
 _OPEN_PATHS = ("/", "/health")
 """What is answered without a login: nothing of it is about schemas."""
@@ -95,8 +95,7 @@ class Asking:
 
 def registry_application(subjects: Subjects, settings: Settings) -> Starlette:
     """The ASGI application over ``subjects``."""
-    names = settings.schema_registry_hosts or ""
-    hosts = {*_LOOPBACK_NAMES, settings.schema_registry_bind.lower(), *names.lower().split(",")}
+    hosts = hosts_of(settings.schema_registry_bind, settings.schema_registry_hosts)
 
     def route(path: str, method: str, asked: Asked) -> Route:
         async def handle(request: Request) -> Response:

@@ -40,7 +40,7 @@ def serve(settings: Settings, open_session: OpenSession | None = None) -> None:
     service = Service.of(settings, open_session or (lambda say, confirm: Session.open(settings, say, confirm)))
     server = Server(service)
     _LOG.info("%s", _told(settings, listener, service))
-    with bounded_engine(settings, threads=2 * settings.serve_statements):
+    with bounded_engine(settings, threads=settings.serve_statements):
         asyncio.run(server.serve(sockets=[listener]))
     _LOG.info("stopped")
 

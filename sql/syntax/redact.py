@@ -11,7 +11,7 @@ import re
 _WORDS = {
     "a": r"(?:ccess|pi)[._-]?key",
     "c": r"redentials?",
-    "p": r"ass(?:word|wd)|wd|rivate[._-]?key",
+    "p": r"ass(?:word|wd|phrase)|wd|rivate[._-]?key",
     "s": r"ecret(?:[._-]?key)?|asl\.(?!mechanisms?\b)[\w.]{1,32}+",
     "t": r"oken",
 }

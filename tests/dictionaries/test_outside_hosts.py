@@ -64,8 +64,10 @@ NO_HOSTS = (
 def source_at(kind: str, host: str, port: int, **more: Parameter) -> SourceSpec:
     if kind == "http":
         named = f"[{host}]" if ":" in host else host
-        return SourceSpec("http", {"url": f"http://{named}:{port}/rows", "timeout": 1.0, **more})
-    return SourceSpec(kind, {"host": host, "port": port, "table": "t", "connect_timeout": 1.0, "timeout": 1.0, **more})
+        return SourceSpec("http", {"url": f"http://{named}:{port}/rows", "timeout": 10.0, **more})
+    return SourceSpec(
+        kind, {"host": host, "port": port, "table": "t", "connect_timeout": 10.0, "timeout": 10.0, **more}
+    )
 
 
 def opened(source: SourceSpec, hosts: str = "", max_bytes: int = 1000) -> Checkable:
@@ -248,6 +250,7 @@ def endless(head: bytes, piece: bytes) -> Answer:
 
 ROW = b'{"id": 1, "name": "pen"}\n'
 OK = "HTTP/1.1 200 OK\nConnection: close"
+_PACKED = gzip.compress(b" " * 100_000_000)
 
 
 def get(port: int, **more: Parameter) -> SourceSpec:
@@ -266,7 +269,7 @@ def test_an_answer_is_read_plain_and_packed() -> None:
         endless(b"HTTP/1.1 200 OK\r\n\r\n", ROW * 1000),
         endless(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"400\r\n" + b" " * 0x400 + b"\r\n"),
         text(f"{OK}\nContent-Length: 100000000000", ROW * 100),
-        text(f"{OK}\nContent-Encoding: gzip", gzip.compress(b" " * 100_000_000)),
+        text(f"{OK}\nContent-Encoding: gzip", _PACKED),
         text(f"{OK}\nContent-Encoding: br", b"x"),
         text(f"{OK}\nContent-Encoding: zstd", b"x"),
         text(f"{OK}\nContent-Encoding: gzip, gzip", b"x"),

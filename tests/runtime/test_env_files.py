@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -25,13 +27,23 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("mode", [0o664, 0o646, 0o666, 0o620, 0o602])
-def test_one_that_others_may_write_to_is_refused(file: Path, mode: int) -> None:
+def test_one_that_others_may_write_to_is_refused(file: Path, mode: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grp, "getgrgid", lambda group: grp.struct_group(("shared", "x", group, ["somebody", "else"])))
     file.chmod(mode)
     for read in (read_settings, found_settings):
         with pytest.raises(StackError, match="by others than its owner") as refused:
             read()
         assert refused.value.where == str(file)
         assert f"chmod go-w {file}" in refused.value.fix
+
+
+def test_a_group_of_the_user_alone_may_write(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grp, "getgrgid", lambda group: grp.struct_group(("own", "x", group, [])))
+    monkeypatch.setattr(
+        pwd, "getpwuid", lambda user: pwd.struct_passwd(("me", "x", user, file.stat().st_gid, "", "/", "/bin/sh"))
+    )
+    file.chmod(0o664)
+    assert read_settings().buckets == 7
 
 
 def test_one_of_another_user_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,9 +38,13 @@ def _names(condition: str, incomplete: str) -> list[str]:
     from pathlib import Path
     from urllib.parse import quote
 
+    from changelog.errors import StackError
     from runtime.settings import read_settings
 
-    url = read_settings().catalog_address
+    try:
+        url = read_settings().catalog_address
+    except StackError:
+        return []
     path = Path(url.removeprefix("sqlite:///"))
     if not url.startswith("sqlite:///") or not path.is_file():
         return []

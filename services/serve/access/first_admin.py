@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-from pathlib import Path
 
 from runtime.clock import now_ms
 from runtime.settings import Settings
@@ -20,12 +19,8 @@ def add_first_admin(settings: Settings) -> None:
     if name is None or users.path.exists():
         return
     place = users.path.with_name("first-admin-token")
-    _write(place, users.add(name, Role.ADMIN, now_ms()))
-    _LOG.info('added the admin "%s", whose token is in %s: read it and remove the file', name, place)
-
-
-def _write(place: Path, token: str) -> None:
-    """For its owner alone."""
     place.unlink(missing_ok=True)
+    # The file first: a user whose token nobody has been told could not be made again.
     with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(f"{token}\n")
+        file.write(f"{users.add(name, Role.ADMIN, now_ms())}\n")
+    _LOG.info('added the admin "%s", whose token is in %s: read it and remove the file', name, place)

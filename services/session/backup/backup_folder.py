@@ -133,7 +133,10 @@ def read_backup(place: Path) -> Backup:
 
 
 def checkpoint_in(place: Path, query: str) -> Path:
-    return place / _CHECKPOINTS / folder_name(query)
+    own, as_named = place / _CHECKPOINTS / folder_name(query), place / _CHECKPOINTS / query
+    is_name = "/" not in query and not query.startswith(".")
+    # Backups of before have folders of the very names.
+    return as_named if is_name and not own.exists() and as_named.is_dir() else own
 
 
 def put_checkpoint(place: Path, query: str, checkpoint: Storage) -> None:

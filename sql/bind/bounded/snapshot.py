@@ -51,6 +51,12 @@ class Snapshot:
         read = {name: tables[name] for name in self.relations}
         try:
             rows = run(self.sql, read)
+        except duckdb.OutOfMemoryException:
+            raise SqlError(
+                "the query needs more memory than it may have",
+                where="a query over table(x)",
+                fix="ask for less, with WHERE; DOVETAIL_ENGINE_MEMORY_MB bounds the HTTP server",
+            ) from None
         except duckdb.Error as fault:
             raise SqlError(
                 str(fault).split("\n")[0], where="a query over table(x)", fix="check the values that it meets"

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from changelog.errors import SqlError
-from changelog.work.interruption import expect_wanted
 from sql.syntax.faults import fault_at
 
 MOST_TEXT = 256 << 10
@@ -27,7 +26,6 @@ _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
 def expect_short(script: str, tokens: Sequence[Token]) -> None:
     """Raises SqlError for a statement of ``script`` that is too long, or nested too deeply."""
-    expect_wanted()
     first, last = tokens[0], tokens[-1]
     inserts = first.text.upper() == "INSERT"
     most = MOST_TEXT_OF_ROWS if inserts else MOST_TEXT

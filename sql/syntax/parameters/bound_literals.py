@@ -109,11 +109,7 @@ def _has_utc(value: datetime) -> bool:
 
 
 def _utc(value: datetime) -> str:
-    try:
-        moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
-    except OverflowError:
-        what = f"{value.isoformat()} is outside of the years 1 to 9999 in UTC"
-        raise SqlError(what, where="a parameter", fix="a time that has one of these years in UTC") from None
+    moment = value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)
     return moment.isoformat(sep=" ", timespec="microseconds")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from runtime.processes.engine_bounds import bounded_engine
 from runtime.settings import Settings
-from sql.expressions.engine_calls.bounds import Bounds, bound
+from sql.expressions.engine_calls.bounds import bounds_of_process
 from sql.expressions.engine_calls.duckdb_connection import connection
 
 
@@ -27,16 +27,15 @@ def test_threads_share_the_memory_and_spill_in_the_scratch_folder(tmp_path: Path
         found.append((memory, Path(folder)))
         connection().close()
 
-    try:
-        with bounded_engine(settings, threads):
-            for _ in range(2):
-                thread = Thread(target=look)
-                thread.start()
-                thread.join()
-            assert all(folder.is_relative_to(settings.scratch) for _, folder in found)
-            assert {stat.S_IMODE(folder.stat().st_mode) for _, folder in found} == {0o700}
-    finally:
-        bound(Bounds())
+    before = bounds_of_process()
+    with bounded_engine(settings, threads):
+        for _ in range(2):
+            thread = Thread(target=look)
+            thread.start()
+            thread.join()
+        assert all(folder.is_relative_to(settings.scratch) for _, folder in found)
+        assert {stat.S_IMODE(folder.stat().st_mode) for _, folder in found} == {0o700}
+    assert bounds_of_process() == before
     assert {memory for memory, _ in found} == {limit}
     assert len({folder for _, folder in found}) == 2
     assert not any(folder.exists() for _, folder in found)

@@ -35,7 +35,7 @@ async def _working(client: httpx.AsyncClient) -> int:
 
 
 def test_overdue_statements_end_and_lock_nobody_out(tmp_path: Path) -> None:
-    world = World(tmp_path, serve_statement_s=8)
+    world = World(tmp_path, serve_statement_s=15)
     ann, bob = (world.token(name, Role.READER) for name in ("ann", "bob"))
     admin = world.token("eve", Role.ADMIN)
 
@@ -44,13 +44,13 @@ def test_overdue_statements_end_and_lock_nobody_out(tmp_path: Path) -> None:
             return await client.post("/v1/sql", content=ENDLESS, headers=PLAIN | user)
 
         overdue = [asyncio.create_task(post(user)) for user in (ann, bob) for _ in range(4)]
-        assert await _until(lambda: _has(client, 8), 8)
+        assert await _until(lambda: _has(client, 8), 15)
         assert (await client.get("/v1/views")).status_code == 200
         assert (await client.get("/health")).status_code == 200
         for answer in await asyncio.gather(*overdue):
             assert answer.status_code == 504
             assert "DOVETAIL_SERVE_STATEMENT_S" in error_of(answer)["fix"]
-        assert await _until(lambda: _has(client, 0), 10)
+        assert await _until(lambda: _has(client, 0), 60)
         again = await client.post("/v1/sql", content="SELECT 1 AS a", headers=PLAIN | ann)
         assert again.status_code == 200
 
@@ -66,11 +66,11 @@ def test_a_client_that_hangs_up_takes_its_statement_along(tmp_path: Path) -> Non
 
     async def ask(client: httpx.AsyncClient) -> None:
         asking = [asyncio.create_task(client.post("/v1/sql", content=ENDLESS, headers=PLAIN)) for _ in range(2)]
-        assert await _until(lambda: _has(client, 2), 10)
+        assert await _until(lambda: _has(client, 2), 60)
         for one in asking:
             one.cancel()
         await asyncio.gather(*asking, return_exceptions=True)
-        assert await _until(lambda: _has(client, 0), 10)
+        assert await _until(lambda: _has(client, 0), 60)
 
     _listening(world, ask)
 

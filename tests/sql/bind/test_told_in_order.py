@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import random
-from datetime import datetime
 
 import pytest
 
-from changelog.errors import DovetailError, InternalError, SqlError
+from changelog.errors import DovetailError, InternalError
 from sql.syntax.faults import told_in_order
-from sql.syntax.parse import parse_one
 from tests.sql.world import World
 
 FORMED = (
@@ -96,9 +94,3 @@ def test_what_nobody_has_foreseen_is_told_in_order() -> None:
     assert fault.value.what == "planning it failed: IndexError"
     assert fault.value.where
     assert fault.value.fix
-
-
-@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"])
-def test_a_time_beyond_the_calendar_is_refused(text: str) -> None:
-    with pytest.raises(SqlError, match="outside of the years"):
-        parse_one("SELECT ? AS t", arguments=[datetime.fromisoformat(text)])
