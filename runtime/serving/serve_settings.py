@@ -34,7 +34,7 @@ class ServeSettings(BaseModel):
     )
     serve_first_admin: str | None = Field(
         default=None,
-        description="admin who is added where there is no user yet; the token is put into `first-admin-token` beside the file of users",
+        description="admin who is added where no user is yet; token in `first-admin-token` beside the file of users",
     )
     serve_unprotected: Literal["on", "off"] = Field(
         default="off", description="on: it may listen beyond loopback without users or without TLS"
