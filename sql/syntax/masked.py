@@ -13,7 +13,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sql.syntax.dialect import Dovetail
-from sql.syntax.redact import is_secret, redacted, without_logins
+from sql.syntax.redact import has_secrets, is_secret, redacted, without_logins
 
 _MASK = "'***'"
 _SIGNS = ("=", "==", ":", "=>")
@@ -50,6 +50,8 @@ def masked(text: str, settings: Iterable[SettingValue]) -> str:
 
 def masked_unread(text: str) -> str:
     """A text that is no statement, or not yet."""
+    if not has_secrets(text):
+        return text
     try:
         tokens = Dovetail().tokenize(text)
     except TokenError:

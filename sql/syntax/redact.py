@@ -35,8 +35,15 @@ _PARAMETER = re.compile(
     rf"""(?P<name>[?&][\w.\-]{{0,16}}?(?:(?i:key|sig(?:nature)?|auth(?:orization)?|jwt)|{_WORD})=)(?P<secret>[^\s&'"#;,)]++)"""
 )
 """``https://host/path?key=x``."""
+_SIGN = re.compile(rf"{_WORD}|://|[?&]")
+"""What no secret is without: its name, or the address that it is in."""
 _PLACEHOLDERS = frozenset({"..", "...", "password"})
 """What stands for a password in a fix."""
+
+
+def has_secrets(text: str) -> bool:
+    """Whether there may be any in it."""
+    return _SIGN.search(text) is not None
 
 
 def redacted(text: str) -> str:
