@@ -10,6 +10,7 @@ those taken out are looked at one by one: a few bad records cost little more tha
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from changelog.encodings.interface import SchemaSource
 from changelog.errors import RecordRejected
 from changelog.formats.json_batch import Declined, Positions
 from changelog.formats.record_parts import HEADERS_TYPE, as_time, part_of
+from changelog.formats.time_range import RANGE, Mask, outside
 from changelog.row_reader import RowReader
 from changelog.schema import (
     ARRIVAL,
@@ -32,6 +34,7 @@ from changelog.schema import (
     SEQUENCE,
     TIME,
     WIRE_DELTA,
+    RecordPart,
     RecordTime,
     StreamSchema,
 )
@@ -85,6 +88,7 @@ class Decoder:
         headers = registry.headers(schema)
         self._headers = pa.array(sorted(headers), pa.binary()) if headers else None
         self._shape = self._rows_schema()
+        self._dated = any(map(self._is_dated, columns))
 
     def __reduce__(self) -> tuple[type[Decoder], tuple[StreamSchema, tuple[str, ...], SchemaSource | None]]:
         return Decoder, (self.schema, self.columns, self._schemas)
@@ -121,7 +125,9 @@ class Decoder:
             rest = records if len(suspects) == 1 else records.take(pa.array(plain))
             try:
                 members, places = self._reader.read_batch(rest["key"], rest["value"])
-                rows = self._shaped(members, rest if places is None else rest.take(pa.array(places)))
+                owners = rest if places is None else rest.take(pa.array(places))
+                self._decline_beyond(members, owners, places)
+                rows = self._shaped(members, owners)
             except Declined as declined:
                 positions = slice(None) if declined.positions is None else declined.positions
                 suspects.append(plain[positions])
@@ -143,9 +149,28 @@ class Decoder:
                 good.extend([position] * len(found))
             except RecordRejected as rejection:
                 reasons[position] = rejection.what
-        positions = np.array(good, dtype=np.int64)
-        rows = self._shaped(self._reader.table(values), records.take(pa.array(positions)))
-        return positions, rows, _rejected(records, reasons)
+        members, positions = self._reader.table(values), np.array(good, dtype=np.int64)
+        for what, beyond in self._beyond(members, records.take(pa.array(positions))):
+            reasons |= dict.fromkeys(positions[beyond].tolist(), f"{what}: the time is outside of {RANGE}")
+        kept = np.flatnonzero(np.isin(positions, list(reasons), invert=True))
+        positions = positions[kept]
+        rows = self._shaped(members.take(pa.array(kept)), records.take(pa.array(positions)))
+        return positions, rows, _rejected(records, dict(sorted(reasons.items())))
+
+    def _decline_beyond(self, members: pa.Table, owners: pa.RecordBatch, places: Positions | None) -> None:
+        """Raises Declined where a time is one that no row can hold."""
+        found = [beyond for _, beyond in self._beyond(members, owners)]
+        if found:
+            bad = np.flatnonzero(np.logical_or.reduce(found))
+            raise Declined(bad if places is None else np.unique(places[bad]))
+
+    def _beyond(self, members: pa.Table, owners: pa.RecordBatch) -> Iterator[tuple[str, Mask]]:
+        """What has times that no row can hold, and in which rows; ``owners`` are the records of these."""
+        times = [(f"column {name}", column) for name, column in zip(members.column_names, members.columns, strict=True)]
+        if self._dated:
+            times.append(("timestamp of the record", owners["timestamp"]))
+        found = ((what, outside(column)) for what, column in times)
+        return ((what, beyond) for what, beyond in found if beyond is not None)
 
     def _shaped(self, members: pa.Table, records: pa.RecordBatch) -> pa.Table:
         """The rows as they leave: reserved columns added, members that only they needed gone."""
@@ -177,6 +202,13 @@ class Decoder:
             return members[name]
         times = as_time(records["timestamp"], column.type)
         return times if column.record_time is RecordTime.ALWAYS else pc.coalesce(members[name], times)
+
+    def _is_dated(self, name: str) -> bool:
+        """Whether the column may have the timestamp of its record."""
+        included = self.schema.included_as(name)
+        if included is not None or name in (TIME, SEQUENCE):
+            return name == TIME or (included is not None and included.part is RecordPart.TIMESTAMP)
+        return self.schema.column(name).record_time is not None
 
     def _rows_schema(self) -> pa.Schema:
         types = self.schema.types | {TIME: EVENT_TIME_TYPE, SEQUENCE: pa.int64()}

@@ -15,6 +15,7 @@ from changelog.changes import DELTA, Changes
 from changelog.encodings import registry
 from changelog.encodings.interface import SchemaSource, Writes
 from changelog.errors import InternalError
+from changelog.formats.panics import panics_told
 from changelog.row_reader import WIRE_DELTA_TYPE
 from changelog.schema import JSON, WIRE_DELTA, Kind, RecordFormat, StreamSchema
 
@@ -48,7 +49,8 @@ class Forms:
 
     def _written(self, asked: Writes, rows: pa.Table) -> list[bytes | None]:
         # Arrow's own to_pylist makes an object for each value on the way, and takes ten times as long.
-        written: list[bytes | None] = pl.Series(registry.writer(asked).write(rows)).to_list()
+        with panics_told():
+            written: list[bytes | None] = pl.Series(registry.writer(asked).write(rows)).to_list()
         return written
 
 

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 
+from changelog.formats.panics import panics_told
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -27,6 +29,11 @@ _FRACTION = {"s": "", "ms": "%.3f", "us": "%.6f", "ns": "%.9f"}
 
 def objects(rows: pa.Table) -> pl.Series:
     """A JSON object per row, as text."""
+    with panics_told():
+        return _objects(rows)
+
+
+def _objects(rows: pa.Table) -> pl.Series:
     import polars as pl  # noqa: PLC0415 - who only names the format, in a statement, waits for no library
 
     if rows.num_columns == 0:

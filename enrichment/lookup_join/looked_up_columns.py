@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from changelog.errors import InternalError, RecordRejected
+from changelog.formats.time_range import RANGE, outside
 from changelog.lookup import Row
 from changelog.values import normalised_array
 from joins.dataflow.lookup import LookupJoinSpec
@@ -41,6 +42,8 @@ class LookedUpColumns:
         declared = self._access.types[place]
         try:
             array = normalised_array(pa.array(values, declared))
+            if outside(array) is not None:
+                raise ValueError(f"a time is outside of {RANGE}")
             return array if declared == field.type else array.cast(field.type)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as fault:
             raise RecordRejected(

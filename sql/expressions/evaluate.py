@@ -23,6 +23,7 @@ from sqlglot import exp
 from changelog.changes import DELTA, DELTA_TYPE
 from changelog.errors import SqlError, UnknownName
 from changelog.formats import decimal_text
+from changelog.formats.time_range import bounded
 from changelog.work.interruption import ended_by, expect_wanted
 from joins.dataflow.failed_calls import note
 from joins.dataflow.ports import Transform
@@ -40,11 +41,15 @@ VALUE_FAULTS = (duckdb.ConversionException, duckdb.OutOfRangeException, duckdb.I
 
 
 def run(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
-    """The result of a query over named tables; a call that fails for a row is NULL there, and not counted."""
+    """The result of a query over named tables; a call that fails for a row is NULL there, and not counted.
+
+    A time that no row can hold is such a failure: see ``changelog.formats.time_range``.
+    """
     try:
-        return _run(sql, tables)
+        found = _run(sql, tables)
     except VALUE_FAULTS:
-        return _run(guarded(sql), tables, guard=True)
+        found = _run(guarded(sql), tables, guard=True)
+    return pa.table([bounded(column)[0] for column in found.columns], schema=found.schema)
 
 
 def _run(sql: str, tables: Mapping[str, pa.Table], guard: bool = False) -> pa.Table:
@@ -103,9 +108,10 @@ def evaluate(rows: pa.Table, sqls: Sequence[str]) -> list[pa.ChunkedArray]:
         result = _run(_select([*sqls, *_casts_that_fail(sqls)]), tables)
     except VALUE_FAULTS:
         result = _run(_select([*map(guarded, sqls), *map(_call_that_fails, sqls)]), tables, guard=True)
-    values, failures = result.columns[: len(sqls)], result.columns[len(sqls) :]
-    note(sum(pc.sum(failed).as_py() or 0 for failed in failures))
-    return list(values)
+    values, failures = map(bounded, result.columns[: len(sqls)]), result.columns[len(sqls) :]
+    arrays, beyond = zip(*values, strict=True)
+    note(sum(beyond) + sum(pc.sum(failed).as_py() or 0 for failed in failures))
+    return list(arrays)
 
 
 def _select(sqls: Sequence[str]) -> str:

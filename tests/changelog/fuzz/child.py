@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 
 from changelog.dead_letter import dead_letters
 from changelog.decode import Decoded, Decoder
+from changelog.encode import encode
 from changelog.errors import REASON_BYTES
 from tests.changelog.fuzz.streams import GROUPS, NastyStream, Record
 from tests.changelog.records import records
@@ -131,6 +132,7 @@ def _misread(decoder: Decoder, batch: list[Record], *, singly: bool) -> Iterator
     keys, values = ([record[part] for record in batch] for part in (0, 1))
     given = records(values, keys)
     decoded: Decoded = decoder.decode_singly(given) if singly else decoder.decode(given)
+    encode(decoded.rows, decoder.columns, (), updating=False)
     if decoded.rows.num_rows < len(batch) - 1:
         yield "a good record is lost"
     for letter in dead_letters(decoded.rejected, topic="t", query="q"):

@@ -226,3 +226,11 @@ def test_of_a_single_statement_a_second_one_is_refused_before_the_first_is_run(
 def test_a_single_statement_may_have_semicolons_around_it(world: World, text: str) -> None:
     response = world.asked(lambda client: client.post("/v1/sql", json={"sql": text, "single": True}))
     assert rows_of(response) == [{"a": ";"}]
+
+
+@pytest.mark.parametrize(
+    "value", ["CAST('infinity' AS date)", "CAST('-infinity' AS date)", "TIMESTAMP '294247-01-10 04:00:54.775806'"]
+)
+def test_a_time_that_no_row_can_hold_is_null_and_the_answer_whole(world: World, value: str) -> None:
+    found = lines_of(world.sql(f"SELECT {value} AS a, 1 AS b"))
+    assert found[1:] == [{"row": {"a": None, "b": 1}}, {"end": {"statement": 1, "rows": 1, "complete": True}}]

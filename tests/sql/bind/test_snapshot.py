@@ -134,3 +134,10 @@ def test_a_bounded_plan_has_no_dataflow(world: World) -> None:
     assert plan.explain() == "Snapshot q  engine=duckdb  columns=k\n└─ table(dim)  read once"
     with pytest.raises(SqlError, match="nothing to run"):
         _ = plan.dataflow
+
+
+@pytest.mark.parametrize("text", ["infinity", "-infinity", "290000-01-01", "0044-03-15 (BC)"])
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ"])
+def test_a_time_that_no_row_can_hold_is_null(world: World, text: str, kind: str) -> None:
+    world.insert("plain", {"k": text, "w": 6})
+    assert answer(world, f"SELECT k::{kind} AS at FROM table(plain) WHERE w = 6") == [(None,)]

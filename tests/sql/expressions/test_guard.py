@@ -54,3 +54,18 @@ def test_two_expressions_that_share_a_call_that_fails() -> None:
 def test_a_query_over_tables_goes_on_beside_a_call_that_fails() -> None:
     total = run("SELECT sum(CAST(t AS INT)) AS total, count(*) AS rows FROM r WHERE n + 1 > 0 OR t = 'x'", {"r": ROWS})
     assert [(int(row["total"]), row["rows"]) for row in total.to_pylist()] == [(12, 3)]
+
+
+TIMES = ("infinity", "-infinity", "290000-01-01", "0044-03-15 (BC)", "10000-01-01", "2026-01-31")
+
+
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP", "TIMESTAMPTZ", "TIMESTAMP_S", "TIMESTAMP_MS"])
+@pytest.mark.parametrize("around", ["{}", "[{}]", "{{'at': {}}}"])
+def test_a_time_that_no_row_can_hold_is_a_call_that_fails(kind: str, around: str) -> None:
+    rows = pa.table({"t": pa.array(TIMES)})
+    sql = around.format(f"CAST(t AS {kind})")
+    taken()
+    expected = [True] * 5 + [False]
+    assert evaluate(rows, [sql])[0].is_null().to_pylist() == expected
+    assert taken() == 5
+    assert run(f"SELECT {sql} AS v FROM r", {"r": rows}).column("v").is_null().to_pylist() == expected
