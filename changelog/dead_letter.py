@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from changelog.encodings.message_sizes import MESSAGE_BYTES, message_size
 from changelog.errors import shortened
+from changelog.formats.time_range import bounded
 from changelog.schema import EVENT_TIME_TYPE
 
 SUFFIX = ".dead_letter"
@@ -124,13 +125,13 @@ def _is_mark(records: pa.Table) -> pa.ChunkedArray:
 
 
 def as_rows(letters: pa.Table) -> pa.Table:
-    """LETTERS of records none of which is a mark. A header that is not as it should be is NULL."""
+    """LETTERS of records none of which is a mark. What is not as it should be, or a time of no row, is NULL."""
     columns = [
         text(header(letters, TOPIC)),
         _number(letters, PARTITION, pa.int32()),
         _number(letters, OFFSET, pa.int64()),
-        _number(letters, TIMESTAMP, pa.int64()).cast(EVENT_TIME_TYPE),
-        letters.column("timestamp").cast(EVENT_TIME_TYPE),
+        bounded(_number(letters, TIMESTAMP, pa.int64()).cast(EVENT_TIME_TYPE))[0],
+        bounded(letters.column("timestamp").cast(EVENT_TIME_TYPE))[0],
         text(header(letters, QUERY)),
         _number(letters, BYTES, pa.int64()),
         text(header(letters, REASON)),

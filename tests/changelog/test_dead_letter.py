@@ -26,6 +26,7 @@ from changelog.dead_letter import (
 from changelog.decode import Decoder
 from changelog.errors import RecordRejected
 from changelog.schema import Column, StreamSchema
+from services.session.tail.topic_views import RawRecords
 from tests.changelog.records import UTC_MS, records
 
 WRITTEN = datetime(2024, 1, 31, 12, 0, 0, 5000, UTC)
@@ -121,6 +122,16 @@ def test_a_reason_that_is_short_enough_stands_as_it_is() -> None:
 def test_a_record_that_is_no_letter_is_a_row_of_what_it_has(headers: list[tuple[str, bytes]]) -> None:
     [row] = letter_rows(topic([{"key": None, "value": b"x", "headers": headers}])).to_pylist()
     assert (row["value"], row["reason"], row["source_offset"], row["whole_bytes"]) == ("x", None, None, None)
+
+
+@pytest.mark.parametrize("time_ms", [10**18 - 1, 253_402_300_800_000, -(10**17)])
+def test_a_time_that_no_row_can_hold_is_null(time_ms: int) -> None:
+    letters = topic([{"key": None, "value": b"x", "headers": [("dovetail.timestamp", b"%d" % time_ms)]}])
+    letters = letters.set_column(2, "timestamp", pa.array([time_ms], UTC_MS))
+    [row] = letter_rows(letters).to_pylist()
+    assert (row["value"], row["source_time"], row["rejected_at"]) == ("x", None, None)
+    [shown] = RawRecords().decoded(letters).to_pylist()
+    assert (shown["value"], shown["timestamp"]) == ("x", None)
 
 
 def test_no_records_are_no_letters() -> None:

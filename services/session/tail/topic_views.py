@@ -11,6 +11,7 @@ import pyarrow as pa
 from broker.reader import TopicReader
 from changelog.dead_letter import LETTERS, is_letters, letter_rows, text
 from changelog.errors import UnknownName
+from changelog.formats.time_range import bounded
 from changelog.schema import StreamSchema
 from changelog.suggest import suggestion
 from services.session.context import Context
@@ -55,7 +56,10 @@ class DeclaredRows(TopicRows):
 
 
 class RawRecords:
-    """The records of a topic of which no schema is known: place, time, key and value as text."""
+    """The records of a topic of which no schema is known: place, time, key and value as text.
+
+    A time that no row can hold is NULL.
+    """
 
     headed = False
     wide = ()
@@ -72,7 +76,7 @@ class RawRecords:
     )
 
     def decoded(self, records: pa.Table) -> pa.Table:
-        columns = [records.column(name) for name in self.schema.names[:3]]
+        columns = [bounded(records.column(name))[0] for name in self.schema.names[:3]]
         return pa.table([*columns, *(text(records.column(name)) for name in ("key", "value"))], schema=self.schema)
 
 
