@@ -52,9 +52,7 @@ class Cursor:
     def word(self, ahead: int = 0) -> str:
         """The word ``ahead`` of the cursor in upper case; '' for a quoted name, a literal, or the end."""
         at = self.index + ahead
-        if at >= len(self.tokens) or self.tokens[at].token_type in _QUOTED:
-            return ""
-        return " ".join(self.tokens[at].text.upper().split())
+        return word_of(self.tokens[at]) if at < len(self.tokens) else ""
 
     def at(self, *phrases: str) -> bool:
         """Whether one of ``phrases`` (words apart by blanks) comes next."""
@@ -246,6 +244,11 @@ class Cursor:
         if isinstance(fault, SyntaxFault):
             fault.guesses = guesses
         raise fault
+
+
+def word_of(token: Token) -> str:
+    """The word of a token in upper case; '' for a quoted name or a literal."""
+    return "" if token.token_type in _QUOTED else " ".join(token.text.upper().split())
 
 
 def is_whole(token: Token) -> bool:

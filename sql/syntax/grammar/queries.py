@@ -151,11 +151,17 @@ def _expression_in(cursor: Cursor, tokens: list[Token], rules: Rules) -> exp.Exp
 def _tokens_again(script: str, tokens: list[Token], dialect: Dialect) -> list[Token]:
     """The text of ``tokens`` as another dialect cuts it, at the same places of the script."""
     start, end = tokens[0].start, tokens[-1].end + 1
-    before = "".join("\n" if sign == "\n" else " " for sign in script[:start])
     try:
-        return list(dialect.tokenize(before + script[start:end]))
+        again = dialect.tokenize(script[start:end])
     except TokenError as error:
         raise SyntaxFault(str(error)) from None
+    return [_moved(token, start) for token in again]
+
+
+def _moved(token: Token, by: int) -> Token:
+    """A token so many characters further on; its line and column, which nothing reads, stay."""
+    start, end = token.start + by, token.end + by
+    return Token(token.token_type, token.text, token.line, token.col, start, end, token.comments)
 
 
 def expression(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from changelog.work.interruption import expect_wanted
 from sql.syntax.cursor import Cursor, is_name
 from sql.syntax.dialect import Dovetail
 from sql.syntax.grammar.pasted.foreign_calls import SHAPED, called_as_here
@@ -28,13 +29,21 @@ TURNED: Mapping[str, str] = {"SPLIT": "split_by_string", "REGEXP_SPLIT_TO_ARRAY"
 """Of two arguments, which stand the other way round here."""
 _BEHIND = ("AS", "FROM", "WHERE", "ON", "AND", "OR", "GROUP BY", "HAVING", "ORDER BY")
 """Words behind what a lambda says of its argument first."""
+_FAR = 50
+"""How many tokens behind an arrow are looked at, and how many members of members a chain of them may have."""
+_MOST_PASSES = 5
+LONGEST_FORM = 10_000
+"""A longer text is refused without what is to be written in its place."""
 COLUMNS: Mapping[str, str] = {"ROWTIME": "_tp_time", "WINDOWSTART": "window_start", "WINDOWEND": "window_end"}
 
 
-def with_own_names(text: str, rules: Rules = Rules.TIMEPLUS) -> str:
-    """A statement with the names of Dovetail in place of those of others; '' where it has none of these. ``rules`` say
-    of whose functions calls of another shape are made.
+def with_own_names(text: str, rules: Rules = Rules.TIMEPLUS, passes: int = _MOST_PASSES) -> str:
+    """A statement with the names of Dovetail in place of those of others; '' where it has none of these, or is long.
+    ``rules`` say of whose functions calls of another shape are made.
     """
+    if len(text) > LONGEST_FORM or not passes:
+        return ""
+    expect_wanted()
     try:
         tokens = Dovetail().tokenize(text)
     except TokenError:
@@ -44,7 +53,7 @@ def with_own_names(text: str, rules: Rules = Rules.TIMEPLUS) -> str:
         return ""
     # An argument that has changed its place may have such names as well.
     form = applied(text, tokens, edits)
-    return with_own_names(form, rules) or form
+    return with_own_names(form, rules, passes - 1) or form
 
 
 def _renamed_tokens(script: str, tokens: Sequence[Token], rules: Rules) -> Iterator[Edit]:
@@ -67,8 +76,7 @@ def _is_member(script: str, tokens: Sequence[Token], place: int) -> bool:
     names = tokens[place - 1 : place + 2 : 2]
     if len(names) < 2 or not all(map(is_name, names)):
         return False
-    cursor = Cursor(script, list(tokens))
-    cursor.index = place + 1
+    cursor = Cursor(script, list(tokens[place + 1 : place + 1 + _FAR]))
     return all(token.text != names[0].text for token in cursor.nested_until(*_BEHIND))
 
 
@@ -76,7 +84,7 @@ def _member(tokens: Sequence[Token], place: int) -> Iterator[Edit]:
     """``a->b->c`` as ``(a.b).c``: a member of a member stands in brackets."""
     arrow, first = tokens[place], place - 1
     deeper = first > 0 and tokens[first - 1].token_type == TokenType.ARROW
-    while first > 1 and tokens[first - 1].token_type in (TokenType.ARROW, TokenType.DOT):
+    while first > max(1, place - 2 * _FAR) and tokens[first - 1].token_type in (TokenType.ARROW, TokenType.DOT):
         first -= 2
     if deeper:
         yield Edit(tokens[first].start, tokens[first].start, "(")

@@ -6,39 +6,28 @@ is written here: each piece that differs is an ``Edit`` of its text, and all of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from sqlglot.tokenizer_core import Token
 
 from changelog.errors import Unsupported
+from changelog.work.interruption import expect_wanted
 from sql.syntax.cursor import Cursor, is_name
-from sql.syntax.dialect import AGGREGATES, DURATION
+from sql.syntax.dialect import DURATION
 from sql.syntax.grammar.pasted.filled_forms import noted
-from sql.syntax.grammar.pasted.foreign_names import with_own_names
+from sql.syntax.grammar.pasted.foreign_names import LONGEST_FORM, with_own_names
 from sql.syntax.grammar.pasted.text_edits import Edit, applied
+from sql.syntax.grammar.pasted.words import NEXT, Words
 
-_JOINING = ("LEFT", "RIGHT", "FULL", "INNER", "OUTER", "JOIN", "CROSS")
-_NEXT = (
-    *_JOINING,
-    "WHERE",
-    "GROUP BY",
-    "HAVING",
-    "ORDER BY",
-    "LIMIT",
-    "EMIT",
-    "WINDOW",
-    "PARTITION BY",
-    "SETTINGS",
-    ")",
-)
-"""What may follow a list of keys or a condition of a join."""
 _ARGUMENTS = ("DATA", "TIMECOL", "SIZE", "SLIDE", "STEP", "GAP", "OFFSET")
 """What Flink calls the arguments of windows, in the order in which they stand without these names."""
 _STEPS = {"s": "1s", "m": "10s", "h": "1m", "d": "1h", "w": "1d"}
 """How often a window of so many of a unit begins in the place of EMIT LAST, which says nothing of that."""
 _ENDS = ", window_end"
 _LATE = "SETTINGS watermark_delay says how late rows may be"
+_MOST_PIECES = 100
 
 
 @dataclass(frozen=True)
@@ -53,25 +42,35 @@ class Foreign:
 
 def refuse_foreign(cursor: Cursor) -> None:
     """Raises Unsupported for a query that has pieces of other systems, with the statement that runs in its place."""
-    tokens = without_names(cursor.tokens)
-    found = _foreign(cursor.script, tokens, cursor.index)
-    if found:
-        form = noted(*_mended(cursor.script, tokens, found))
-        cursor.fail(found[0].what, fix=form, kind=Unsupported, offset=found[0].at.start)
+    words = without_names(Words(cursor.script, cursor.tokens))
+    first = next(_foreign(words, cursor.index), None)
+    if first is not None:
+        fix = noted(*_mended(words, cursor.index)) if _is_short(words) else ""
+        cursor.fail(first.what, fix=fix, kind=Unsupported, offset=first.at.start)
 
 
 def in_own_words(script: str, tokens: Sequence[Token]) -> tuple[str, str]:
-    """A query on one line without what only others have, and what is to be known of that."""
-    plain = without_names(tokens)
-    return _mended(script, plain, _foreign(script, plain, 0))
+    """A query on one line without what only others have, and what is to be known of that; ``..`` for a long one."""
+    words = without_names(Words(script, tokens))
+    return _mended(words, 0) if _is_short(words) else ("..", "")
 
 
-def _foreign(script: str, tokens: Sequence[Token], start: int) -> list[Foreign]:
-    return [foreign for at in range(start, len(tokens)) if (foreign := _at(script, tokens, at))]
+def _is_short(words: Words) -> bool:
+    return int(words.tokens[-1].end) - int(words.tokens[0].start) < LONGEST_FORM
 
 
-def _mended(script: str, tokens: Sequence[Token], found: Sequence[Foreign]) -> tuple[str, str]:
-    form = applied(script, tokens, [edit for foreign in found for edit in foreign.edits])
+def _foreign(words: Words, start: int) -> Iterator[Foreign]:
+    for at in range(start, len(words)):
+        readers = _READERS.get(words.word(at), ())
+        if readers:
+            expect_wanted()
+        found = (read(words, at) for beginning, read in readers if words.at(at, *beginning))
+        yield from islice(filter(None, found), 1)
+
+
+def _mended(words: Words, start: int) -> tuple[str, str]:
+    found = list(islice(_foreign(words, start), _MOST_PIECES))
+    form = applied(words.script, words.tokens, [edit for foreign in found for edit in foreign.edits])
     note = "; ".join(dict.fromkeys(foreign.note for foreign in found if foreign.note))
     return with_own_names(form) or form, note
 
@@ -80,256 +79,247 @@ def same_windows(tokens: Sequence[Token]) -> list[Token]:
     """``TUMBLE(TABLE t, DESCRIPTOR(c), ..)`` and HOP as ``TUMBLE(t, c, ..)``, within TABLE(..) or not: the tokens
     that say nothing are left out, and the others stay where they are.
     """
-    tokens = without_names(tokens)
+    words = without_names(Words("", tokens))
     left_out: set[int] = set()
     singular: dict[int, Token] = {}
-    for at in range(len(tokens)):
-        if _words(tokens, at, 3) not in (["TUMBLE", "(", "TABLE"], ["HOP", "(", "TABLE"]):
-            continue
-        end = _closing(tokens, at + 1)
-        column = next((place for place in range(at, end) if _word(tokens, place) == "DESCRIPTOR"), None)
-        if column is None or _word(tokens, column + 3) != ")":
+    read = 0
+    for at in sorted([*words.places("TUMBLE"), *words.places("HOP")]):
+        end, column = words.closing(at + 1), words.first("DESCRIPTOR", at)
+        if not words.at(at + 1, "(", "TABLE") or column is None or column >= end or words.word(column + 3) != ")":
             continue
         left_out |= {at + 2, column, column + 1, column + 3}
-        if at >= 2 and _words(tokens, at - 2, 2) == ["TABLE", "("]:
+        if words.at(at - 2, "TABLE", "("):
             left_out |= {at - 2, at - 1, end + 1}
-        singular |= {place: one for place in range(column, end) if (one := _singular(tokens, place))}
-    return [singular.get(place, token) for place, token in enumerate(tokens) if place not in left_out]
+        # A window within another is read with it.
+        singular |= {place: one for place in range(max(column, read), end) if (one := _singular(words, place))}
+        read = max(read, end)
+    return [singular.get(place, token) for place, token in enumerate(words.tokens) if place not in left_out]
 
 
-def without_names(tokens: Sequence[Token]) -> list[Token]:
+def without_names(words: Words) -> Words:
     """``TUMBLE(DATA => TABLE t, TIMECOL => DESCRIPTOR(c), SIZE => ..)`` without the names of its arguments."""
-    named = {place for place in range(len(tokens)) if _word(tokens, place) in _ARGUMENTS and _arrow(tokens, place + 1)}
-    return [token for place, token in enumerate(tokens) if not named & {place, place - 1}]
+    arrows = [place for place in words.places("=>") if words.word(place - 1) in _ARGUMENTS]
+    named = {place for arrow in arrows for place in (arrow - 1, arrow)}
+    kept = [token for place, token in enumerate(words.tokens) if place not in named]
+    return Words(words.script, kept) if named else words
 
 
-def _arrow(tokens: Sequence[Token], at: int) -> bool:
-    return _word(tokens, at) == "=>"
-
-
-def _singular(tokens: Sequence[Token], at: int) -> Token | None:
+def _singular(words: Words, at: int) -> Token | None:
     """``MINUTES`` behind ``INTERVAL '10'`` as MINUTE, which both dialects read."""
-    token, word = tokens[at], _word(tokens, at)
-    if _word(tokens, at - 2) != "INTERVAL" or not word.endswith("S"):
+    token, word = words.tokens[at], words.word(at)
+    if words.word(at - 2) != "INTERVAL" or not word.endswith("S"):
         return None
     return Token(token.token_type, word[:-1], token.line, token.col, token.start, token.end, token.comments)
 
 
-def _at(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
-    """The piece that begins at a token, if one does."""
-    for beginning, read in _PIECES:
-        found = read(script, tokens, at) if _words(tokens, at, len(beginning)) == list(beginning) else None
-        if found is not None:
-            return found
-    return None
-
-
-def _window(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+def _window(words: Words, at: int) -> Foreign | None:
     """``FROM s [x] WINDOW TUMBLING (SIZE 1 HOUR, GRACE PERIOD 5 MINUTES)``, HOPPING (.., ADVANCE BY ..), SESSION."""
-    end = _closing(tokens, at + 2)
-    first = _source(tokens, at)
-    lengths = {_of(script, part): _length(script, part) for part in _parts(tokens[at + 3 : end])}
-    kind = _word(tokens, at + 1)
+    end = words.closing(at + 2)
+    first = _source(words, at)
+    lengths = {_of(words, part): _length(words, part) for part in words.parts(at + 3, end)}
+    kind = words.word(at + 1)
     size = lengths.get("SIZE") or lengths.get("", "")
     if first is None or not size:
         return None
     step = f"{lengths.get('ADVANCE', size)}, " if kind == "HOPPING" else ""
     function = {"TUMBLING": "tumble", "HOPPING": "hop", "SESSION": "session"}[kind]
     named, alias = first
-    source = _text(script, [named])
+    source = _name(words, named)
     alias_text = "" if alias is not named else f" AS {source}"
     edits: list[Edit] = [
         Edit(named.start, named.end + 1, f"{function}({source}, {step}{size}){alias_text}"),
-        Edit(tokens[at].start, tokens[end].end + 1, ""),
-        *_grouped(tokens, at),
+        Edit(words.tokens[at].start, words.tokens[end].end + 1, ""),
+        *_grouped(words, at),
     ]
     grace, note = lengths.get("GRACE"), ""
-    final = next((place for place in range(end, len(tokens)) if _words(tokens, place, 2) == ["EMIT", "FINAL"]), None)
+    final = next((place for place in words.places("EMIT") if place >= end and words.word(place + 1) == "FINAL"), None)
     if grace and final is not None:
-        word = tokens[final + 1]
+        word = words.tokens[final + 1]
         edits.append(Edit(word.start, word.end + 1, f"AFTER WINDOW CLOSE WITH DELAY {grace}"))
     elif grace:
         note = _LATE
-    return Foreign(f"WINDOW {kind} is of ksqlDB: windows are of a stream in FROM", tokens[at], tuple(edits), note)
+    what = f"WINDOW {kind} is of ksqlDB: windows are of a stream in FROM"
+    return Foreign(what, words.tokens[at], tuple(edits), note)
 
 
-def _grouped(tokens: Sequence[Token], at: int) -> Iterator[Edit]:
+def _grouped(words: Words, at: int) -> Iterator[Edit]:
     """The windows are keys of the groups."""
-    group = next((place for place in range(at, len(tokens)) if _word(tokens, place) == "GROUP BY"), None)
+    group = words.first("GROUP BY", at)
     if group is not None:
-        last = tokens[_end(tokens, group + 1) - 1]
+        last = words.tokens[words.end(group + 1) - 1]
         yield Edit(last.end + 1, last.end + 1, ", window_start, window_end")
 
 
-def _within(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+def _within(words: Words, at: int) -> Foreign | None:
     """``a JOIN b WITHIN 1 HOUR [GRACE PERIOD ..] ON ..``, or ``WITHIN (1 HOUR, 2 HOURS)``: before and after."""
-    on = next((place for place in range(at, len(tokens)) if _word(tokens, place) == "ON"), None)
-    join = next((place for place in range(at, -1, -1) if _word(tokens, place) == "JOIN"), None)
+    on, join = words.first("ON", at), words.last("JOIN", at)
     if on is None or join is None or join + 1 >= at:
         return None
-    widths = tokens[at + 1 : on]
-    bracketed = _word(tokens, at + 1) == "("
-    given = _parts(tokens[at + 2 : _closing(tokens, at + 1)]) if bracketed else [widths[:2]]
-    before, after = _length(script, given[0]), _length(script, given[-1])
-    first = _source(tokens, join)
-    if not before or not after or first is None or not is_name(tokens[at - 1]):
+    bracketed = words.word(at + 1) == "("
+    given = words.parts(at + 2, words.closing(at + 1)) if bracketed else [range(at + 1, min(at + 3, on))]
+    before, after = (_length(words, part) for part in (given[0], given[-1])) if given else ("", "")
+    first = _source(words, join)
+    if not before or not after or first is None or not is_name(words.tokens[at - 1]):
         return None
-    one, other = f"{_text(script, [first[1]])}._tp_time", f"{_text(script, [tokens[at - 1]])}._tp_time"
+    one, other = f"{_name(words, first[1])}._tp_time", f"{_name(words, words.tokens[at - 1])}._tp_time"
     near = f" AND {other} BETWEEN {one} - {before} AND {one} + {after}"
-    last = tokens[_end(tokens, on + 1) - 1]
-    edits = (Edit(tokens[at].start, tokens[on].start, ""), Edit(last.end + 1, last.end + 1, near))
-    grace = any(token.text.upper() == "GRACE" for token in widths)
-    note = _LATE if grace else ""
-    return Foreign("WITHIN is of ksqlDB: how near rows are is a condition", tokens[at], edits, note)
+    last = words.tokens[words.end(on + 1) - 1]
+    edits = (Edit(words.tokens[at].start, words.tokens[on].start, ""), Edit(last.end + 1, last.end + 1, near))
+    grace = words.first("GRACE", at)
+    note = _LATE if grace is not None and grace < on else ""
+    return Foreign("WITHIN is of ksqlDB: how near rows are is a condition", words.tokens[at], edits, note)
 
 
-def _table_function(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+def _table_function(words: Words, at: int) -> Foreign | None:
     """``TABLE(CUMULATE(TABLE t, DESCRIPTOR(c), step, size))``, ``TABLE(SESSION(TABLE t PARTITION BY k, ..))``."""
-    end = _closing(tokens, at + 1)
-    kind = _word(tokens, at + 2)
-    parts = _parts(tokens[at + 4 : end - 1])
-    if len(parts) < 3 or _word(parts[0], 0) != "TABLE" or _word(parts[1], 0) != "DESCRIPTOR":
+    end = words.closing(at + 1)
+    kind = words.word(at + 2)
+    parts = words.parts(at + 4, end - 1)
+    begun = [words.word(part.start) for part in parts[:2]]
+    if len(parts) < 3 or begun != ["TABLE", "DESCRIPTOR"] or len(parts[0]) < 2:
         return None
-    table, time, length = parts[0][1], parts[1][2:-1], _text(script, parts[-1])
+    table, time = words.tokens[parts[0].start + 1], words.text(parts[1].start + 2, parts[1].stop - 1)
+    length = words.text(parts[-1].start, parts[-1].stop)
     function = "TUMBLE" if kind == "CUMULATE" else "SESSION"
-    made = f"{function}({_text(script, [table])}, {_text(script, time)}, {length})"
+    made = f"{function}({_name(words, table)}, {time}, {length})"
     note = (
         "a window of the whole size, whose rows are updated as it fills"
         if kind == "CUMULATE"
         else "sessions are of the other keys of GROUP BY"
     )
     what = f"{kind} over TABLE and DESCRIPTOR is of Flink"
-    return Foreign(what, tokens[at], (Edit(tokens[at].start, tokens[end].end + 1, made),), note)
+    return Foreign(what, words.tokens[at], (Edit(words.tokens[at].start, words.tokens[end].end + 1, made),), note)
 
 
-def _group_window(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+def _group_window(words: Words, at: int) -> Foreign | None:
     """``GROUP BY .., TUMBLE(t, INTERVAL '1' HOUR)``, with TUMBLE_START(..) and the like elsewhere."""
-    end = _closing(tokens, at + 1)
-    group = next((place for place in range(at, -1, -1) if _word(tokens, place) in ("GROUP BY", "FROM", "SELECT")), 0)
-    first = _source(tokens, at)
-    parts = _parts(tokens[at + 2 : end])
-    if _word(tokens, group) != "GROUP BY" or first is None or len(parts) < 2 or _word(parts[1], 0) != "INTERVAL":
+    end = words.closing(at + 1)
+    begun = [-1 if (place := words.last(word, at)) is None else place for word in ("GROUP BY", "FROM", "SELECT")]
+    first = _source(words, at)
+    parts = words.parts(at + 2, end)
+    if max(begun) != begun[0] or first is None or len(parts) < 2 or words.word(parts[1].start) != "INTERVAL":
         return None
     named, alias = first
-    arguments = ", ".join(_text(script, part) for part in parts)
-    source = _text(script, [named])
-    kind = _word(tokens, at)
+    arguments = ", ".join(words.text(part.start, part.stop) for part in parts)
+    source = _name(words, named)
+    kind = words.word(at)
     alias_text = f" AS {source}" if alias is named else ""
     edits = [
         Edit(named.start, named.end + 1, f"{kind}({source}, {arguments}){alias_text}"),
-        Edit(tokens[at].start, tokens[end].end + 1, "window_start, window_end"),
+        Edit(words.tokens[at].start, words.tokens[end].end + 1, "window_start, window_end"),
     ]
-    for place in range(len(tokens)):
-        for suffix, column in (("_START", "window_start"), ("_END", "window_end")):
-            if _words(tokens, place, 2) == [f"{kind}{suffix}", "("]:
-                closing = _closing(tokens, place + 1)
-                edits.append(Edit(tokens[place].start, tokens[closing].end + 1, column))
-    return Foreign(f"{kind} among the keys is of Flink: windows are of a table in FROM", tokens[at], tuple(edits))
+    for suffix, column in (("_START", "window_start"), ("_END", "window_end")):
+        for place in words.places(f"{kind}{suffix}"):
+            if words.word(place + 1) == "(":
+                closing = words.closing(place + 1)
+                edits.append(Edit(words.tokens[place].start, words.tokens[closing].end + 1, column))
+    return Foreign(f"{kind} among the keys is of Flink: windows are of a table in FROM", words.tokens[at], tuple(edits))
 
 
-def _pattern(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+def _pattern(words: Words, at: int) -> Foreign | None:
     """``FROM t MATCH_RECOGNIZE (PARTITION BY k ORDER BY t ..)``: no translation; rows beside those before them."""
-    first = _source(tokens, at)
-    order = next((place for place in range(at, len(tokens)) if _word(tokens, place) == "ORDER BY"), None)
-    end = _closing(tokens, at + 1)
-    if first is None or order is None or order > end:
+    first = _source(words, at)
+    order, select = words.first("ORDER BY", at), words.last("SELECT", at)
+    end = words.closing(at + 1)
+    if first is None or select is None or order is None or order >= min(end, len(words) - 1):
         return None
-    select = next(place for place in range(at, -1, -1) if _word(tokens, place) == "SELECT")
-    by = tokens[at + 2 : order + 2]
-    time = _text(script, [tokens[order + 1]])
-    lag = f"SELECT *, lag({time}) OVER ({_text(script, by)}) AS before FROM {_text(script, [first[0]])}"
-    edit = Edit(tokens[select].start, tokens[_end(tokens, end + 1) - 1].end + 1, lag)
+    by, time = words.text(at + 2, order + 2), words.text(order + 1, order + 2)
+    lag = f"SELECT *, lag({time}) OVER ({by}) AS before FROM {_name(words, first[0])}"
+    edit = Edit(words.tokens[select].start, words.tokens[words.end(end + 1) - 1].end + 1, lag)
     what = "patterns of rows, MATCH_RECOGNIZE, are not supported"
-    return Foreign(what, tokens[at], (edit,), "each row beside the one before it, for conditions around this")
+    return Foreign(what, words.tokens[at], (edit,), "each row beside the one before it, for conditions around this")
 
 
-def _dedup(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+def _dedup(words: Words, at: int) -> Foreign | None:
     """``dedup(s, k, ..[, 1m][, limit])`` in FROM."""
-    end = _closing(tokens, at + 1)
-    given = [_text(script, part) for part in _parts(tokens[at + 2 : end])]
-    keys = given[1:]
-    named = [key for key in keys if not key[:1].isdigit()]
-    if _word(tokens, at - 1) not in ("FROM", "JOIN") or not named:
+    end = words.closing(at + 1)
+    if words.word(at - 1) not in ("FROM", "JOIN"):
         return None
-    source = given[0]
-    alias = "" if _word(tokens, end + 1) not in ("", *_NEXT) else f" AS {source}"
+    source, *keys = [words.text(part.start, part.stop) for part in words.parts(at + 2, end)] or [""]
+    named = [key for key in keys if not key[:1].isdigit()]
+    if not named:
+        return None
+    alias = "" if words.word(end + 1) not in ("", *NEXT) else f" AS {source}"
     made = f"(SELECT * FROM {source} LIMIT 1 BY {', '.join(named)}){alias}"
     note = "the first row of each key, however long ago" if len(named) < len(keys) else ""
-    edit = Edit(tokens[at].start, tokens[end].end + 1, made)
-    return Foreign("dedup() in FROM is not supported", tokens[at], (edit,), note)
+    edit = Edit(words.tokens[at].start, words.tokens[end].end + 1, made)
+    return Foreign("dedup() in FROM is not supported", words.tokens[at], (edit,), note)
 
 
-def _last(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+def _last(words: Words, at: int) -> Foreign | None:
     """``EMIT [PERIODIC 5s AND] LAST 1h [ON PROCTIME]``: of a query without groups, where it begins; of one with them,
     windows that begin one after the other.
     """
-    last = next((place for place in range(at, len(tokens)) if _word(tokens, place) == "LAST"), len(tokens))
-    length = DURATION.fullmatch(_as_written(tokens, last + 1))
+    last = words.first("LAST", at)
+    if last is None:
+        return None
+    length = DURATION.fullmatch(_as_written(words, last + 1))
     if length is None:
         return None
-    over = last + 4 if _words(tokens, last + 2, 2) == ["ON", "PROCTIME"] else last + 2
-    start, end = tokens[at].start, tokens[over - 1].end + 1
+    over = last + 4 if words.at(last + 2, "ON", "PROCTIME") else last + 2
+    start, end = words.tokens[at].start, words.tokens[over - 1].end + 1
     what = "EMIT LAST is of Timeplus:"
-    if not any(_groups(tokens, place) for place in range(at)):
+    if words.grouping >= at:
         edit = Edit(start, end, f"SETTINGS seek_to = '-{length[0]}'")
-        return Foreign(f"{what} where a query begins is a setting", tokens[at], (edit,))
-    step = _as_written(tokens, at + 2) if _word(tokens, at + 1) == "PERIODIC" else _STEPS.get(length[2], length[0])
-    first = _source(tokens, at)
+        return Foreign(f"{what} where a query begins is a setting", words.tokens[at], (edit,))
+    step = _as_written(words, at + 2) if words.word(at + 1) == "PERIODIC" else _STEPS.get(length[2], length[0])
+    first = _source(words, at)
     if first is None or DURATION.fullmatch(step) is None:
         return None
     named, alias = first
-    source = _text(script, [named])
-    group = next((place for place in range(at) if _word(tokens, place) == "GROUP BY"), None)
-    keys = at if group is None else _end(tokens, group + 1)
-    select = next(tokens[place] for place in range(at, -1, -1) if _word(tokens, place) == "SELECT")
+    source = _name(words, named)
+    group, selected = words.first("GROUP BY", 0), words.last("SELECT", at)
+    group = None if group is None or group > at else group
+    keys = at if group is None else words.end(group + 1)
+    if selected is None:
+        return None
+    select = words.tokens[selected]
     edits = (
         Edit(select.end + 1, select.end + 1, " window_end,"),
         Edit(named.start, named.end + 1, f"hop({source}, {step}, {length[0]})" + f" AS {source}" * (alias is named)),
-        Edit(tokens[keys - 1].end + 1, tokens[keys - 1].end + 1, " GROUP BY window_end" if group is None else _ENDS),
+        Edit(
+            words.tokens[keys - 1].end + 1,
+            words.tokens[keys - 1].end + 1,
+            " GROUP BY window_end" if group is None else _ENDS,
+        ),
         Edit(start, end, ""),
     )
     note = f"the last {length[0]} at each end of a window, of which there is one every {step}"
-    return Foreign(f"{what} groups of the last rows are groups of windows", tokens[at], edits, note)
+    return Foreign(f"{what} groups of the last rows are groups of windows", words.tokens[at], edits, note)
 
 
-def _groups(tokens: Sequence[Token], at: int) -> bool:
-    """Whether rows are taken together here."""
-    return _word(tokens, at) == "GROUP BY" or (_word(tokens, at) in AGGREGATES and _word(tokens, at + 1) == "(")
-
-
-def _partition(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+def _partition(words: Words, at: int) -> Foreign | None:
     """``FROM s PARTITION BY k`` outside of all brackets."""
-    before = [_word(tokens, place) for place in range(at)]
-    if before.count("(") > before.count(")") or "FROM" not in before:
+    if words.depth(at) > 0 or words.last("FROM", at) is None:
         return None
-    edit = Edit(tokens[at].start, tokens[_end(tokens, at + 1) - 1].end + 1, "")
+    edit = Edit(words.tokens[at].start, words.tokens[words.end(at + 1) - 1].end + 1, "")
     what = "PARTITION BY of a query is of ksqlDB: rows that a join or a group takes together come together by its keys"
-    return Foreign(what, tokens[at], (edit,))
+    return Foreign(what, words.tokens[at], (edit,))
 
 
-def _offset(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
+def _offset(words: Words, at: int) -> Foreign | None:
     """``TUMBLE(t, c, size, offset)``, ``HOP(t, c, slide, size, offset)``, of RisingWave and Flink."""
-    end = _closing(tokens, at + 1)
-    parts = _parts(tokens[at + 2 : end])
-    usual = 3 if _word(tokens, at) == "TUMBLE" else 4
-    if len(parts) != usual + 1 or _word(parts[-1], 0) != "INTERVAL":
+    end = words.closing(at + 1)
+    parts = words.parts(at + 2, end)
+    usual = 3 if words.word(at) == "TUMBLE" else 4
+    if len(parts) != usual + 1 or words.word(parts[-1].start) != "INTERVAL":
         return None
-    edit = Edit(parts[-2][-1].end + 1, tokens[end].start, "")
+    edit = Edit(words.tokens[parts[-2].stop - 1].end + 1, words.tokens[end].start, "")
     note = "windows begin at multiples of their step since 1970-01-01 00:00:00 UTC"
-    return Foreign("windows with an offset are not supported", parts[-1][0], (edit,), note)
+    return Foreign("windows with an offset are not supported", words.tokens[parts[-1].start], (edit,), note)
 
 
-def _as_written(tokens: Sequence[Token], at: int) -> str:
-    return str(tokens[at].text) if at < len(tokens) else ""
+def _as_written(words: Words, at: int) -> str:
+    return str(words.tokens[at].text) if at < len(words) else ""
 
 
-def _shuffle(script: str, tokens: Sequence[Token], at: int) -> Foreign | None:
-    end = tokens[_end(tokens, at + 2) - 1]
-    edit = Edit(tokens[at].start, end.end + 1, "")
-    return Foreign("SHUFFLE BY says nothing here: keys choose the buckets", tokens[at], (edit,))
+def _shuffle(words: Words, at: int) -> Foreign | None:
+    end = words.tokens[words.end(at + 2) - 1]
+    edit = Edit(words.tokens[at].start, end.end + 1, "")
+    return Foreign("SHUFFLE BY says nothing here: keys choose the buckets", words.tokens[at], (edit,))
 
 
-_Read = Callable[[str, Sequence[Token], int], Foreign | None]
+_Read = Callable[[Words, int], Foreign | None]
 _PIECES: tuple[tuple[tuple[str, ...], _Read], ...] = (
     (("WINDOW", "TUMBLING", "("), _window),
     (("WINDOW", "HOPPING", "("), _window),
@@ -349,73 +339,34 @@ _PIECES: tuple[tuple[tuple[str, ...], _Read], ...] = (
     (("PARTITION BY",), _partition),
     (("SHUFFLE", "BY"), _shuffle),
 )
+_READERS: Mapping[str, Sequence[tuple[tuple[str, ...], _Read]]] = {
+    begun: [piece for piece in _PIECES if piece[0][0] == begun] for (begun, *_), _ in _PIECES
+}
+"""The pieces by their first words."""
 
 
-def _source(tokens: Sequence[Token], at: int) -> tuple[Token, Token] | None:
+def _source(words: Words, at: int) -> tuple[Token, Token] | None:
     """The first name in FROM before a token, and its alias, which is the name where it has none."""
-    begin = next((place for place in range(at, -1, -1) if _word(tokens, place) == "FROM"), None)
-    if begin is None or _word(tokens, begin + 1) == "(" or _word(tokens, begin + 2) in ("(", "."):
+    begin = words.last("FROM", at)
+    if begin is None or begin + 1 >= len(words) or words.word(begin + 1) == "(" or words.word(begin + 2) in ("(", "."):
         return None
-    named = tokens[begin + 1]
-    alias = begin + 3 if _word(tokens, begin + 2) == "AS" else begin + 2
-    unnamed = alias >= len(tokens) or _word(tokens, alias) in (*_NEXT, "", "WITHIN", "MATCH_RECOGNIZE", ",", ";")
-    return named, named if unnamed else tokens[alias]
+    named = words.tokens[begin + 1]
+    alias = begin + 3 if words.word(begin + 2) == "AS" else begin + 2
+    unnamed = alias >= len(words) or words.word(alias) in (*NEXT, "", "WITHIN", "MATCH_RECOGNIZE", ",", ";")
+    return named, named if unnamed else words.tokens[alias]
 
 
-def _end(tokens: Sequence[Token], at: int) -> int:
-    """Where a list or a condition ends that begins at a token."""
-    depth = 0
-    for place in range(at, len(tokens)):
-        word = _word(tokens, place)
-        if depth == 0 and word in _NEXT:
-            return place
-        depth += (word == "(") - (word == ")")
-    return len(tokens)
-
-
-def _closing(tokens: Sequence[Token], at: int) -> int:
-    """The place of the bracket that closes the one at ``at``; the last token where none does."""
-    depth = 0
-    for place in range(at, len(tokens)):
-        depth += (_word(tokens, place) == "(") - (_word(tokens, place) == ")")
-        if depth == 0:
-            return place
-    return len(tokens) - 1
-
-
-def _parts(tokens: Sequence[Token]) -> list[list[Token]]:
-    """What stands between the commas outside of brackets."""
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for place, token in enumerate(tokens):
-        word = _word(tokens, place)
-        depth += (word == "(") - (word == ")")
-        if depth == 0 and word == ",":
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return [part for part in parts if part]
-
-
-def _of(script: str, part: Sequence[Token]) -> str:
+def _of(words: Words, part: range) -> str:
     """SIZE, ADVANCE, GRACE, RETENTION; '' where a length stands alone."""
-    word = _text(script, part[:1]).upper()
+    word = _name(words, words.tokens[part.start]).upper()
     return "" if word[:1].isdigit() else word
 
 
-def _length(script: str, part: Sequence[Token]) -> str:
+def _length(words: Words, part: range) -> str:
     """``SIZE 1 HOUR`` as INTERVAL '1 HOUR'; '' where there is none."""
-    length = _text(script, part[-2:]).split()
+    length = " ".join(_name(words, words.tokens[place]) for place in part[-2:]).split()
     return f"INTERVAL '{' '.join(length)}'" if len(length) == 2 and length[0].isdigit() and length[1].isalpha() else ""
 
 
-def _text(script: str, tokens: Sequence[Token]) -> str:
-    return " ".join(script[tokens[0].start : tokens[-1].end + 1].split()) if tokens else ""
-
-
-def _word(tokens: Sequence[Token], at: int) -> str:
-    return Cursor("", list(tokens[at : at + 1])).word() if 0 <= at < len(tokens) else ""
-
-
-def _words(tokens: Sequence[Token], at: int, count: int) -> list[str]:
-    return [_word(tokens, place) for place in range(at, at + count)]
+def _name(words: Words, token: Token) -> str:
+    return words.script[token.start : token.end + 1]

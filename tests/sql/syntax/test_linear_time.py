@@ -1,0 +1,56 @@
+"""The processor time of reading a statement, or of refusing it, grows with its length and no faster."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import pytest
+
+from changelog.errors import Interrupted, SqlError
+from changelog.work.interruption import Interruption
+from sql.syntax.parse import parse
+
+WINDOW = "sum(v) OVER (PARTITION BY k ORDER BY v) AS a"
+REPEATED = {
+    "WITHIN": ("SELECT 1 AS a FROM s ", "WITHIN ", ""),
+    "PARTITION BY": ("SELECT a FROM s ", "PARTITION BY ", ""),
+    "PARTITION BY without FROM": ("SELECT ", "PARTITION BY ", ""),
+    "SHUFFLE BY": ("SELECT ", "SHUFFLE BY ", ""),
+    "EMIT PERIODIC": ("SELECT 1 ", "EMIT PERIODIC ", ""),
+    "EMIT LAST": ("SELECT 1 ", "EMIT LAST 1h ", ""),
+    "OVER": ("SELECT ", f"{WINDOW}, ", f"{WINDOW} FROM s"),
+    "script": ("", "SELECT 1;", ""),
+    "commas": ("SELECT ", "a,", ""),
+    "brackets": ("SELECT ", "(", ""),
+    "CASE": ("SELECT ", "CASE WHEN ", ""),
+    "JOIN": ("SELECT a.k FROM a ", "JOIN b ON a.k = b.k ", ""),
+    "UNION": ("SELECT 1 ", "UNION ALL SELECT 1 ", ""),
+    "OR": ("SELECT a FROM s WHERE a = 0 ", "OR a = 1 ", ""),
+    "sum": ("SELECT 1", "+1", ""),
+    "concatenation": ("SELECT x", "||x", " FROM s"),
+    "TUMBLE as a key": ("SELECT 1 FROM s GROUP BY ", "TUMBLE(t, INTERVAL '1' HOUR), ", ""),
+    "members": ("SELECT ", "a->", "b FROM s PARTITION BY k"),
+}
+SHORT = 8_000
+
+
+def spent(text: str) -> float:
+    began = time.process_time()
+    with suppress(SqlError):
+        parse(text)
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_four_times_the_text_takes_no_more_than_eight_times_as_long(name: str) -> None:
+    before, repeated, after = REPEATED[name]
+    short, long = (spent(before + repeated * (size // len(repeated)) + after) for size in (SHORT, 4 * SHORT))
+    assert long < 8 * max(short, 0.05)
+
+
+def test_looking_for_what_only_others_have_ends_when_it_is_told_to() -> None:
+    interruption = Interruption()
+    interruption.ask()
+    with interruption.of_this_thread(), pytest.raises(Interrupted):
+        parse("SELECT 1 FROM s WITHIN")
