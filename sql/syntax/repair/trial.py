@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from changelog.errors import SqlError, SyntaxFault
 from changelog.suggest import Guess
+from changelog.work.interruption import expect_wanted
 from sql.syntax.dialect import Dovetail
 from sql.syntax.repair.edits import edits
+
+_MOST_TEXT = 10_000
+"""Characters of a script whose slips are mended: each try reads it as a whole."""
+_MOST_TRIES = 100
 
 
 def tried(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> SyntaxFault:
@@ -18,6 +24,8 @@ def tried(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> Synt
 
     read   raises SqlError for a script that cannot be read
     """
+    if len(script) > _MOST_TEXT:
+        return slip
     guess = _furthest(script, slip, read) or (None if slip.fix else repair(script, slip, read))
     if guess is None:
         return slip
@@ -31,7 +39,7 @@ def _furthest(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> 
     past the word itself.
     """
     best, least = None, len(script) - (slip.offset or 0)
-    for guess in slip.guesses:
+    for guess in islice(slip.guesses, _MOST_TRIES):
         unread = _unread(applied(script, guess), read)
         if unread < min(least, len(script) - guess.end):
             best, least = guess, unread
@@ -40,6 +48,7 @@ def _furthest(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> 
 
 def _unread(script: str, read: Callable[[str], object]) -> int:
     """How much of the script stands behind its first error; below 0 if it has none."""
+    expect_wanted()
     try:
         read(script)
     except SqlError as fault:
@@ -59,7 +68,8 @@ def repair(script: str, slip: SyntaxFault, read: Callable[[str], object]) -> Gue
     # What comes behind it may be wrong in its turn.
     text = script[: here[-1].end + 1]
     index = sum(token.start < slip.offset for token in here)
-    return next((guess for guess in edits(text, here, index) if _unread(applied(text, guess), read) < 0), None)
+    tries = islice(edits(text, here, index), _MOST_TRIES)
+    return next((guess for guess in tries if _unread(applied(text, guess), read) < 0), None)
 
 
 def _statement_at(tokens: list[Token], offset: int | None) -> list[Token]:

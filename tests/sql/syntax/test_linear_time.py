@@ -7,9 +7,10 @@ from contextlib import suppress
 
 import pytest
 
-from changelog.errors import Interrupted, SqlError
+from changelog.errors import Interrupted, SqlError, SyntaxFault
 from changelog.work.interruption import Interruption
 from sql.syntax.parse import parse
+from sql.syntax.repair.trial import tried
 
 WINDOW = "sum(v) OVER (PARTITION BY k ORDER BY v) AS a"
 REPEATED = {
@@ -54,3 +55,17 @@ def test_looking_for_what_only_others_have_ends_when_it_is_told_to() -> None:
     interruption.ask()
     with interruption.of_this_thread(), pytest.raises(Interrupted):
         parse("SELECT 1 FROM s WITHIN")
+
+
+@pytest.mark.parametrize(("repeats", "most"), [(150, 100), (5_000, 0)])
+def test_a_slip_is_mended_in_few_tries_and_short_texts_alone(repeats: int, most: int) -> None:
+    tries = []
+
+    def read(text: str) -> None:
+        tries.append(text)
+        raise SyntaxFault("unreadable")
+
+    slip = SyntaxFault("unexpected word")
+    slip.offset = 10
+    tried("SELECT 1 FROM " + "(a, " * repeats, slip, read)
+    assert len(tries) == most
