@@ -18,7 +18,7 @@ from changelog.work.interruption import expect_wanted
 
 MOST_PARTS = 100_000
 """Names, values and calls that a statement may become."""
-LARGEST_SMALL = 4_000
+LARGEST_SMALL = 10_000
 MOST_TIMES = 50
 """A translation may be so large whatever it is of; and so many times as large as what was written."""
 MOST_ALIASES = 500

@@ -18,6 +18,8 @@ from sql.syntax.redact import has_secrets, is_secret, redacted, without_logins
 _MASK = "'***'"
 _SIGNS = ("=", "==", ":", "=>")
 _PLACES = ("ENV", "FILE")
+_OPEN, _CLOSE = ("(", "[", "{"), (")", "]", "}")
+_ENDS = (",", ";", *_CLOSE)
 _LITERALS = frozenset(
     {
         TokenType.STRING,
@@ -108,8 +110,36 @@ def _value_at(text: str, tokens: Sequence[Token], at: int, depth: int) -> range 
     signed = value > at + 1
     if not is_secret(written) or value >= len(tokens) or (name.token_type == TokenType.STRING and not signed):
         return None
-    end = value + 1 + (tokens[value].text == "-")
-    bare = tokens[value].token_type == TokenType.VAR and (signed or depth > 0)
-    if tokens[value].text.upper() in _PLACES or end > len(tokens):
+    if tokens[value].text.upper() in _PLACES:
         return None
-    return range(value, end) if bare or tokens[end - 1].token_type in _LITERALS else None
+    end = _end_of_value(tokens, value)
+    bare = tokens[value].token_type == TokenType.VAR and (signed or depth > 0)
+    given = any(token.token_type in _LITERALS for token in tokens[value:end])
+    return range(value, end) if bare or given else None
+
+
+def _end_of_value(tokens: Sequence[Token], at: int) -> int:
+    """Behind a literal or word, and what is in its brackets, joined to it by ``||``, or stuck to it as in ``E'x'``."""
+    if tokens[at].text == "-" and at + 1 < len(tokens):
+        at += 1
+    end = _closed(tokens, at)
+    while end < len(tokens) and _goes_on(tokens[end - 1], tokens[end]):
+        end = _closed(tokens, end)
+    return end
+
+
+def _goes_on(before: Token, token: Token) -> bool:
+    joined = "||" in (before.text, token.text)
+    stuck = token.start == before.end + 1 and token.text not in _ENDS
+    return joined or stuck or (before.token_type in _LITERALS and token.token_type == TokenType.STRING)
+
+
+def _closed(tokens: Sequence[Token], at: int) -> int:
+    """Behind a token, or behind the bracket that closes where it opens one."""
+    depth = 0
+    while at < len(tokens):
+        depth += (tokens[at].text in _OPEN) - (tokens[at].text in _CLOSE)
+        at += 1
+        if depth <= 0:
+            break
+    return at

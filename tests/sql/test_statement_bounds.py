@@ -79,3 +79,11 @@ def test_long_lists_and_many_columns_are_no_harm(relation: str) -> None:
     values = ",".join(map(str, range(2000)))
     columns = ", ".join(f"a + {number} AS c{number}" for number in range(300))
     PLANNER.plan(f"SELECT {columns} FROM {relation} WHERE a IN ({values})")
+
+
+@pytest.mark.parametrize(
+    "place", ["SELECT {} AS a", "SELECT a FROM {{}} LIMIT {}", "SELECT a FROM {{}} WHERE a IN (1, {})"]
+)
+def test_a_number_is_no_longer_than_any_type(place: str) -> None:
+    with pytest.raises(SqlError, match="more than 1000 characters"):
+        PLANNER.plan(place.format("9" * 5_000).format(BOUNDED))

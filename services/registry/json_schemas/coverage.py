@@ -24,6 +24,8 @@ from services.registry.json_schemas.parts import Alternatives, Denied, Listed, N
 from services.registry.json_schemas.patterns import are_valid, is_found
 
 _SHOWN = 60
+_MOST_COMPARED = 20_000
+"""Pairs of parts. Each part of a schema is held against each of the other's, so they grow with the square."""
 
 
 def uncovered(reader: WholeSchema, writer: WholeSchema) -> list[str]:
@@ -42,6 +44,7 @@ class _Coverage:
     def __init__(self) -> None:
         self._fits: dict[tuple[int, int], tuple[Node, Node]] = {}
         self._misfits: dict[tuple[int, int], tuple[Node, Node, list[str]]] = {}
+        self._compared = 0
 
     def of(self, reader: Node, writer: Node, place: str) -> list[str]:
         pair = id(reader.schema), id(writer.schema)
@@ -77,6 +80,9 @@ class _Coverage:
         return not any(self._of_part(part, written, place) for part in parts(branch))
 
     def _of_parts(self, reader: Part, writer: Part, place: str) -> list[str]:
+        self._compared += 1
+        if self._compared > _MOST_COMPARED:
+            raise SchemaNonsense(f"it has too many parts: more than {_MOST_COMPARED:,} pairs would be compared")
         if isinstance(writer, Alternatives):
             if isinstance(reader, Alternatives) and reader.single and not writer.single and not _apart(writer):
                 return [f"{place}: anyOf is written, of which oneOf may take none"]

@@ -14,6 +14,7 @@ from sql.functions.risingwave.signatures import Group, Make, argument, literal
 from sql.functions.risingwave.values.casts import cast
 from sql.functions.risingwave.values.kinds import BOOL, BYTES, INT, TEXT, is_unknown, kind_of, name_of, quoted, typed
 from sql.functions.risingwave.values.texts import output_of
+from sql.functions.sizes import LARGEST, sized
 from sql.functions.typed import Typed, filled
 
 _GROUPS = "a group that took no part in the match is '', not NULL"
@@ -256,7 +257,7 @@ def register(registry: Registry) -> None:
     group.add("right(text, n)", "the last n; below 0 all but the first", "text int", '"right"({0}, {1})', TEXT)
     padded = (
         "CASE WHEN {0} IS NULL OR {2} IS NULL THEN NULL WHEN {1} <= 0 THEN '' WHEN {2} = '' OR "
-        'length({0}) >= {1} THEN "left"({0}, {1}) ELSE %s({0}, {1}, {2}) END'
+        'length({0}) >= {1} THEN "left"({0}, {1}) ELSE %s({0}, ' + sized("{1}") + ", {2}) END"
     )
     for name, where in (("lpad", "beginning"), ("rpad", "end")):
         templates = [(padded % name).replace("{2}", "' '"), padded % name]
@@ -285,9 +286,9 @@ def register(registry: Registry) -> None:
     group.made("overlay(text, new, start[, length])", "with a part of it replaced", _overlay, (3, 4))
     group.add(
         "repeat(text, n)",
-        "n times",
+        f"n times; NULL above {LARGEST:,}",
         "text int",
-        "CASE WHEN {0} IS NOT NULL AND {1} < 0 THEN '' ELSE repeat({0}, {1}) END",
+        "CASE WHEN {0} IS NOT NULL AND {1} < 0 THEN '' ELSE repeat({0}, " + sized("{1}") + ") END",
         TEXT,
     )
     group.add("reverse(text)", "from its end", "text", "reverse({0})", TEXT)

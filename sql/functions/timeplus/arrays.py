@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sql.expressions.engine import type_name
 from sql.functions.registry import Registry, Unfit
+from sql.functions.sizes import LARGEST, sized
 from sql.functions.typed import Typed, filled
 
 _PLACES = "range(1, len({0}) + 1)"
@@ -106,7 +107,8 @@ def _resized(arguments: Sequence[Typed]) -> exp.Expr:
     kind = element_type(arguments[0])
     fill = arguments[2].tree if len(arguments) == 3 else filled(default_of(kind) or "NULL", [])
     trees = [arguments[0].tree, arguments[1].tree, fill]
-    return filled(f"list_resize({{0}}, CAST({{1}} AS BIGINT), CAST({{2}} AS {type_name(kind)}))", trees)
+    size = f"CAST({sized('{1}')} AS BIGINT)"
+    return filled(f"list_resize({{0}}, {size}, CAST({{2}} AS {type_name(kind)}))", trees)
 
 
 def _rotated(sign: str) -> str:
@@ -201,7 +203,12 @@ def _reduced(arguments: Sequence[Typed]) -> exp.Expr | Typed:
 
 
 def _range(arguments: Sequence[Typed]) -> str:
-    return f"range({', '.join(f'CAST({{{place}}} AS BIGINT)' for place in range(len(arguments)))})"
+    numbers = [f"CAST({{{place}}} AS BIGINT)" for place in range(len(arguments))]
+    begin, end, step = ("0", *numbers, "1") if len(numbers) == 1 else (*numbers, "1")[:3]
+    # In doubles, as the distance of two numbers of 64 bits may have more.
+    count = f"abs((CAST({end} AS DOUBLE) - {begin}) / nullif({step}, 0))"
+    bounded = f"CASE WHEN coalesce({count}, 0) <= {LARGEST} THEN {end} END"
+    return f"range({', '.join([begin, bounded, *numbers[2:]])})"
 
 
 _WITHIN = (
@@ -251,7 +258,8 @@ def register(registry: Registry) -> None:
     add("array_intersect(a, b, ..)", "the elements that all have", _intersect, arity=(1, None))
     texts = ["array_to_string({0}, '')", "array_to_string({0}, {1})"]
     add("array_string_concat(array[, separator])", "the texts with the separator between them", texts, pa.string())
-    repeated = "list_transform(range(greatest(CAST({0} AS BIGINT), 0)), lambda at_: {1})"
+    times = f"CAST(CASE WHEN {{0}} < 0 THEN 0 ELSE {sized('{0}')} END AS BIGINT)"
+    repeated = f"list_transform(range({times}), lambda at_: {{1}})"
     add("array_with_constant(n, a)", "n times a", repeated)
     add("array_zip(a, ..)", "an array of tuples of the elements side by side", _zip, arity=(1, None))
     add("array_difference(array)", "what each element adds to the one before", _difference, arity=(1, 1))
@@ -273,4 +281,9 @@ def register(registry: Registry) -> None:
     )
     equal = "len(list_filter({0}, lambda each_: each_ IS NOT DISTINCT FROM {1}))"
     count("count_equal(array, a)", "how often it has the element", equal)
-    add("range([from,] to[, step])", "the numbers from, from + step, .., below to", _range, arity=(1, 3))
+    add(
+        "range([from,] to[, step])",
+        f"the numbers from, from + step, .., below to; NULL where more than {LARGEST:,}",
+        _range,
+        arity=(1, 3),
+    )

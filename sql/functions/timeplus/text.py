@@ -13,6 +13,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from sql.functions.registry import Build, Registry, Unfit
+from sql.functions.sizes import COMPARED, LARGEST, compared, sized
 from sql.functions.timeplus.conversions import to_string
 from sql.functions.typed import Typed, filled
 
@@ -137,7 +138,8 @@ def _padded(function: str, left: bool) -> Build:
     def build(arguments: Sequence[Typed]) -> exp.Expr:
         expect_text(arguments, 0, 2)
         fill = arguments[2].tree if len(arguments) == 3 else exp.Literal.string(" ")
-        return filled(f"{function}({{0}}, CAST({{1}} AS INTEGER), {{2}})", [arguments[0].tree, arguments[1].tree, fill])
+        padded = f"{function}({{0}}, CAST({sized('{1}')} AS INTEGER), {{2}})"
+        return filled(padded, [arguments[0].tree, arguments[1].tree, fill])
 
     return build
 
@@ -253,8 +255,11 @@ def register(registry: Registry) -> None:
         arity=(2, 3),
         aliases="rpad right_pad_utf8",
     )
-    of_text("repeat(text, n)", "n times; '' below 1", "repeat({0}, greatest(CAST({1} AS BIGINT), {1} * 0))")
-    of_text("space(n)", "n blanks", "repeat(' ', greatest(CAST({0} AS BIGINT), {0} * 0))")
+    times = "CAST(CASE WHEN {} < 0 THEN 0 ELSE %s END AS BIGINT)"
+    repeated = f"repeat({{0}}, {(times % sized('{1}')).replace('{}', '{1}')})"
+    of_text("repeat(text, n)", f"n times; '' below 1, NULL above {LARGEST:,}", repeated)
+    blanks = f"repeat(' ', {(times % sized('{0}')).replace('{}', '{0}')})"
+    of_text("space(n)", f"n blanks; NULL above {LARGEST:,}", blanks)
     of_text("replace_one(text, part, by)", "the first place replaced", _replace_one, arity=(3, 3))
     replaced = "CASE WHEN {1} = '' THEN {0} ELSE replace({0}, {1}, {2}) END"
     of_text("replace_all(text, part, by)", "every place replaced", replaced, aliases="replace")
@@ -271,11 +276,16 @@ def register(registry: Registry) -> None:
     )
     ended = "CASE WHEN {0} = '' OR ends_with({0}, {1}) THEN {0} ELSE {0} || {1} END"
     of_text("append_trailing_char_if_absent(text, sign)", "with the sign at its end", ended)
-    distance = "levenshtein({0}, {1})"
-    steps = "how many signs must change to make one of the other"
+    distance = f"levenshtein({compared('{0}')}, {compared('{1}')})"
+    steps = f"how many signs must change to make one of the other; NULL where one has more than {COMPARED:,}"
     count("edit_distance(a, b)", steps, distance, aliases="levenshtein_distance", differs="counts characters")
     swaps = "as edit_distance, two neighbours that change places counting once"
-    count("damerau_levenshtein_distance(a, b)", swaps, "damerau_levenshtein({0}, {1})", differs="counts characters")
+    count(
+        "damerau_levenshtein_distance(a, b)",
+        swaps,
+        f"damerau_levenshtein({compared('{0}')}, {compared('{1}')})",
+        differs="counts characters",
+    )
     add("jaro_similarity(a, b)", "how alike they are, from 0 to 1", "jaro_similarity({0}, {1})")
     add("jaro_winkler_similarity(a, b)", "the same, beginnings weighing more", "jaro_winkler_similarity({0}, {1})")
     of_text("to_valid_utf8(text)", "a text is UTF-8 already", "{0}")

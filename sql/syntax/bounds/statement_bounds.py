@@ -17,9 +17,12 @@ MOST_TOKENS = 50_000
 """Words and signs of a statement that is no INSERT."""
 MOST_BRACKETS = 200
 """Brackets within brackets."""
+LONGEST_NUMBER = 1_000
+"""Characters of a number: none of any type has so many."""
 MOST_COMMENTS = 100
 """Comments within comments."""
 
+_NUMBERS = (TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING)
 _OPENING = (TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE)
 _CLOSING = (TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE)
 
@@ -39,6 +42,9 @@ def expect_short(script: str, tokens: Sequence[Token]) -> None:
         )
     depth = 0
     for token in tokens:
+        if token.token_type in _NUMBERS and token.end - token.start >= LONGEST_NUMBER:
+            what = f"a number has more than {LONGEST_NUMBER} characters"
+            raise fault_at(script, token.start, what, fix="write it as a text, if it is no number", kind=SqlError)
         depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
         if depth > MOST_BRACKETS:
             raise _too_much(

@@ -267,6 +267,12 @@ def test_a_pattern_takes_time_that_grows_with_the_name(reader: dict[str, Any], w
     assert time.process_time() - began < 1
 
 
+def test_parts_that_would_be_compared_by_the_million_are_refused() -> None:
+    reader, writer = ({"allOf": [{"type": "object", "title": title}] * 5_000} for title in ("x", "y"))
+    with pytest.raises(SchemaNonsense, match="too many parts"):
+        uncovered(whole(reader), whole(writer))
+
+
 def test_a_pattern_that_looks_around_is_registered_and_not_compared() -> None:
     schema = {**closed(), "patternProperties": {"a(?=b)": STRING}}
     expect_schema(schema)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from changelog.errors import SqlError
 from services.cli.run import shortened
 from sql.catalog import Relation, What
+from sql.syntax.masked import masked_unread
 from sql.syntax.parse import as_shown, parse, parse_one
 
 _GAPS = ("", " ", "\n", "/**/", " /* a */ ", " -- a\n", " = ", "=/* b */")
@@ -89,5 +90,20 @@ def test_what_is_no_secret_stays(text: str) -> None:
 
 
 @pytest.mark.parametrize("setting", ["a = {}", "a = -{}"])
-def test_a_number_of_many_digits_is_a_setting_like_any_other(setting: str) -> None:
-    parse(f"CREATE STREAM s (a int) SETTINGS {setting.format('9' * 5_000)}")
+def test_a_number_of_many_digits_is_refused_as_it_is_read(setting: str) -> None:
+    parse(f"CREATE STREAM s (a int) SETTINGS {setting.format('9' * 1_000)}")
+    with pytest.raises(SqlError, match="more than 1000 characters"):
+        parse(f"CREATE STREAM s (a int) SETTINGS {setting.format('9' * 5_000)}")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("E'hunter2'", "U&'hunter2'", "('hunter2')", "['hunter2']", "{'a': 'hunter2'}", "'a' 'hunter2'", "'x'hunter2"),
+        *("'a' || 'hunter2'", "'a'||lower('hunter2')", "concat('hunter2', 'a')"),
+    ],
+)
+def test_a_value_that_is_none_is_masked_in_the_error_too(value: str) -> None:
+    text = f"CREATE DICTIONARY d (a int) PRIMARY KEY a SOURCE(MYSQL(PASSWORD {value} DB 'shop')) LAYOUT(FLAT())"
+    assert "hunter2" not in masked_unread(text)
+    assert "DB 'shop'" in masked_unread(text)
