@@ -107,8 +107,9 @@ def _resized(arguments: Sequence[Typed]) -> exp.Expr:
     kind = element_type(arguments[0])
     fill = arguments[2].tree if len(arguments) == 3 else filled(default_of(kind) or "NULL", [])
     trees = [arguments[0].tree, arguments[1].tree, fill]
-    size = f"CAST({sized('{1}')} AS BIGINT)"
-    return filled(f"list_resize({{0}}, {size}, CAST({{2}} AS {type_name(kind)}))", trees)
+    # Of a size that is NULL it would make an empty array.
+    array, size = f"CASE WHEN {{1}} <= {LARGEST} THEN {{0}} END", f"CAST({sized('{1}')} AS BIGINT)"
+    return filled(f"list_resize({array}, {size}, CAST({{2}} AS {type_name(kind)}))", trees)
 
 
 def _rotated(sign: str) -> str:
