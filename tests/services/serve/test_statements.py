@@ -234,3 +234,9 @@ def test_a_single_statement_may_have_semicolons_around_it(world: World, text: st
 def test_a_time_that_no_row_can_hold_is_null_and_the_answer_whole(world: World, value: str) -> None:
     found = lines_of(world.sql(f"SELECT {value} AS a, 1 AS b"))
     assert found[1:] == [{"row": {"a": None, "b": 1}}, {"end": {"statement": 1, "rows": 1, "complete": True}}]
+
+
+def test_a_value_that_cannot_be_written_is_told_in_the_last_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sql.expressions.evaluate.bounded", lambda column: (column, 0))
+    response = world.sql("SELECT CAST('infinity' AS date) AS a")
+    assert lines_of(response)[-1]["error"]["what"].startswith("polars could not take a value")
