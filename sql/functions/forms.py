@@ -110,10 +110,10 @@ def _case(translator: Translator, node: exp.Expr) -> Typed:
     case = exp.Case(this=None if subject is None else translator.tree(subject))
     for branch in node.args["ifs"]:
         condition = translator.condition(branch.this) if subject is None else translator.tree(branch.this)
-        case = case.when(condition, translator.tree(branch.args["true"]))
+        case.when(condition.copy(), translator.tree(branch.args["true"]).copy(), copy=False)
     otherwise = node.args.get("default")
     if otherwise is not None:
-        case = case.else_(translator.tree(otherwise))
+        case.else_(translator.tree(otherwise).copy(), copy=False)
     return translator.known(exp.Paren(this=case))
 
 

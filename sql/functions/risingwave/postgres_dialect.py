@@ -240,9 +240,9 @@ def _case(translator: Translator, node: exp.Expr) -> Typed:
             condition = _condition(translator, branch.this)
         else:
             condition = comparisons.compared("=", translator(subject), translator(branch.this)).tree
-        case = case.when(condition, tree)
+        case.when(condition.copy(), tree.copy(), copy=False)
     if otherwise is not None:
-        case = case.else_(trees[-1])
+        case.else_(trees[-1].copy(), copy=False)
     return values[0].of(exp.Paren(this=case), kind)
 
 

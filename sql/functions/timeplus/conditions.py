@@ -36,8 +36,8 @@ def _multi_if(arguments: Sequence[Typed]) -> exp.Expr:
         raise Unfit("takes pairs of a condition and a value, and a value for all others")
     case = exp.Case()
     for holds, value in zip(arguments[:-1:2], arguments[1::2], strict=True):
-        case = case.when(condition(holds), value.tree.copy())
-    return exp.Paren(this=case.else_(arguments[-1].tree.copy()))
+        case.when(condition(holds).copy(), value.tree.copy(), copy=False)
+    return exp.Paren(this=case.else_(arguments[-1].tree.copy(), copy=False))
 
 
 def _connected(kind: type[exp.Connector]) -> Build:

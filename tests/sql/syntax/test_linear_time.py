@@ -11,6 +11,7 @@ from changelog.errors import Interrupted, SqlError, SyntaxFault
 from changelog.work.interruption import Interruption
 from sql.syntax.parse import parse
 from sql.syntax.repair.trial import tried
+from tests.sql.planner import Planner
 
 WINDOW = "sum(v) OVER (PARTITION BY k ORDER BY v) AS a"
 REPEATED = {
@@ -69,3 +70,18 @@ def test_a_slip_is_mended_in_few_tries_and_short_texts_alone(repeats: int, most:
     slip.offset = 10
     tried("SELECT 1 FROM " + "(a, " * repeats, slip, read)
     assert len(tries) == most
+
+
+@pytest.mark.parametrize("branch", ["CASE WHEN a = 1 THEN 2", "CASE a WHEN 1 THEN 2"])
+def test_planning_four_times_the_branches_takes_no_more_than_eight_times_as_long(branch: str) -> None:
+    planner = Planner.of("CREATE STREAM s (a int)")
+    more = branch[branch.index(" WHEN") :]
+
+    def planned(branches: int) -> float:
+        began = time.process_time()
+        planner.plan(f"SELECT {branch}{more * branches} END AS z FROM s")
+        return time.process_time() - began
+
+    planned(10)
+    short, long = planned(100), planned(400)
+    assert long < 8 * max(short, 0.05)
