@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from tests.conformance.engine import NotRunnable
 from tests.conformance.host import Launch
 from tests.paths import ROOT
 
+_LISTENER = 100
+"""The number of the socket at which a process would be asked, which nobody does here."""
 _START_S = 60.0
 _DRAIN_S = 60.0
 _STOP_S = 20.0
@@ -112,9 +115,14 @@ class WorkerQuery:
     def _start(self) -> Forked:
         self._catalog.report(self._query.id, now_ms=_now_ms(), actual=Actual.PENDING)
         variables = self._environment.variables(self._folder)
-        request = Request(MODULE, (self._query.name,), str(ROOT), variables)
-        with self._log.open("ab") as log, Path(os.devnull).open() as nothing:
-            process = children().fork(request, (nothing.fileno(), log.fileno(), log.fileno()))
+        arguments = (self._query.name, "--listen", str(_LISTENER))
+        request = Request(MODULE, arguments, str(ROOT), variables, (0, 1, 2, _LISTENER))
+        with (
+            self._log.open("ab") as log,
+            Path(os.devnull).open() as nothing,
+            socket.create_server(("127.0.0.1", 0)) as listener,
+        ):
+            process = children().fork(request, (nothing.fileno(), log.fileno(), log.fileno(), listener.fileno()))
         self._process = process
         self._await(lambda query: query.actual is Actual.RUNNING, _START_S, "started")
         return process
