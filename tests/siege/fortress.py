@@ -93,7 +93,7 @@ _PROGRAM = (
 
 
 _ABOUT_PROCESSES = re.compile(
-    r"/proc/(self|\d+)/(stat|status|statm|maps|cgroup|mountinfo)|/proc/(meminfo|stat|cpuinfo)"
+    r"/proc/(self|\d+)/(stat|status|statm|maps|cgroup|mountinfo)|/proc/(meminfo|stat|cpuinfo|sys/vm/overcommit_memory)"
 )
 
 
