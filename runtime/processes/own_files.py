@@ -10,8 +10,8 @@ from pathlib import Path
 _OTHERS = 0o077
 """What is taken: all that a group and everybody may do."""
 _OWN = re.compile(
-    r"audit|catalog\.db.*|checkpoints|demo-\d+|files|first-admin-token|jars|kafka|logs|redis|registry|scratch|serve-users\..*|source|spark\.ready"
-    r"|stack\..*|state-copy|worker|.+\.lock"
+    r"audit|catalog\.db.*|checkpoints|demo-\d+|files|first-admin-token|jars|kafka|logs|redis|registry|scratch"
+    r"|serve-users\..*|source|spark\.ready|stack\..*|state-copy|worker|.+\.lock"
 )
 """Names in the folder of data."""
 
