@@ -10,6 +10,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from clickhouse_driver import Client
 
+from services.stack.stack import Stack
 from tests.conformance.case import Case
 from tests.conformance.external import ClickHouseDatabase, Database, SqlDatabase
 from tests.servers import Server, clickhouse, mariadb
@@ -71,6 +72,13 @@ _KINDS: Mapping[str, tuple[Callable[[Path], AbstractContextManager[Server]], Cal
     "mysql": (mariadb, _mysql),
     "clickhouse": (clickhouse, _clickhouse),
 }
+
+
+def redis_url(stack: Stack) -> str:
+    """The address of the Redis of a running stack, with its password."""
+    url = stack.connected_settings().redis_url
+    assert url is not None
+    return url.get_secret_value()
 
 
 @contextmanager

@@ -40,7 +40,7 @@ from tests.conformance.external import Database
 from tests.conformance.host import Launch
 from tests.conformance.records import Record
 from tests.conformance.runner import Outcome, run_case
-from tests.conformance.servers import Servers, own_servers
+from tests.conformance.servers import Servers, own_servers, redis_url
 from tests.conformance.sql_engine import SqlEngine
 from tests.conformance.workers import WorkerEnvironment, WorkerQuery, shared_catalog
 
@@ -81,7 +81,7 @@ def own_cluster() -> Iterator[Cluster]:
     with (
         tempfile.TemporaryDirectory(prefix="conformance-") as name,
         temporary_stack(Path(name) / "stack", ("kafka", "redis")) as stack,
-        own_servers(Path(name) / "servers", stack.endpoint("redis")) as servers,
+        own_servers(Path(name) / "servers", redis_url(stack)) as servers,
     ):
         session = quiet_session(stack.settings)
         try:

@@ -12,7 +12,7 @@ from tests.conformance.case import Case
 from tests.conformance.load import load
 from tests.conformance.not_yet import NotYet
 from tests.conformance.selection import Selection
-from tests.conformance.servers import own_servers
+from tests.conformance.servers import own_servers, redis_url
 from tests.conformance.services import Cluster
 from tests.paths import CASES
 
@@ -25,7 +25,7 @@ def cluster(broker: str, spark: SparkSession, tmp_path_factory: pytest.TempPathF
     folder = tmp_path_factory.mktemp("conformance")
     with (
         temporary_stack(folder / "stack", ("redis",)) as stack,
-        own_servers(folder / "servers", stack.endpoint("redis")) as servers,
+        own_servers(folder / "servers", redis_url(stack)) as servers,
     ):
         yield Cluster(spark, broker, folder, servers)
 

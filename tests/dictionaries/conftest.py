@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from services.stack import temporary_stack
 from tests.dictionaries.cache_world import FakeSource
+from tests.servers import redis_server
 
 
 @pytest.fixture(scope="module")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with temporary_stack(tmp_path_factory.mktemp("redis"), components=("redis",)) as running:
-        yield running.endpoint("redis")
+    with redis_server(tmp_path_factory.mktemp("redis")) as server:
+        yield f"redis://{server.host}:{server.port}/0"
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from pathlib import Path
-from subprocess import DEVNULL, Popen
 from typing import Any
 
 import pytest
@@ -21,8 +20,6 @@ from dictionaries.cache.cold.key_locks import LOCK_MS
 from dictionaries.feed.source_changes import Change, SourceChanges
 from dictionaries.layouts.hybrid import Hybrid
 from dictionaries.wall_clock import wall_clock_ms
-from services.stack.servers.redis_server import RedisServer
-from services.stack.temporary import temporary_settings
 from tests.dictionaries.cache_world import NOW_MS, TTL_MS, FakeSource, definition, names, settle
 from tests.servers import redis_server
 from tests.servers.proxy import proxy
@@ -323,31 +320,31 @@ def test_dictionaries_and_their_definitions_do_not_share_entries(
 
 
 def test_redis_is_killed_and_comes_back(tmp_path: Path, source: FakeSource) -> None:
-    launch = RedisServer().prepare(temporary_settings(tmp_path))
-    with ended(Popen(launch.argv, stdout=DEVNULL)) as server:
-        settle(lambda: answers(launch.endpoint))
-        hybrid = Hybrid(definition(timeout_ms=2000.0), source, launch.endpoint)
+    with redis_server(tmp_path) as server:
+        url = f"redis://{server.host}:{server.port}/0"
+        hybrid = Hybrid(definition(timeout_ms=2000.0), source, url)
         assert names(hybrid.lookup(["a"], NOW_MS)) == ["pen"]
         source.put(a="quill")
         server.kill()
         settle(lambda: not hybrid.statistics()["is_listening"])
-    started_s = time.monotonic()
-    assert names(hybrid.lookup(["a", "b"], NOW_MS)) == ["quill", "ink"]
-    for at in range(50):
-        assert hybrid.lookup([f"k{at}"], NOW_MS) == [()]
-    assert time.monotonic() - started_s < 3
-    with pytest.raises(ServiceUnavailable):
-        hybrid.invalidate(["a"])
-    with ended(Popen(launch.argv, stdout=DEVNULL)), redis.Redis.from_url(launch.endpoint) as client:
+        started_s = time.monotonic()
+        assert names(hybrid.lookup(["a", "b"], NOW_MS)) == ["quill", "ink"]
+        for at in range(50):
+            assert hybrid.lookup([f"k{at}"], NOW_MS) == [()]
+        assert time.monotonic() - started_s < 3
+        with pytest.raises(ServiceUnavailable):
+            hybrid.invalidate(["a"])
+        server.start()
         settle(lambda: bool(hybrid.statistics()["is_listening"]))
+        with redis.Redis.from_url(url) as client:
 
-        def is_stored() -> bool:
-            with suppress(ServiceUnavailable):
-                hybrid.invalidate(["c"])
-            assert names(hybrid.lookup(["c"], NOW_MS)) == ["cap"]
-            return len(entries(client)) == 1
+            def is_stored() -> bool:
+                with suppress(ServiceUnavailable):
+                    hybrid.invalidate(["c"])
+                assert names(hybrid.lookup(["c"], NOW_MS)) == ["cap"]
+                return len(entries(client)) == 1
 
-        settle(is_stored)
+            settle(is_stored)
         hybrid.close()
 
 
@@ -390,23 +387,6 @@ def test_a_redis_that_hangs_does_not_eat_the_budget_of_every_batch(
             assert hybrid.lookup([f"k{at}"], NOW_MS) == [()]
         assert time.monotonic() - started_s < 4
         hybrid.close()
-
-
-@contextmanager
-def ended(process: Popen[bytes]) -> Iterator[Popen[bytes]]:
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def answers(url: str) -> bool:
-    with redis.Redis.from_url(url) as client:
-        try:
-            return bool(client.ping())
-        except redis.RedisError:
-            return False
 
 
 def test_keys_that_others_ask_for_are_not_renewed(worker: Worker, source: FakeSource) -> None:

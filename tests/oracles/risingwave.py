@@ -65,6 +65,11 @@ _TYPES = {
     "character varying[]": pa.list_(pa.string()),
 }  # fmt: skip
 
+_DAYS = range(-719_162, 2_932_897)
+_MICROSECONDS = range(_DAYS.start * 86_400_000_000, _DAYS.stop * 86_400_000_000)
+_HELD = {"date": _DAYS, "timestamp without time zone": _MICROSECONDS, "timestamp with time zone": _MICROSECONDS}
+"""The years 1 to 9999, as the numbers since 1970; PostgreSQL has others too."""
+
 
 @dataclass
 class RisingWaveOracle:
@@ -87,7 +92,11 @@ class RisingWaveOracle:
         return Source(f"CREATE TABLE rows ({columns}, PRIMARY KEY (id))", TABLE, "id")
 
     def theirs(self, sample: Sample) -> Sequence[Cell] | None:
-        return self.theirs_.values(sample)
+        """With NULL for a time that no row can hold."""
+        found, held = self.theirs_.values(sample), _HELD.get(str(self.theirs_.kind(sample.text)))
+        if found is None or held is None:
+            return found
+        return [value if value is None or value in held else None for value in found]
 
     def same_type(self, sample: Sample) -> bool:
         """Whether both give the same type; a numeric may be a double precision, as ``differs`` says where it is."""
